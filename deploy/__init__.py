@@ -1,0 +1,1 @@
+"""Starting whole clusters."""

@@ -1,0 +1,1 @@
+"""High availability for NameNodes: who may be active, and how that changes."""

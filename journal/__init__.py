@@ -1,0 +1,1 @@
+"""Edits on a quorum of JournalNodes."""

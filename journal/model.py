@@ -1,0 +1,63 @@
+"""The journal's words: epochs, transaction ids, segments and who stores them."""
+
+from dataclasses import dataclass
+from typing import NewType
+
+Epoch = NewType("Epoch", int)
+"""A writer's number.  Each new writer gets a larger one; 0 means "none yet"."""
+
+TxId = NewType("TxId", int)
+"""The number of one edit.  The first edit of a namespace is 1."""
+
+NodeName = NewType("NodeName", str)
+"""One JournalNode as the operator wrote it: ``host:port``."""
+
+JournalId = NewType("JournalId", str)
+"""The journal's name on a node, by custom the nameservice id."""
+
+NO_EPOCH = Epoch(0)
+NO_TXID = TxId(-12345)
+"""Hadoop's INVALID_TXID: there is no such transaction (HdfsServerConstants)."""
+
+LAYOUT_VERSION = -65
+"""What we write: the newest layout that Hadoop 3.2 and later all read (hadoop-formats 0.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceInfo:
+    """Which file system a journal belongs to; Hadoop's NamespaceInfo (qjm 2.3)."""
+
+    layout_version: int
+    namespace_id: int
+    cluster_id: str
+    ctime: int
+    block_pool_id: str = ""
+
+    def storage_info(self) -> str:
+        """The form used in HTTP requests: ``layout:namespace:ctime:cluster``."""
+        return f"{self.layout_version}:{self.namespace_id}:{self.ctime}:{self.cluster_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of edits in one file, as one node holds it.
+
+    ``digest`` is the SHA-256 over the framed ops from ``first`` to ``last`` (file header and
+    padding left out), so that two nodes with equal txids and different bytes are told apart
+    (design D8).  It is empty only where nobody has computed it yet.
+    """
+
+    first: TxId
+    last: TxId
+    finalized: bool
+    digest: bytes = b""
+
+    def holds(self, txid: TxId) -> bool:
+        """Whether that transaction lies in this segment."""
+        return self.first <= txid <= self.last
+
+    def name(self) -> str:
+        """Hadoop's file name for it (hadoop-formats 1.4)."""
+        if self.finalized:
+            return f"edits_{self.first:019d}-{self.last:019d}"
+        return f"edits_inprogress_{self.first:019d}"

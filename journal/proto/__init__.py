@@ -1,0 +1,1 @@
+"""The calls of a JournalNode and the code generated from them."""

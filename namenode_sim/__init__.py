@@ -1,0 +1,1 @@
+"""A NameNode small enough to read, real enough for Hadoop's own clients."""
