@@ -1,0 +1,1 @@
+"""Hadoop's edit log: the ops of a namespace and their bytes."""

@@ -1,0 +1,168 @@
+"""Ops about no path: segments, tokens, cache pools, erasure coding and rolling upgrades."""
+
+from typing import ClassVar
+
+from namenode_sim.edits.values import (
+    NO_RPC_IDS,
+    CacheDirective,
+    CachePool,
+    DelegationKey,
+    DelegationTokenIdentifier,
+    EcPolicy,
+    RpcIds,
+    value,
+)
+
+
+@value
+class StartLogSegment:
+    """The first op of every segment."""
+
+    opcode: ClassVar[int] = 24
+
+
+@value
+class EndLogSegment:
+    """The last op of a segment that was closed in order."""
+
+    opcode: ClassVar[int] = 23
+
+
+@value
+class GetDelegationToken:
+    """A token is issued; times are Unix milliseconds."""
+
+    opcode: ClassVar[int] = 18
+    token: DelegationTokenIdentifier
+    expiry_time: int
+
+
+@value
+class RenewDelegationToken:
+    """A token lives longer."""
+
+    opcode: ClassVar[int] = 19
+    token: DelegationTokenIdentifier
+    expiry_time: int
+
+
+@value
+class CancelDelegationToken:
+    """A token is void."""
+
+    opcode: ClassVar[int] = 20
+    token: DelegationTokenIdentifier
+
+
+@value
+class UpdateMasterKey:
+    """A key for signing tokens is added."""
+
+    opcode: ClassVar[int] = 21
+    key: DelegationKey
+
+
+@value
+class AddCacheDirective:
+    """A path is to be cached."""
+
+    opcode: ClassVar[int] = 34
+    directive: CacheDirective
+    rpc: RpcIds = NO_RPC_IDS
+
+
+@value
+class RemoveCacheDirective:
+    """A path is no longer to be cached."""
+
+    opcode: ClassVar[int] = 35
+    directive_id: int
+    rpc: RpcIds = NO_RPC_IDS
+
+
+@value
+class ModifyCacheDirective:
+    """The given fields of a cache directive change."""
+
+    opcode: ClassVar[int] = 39
+    directive: CacheDirective
+    rpc: RpcIds = NO_RPC_IDS
+
+
+@value
+class AddCachePool:
+    """A cache pool is created."""
+
+    opcode: ClassVar[int] = 36
+    pool: CachePool
+    rpc: RpcIds = NO_RPC_IDS
+
+
+@value
+class ModifyCachePool:
+    """The given fields of a cache pool change."""
+
+    opcode: ClassVar[int] = 37
+    pool: CachePool
+    rpc: RpcIds = NO_RPC_IDS
+
+
+@value
+class RemoveCachePool:
+    """A cache pool goes away with its directives."""
+
+    opcode: ClassVar[int] = 38
+    name: str
+    rpc: RpcIds = NO_RPC_IDS
+
+
+@value
+class AddErasureCodingPolicy:
+    """An erasure coding policy is defined."""
+
+    opcode: ClassVar[int] = 49
+    policy: EcPolicy
+    rpc: RpcIds = NO_RPC_IDS
+
+
+@value
+class EnableErasureCodingPolicy:
+    """An erasure coding policy may be used."""
+
+    opcode: ClassVar[int] = 50
+    name: str
+    rpc: RpcIds = NO_RPC_IDS
+
+
+@value
+class DisableErasureCodingPolicy:
+    """An erasure coding policy may no longer be used for new files."""
+
+    opcode: ClassVar[int] = 51
+    name: str
+    rpc: RpcIds = NO_RPC_IDS
+
+
+@value
+class RemoveErasureCodingPolicy:
+    """A user's erasure coding policy goes away."""
+
+    opcode: ClassVar[int] = 52
+    name: str
+    rpc: RpcIds = NO_RPC_IDS
+
+
+@value
+class RollingUpgradeStart:
+    """A rolling upgrade begins; Unix milliseconds."""
+
+    opcode: ClassVar[int] = 41
+    start_time: int
+
+
+@value
+class RollingUpgradeFinalize:
+    """A rolling upgrade ends; Unix milliseconds."""
+
+    opcode: ClassVar[int] = 42
+    finalize_time: int

@@ -1,0 +1,175 @@
+"""What edit-log ops are made of: permissions, blocks, ACL entries, tokens and the like.
+
+All of it is hadoop-formats 2.1.  The classes are frozen for the type checker only: checking at
+run time would double the cost of decoding an op (see ``value``).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, TypeVar, dataclass_transform
+
+T = TypeVar("T")
+
+_make: Callable[[type[T]], type[T]] = dataclass(slots=True, unsafe_hash=True)
+
+
+@dataclass_transform(frozen_default=True)
+def value(cls: type[T]) -> type[T]:
+    """Make a slotted value class with equality and a hash; mypy refuses to assign its fields.
+
+    A really frozen dataclass sets each field through ``object.__setattr__``: measured 2.6 µs
+    for the fields of an Add against 0.8 µs, which is half the time of decoding one.
+    """
+    return _make(cls)
+
+
+class AclScope(IntEnum):
+    """Whether an ACL entry rules the inode itself or what is created in it."""
+
+    ACCESS = 0
+    DEFAULT = 1
+
+
+class AclType(IntEnum):
+    """Whom an ACL entry is about."""
+
+    USER = 0
+    GROUP = 1
+    MASK = 2
+    OTHER = 3
+
+
+class XAttrNamespace(IntEnum):
+    """Who may see an extended attribute."""
+
+    USER = 0
+    TRUSTED = 1
+    SECURITY = 2
+    SYSTEM = 3
+    RAW = 4
+
+
+class StorageType(IntEnum):
+    """Storage types by the edit log's ordinals.  The image has others (hadoop-formats 3.2)."""
+
+    RAM_DISK = 0
+    SSD = 1
+    DISK = 2
+    ARCHIVE = 3
+    PROVIDED = 4
+    NVDIMM = 5
+
+
+class RenameOption(IntEnum):
+    """How a rename treats what stands at its destination."""
+
+    NONE = 0
+    OVERWRITE = 1
+    TO_TRASH = 2
+
+
+@value
+class RpcIds:
+    """The client call behind an op: ``client_id`` is its 16-byte UUID, or empty."""
+
+    client_id: bytes
+    call_id: int
+
+
+NO_RPC_IDS: Final = RpcIds(b"", -2)
+"""What Hadoop writes when no client call caused the op."""
+
+
+@value
+class Permission:
+    """Hadoop's PermissionStatus; ``mode`` is sticky<<9 | user<<6 | group<<3 | other."""
+
+    user: str
+    group: str
+    mode: int
+
+
+@value
+class Block:
+    """A block of a file.  A negative id is a striped block group."""
+
+    block_id: int
+    num_bytes: int
+    generation_stamp: int
+
+
+@value
+class AclEntry:
+    """One line of an ACL; ``permission`` is r=4, w=2, x=1; ``name`` is None where none is due."""
+
+    scope: AclScope
+    type: AclType
+    name: str | None
+    permission: int
+
+
+@value
+class XAttr:
+    """An extended attribute; the name has no ``user.`` prefix, an absent value is None."""
+
+    namespace: XAttrNamespace
+    name: str
+    value: bytes | None
+
+
+@value
+class DelegationTokenIdentifier:
+    """What a delegation token says of itself; dates are Unix milliseconds."""
+
+    owner: str
+    renewer: str
+    real_user: str
+    issue_date: int
+    max_date: int
+    sequence_number: int
+    master_key_id: int
+
+
+@value
+class DelegationKey:
+    """A key that signs delegation tokens; ``key`` None is Java's null."""
+
+    key_id: int
+    expiry_date: int
+    key: bytes | None
+
+
+@value
+class CacheDirective:
+    """A path to cache.  None means "not given"; ``expiration`` is absolute Unix milliseconds."""
+
+    id: int
+    path: str | None = None
+    replication: int | None = None
+    pool: str | None = None
+    expiration: int | None = None
+
+
+@value
+class CachePool:
+    """A pool of cache directives.  None means "not given"; ``max_relative_expiry`` is in ms."""
+
+    name: str
+    owner: str | None = None
+    group: str | None = None
+    mode: int | None = None
+    limit: int | None = None
+    max_relative_expiry: int | None = None
+    default_replication: int | None = None
+
+
+@value
+class EcPolicy:
+    """An erasure coding policy as a user defines it; ``cell_size`` is in bytes."""
+
+    codec: str
+    data_units: int
+    parity_units: int
+    cell_size: int
+    options: tuple[tuple[str, str], ...] = ()
