@@ -1,0 +1,147 @@
+"""The rules of the house that no linter knows."""
+
+import ast
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("ha", "journal", "fencing", "namenode_sim", "spark", "deploy", "tests")
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+BANNED_FILE_NAMES = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py", "manager.py"}
+
+
+def _tracked() -> list[Path]:
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listing.returncode != 0:
+        pytest.skip("not a git checkout")
+    return [ROOT / line for line in listing.stdout.splitlines() if (ROOT / line).is_file()]
+
+
+def _sources() -> list[Path]:
+    return [
+        path
+        for path in _tracked()
+        if path.suffix == ".py"
+        and path.relative_to(ROOT).parts[0] in PACKAGES
+        and not path.stem.endswith(("_pb2", "_pb2_grpc"))
+    ]
+
+
+def findings(name: str, text: str) -> list[str]:
+    """What is untidy about one source file."""
+    found = []
+    lines = text.count("\n")
+    if lines > MAX_FILE_LINES:
+        found.append(f"{name}: {lines} lines, at most {MAX_FILE_LINES}")
+    if name.rsplit("/", 1)[-1] in BANNED_FILE_NAMES:
+        found.append(f"{name}: a file is named after a noun of the domain")
+    tree = ast.parse(text)
+    if not ast.get_docstring(tree):
+        found.append(f"{name}: no sentence at the top says what the module is")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if length > MAX_FUNCTION_LINES:
+                found.append(
+                    f"{name}: {node.name} has {length} lines, at most {MAX_FUNCTION_LINES}"
+                )
+        if isinstance(node, ast.ClassDef) and _inherits_from_our_own(node):
+            found.append(f"{name}: class {node.name} inherits; only errors and protocols may")
+    return found
+
+
+def _inherits_from_our_own(node: ast.ClassDef) -> bool:
+    allowed = {
+        "Protocol", "Exception", "StrEnum", "IntEnum", "Enum", "IntFlag", "NamedTuple", "TypedDict",
+        "Generic", "Group", "ParamType", "RuleBasedStateMachine", "Command",
+    }  # fmt: skip
+    for base in node.bases:
+        target = base.value if isinstance(base, ast.Subscript) else base
+        name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+        if name in allowed or name.endswith(("Error", "Exception", "Servicer")):
+            continue
+        if name[:1].isupper() and _is_error_tree(node.name, name):
+            continue
+        if isinstance(target, ast.Attribute):
+            continue  # a library's hook, such as asyncio.Protocol
+        return True
+    return False
+
+
+def _is_error_tree(child: str, parent: str) -> bool:
+    """Errors inherit from errors; their names end in what went wrong, not always in Error."""
+    return (child, parent) in ERROR_TREE
+
+
+def _error_tree() -> set[tuple[str, str]]:
+    """Every (class, base) pair that leads to Exception, across all our files."""
+    bases: dict[str, set[str]] = {}
+    for path in _sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                names = {b.id for b in node.bases if isinstance(b, ast.Name)}
+                bases.setdefault(node.name, set()).update(names)
+    roots = {"Exception", "RuntimeError", "ValueError", "OSError", "LookupError", "IntEnum"}
+    while True:
+        grown = roots | {name for name, parents in bases.items() if parents & roots}
+        if grown == roots:
+            return {(c, p) for c, parents in bases.items() for p in parents if p in roots}
+        roots = grown
+
+
+ERROR_TREE = _error_tree()
+
+
+def test_every_source_file_is_tidy() -> None:
+    found = [
+        finding
+        for path in _sources()
+        for finding in findings(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_test_file_shares_its_name_with_another() -> None:
+    names: dict[str, Path] = {}
+    for path in _sources():
+        if path.name.startswith("test_"):
+            assert path.name not in names, f"{path} and {names[path.name]} would shadow each other"
+            names[path.name] = path
+
+
+def test_nothing_names_a_place_outside_the_project() -> None:
+    places = ("/" + "work/", "/" + "root/")
+    for path in _tracked():
+        if path.suffix in {".py", ".md", ".sh", ".toml", ".proto", ".txt", ".json", ""}:
+            text = path.read_text(encoding="utf-8", errors="ignore")
+            assert not any(place in text for place in places), (
+                f"{path} names a place of one machine"
+            )
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("x = 1\n", "no sentence"),
+        ('"""Doc."""\n' + "x = 1\n" * 401, "lines, at most"),
+        ('"""Doc."""\ndef long():\n' + "    x = 1\n" * 61, "long has 62 lines"),
+        ('"""Doc."""\nclass A(B):\n    pass\n', "inherits"),
+    ],
+)
+def test_each_rule_catches_its_offender(text: str, complaint: str) -> None:
+    assert any(complaint in finding for finding in findings("ha/thing.py", text))
+
+
+def test_the_name_rule_catches_a_drawer_for_everything() -> None:
+    assert findings("ha/utils.py", '"""Doc."""\n') == [
+        "ha/utils.py: a file is named after a noun of the domain"
+    ]
