@@ -1,0 +1,148 @@
+"""What the namespace is made of: files, directories and symlinks, as compact as Python allows.
+
+Every field that the fsimage holds for an inode has a place here (hadoop-formats 3.2); rare
+features are ``None`` or an empty tuple, shared by all inodes without them, so that an ordinary
+file costs under 500 bytes with its name and its two dictionary entries.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from namenode_sim.edits.ops import AclEntry, Block, XAttr
+
+ROOT_ID = 16385
+"""INodeId.ROOT_INODE_ID; the first inode after it is 16386."""
+
+QUOTA_RESET = -1
+"""No quota (HdfsConstants.QUOTA_RESET)."""
+
+QUOTA_DONT_SET = 2**63 - 1
+"""Leave the quota as it is; also the root's namespace quota, "as good as none"."""
+
+CONTIGUOUS, STRIPED = 0, 1
+
+_SIGNED = bytes(b ^ 0x80 for b in range(256))
+
+
+def signed_order(name: bytes) -> bytes:
+    """The sort key that orders names as Hadoop does: as signed bytes (hadoop-formats 3.6)."""
+    return name.translate(_SIGNED)
+
+
+@dataclass(frozen=True, slots=True)
+class UnderConstruction:
+    """Who writes a file: the lease holder and the machine it writes from."""
+
+    client_name: str
+    client_machine: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """A directory's limits; -1 means none.  ``by_type``: (edit-log storage type, bytes) pairs."""
+
+    namespace: int = QUOTA_RESET
+    space: int = QUOTA_RESET
+    by_type: tuple[tuple[int, int], ...] = ()
+
+
+NO_QUOTAS = Quotas()
+ROOT_QUOTAS = Quotas(namespace=QUOTA_DONT_SET)
+
+
+@dataclass(slots=True, eq=False)
+class INodeFile:
+    """A file.  Times are milliseconds since 1970, sizes bytes.
+
+    ``blocks`` is an immutable tuple replaced as a whole; the last one is under construction when
+    ``under_construction`` is set.  ``acl`` holds the feature's entries (hadoop-formats 3.4), not
+    those folded into ``mode``.  ``ec_policy_id`` is 0 for contiguous files.
+    """
+
+    id: int
+    name: bytes
+    user: str
+    group: str
+    mode: int
+    mtime: int
+    atime: int
+    replication: int
+    preferred_block_size: int
+    blocks: tuple[Block, ...] = ()
+    under_construction: UnderConstruction | None = None
+    acl: tuple[AclEntry, ...] | None = None
+    xattrs: tuple[XAttr, ...] | None = None
+    storage_policy_id: int = 0
+    block_type: int = CONTIGUOUS
+    ec_policy_id: int = 0
+    parent: "INodeDirectory | None" = None
+
+    def length(self) -> int:
+        """The file's length in bytes, a last block under construction included."""
+        return sum(block.num_bytes for block in self.blocks)
+
+
+@dataclass(slots=True, eq=False)
+class INodeSymlink:
+    """A symbolic link."""
+
+    id: int
+    name: bytes
+    user: str
+    group: str
+    mode: int
+    mtime: int
+    atime: int
+    target: bytes
+    parent: "INodeDirectory | None" = None
+
+
+@dataclass(slots=True, eq=False)
+class INodeDirectory:
+    """A directory.  Its storage policy and EC policy are xattrs, as in Hadoop."""
+
+    id: int
+    name: bytes
+    user: str
+    group: str
+    mode: int
+    mtime: int
+    acl: tuple[AclEntry, ...] | None = None
+    xattrs: tuple[XAttr, ...] | None = None
+    quotas: Quotas = NO_QUOTAS
+    parent: "INodeDirectory | None" = None
+    children: "dict[bytes, INode]" = field(default_factory=dict)
+    sorted_names: list[bytes] | None = None
+
+    def ordered_names(self) -> list[bytes]:
+        """The children's names in Hadoop's order; kept up to date once asked for.  Do not alter."""
+        if self.sorted_names is None:
+            self.sorted_names = sorted(self.children, key=signed_order)
+        return self.sorted_names
+
+    def ordered_children(self) -> "Iterator[INode]":
+        """The children in Hadoop's order, as a DirEntry must list them (hadoop-formats 3.6)."""
+        return (self.children[name] for name in self.ordered_names())
+
+
+INode = INodeFile | INodeDirectory | INodeSymlink
+
+
+def full_path(inode: INode) -> str:
+    """The absolute path of an inode that is linked into the tree."""
+    parts: list[bytes] = []
+    node: INode | None = inode
+    while node is not None:
+        parts.append(node.name)
+        node = node.parent
+    return b"/".join(reversed(parts)).decode("utf-8", "replace") or "/"
+
+
+def subtree(inode: INode) -> Iterator[INode]:
+    """The inode and all below it, parents first, without recursion."""
+    waiting: list[INode] = [inode]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, INodeDirectory):
+            waiting.extend(node.children.values())
