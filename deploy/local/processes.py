@@ -181,6 +181,7 @@ class Supervisor:
                 stdout=sink,
                 stderr=sink,
                 env=self.environment(environment),
+                cwd=self.directory,
                 start_new_session=True,
             )
         self._write_pid(name, process.pid)
@@ -188,11 +189,12 @@ class Supervisor:
         self._processes[name] = managed
         return managed
 
-    def run(self, name: str, argv: Sequence[str], *, deadline_seconds: float) -> None:
-        """Start it and wait for its end.  Raises LocalClusterError unless it ends with 0."""
-        managed = self.start(name, argv)
-        if managed.wait(deadline_seconds) != 0:
-            raise LocalClusterError(f"Ran {' '.join(argv)}; {managed.ended_early()}")
+    def forget(self, name: str) -> None:
+        """A process that has done its work and ended is no part of the cluster any more."""
+        if self._processes[name].running:
+            raise LocalClusterError(f"Tried to forget {name}; it still runs")
+        del self._processes[name]
+        (self.directory / "pids" / f"{name}.pid").unlink(missing_ok=True)
 
     def stop(self, name: str, *, deadline_seconds: float = STOP_SECONDS) -> int:
         """SIGTERM, then SIGKILL at the deadline; gives the exit code."""

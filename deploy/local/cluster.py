@@ -1,0 +1,275 @@
+"""A cluster of real processes: ZooKeeper, three JournalNodes, two NameNodes and their ZKFCs."""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+import deploy
+from deploy.local import layout as layouts
+from deploy.local import site, state
+from deploy.local.errors import LocalClusterError
+from deploy.local.java import Java, find_java
+from deploy.local.layout import JOURNALNODES, NAMENODES, Layout
+from deploy.local.ports import ensure_free
+from deploy.local.processes import ManagedProcess, Supervisor, wait_until
+from deploy.local.state import NameNodeStatus
+from deploy.local.zookeeper import ZooKeeper, start_zookeeper, wait_for_zookeeper
+
+ZOOKEEPER = "zookeeper"
+START_SECONDS = 60.0
+"""How long one part may take to come up; a loaded machine needs more than an idle one."""
+
+_FORMATTED = "formatted"
+
+
+def zkfc_of(namenode: str) -> str:
+    """The process name of the ZKFC beside a NameNode."""
+    return f"zkfc-{namenode}"
+
+
+@dataclass(slots=True)
+class Cluster:
+    """One local cluster; use it in a ``with``, so that nothing of it stays behind.
+
+    The parts are named zookeeper, jn1-jn3, nn1, nn2, zkfc-nn1 and zkfc-nn2.  ``progress`` tells
+    for each part what is known of it, for whoever draws a picture of the start.
+    """
+
+    layout: Layout
+    java: Java
+    supervisor: Supervisor
+    progress: dict[str, str] = field(default_factory=dict)
+
+    def __enter__(self) -> "Cluster":
+        self.supervisor.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.supervisor.close()
+
+    @property
+    def conf_dir(self) -> Path:
+        """What clients give as --conf-dir."""
+        return self.layout.conf_dir
+
+    def process(self, name: str) -> ManagedProcess:
+        """The process that was started last under this name."""
+        try:
+            return self.supervisor.processes[name]
+        except KeyError:
+            known = ", ".join(sorted(self.supervisor.processes)) or "none"
+            raise LocalClusterError(f"Looked for a part named {name}; started: {known}") from None
+
+    def up(self) -> None:
+        """Start everything, formatting what is new, until one NameNode is active.
+
+        Raises LocalClusterError with the end of the log of the part that failed.
+        """
+        for name in (ZOOKEEPER, *JOURNALNODES, *NAMENODES, *map(zkfc_of, NAMENODES)):
+            self.progress[name] = "waiting"
+        ensure_free(self.layout.all_ports())
+        site.write_conf_dir(self.layout)
+        server = self._launch_zookeeper()
+        for name in JOURNALNODES:
+            self._launch(name)
+        for name in JOURNALNODES:
+            self.wait_for_answer(name)
+        wait_for_zookeeper(server, deadline_seconds=START_SECONDS)
+        self.progress[ZOOKEEPER] = "serving"
+        if not (self.layout.directory / _FORMATTED).exists():
+            self._format()
+        for name in NAMENODES:
+            self._launch(name)
+        for name in NAMENODES:
+            self.wait_for_answer(name)
+        for name in NAMENODES:
+            self._launch(zkfc_of(name))
+        active = self.wait_for_active()
+        self.progress[active] = "active"
+        for name in NAMENODES:
+            self.wait_for_answer(zkfc_of(name))
+            if name != active:
+                self.wait_for_ready_standby(name)
+                self.progress[name] = "standby"
+
+    def down(self) -> None:
+        """Stop everything in an order that loses nobody's last words: ZKFCs first."""
+        started = self.supervisor.processes
+        for name in (*map(zkfc_of, NAMENODES), *NAMENODES, *JOURNALNODES, ZOOKEEPER):
+            if name in started:
+                self.supervisor.stop(name)
+
+    def start(self, name: str) -> ManagedProcess:
+        """Start one part that was killed or stopped, and wait until it answers."""
+        if name == ZOOKEEPER:
+            server = self._launch_zookeeper()
+            wait_for_zookeeper(server, deadline_seconds=START_SECONDS)
+            return server.process
+        process = self._launch(name)
+        self.wait_for_answer(name)
+        return process
+
+    def kill(self, name: str) -> float:
+        """SIGKILL; gives the wall-clock time of the instant before it, in seconds."""
+        process = self.process(name)
+        before = time.time()
+        process.kill()
+        self.progress[name] = "killed"
+        return before
+
+    def status_url(self, name: str) -> str:
+        """Where a part serves its endpoints; ZooKeeper has none."""
+        if name in self.layout.journalnodes:
+            return self.layout.journalnode_url(name)
+        if name in self.layout.namenodes:
+            return self.layout.namenode_url(name)
+        return self.layout.zkfc_url(name.removeprefix("zkfc-"))
+
+    def namenode_status(self, name: str, *, deadline_seconds: float = 1.0) -> NameNodeStatus | None:
+        """What a NameNode says of itself, or None where it does not answer."""
+        return state.namenode_status(self.status_url(name), deadline_seconds=deadline_seconds)
+
+    def active_namenodes(self) -> list[str]:
+        """Those that call themselves active; anything but one is a finding."""
+        statuses = {name: self.namenode_status(name) for name in NAMENODES}
+        return [name for name, each in statuses.items() if each and each.state == "active"]
+
+    def wait_for_active(self, *, deadline_seconds: float = START_SECONDS) -> str:
+        """The one active NameNode, as soon as there is one."""
+        (active,) = wait_until(
+            self.active_namenodes,
+            what="a NameNode to become active",
+            deadline_seconds=deadline_seconds,
+            abandon=self._ended_early,
+        )
+        return active
+
+    def wait_for_ready_standby(
+        self, name: str, *, deadline_seconds: float = START_SECONDS
+    ) -> NameNodeStatus:
+        """Until a NameNode is standby, ready to take over, and has a running ZKFC."""
+
+        def ready() -> NameNodeStatus | None:
+            status = self.namenode_status(name)
+            well = status is not None and status.state == "standby" and status.ready
+            return status if well else None
+
+        return wait_until(
+            ready, what=f"{name} to be a ready standby", deadline_seconds=deadline_seconds
+        )
+
+    def wait_for_candidate(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
+        """Until the ZKFC beside a NameNode finds it healthy and stands in the election."""
+        wait_until(
+            lambda: state.zkfc_health(self.status_url(zkfc_of(name))) == "healthy",
+            what=f"the ZKFC of {name} to find it healthy",
+            deadline_seconds=deadline_seconds,
+        )
+
+    def wait_for_answer(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
+        """Until a part answers on /status.  Raises LocalClusterError where it ended instead."""
+        url = self.status_url(name)
+        wait_until(
+            lambda: state.status(url) is not None,
+            what=f"{name} to answer on {url}/status",
+            deadline_seconds=deadline_seconds,
+            abandon=self.process(name).ended_early,
+        )
+        self.progress[name] = "up"
+
+    def command(self, *arguments: str) -> list[str]:
+        """One of our own programs with this cluster's configuration."""
+        program, *rest = arguments
+        base = [sys.executable, "-m", "ha.cli.main", program]
+        return [*base, "--conf-dir", str(self.conf_dir), *rest]
+
+    def logs(self) -> dict[str, Path]:
+        """The log of each part."""
+        return {name: process.log for name, process in self.supervisor.processes.items()}
+
+    def _ended_early(self) -> str | None:
+        reasons = (process.ended_early() for process in self.supervisor.processes.values())
+        return next((reason for reason in reasons if reason), None)
+
+    def _launch_zookeeper(self) -> ZooKeeper:
+        self.progress[ZOOKEEPER] = "starting"
+        return start_zookeeper(self.supervisor, java=self.java, port=self.layout.zookeeper)
+
+    def _launch(self, name: str) -> ManagedProcess:
+        self.progress[name] = "starting"
+        if name in self.layout.journalnodes:
+            return self._run_daemon(
+                name, "journalnode", site.journalnode_overrides(self.layout, name)
+            )
+        program = "namenode" if name in self.layout.namenodes else "zkfc"
+        own_id = {"dfs.ha.namenode.id": name.removeprefix("zkfc-")}
+        return self._run_daemon(name, program, own_id)
+
+    def _run_daemon(self, name: str, program: str, keys: Mapping[str, str]) -> ManagedProcess:
+        overrides = [part for key, value in keys.items() for part in ("-D", f"{key}={value}")]
+        return self.supervisor.start(
+            name, self.command(program, *overrides), environment=_environment()
+        )
+
+    def _format(self) -> None:
+        """Format the journal and nn1, give nn2 the same image, make the znode; each once."""
+        first, *others = NAMENODES
+        own_id = ("-D", f"dfs.ha.namenode.id={first}")
+        steps = {
+            "format-namenode": ("namenode", "--format", "--non-interactive", *own_id),
+            "format-zk": ("zkfc", "--format-zk", "--non-interactive", *own_id),
+        }
+        for name, arguments in steps.items():
+            self.supervisor.start(name, self.command(*arguments), environment=_environment())
+        for name in steps:
+            process = self.process(name)
+            if process.wait(START_SECONDS) != 0:
+                raise LocalClusterError(f"Tried to {name}; {process.ended_early()}")
+            self.supervisor.forget(name)
+        for other in others:
+            target = self.layout.name_dir(other)
+            shutil.copytree(self.layout.name_dir(first), target)
+            (target / "in_use.lock").unlink(missing_ok=True)
+        (self.layout.directory / _FORMATTED).touch()
+
+
+def open_cluster(directory: Path, *, base_port: int | None = None) -> Cluster:
+    """The cluster kept in a directory, or a new one; nothing is started yet.
+
+    Raises LocalClusterError where the directory holds one that was never finished.
+    """
+    directory = directory.resolve()
+    directory.mkdir(parents=True, exist_ok=True)
+    layout = layouts.load(directory)
+    if layout is None:
+        layout = layouts.plan(directory, base_port=base_port)
+        layout.save()
+    elif not (directory / _FORMATTED).exists() and any(
+        layout.name_dir(name).exists() for name in NAMENODES
+    ):
+        raise LocalClusterError(
+            f"Read the cluster in {directory}; its formatting was never finished. "
+            f"Remove the directory, or give another one"
+        )
+    return Cluster(
+        layout=layout,
+        java=find_java(wrapper_directory=directory),
+        supervisor=Supervisor(directory),
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Lets the daemons import us wherever they run, also from a checkout that is not installed."""
+    root = Path(deploy.__file__).resolve().parent.parent
+    before = os.environ.get("PYTHONPATH")
+    return {"PYTHONPATH": f"{root}{os.pathsep}{before}" if before else str(root)}

@@ -1,0 +1,124 @@
+"""Where a local cluster's parts live: directories and ports, kept so that it can start again."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.local.errors import LocalClusterError
+from deploy.local.ports import HOST, free_ports, ports_from
+
+NAMESERVICE = "ns1"
+NAMENODES = ("nn1", "nn2")
+JOURNALNODES = ("jn1", "jn2", "jn3")
+
+_FILE = "cluster.json"
+
+
+@dataclass(frozen=True, slots=True)
+class NameNodePorts:
+    """One NameNode's ports and those of the ZKFC beside it."""
+
+    rpc: int
+    http: int
+    zkfc_rpc: int
+    zkfc_http: int
+
+
+@dataclass(frozen=True, slots=True)
+class JournalNodePorts:
+    """One JournalNode's ports."""
+
+    rpc: int
+    http: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A cluster of one nameservice ``ns1`` under one directory, all on loopback."""
+
+    directory: Path
+    zookeeper: int
+    journalnodes: dict[str, JournalNodePorts]
+    namenodes: dict[str, NameNodePorts]
+
+    @property
+    def conf_dir(self) -> Path:
+        """Holds core-site.xml and hdfs-site.xml."""
+        return self.directory / "conf"
+
+    def name_dir(self, namenode: str) -> Path:
+        """One NameNode's fsimage and VERSION."""
+        return self.directory / "data" / namenode / "name"
+
+    def edits_dir(self, journalnode: str) -> Path:
+        """One JournalNode's storage; the journal is a directory in it."""
+        return self.directory / "data" / journalnode
+
+    def namenode_url(self, namenode: str) -> str:
+        """Where a NameNode serves /status, /health and /metrics."""
+        return f"http://{HOST}:{self.namenodes[namenode].http}"
+
+    def zkfc_url(self, namenode: str) -> str:
+        """The same of the ZKFC beside it."""
+        return f"http://{HOST}:{self.namenodes[namenode].zkfc_http}"
+
+    def journalnode_url(self, journalnode: str) -> str:
+        """The same of a JournalNode."""
+        return f"http://{HOST}:{self.journalnodes[journalnode].http}"
+
+    def all_ports(self) -> tuple[int, ...]:
+        """Every port the cluster listens on."""
+        ports = [self.zookeeper]
+        for journal in self.journalnodes.values():
+            ports += dataclasses.astuple(journal)
+        for name in self.namenodes.values():
+            ports += dataclasses.astuple(name)
+        return tuple(ports)
+
+    def save(self) -> None:
+        """Write it into the directory, for ``load``."""
+        facts = dataclasses.asdict(self)
+        del facts["directory"]  # the directory may be moved as a whole
+        (self.directory / _FILE).write_text(json.dumps(facts, indent=2) + "\n")
+
+
+def plan(directory: Path, *, base_port: int | None = None) -> Layout:
+    """A new cluster's layout, on free ports or on those from ``base_port`` on."""
+    per_journal = len(dataclasses.fields(JournalNodePorts))
+    per_name = len(dataclasses.fields(NameNodePorts))
+    count = 1 + per_journal * len(JOURNALNODES) + per_name * len(NAMENODES)
+    ports = iter(free_ports(count) if base_port is None else ports_from(base_port, count))
+    return Layout(
+        directory=directory.resolve(),
+        zookeeper=next(ports),
+        journalnodes={
+            name: JournalNodePorts(*(next(ports) for _ in range(per_journal)))
+            for name in JOURNALNODES
+        },
+        namenodes={
+            name: NameNodePorts(*(next(ports) for _ in range(per_name))) for name in NAMENODES
+        },
+    )
+
+
+def load(directory: Path) -> Layout | None:
+    """The layout of the cluster that was made in this directory, or None where there is none."""
+    path = directory / _FILE
+    try:
+        facts = json.loads(path.read_text())
+        return Layout(
+            directory=directory.resolve(),
+            zookeeper=facts["zookeeper"],
+            journalnodes={
+                name: JournalNodePorts(**ports) for name, ports in facts["journalnodes"].items()
+            },
+            namenodes={name: NameNodePorts(**ports) for name, ports in facts["namenodes"].items()},
+        )
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LocalClusterError(
+            f"Read {path}, which describes a local cluster; it is damaged ({error!r}). "
+            f"Give another directory"
+        ) from error

@@ -1,0 +1,60 @@
+"""What the daemons say of themselves over HTTP, read with deadlines and without trust."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from deploy.local.processes import http_get
+
+
+@dataclass(frozen=True, slots=True)
+class NameNodeStatus:
+    """The parts of a NameNode's /status that the local cluster decides by."""
+
+    state: str
+    epoch: int | None
+    last_txid: int
+    applied_txid: int
+    not_ready_reason: str
+
+    @property
+    def ready(self) -> bool:
+        """Whether it could become active now."""
+        return not self.not_ready_reason
+
+
+def status(url: str, *, deadline_seconds: float = 1.0) -> Mapping[str, object] | None:
+    """A daemon's /status as it stands, or None where nobody answered sensibly in time."""
+    answer = http_get(f"{url}/status", deadline_seconds=deadline_seconds)
+    if answer is None or answer[0] != 200:
+        return None
+    try:
+        facts = json.loads(answer[1])
+    except ValueError:
+        return None
+    return facts if isinstance(facts, dict) else None
+
+
+def namenode_status(url: str, *, deadline_seconds: float = 1.0) -> NameNodeStatus | None:
+    """A NameNode's status, or None where it does not answer."""
+    facts = status(url, deadline_seconds=deadline_seconds)
+    if facts is None:
+        return None
+    epoch = facts.get("epoch")
+    return NameNodeStatus(
+        state=str(facts.get("state", "")),
+        epoch=epoch if isinstance(epoch, int) else None,
+        last_txid=_number(facts.get("last_txid")),
+        applied_txid=_number(facts.get("applied_txid")),
+        not_ready_reason=str(facts.get("not_ready_reason") or ""),
+    )
+
+
+def zkfc_health(url: str) -> str:
+    """What a ZKFC thinks of its NameNode, in lower case; empty where it does not answer."""
+    facts = status(url)
+    return "" if facts is None else str(facts.get("health", "")).removeprefix("SERVICE_").lower()
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
