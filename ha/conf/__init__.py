@@ -1,0 +1,1 @@
+"""Hadoop configuration: the operator's XML files, read with Hadoop's rules and typed keys."""

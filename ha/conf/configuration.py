@@ -1,0 +1,222 @@
+"""The configuration of one cluster: files, overrides and defaults behind typed keys."""
+
+import getpass
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+from ha.conf.errors import BadValue, ConfigurationError
+from ha.conf.expansion import ExpansionFailed, expand
+from ha.conf.key import Key, Scope
+from ha.conf.keys import INTERNAL_NAMESERVICES, KEYS, NAMENODE_ID, NAMENODES, NAMESERVICE_ID
+from ha.conf.keys import NAMESERVICES as ALL_NAMESERVICES
+from ha.conf.known import RENAMED
+from ha.conf.reader import Origin, Setting, read_settings
+from ha.conf.spelling import doubts
+from ha.conf.units import words
+
+T = TypeVar("T")
+
+FILES = ("core-site.xml", "hdfs-site.xml")
+"""In Hadoop's order: a later file overrides an earlier one, but not what that made final."""
+
+COMMAND_LINE = Origin("the command line (-D)")
+CONF_DIR_VARIABLE = "HADOOP_CONF_DIR"
+_SHOWN_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Immutable settings.  ``warnings`` lists keys that look misspelt, and other doubts."""
+
+    settings: Mapping[str, Setting]
+    environment: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+
+    def get(self, key: Key[T], *, nameservice: str | None = None, namenode: str | None = None) -> T:
+        """The typed value of a key: the most specific suffix that is set wins, else the default.
+
+        Raises ``ConfigurationError`` naming file, line, key, value and expected shape.
+        """
+        setting = self._find(key, nameservice, namenode)
+        text = key.default if setting is None else setting.value
+        name = key.name if setting is None else setting.name
+        origin = Origin("the built-in default") if setting is None else setting.origin
+        try:
+            expanded = self._expand(text)
+            return key.parse(expanded)
+        except (BadValue, ExpansionFailed) as error:
+            shown = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
+            raise ConfigurationError(f"{origin}: {name} is {shown!r}, but it {error}.") from error
+
+    def require(
+        self, key: Key[T | None], *, nameservice: str | None = None, namenode: str | None = None
+    ) -> T:
+        """As ``get``, for a key that must be set; raises ``ConfigurationError`` when it is not."""
+        value = self.get(key, nameservice=nameservice, namenode=namenode)
+        if value is None or value in ("", ()):
+            name = _names(key, nameservice, namenode)[0]
+            purpose = f" ({key.doc})" if key.doc else ""
+            raise ConfigurationError(f"{name}{purpose} is not set. Add it to {FILES[1]}.")
+        return value
+
+    def raw(self, name: str) -> str | None:
+        """The text of a key after expansion of ``${}``, its default if we know one, or None.
+
+        Raises ``ConfigurationError`` when the expansion does not end.
+        """
+        text = self._unexpanded(name)
+        if text is None:
+            return None
+        try:
+            return self._expand(text)
+        except ExpansionFailed as error:
+            origin = self.settings[name].origin if name in self.settings else "the default"
+            raise ConfigurationError(f"{origin}: {name} is {text!r}, but it {error}.") from error
+
+    def with_overrides(self, overrides: Sequence[str]) -> "Configuration":
+        """This configuration with ``key=value`` texts on top; they beat even final values."""
+        added = [_override(text) for text in overrides]
+        return _checked([*self.settings.values(), *added], self.environment, self.warnings)
+
+    def scoped(self, nameservice: str, namenode: str | None) -> "Configuration":
+        """This configuration as that node sees it: its suffixed keys under their generic names.
+
+        The counterpart of Hadoop's ``NameNode.initializeGenericKeys``.
+        """
+        settings = dict(self.settings)
+        for key in KEYS.values():
+            found = self._find(key, nameservice, namenode)
+            if found is not None and found.name != key.name:
+                settings[key.name] = Setting(key.name, found.value, found.origin, found.final)
+        ids = {NAMESERVICE_ID.name: nameservice, NAMENODE_ID.name: namenode}
+        for name, value in ids.items():
+            if value is not None:
+                settings[name] = Setting(name, value, Origin("this node"))
+        return Configuration(MappingProxyType(settings), self.environment, self.warnings)
+
+    def promoted(self, nameservice: str, namenode: str | None) -> Mapping[str, str]:
+        """Every configured key as that node sees it, expanded; for a fencing script's environment.
+
+        A value whose expansion does not end is given as it was written.
+        """
+        scoped = self.scoped(nameservice, namenode)
+        return {name: scoped._expanded_or_raw(one.value) for name, one in scoped.settings.items()}
+
+    def _find(self, key: Key[T], nameservice: str | None, namenode: str | None) -> Setting | None:
+        names = _names(key, nameservice, namenode)
+        return next((self.settings[name] for name in names if name in self.settings), None)
+
+    def _unexpanded(self, name: str) -> str | None:
+        if name in self.settings:
+            return self.settings[name].value
+        return KEYS[name].default if name in KEYS else None
+
+    def _lookup(self, name: str) -> str | None:
+        # Hadoop asks Java's system properties first; these are the ones found in real files.
+        match name:
+            case "user.name":
+                return _user(self.environment)
+            case "user.home":
+                return self.environment.get("HOME", "/")
+            case "java.io.tmpdir":
+                return tempfile.gettempdir()
+            case _:
+                return self._unexpanded(name)
+
+    def _expand(self, text: str) -> str:
+        return expand(text, self._lookup, self.environment)
+
+    def _expanded_or_raw(self, text: str) -> str:
+        try:
+            return self._expand(text)
+        except ExpansionFailed:
+            return text
+
+
+def load_configuration(
+    conf_dir: Path | None,
+    overrides: Sequence[str] = (),
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> Configuration:
+    """Read ``core-site.xml`` and ``hdfs-site.xml`` of a folder, then ``key=value`` overrides.
+
+    Without a folder, that of HADOOP_CONF_DIR is taken.  Raises ``ConfigurationError``.
+    """
+    variables = dict(os.environ if environment is None else environment)
+    folder = conf_dir or (Path(variables[CONF_DIR_VARIABLE]) if _has_folder(variables) else None)
+    if folder is None:
+        raise ConfigurationError(
+            f"No configuration folder: give --conf-dir DIR or set {CONF_DIR_VARIABLE} to the "
+            f"folder that holds {' and '.join(FILES)}."
+        )
+    paths = [path for path in (folder / name for name in FILES) if path.exists()]
+    if not paths:
+        raise ConfigurationError(
+            f"{folder} holds neither {' nor '.join(FILES)}. Give the folder of the cluster's "
+            f"configuration with --conf-dir or {CONF_DIR_VARIABLE}."
+        )
+    settings = [setting for path in paths for setting in read_settings(path)]
+    return _checked([*settings, *(_override(text) for text in overrides)], variables)
+
+
+def _has_folder(variables: Mapping[str, str]) -> bool:
+    return bool(variables.get(CONF_DIR_VARIABLE))
+
+
+def _checked(
+    settings: Iterable[Setting], environment: Mapping[str, str], earlier: tuple[str, ...] = ()
+) -> Configuration:
+    merged: dict[str, Setting] = {}
+    warnings: list[str] = []
+    for one in settings:
+        setting = one
+        if setting.name in RENAMED:
+            new_name = RENAMED[setting.name]
+            warnings.append(f"{one.origin}: {one.name} is an old name. Write {new_name}.")
+            setting = Setting(new_name, one.value, one.origin, one.final)
+        held = merged.get(setting.name)
+        if held is not None and held.final and setting.origin is not COMMAND_LINE:
+            warnings.append(
+                f"{setting.origin}: {setting.name} has no effect, "
+                f"because {held.origin} makes it final."
+            )
+            continue
+        merged[setting.name] = setting
+    frozen = Configuration(MappingProxyType(merged), MappingProxyType(dict(environment)))
+    warnings += doubts(merged, _nodes(frozen))
+    both = tuple(dict.fromkeys((*earlier, *warnings)))
+    return Configuration(frozen.settings, frozen.environment, both)
+
+
+def _nodes(configuration: Configuration) -> dict[str, tuple[str, ...]]:
+    names = configuration.get(ALL_NAMESERVICES) or configuration.get(INTERNAL_NAMESERVICES)
+    return {name: words(configuration.raw(f"{NAMENODES.name}.{name}") or "") for name in names}
+
+
+def _names(key: Key[T], nameservice: str | None, namenode: str | None) -> tuple[str, ...]:
+    names = [key.name]
+    if nameservice and key.scope is not Scope.GLOBAL:
+        names.insert(0, f"{key.name}.{nameservice}")
+        if namenode and key.scope is Scope.NAMENODE:
+            names.insert(0, f"{key.name}.{nameservice}.{namenode}")
+    return tuple(names)
+
+
+def _override(text: str) -> Setting:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise ConfigurationError(f"-D {text!r} is not a setting. Write -D key=value.")
+    return Setting(name.strip(), value, COMMAND_LINE)
+
+
+def _user(environment: Mapping[str, str]) -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return environment.get("USER", "unknown")  # a container's uid without a name

@@ -1,0 +1,221 @@
+"""The keys of failover and of the whole cluster (hadoop-ha.md 7), and the table of all keys."""
+
+from collections.abc import Mapping
+
+from ha.conf import keys_journal, keys_namenode
+from ha.conf.key import Key, Scope
+from ha.conf.units import (
+    duration,
+    flag,
+    host_port,
+    hosts_and_ports,
+    optional_host_port,
+    optional_text,
+    text,
+    whole,
+    words,
+)
+
+_G, _NS, _NN = Scope.GLOBAL, Scope.NAMESERVICE, Scope.NAMENODE
+_ms, _s = duration("ms"), duration("s")
+_ms_above_zero = duration("ms", zero=False)
+_port = whole(at_least=0, at_most=65535)
+
+# --- the file system and who runs it ---------------------------------------------------------
+FS_DEFAULT = Key("fs.defaultFS", text, "file:///", _G, "the file system that clients use")
+TMP_DIR = Key("hadoop.tmp.dir", text, "/tmp/hadoop-${user.name}", _G, "base of default folders")
+NAMESERVICES = Key("dfs.nameservices", words, "", _G, "all nameservices")
+INTERNAL_NAMESERVICES = Key(
+    "dfs.internal.nameservices", words, "", _G, "the nameservices of this cluster"
+)
+NAMESERVICE_ID = Key("dfs.nameservice.id", optional_text, "", _G, "the local nameservice")
+NAMENODES = Key("dfs.ha.namenodes", words, "", _NS, "the NameNode ids of a nameservice")
+NAMENODE_ID = Key("dfs.ha.namenode.id", optional_text, "", _G, "the local NameNode")
+NAMENODE_RPC = Key(
+    "dfs.namenode.rpc-address", optional_host_port(default_port=8020), "", _NN, "client RPC"
+)
+NAMENODE_RPC_BIND = Key("dfs.namenode.rpc-bind-host", optional_text, "", _NN, "listen here")
+NAMENODE_SERVICE_RPC = Key(
+    "dfs.namenode.servicerpc-address",
+    optional_host_port(default_port=8021),
+    "",
+    _NN,
+    "RPC for the ZKFC, the CLI and fencing; the client RPC address when not set",
+)
+NAMENODE_SERVICE_RPC_BIND = Key(
+    "dfs.namenode.servicerpc-bind-host", optional_text, "", _NN, "listen here"
+)
+NAMENODE_LIFELINE_RPC = Key(
+    "dfs.namenode.lifeline.rpc-address",
+    optional_host_port(default_port=8050),
+    "",
+    _NN,
+    "RPC for health probes only",
+)
+NAMENODE_LIFELINE_BIND = Key(
+    "dfs.namenode.lifeline.rpc-bind-host", optional_text, "", _NN, "listen here"
+)
+NAMENODE_HTTP = Key(
+    "dfs.namenode.http-address", host_port(default_port=9870), "0.0.0.0:9870", _NN, "HTTP"
+)
+NAMENODE_HTTP_BIND = Key("dfs.namenode.http-bind-host", optional_text, "", _NN, "listen here")
+NAMENODE_HTTPS = Key(
+    "dfs.namenode.https-address", host_port(default_port=9871), "0.0.0.0:9871", _NN, "HTTPS"
+)
+HTTP_POLICY = Key("dfs.http.policy", text, "HTTP_ONLY", _G, "HTTP_ONLY, HTTPS_ONLY or both")
+ADMINISTRATORS = Key("dfs.cluster.administrators", text, " ", _G, "users, blank, groups")
+AUTHORIZATION = Key("hadoop.security.authorization", flag, "false", _G, "service-level ACLs")
+HA_PROTOCOL_ACL = Key("security.ha.service.protocol.acl", text, "*", _G, "service-level ACL")
+ZKFC_PROTOCOL_ACL = Key("security.zkfc.protocol.acl", text, "*", _G, "service-level ACL")
+PRINCIPAL = Key("dfs.namenode.kerberos.principal", optional_text, "", _NN, "Kerberos name")
+KEYTAB = Key("dfs.namenode.keytab.file", optional_text, "", _NN, "Kerberos keys")
+
+# --- ZooKeeper and the election --------------------------------------------------------------
+ZOOKEEPER_QUORUM = Key(
+    "ha.zookeeper.quorum", hosts_and_ports(default_port=2181), "", _NN, "the ensemble"
+)
+ZOOKEEPER_SESSION_TIMEOUT = Key(
+    "ha.zookeeper.session-timeout.ms", _ms_above_zero, "10000", _NN, "asked of the server"
+)
+ZOOKEEPER_PARENT = Key(
+    "ha.zookeeper.parent-znode", text, "/hadoop-ha", _NN, "the nameservice is appended"
+)
+ZOOKEEPER_ACL = Key(
+    "ha.zookeeper.acl", text, "world:anyone:rwcda", _NN, "scheme:id:perms list, or @file"
+)
+ZOOKEEPER_AUTH = Key("ha.zookeeper.auth", text, "", _NN, "scheme:secret list, or @file")
+ZOOKEEPER_TLS = Key("hadoop.zk.ssl.enabled", flag, "false", _G, "TLS to ZooKeeper")
+ZKFC_ZOOKEEPER_TLS = Key("dfs.ha.zkfc.client.ssl.enabled", flag, "false", _G, "TLS, older name")
+ZOOKEEPER_KEYSTORE = Key("hadoop.zk.ssl.keystore.location", optional_text, "", _G, "own key")
+ZOOKEEPER_KEYSTORE_PASSWORD = Key(
+    "hadoop.zk.ssl.keystore.password", optional_text, "", _G, "of the key store"
+)
+ZOOKEEPER_TRUSTSTORE = Key(
+    "hadoop.zk.ssl.truststore.location", optional_text, "", _G, "whom to trust"
+)
+ZOOKEEPER_TRUSTSTORE_PASSWORD = Key(
+    "hadoop.zk.ssl.truststore.password", optional_text, "", _G, "of the trust store"
+)
+ELECTOR_RETRIES = Key(
+    "ha.failover-controller.active-standby-elector.zk.op.retries",
+    whole(at_least=1),
+    "3",
+    _G,
+    "attempts of a ZooKeeper operation",
+)
+
+# --- health ----------------------------------------------------------------------------------
+HEALTH_CONNECT_RETRY = Key(
+    "ha.health-monitor.connect-retry-interval.ms", _ms, "1000", _G, "between connects"
+)
+HEALTH_CHECK_INTERVAL = Key(
+    "ha.health-monitor.check-interval.ms", _ms_above_zero, "1000", _G, "between probes"
+)
+HEALTH_SLEEP_AFTER_DISCONNECT = Key(
+    "ha.health-monitor.sleep-after-disconnect.ms", _ms, "1000", _G, "before reconnecting"
+)
+HEALTH_RPC_TIMEOUT = Key(
+    "ha.health-monitor.rpc-timeout.ms", _ms_above_zero, "45000", _G, "one probe"
+)
+HEALTH_CONNECT_RETRIES = Key(
+    "ha.health-monitor.rpc.connect.max.retries", whole(at_least=0), "1", _G, "of one probe"
+)
+
+# --- failover --------------------------------------------------------------------------------
+AUTO_FAILOVER = Key("dfs.ha.automatic-failover.enabled", flag, "false", _NS, "use ZKFCs")
+NEW_ACTIVE_TIMEOUT = Key(
+    "ha.failover-controller.new-active.rpc-timeout.ms",
+    _ms_above_zero,
+    "60000",
+    _G,
+    "transitionToActive; also how long the CLI waits for a graceful failover",
+)
+GRACEFUL_FENCE_TIMEOUT = Key(
+    "ha.failover-controller.graceful-fence.rpc-timeout.ms",
+    _ms_above_zero,
+    "5000",
+    _G,
+    "asking a NameNode to become standby, and ceding",
+)
+GRACEFUL_FENCE_RETRIES = Key(
+    "ha.failover-controller.graceful-fence.connection.retries", whole(at_least=0), "1", _G, ""
+)
+CLI_CHECK_TIMEOUT = Key(
+    "ha.failover-controller.cli-check.rpc-timeout.ms",
+    _ms_above_zero,
+    "20000",
+    _G,
+    "read-only calls of haadmin",
+)
+ZKFC_PORT = Key("dfs.ha.zkfc.port", _port, "8019", _NN, "RPC port of the ZKFC; 0 = any")
+ZKFC_THREAD_DUMP_TIMEOUT = Key(
+    "dfs.ha.zkfc.nn.http.timeout.ms", _ms, "20000", _G, "thread dump; 0 = off"
+)
+FENCING_METHODS = Key("dfs.ha.fencing.methods", text, "", _NN, "one method a line")
+SSH_CONNECT_TIMEOUT = Key(
+    "dfs.ha.fencing.ssh.connect-timeout", _ms_above_zero, "30000", _G, "sshfence"
+)
+SSH_KEY_FILES = Key("dfs.ha.fencing.ssh.private-key-files", words, "", _G, "sshfence")
+NOT_ACTIVE_IN_SAFE_MODE = Key(
+    "dfs.ha.nn.not-become-active-in-safemode", flag, "false", _G, "refuse in safe mode"
+)
+
+# --- RPC -------------------------------------------------------------------------------------
+IPC_CONNECT_TIMEOUT = Key("ipc.client.connect.timeout", _ms_above_zero, "20000", _G, "")
+IPC_CONNECT_RETRIES = Key(
+    "ipc.client.connect.max.retries", whole(at_least=0), "10", _G, "refused connections"
+)
+IPC_CONNECT_RETRY_INTERVAL = Key("ipc.client.connect.retry.interval", _ms, "1000", _G, "")
+IPC_TIMEOUT_RETRIES = Key(
+    "ipc.client.connect.max.retries.on.timeouts", whole(at_least=0), "45", _G, ""
+)
+IPC_MAXIMUM_DATA_LENGTH = Key(
+    "ipc.maximum.data.length", whole(at_least=1), "134217728", _G, "bytes of one request"
+)
+
+# --- ours ------------------------------------------------------------------------------------
+ZKFC_HTTP = Key(
+    "nnha.zkfc.http-address",
+    host_port(),
+    "127.0.0.1:8119",
+    _NN,
+    "/status, /metrics and /health of the ZKFC",
+)
+PARK_TIMEOUT = Key(
+    "nnha.standby.park-timeout",
+    _s,
+    "3s",
+    _NN,
+    "how long a NameNode that is taking over keeps a client's call instead of refusing it",
+)
+HEALTH_REFUSALS = Key(
+    "nnha.zkfc.health.refusals",
+    whole(at_least=1),
+    "1",
+    _NN,
+    "refused or broken connections in a row until a NameNode counts as gone",
+)
+HEALTH_TIMEOUTS = Key(
+    "nnha.zkfc.health.timeouts",
+    whole(at_least=1),
+    "1",
+    _NN,
+    "unanswered probes in a row until a NameNode counts as not responding",
+)
+FENCING_METHOD_TIMEOUT = Key(
+    "nnha.fencing.method-timeout", duration("s", zero=False), "30s", _NN, "one fencing method"
+)
+FENCING_TOTAL_TIMEOUT = Key(
+    "nnha.fencing.total-timeout", duration("s", zero=False), "60s", _NN, "all methods together"
+)
+
+
+def _collect() -> dict[str, Key[object]]:
+    found: dict[str, Key[object]] = {}
+    for names in (globals(), vars(keys_journal), vars(keys_namenode)):
+        found |= {key.name: key for key in names.values() if isinstance(key, Key)}
+    return found
+
+
+KEYS: Mapping[str, Key[object]] = _collect()
+"""Every key with a type and a default, by name: this module's and those of its two siblings."""

@@ -1,0 +1,70 @@
+"""The keys of the journal: JournalNodes, their writer and their readers (qjm.md 4.11 and 7)."""
+
+from ha.conf.key import Key, Scope
+from ha.conf.units import duration, flag, fraction, host_port, optional_text, size, text, whole
+
+_G, _NS, _NN = Scope.GLOBAL, Scope.NAMESERVICE, Scope.NAMENODE
+_ms = duration("ms")
+_call = duration("ms", zero=False)
+
+# --- the node --------------------------------------------------------------------------------
+SHARED_EDITS = Key(
+    "dfs.namenode.shared.edits.dir",
+    text,
+    "",
+    _NN,
+    "qjournal://host:port;host:port;host:port/journal",
+)
+EDITS_DIR = Key(
+    "dfs.journalnode.edits.dir", text, "/tmp/hadoop/dfs/journalnode/", _NS, "the node's storage"
+)
+EDITS_DIR_PERM = Key("dfs.journalnode.edits.dir.perm", text, "700", _G, "octal")
+RPC = Key("dfs.journalnode.rpc-address", host_port(default_port=8485), "0.0.0.0:8485", _G, "")
+RPC_BIND = Key("dfs.journalnode.rpc-bind-host", optional_text, "", _G, "listen here")
+HTTP = Key("dfs.journalnode.http-address", host_port(default_port=8480), "0.0.0.0:8480", _G, "")
+HTTP_BIND = Key("dfs.journalnode.http-bind-host", optional_text, "", _G, "listen here")
+HTTPS = Key("dfs.journalnode.https-address", host_port(default_port=8481), "0.0.0.0:8481", _G, "")
+HTTPS_BIND = Key("dfs.journalnode.https-bind-host", optional_text, "", _G, "listen here")
+HANDLERS = Key("dfs.journalnode.handler.count", whole(), "5", _G, "")
+SYNC = Key("dfs.journalnode.enable.sync", flag, "true", _G, "fetch missed segments from peers")
+SYNC_INTERVAL = Key("dfs.journalnode.sync.interval", _ms, "120000", _G, "")
+SYNC_FORMAT = Key("dfs.journalnode.enable.sync.format", flag, "false", _G, "")
+CACHE_SIZE = Key("dfs.journalnode.edit-cache-size.bytes", size, "1048576", _G, "newest edits")
+CACHE_FRACTION = Key("dfs.journalnode.edit-cache-size.fraction", fraction, "0.5", _G, "")
+KEYTAB = Key("dfs.journalnode.keytab.file", optional_text, "", _G, "Kerberos keys")
+PRINCIPAL = Key("dfs.journalnode.kerberos.principal", optional_text, "", _G, "Kerberos name")
+SPNEGO = Key("dfs.journalnode.kerberos.internal.spnego.principal", optional_text, "", _G, "")
+
+# --- the writer's and readers' calls ---------------------------------------------------------
+GET_STATE_TIMEOUT = Key("dfs.qjournal.get-journal-state.timeout.ms", _call, "120000", _G, "")
+NEW_EPOCH_TIMEOUT = Key("dfs.qjournal.new-epoch.timeout.ms", _call, "120000", _G, "")
+PREPARE_TIMEOUT = Key("dfs.qjournal.prepare-recovery.timeout.ms", _call, "120000", _G, "")
+ACCEPT_TIMEOUT = Key("dfs.qjournal.accept-recovery.timeout.ms", _call, "120000", _G, "")
+FINALIZE_TIMEOUT = Key("dfs.qjournal.finalize-segment.timeout.ms", _call, "120000", _G, "")
+START_SEGMENT_TIMEOUT = Key("dfs.qjournal.start-segment.timeout.ms", _call, "20000", _G, "")
+WRITE_TIMEOUT = Key("dfs.qjournal.write-txns.timeout.ms", _call, "20000", _G, "")
+SELECT_TIMEOUT = Key("dfs.qjournal.select-input-streams.timeout.ms", _call, "20000", _G, "")
+HTTP_OPEN_TIMEOUT = Key("dfs.qjournal.http.open.timeout.ms", _call, "60000", _G, "")
+HTTP_READ_TIMEOUT = Key("dfs.qjournal.http.read.timeout.ms", _call, "60000", _G, "")
+OPERATIONS_TIMEOUT = Key(
+    "dfs.qjm.operations.timeout", duration("s", zero=False), "60s", _G, "format and upgrade"
+)
+QUEUED_EDITS_LIMIT_MB = Key(
+    "dfs.qjournal.queued-edits.limit.mb", whole(at_least=1), "10", _G, "MiB for one node"
+)
+PARALLEL_READS = Key(
+    "dfs.qjournal.parallel-read.num-threads", whole(at_least=1), "5", _G, "fetches at once"
+)
+EDIT_TRANSFER_TIMEOUT = Key("dfs.edit.log.transfer.timeout", _ms, "30000", _G, "")
+EDIT_TRANSFER_BANDWIDTH = Key(
+    "dfs.edit.log.transfer.bandwidthPerSec", size, "0", _G, "bytes a second; 0 = unlimited"
+)
+RESOLVE_NODES = Key("dfs.namenode.edits.qjournals.resolution-enabled", flag, "false", _NN, "")
+RESOLVER = Key("dfs.namenode.edits.qjournals.resolver.impl", optional_text, "", _NN, "")
+PLUGIN = Key(
+    "dfs.namenode.edits.journal-plugin.qjournal",
+    text,
+    "org.apache.hadoop.hdfs.qjournal.client.QuorumJournalManager",
+    _G,
+    "read by Hadoop's own NameNode only",
+)

@@ -1,0 +1,98 @@
+"""Finding keys that are probably misspelt, or suffixed with a node that does not exist."""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+
+from ha.conf.errors import ConfigurationError
+from ha.conf.key import Scope
+from ha.conf.keys import KEYS, NAMENODES
+from ha.conf.known import NOT_READ, RENAMED
+from ha.conf.reader import Setting
+
+OURS = "nnha."
+NEAR = 0.9
+"""Similarity (difflib) from which a name is taken for a misspelling of another."""
+
+_NAMES = sorted(KEYS.keys() | NOT_READ)
+_OUR_NAMES = [name for name in _NAMES if name.startswith(OURS)]
+_ANY_SUFFIX = ("dfs.namenode.edits.journal-plugin.", "hadoop.proxyuser.", "dfs.ha.namenodes.")
+
+Nodes = Mapping[str, Sequence[str]]
+"""The configured NameNode ids of each nameservice."""
+
+
+def doubts(settings: Mapping[str, Setting], nodes: Nodes) -> Iterator[str]:
+    """One warning for each key that is near a known one or names a node that is not there.
+
+    Raises ``ConfigurationError`` for an unknown key of ours (``nnha.*``): no other program could
+    mean anything by it.
+    """
+    for setting in settings.values():
+        doubt = _doubt(setting, nodes)
+        if doubt is not None:
+            yield f"{setting.origin}: {doubt}"
+
+
+def _doubt(setting: Setting, nodes: Nodes) -> str | None:
+    name = setting.name
+    if name in KEYS or name in NOT_READ or name in RENAMED or name.startswith(_ANY_SUFFIX):
+        return None
+    base, suffix = _split(name, nodes)
+    if base in NOT_READ:
+        return None
+    if base in KEYS and suffix:
+        return _doubt_of_scope(base, suffix)
+    if name.startswith(OURS):
+        raise _unknown(setting, base)
+    stranger = _strange_suffix(name, nodes)
+    if stranger is not None:
+        return stranger
+    near = difflib.get_close_matches(base, _NAMES, n=1, cutoff=NEAR)
+    if near:
+        return f"{name} is not a known key. Did you mean {'.'.join((near[0], *suffix))}?"
+    return None
+
+
+def _split(name: str, nodes: Nodes) -> tuple[str, tuple[str, ...]]:
+    """The name without ``.<nameservice>`` or ``.<nameservice>.<namenode>``, and that suffix."""
+    for nameservice, namenodes in nodes.items():
+        for suffix in (*((nameservice, node) for node in namenodes), (nameservice,)):
+            ending = "." + ".".join(suffix)
+            if name.endswith(ending):
+                return name.removesuffix(ending), suffix
+    return name, ()
+
+
+def _doubt_of_scope(base: str, suffix: tuple[str, ...]) -> str | None:
+    match KEYS[base].scope, len(suffix):
+        case (Scope.NAMENODE, _) | (Scope.NAMESERVICE, 1):
+            return None
+        case (Scope.NAMESERVICE, _):
+            return f"{base} is read per nameservice, not per NameNode: .{'.'.join(suffix)} is lost"
+        case _:
+            return f"{base} is read without a suffix: .{'.'.join(suffix)} makes it unread"
+
+
+def _strange_suffix(name: str, nodes: Nodes) -> str | None:
+    """A known per-node key whose suffix names no configured node."""
+    if not nodes:
+        return None
+    parts = name.split(".")
+    for length in (1, 2):
+        base, suffix = ".".join(parts[:-length]), parts[-length:]
+        if base not in KEYS or KEYS[base].scope is Scope.GLOBAL:
+            continue
+        if suffix[0] not in nodes:
+            known = ", ".join(nodes)
+            return f"{name} names no nameservice that is configured (dfs.nameservices: {known})"
+        known = ", ".join(nodes[suffix[0]])
+        return (
+            f"{name} names no NameNode that is configured ({NAMENODES.name}.{suffix[0]}: {known})"
+        )
+    return None
+
+
+def _unknown(setting: Setting, base: str) -> ConfigurationError:
+    near = difflib.get_close_matches(base, _OUR_NAMES, n=1, cutoff=0.6)
+    advice = f"Did you mean {near[0]}?" if near else f"Known are: {', '.join(_OUR_NAMES)}."
+    return ConfigurationError(f"{setting.origin}: {setting.name} is not a key of nnha. {advice}")

@@ -1,0 +1,199 @@
+"""Who belongs to the cluster, and where each process listens."""
+
+import errno
+import socket
+from dataclasses import dataclass
+from urllib.parse import urlparse
+
+from ha.conf import keys, keys_journal
+from ha.conf.configuration import Configuration
+from ha.conf.errors import BadValue, ConfigurationError
+from ha.conf.units import HostPort, host_port
+
+__all__ = [
+    "HostPort",
+    "JournalUri",
+    "NameNodeAddress",
+    "local_namenode",
+    "namenode",
+    "namenodes",
+    "nameservice_of",
+    "shared_edits",
+]
+
+JOURNAL_PORT = 8485
+_SHAPE = "qjournal://host:port;host:port;host:port/journal-id"
+_WILDCARDS = ("0.0.0.0", "::", "*")
+
+
+@dataclass(frozen=True, slots=True)
+class NameNodeAddress:
+    """One NameNode with its ZKFC.
+
+    ``service`` is the service RPC address, or the client RPC address when there is none: the one
+    that ZKFC, CLI and fencing use.  ``lifeline`` is the address of health probes.
+    """
+
+    nameservice: str
+    namenode: str
+    rpc: HostPort
+    service: HostPort
+    http: HostPort
+    zkfc: HostPort
+    zkfc_http: HostPort
+    lifeline: HostPort
+
+
+@dataclass(frozen=True, slots=True)
+class JournalUri:
+    """The shared edits: the nodes of the quorum and the journal's name on each of them."""
+
+    nodes: tuple[HostPort, ...]
+    journal_id: str
+
+
+def nameservice_of(configuration: Configuration) -> str:
+    """The nameservice that this configuration is about.
+
+    It is ``dfs.nameservice.id``, or the only one there is, or the one in ``fs.defaultFS``.
+    Raises ``ConfigurationError`` when none of these decides.
+    """
+    known = configuration.get(keys.INTERNAL_NAMESERVICES) or configuration.get(keys.NAMESERVICES)
+    local = configuration.get(keys.NAMESERVICE_ID)
+    if local is None and len(known) == 1:
+        return known[0]
+    if local is None:
+        default = urlparse(configuration.get(keys.FS_DEFAULT)).netloc
+        local = default if default in known else None
+    if not known:
+        raise ConfigurationError(
+            f"{keys.NAMESERVICES.name} is not set. Name the nameservice in hdfs-site.xml."
+        )
+    if local is None:
+        raise ConfigurationError(
+            f"{keys.NAMESERVICES.name} names several nameservices ({', '.join(known)}). "
+            f"Say which one is meant: set {keys.NAMESERVICE_ID.name}."
+        )
+    if local not in known:
+        raise ConfigurationError(
+            f"{keys.NAMESERVICE_ID.name} is {local!r}, but {keys.NAMESERVICES.name} lists only "
+            f"{', '.join(known)}. Correct one of the two."
+        )
+    return local
+
+
+def namenodes(configuration: Configuration, nameservice: str) -> tuple[NameNodeAddress, ...]:
+    """All NameNodes of a nameservice in the configured order.
+
+    Raises ``ConfigurationError`` when there are none, or when one has no address.
+    """
+    ids = configuration.get(keys.NAMENODES, nameservice=nameservice)
+    if not ids:
+        raise ConfigurationError(
+            f"{keys.NAMENODES.name}.{nameservice} is not set. "
+            "List the NameNode ids there, for instance nn1,nn2."
+        )
+    if len(set(ids)) != len(ids):
+        raise ConfigurationError(
+            f"{keys.NAMENODES.name}.{nameservice} is {','.join(ids)!r}: "
+            "an id occurs twice. Give each NameNode its own."
+        )
+    return tuple(_address(configuration, nameservice, one) for one in ids)
+
+
+def namenode(configuration: Configuration, nameservice: str, name: str) -> NameNodeAddress:
+    """One NameNode by its id; raises ``ConfigurationError`` listing the known ids."""
+    known = namenodes(configuration, nameservice)
+    for one in known:
+        if one.namenode == name:
+            return one
+    raise ConfigurationError(
+        f"There is no NameNode {name!r} in {nameservice}: {keys.NAMENODES.name}.{nameservice} "
+        f"lists {', '.join(one.namenode for one in known)}."
+    )
+
+
+def local_namenode(configuration: Configuration) -> NameNodeAddress:
+    """The NameNode of this machine: ``dfs.ha.namenode.id``, or the one whose host is ours.
+
+    Raises ``ConfigurationError`` when no or more than one address is local.
+    """
+    nameservice = nameservice_of(configuration)
+    name = configuration.get(keys.NAMENODE_ID)
+    if name is not None:
+        return namenode(configuration, nameservice, name)
+    local = [one for one in namenodes(configuration, nameservice) if _is_local(one.rpc.host)]
+    if len(local) == 1:
+        return local[0]
+    found = ", ".join(one.namenode for one in local) or "none"
+    raise ConfigurationError(
+        f"Which NameNode of {nameservice} runs here cannot be told from the addresses (local: "
+        f"{found}). Set {keys.NAMENODE_ID.name}, for instance with -D {keys.NAMENODE_ID.name}=nn1."
+    )
+
+
+def shared_edits(
+    configuration: Configuration, nameservice: str, namenode: str | None = None
+) -> JournalUri:
+    """The quorum journal of a nameservice from ``dfs.namenode.shared.edits.dir``.
+
+    Raises ``ConfigurationError`` for anything but one ``qjournal:`` address without doubles.
+    """
+    key = keys_journal.SHARED_EDITS
+    text = configuration.require(key, nameservice=nameservice, namenode=namenode)
+    scheme, separator, rest = text.partition("://")
+    authority, slash, journal_id = rest.partition("/")
+    if scheme != "qjournal" or not separator or not slash or not journal_id.strip("/"):
+        raise ConfigurationError(f"{key.name} is {text!r}, but it must be {_SHAPE}.")
+    if "/" in journal_id or journal_id in (".", ".."):
+        raise ConfigurationError(
+            f"{key.name} is {text!r}: the journal id {journal_id!r} must be one plain name."
+        )
+    try:
+        nodes = tuple(
+            host_port(default_port=JOURNAL_PORT)(part) for part in authority.split(";") if part
+        )
+    except BadValue as error:
+        raise ConfigurationError(
+            f"{key.name} is {text!r}: one of its nodes {error}. The whole must be {_SHAPE}."
+        ) from error
+    if not nodes or len(set(nodes)) != len(nodes):
+        raise ConfigurationError(
+            f"{key.name} is {text!r}: it must name each JournalNode once, as {_SHAPE}."
+        )
+    return JournalUri(nodes, journal_id)
+
+
+def _address(configuration: Configuration, nameservice: str, name: str) -> NameNodeAddress:
+    scope = {"nameservice": nameservice, "namenode": name}
+    rpc = configuration.require(keys.NAMENODE_RPC, **scope)
+    service = configuration.get(keys.NAMENODE_SERVICE_RPC, **scope) or rpc
+    http = configuration.get(keys.NAMENODE_HTTP, **scope)
+    return NameNodeAddress(
+        nameservice=nameservice,
+        namenode=name,
+        rpc=rpc,
+        service=service,
+        http=HostPort(rpc.host, http.port) if http.host in _WILDCARDS else http,
+        zkfc=HostPort(service.host, configuration.get(keys.ZKFC_PORT, **scope)),
+        zkfc_http=configuration.get(keys.ZKFC_HTTP, **scope),
+        lifeline=configuration.get(keys.NAMENODE_LIFELINE_RPC, **scope) or service,
+    )
+
+
+def _is_local(host: str) -> bool:
+    """Whether an address of that host belongs to this machine: only then can it be bound."""
+    try:
+        found = socket.getaddrinfo(host, 0, type=socket.SOCK_DGRAM)
+    except OSError:
+        return False
+    for family, kind, protocol, _name, address in found:
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.bind(address)
+        except OSError as error:
+            if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                continue
+            return False
+        return True
+    return False

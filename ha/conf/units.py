@@ -1,0 +1,163 @@
+"""Parsers from a configured text to a typed value: numbers, durations, sizes, lists, addresses."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ha.conf.errors import BadValue
+
+_DURATION = re.compile(r"([+-]?\d+)\s*(ns|us|ms|s|m|h|d)?", re.ASCII | re.IGNORECASE)
+_SIZE = re.compile(r"([+-]?\d+)\s*([kmgtpe]?)b?", re.ASCII | re.IGNORECASE)
+_WHOLE = re.compile(r"[+-]?(?:0x[0-9a-f]+|\d+)", re.ASCII | re.IGNORECASE)
+
+_LONGEST_NUMBER = 40
+"""No number of ours needs more characters; longer ones are refused before they are parsed."""
+
+_SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+}
+_POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
+_HIGHEST_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """One address as an operator writes it: ``host:port``, IPv6 hosts in brackets."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """The form in which it is configured, logged and shown."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def text(value: str) -> str:
+    """The value as it stands, without the blanks around it."""
+    return value.strip()
+
+
+def optional_text(value: str) -> str | None:
+    """The trimmed value, or None when nothing is configured (empty counts as nothing)."""
+    return value.strip() or None
+
+
+def flag(value: str) -> bool:
+    """``true`` or ``false``.  Hadoop takes its default for any other word; we refuse it."""
+    match value.strip().lower():
+        case "true":
+            return True
+        case "false":
+            return False
+        case _:
+            raise BadValue("must be true or false")
+
+
+def whole(*, at_least: int | None = None, at_most: int | None = None) -> Callable[[str], int]:
+    """A parser of whole numbers, decimal or 0x hexadecimal as Hadoop's getInt reads them."""
+
+    def parse(value: str) -> int:
+        found = value.strip()
+        if len(found) > _LONGEST_NUMBER or not _WHOLE.fullmatch(found):
+            raise BadValue("must be a whole number, for instance 3")
+        number = int(found, 16) if "x" in found.lower() else int(found)
+        if at_least is not None and number < at_least:
+            raise BadValue(f"must be a whole number of at least {at_least}")
+        if at_most is not None and number > at_most:
+            raise BadValue(f"must be a whole number of at most {at_most}")
+        return number
+
+    return parse
+
+
+def fraction(value: str) -> float:
+    """A non-negative decimal number, for instance 0.999 or 2.0."""
+    found = value.strip()
+    if len(found) > _LONGEST_NUMBER or not re.fullmatch(r"\d+(\.\d*)?|\.\d+", found, re.ASCII):
+        raise BadValue("must be a decimal number, for instance 0.5")
+    return float(found)
+
+
+def duration(unit: str, *, negative: bool = False, zero: bool = True) -> Callable[[str], float]:
+    """A parser of durations to **seconds**; ``unit`` is meant when the value has none.
+
+    The suffixes are those of Hadoop's ``getTimeDuration``: ns, us, ms, s, m, h, d.
+    """
+    example = f"for instance 10s, 1m, or a bare number of {unit}"
+
+    def parse(value: str) -> float:
+        found = value.strip()
+        match = _DURATION.fullmatch(found) if len(found) <= _LONGEST_NUMBER else None
+        if match is None:
+            raise BadValue(f"must be a duration, {example}")
+        number = int(match[1])
+        if number < 0 and not negative:
+            raise BadValue(f"must be a duration that is not negative, {example}")
+        if number == 0 and not zero:
+            raise BadValue(f"must be a duration longer than zero, {example}")
+        return number * _SECONDS[(match[2] or unit).lower()]
+
+    return parse
+
+
+def size(value: str) -> int:
+    """A number of bytes; k, m, g, t, p, e (with or without b) stand for powers of 1024."""
+    found = value.strip()
+    match = _SIZE.fullmatch(found) if len(found) <= _LONGEST_NUMBER else None
+    if match is None or int(match[1]) < 0:
+        raise BadValue("must be a size in bytes, for instance 1048576, 64k or 1m")
+    return int(match[1]) << (10 * _POWER[match[2].lower()])
+
+
+def words(value: str) -> tuple[str, ...]:
+    """A comma separated list; blanks around items and empty items are dropped."""
+    return tuple(item for item in (part.strip() for part in value.split(",")) if item)
+
+
+def host_port(*, default_port: int | None = None) -> Callable[[str], HostPort]:
+    """A parser of one ``host:port``; without a port the default is taken, if there is one."""
+    shape = "must be host:port" if default_port is None else f"must be host or host:{default_port}"
+
+    def parse(value: str) -> HostPort:
+        found = value.strip()
+        if found.startswith("["):
+            host, closed, rest = found[1:].partition("]")
+            if not closed or (rest and not rest.startswith(":")):
+                raise BadValue(f"{shape}, an IPv6 host as [::1]:8020")
+            port_text = rest[1:] if rest else None
+        else:
+            host, colon, after = found.partition(":")
+            port_text = after if colon else None
+        if not host or re.search(r"[\s/,;@]", host):
+            raise BadValue(shape)
+        if port_text is None:
+            if default_port is None:
+                raise BadValue(shape)
+            return HostPort(host, default_port)
+        return HostPort(host, _port(port_text, shape))
+
+    return parse
+
+
+def optional_host_port(*, default_port: int | None = None) -> Callable[[str], HostPort | None]:
+    """As ``host_port``, but nothing configured gives None."""
+    parse = host_port(default_port=default_port)
+    return lambda value: parse(value) if value.strip() else None
+
+
+def hosts_and_ports(*, default_port: int | None = None) -> Callable[[str], tuple[HostPort, ...]]:
+    """A parser of a comma separated list of addresses, such as a ZooKeeper quorum."""
+    parse = host_port(default_port=default_port)
+    return lambda value: tuple(parse(item) for item in words(value))
+
+
+def _port(found: str, shape: str) -> int:
+    if not re.fullmatch(r"\d{1,5}", found, re.ASCII) or int(found) > _HIGHEST_PORT:
+        raise BadValue(f"{shape}, the port a number from 0 to {_HIGHEST_PORT}")
+    return int(found)
