@@ -1,0 +1,345 @@
+"""Bytes of the ops about what files hold (hadoop-formats 2.2).
+
+A reader takes a frame, the position of its body and the layout version; a writer gives the body.
+Fields that a layout does not have yet are read as their defaults.  Writing refuses to drop
+one that says something: a peer of that layout would get another namespace.
+"""
+
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, Final
+
+from namenode_sim.edits import ops
+from namenode_sim.edits.attributes import acl, read_acl, read_xattrs, xattrs
+from namenode_sim.edits.primitives import (
+    I16,
+    I32,
+    I64,
+    blocks,
+    compact_blocks,
+    permission,
+    read_blocks,
+    read_compact_blocks,
+    read_i64,
+    read_permission,
+    read_rpc_ids,
+    read_string,
+    rpc_ids,
+    string,
+)
+
+Read = tuple[ops.Op, int]
+Reader = Callable[[bytes, int, int], Read]
+Writer = Callable[[Any, int], bytes]
+
+ACL_LAYOUT: Final = -53
+XATTR_LAYOUT: Final = -57
+OVERWRITE_LAYOUT: Final = -58
+STORAGE_POLICY_LAYOUT: Final = -60
+NEW_BLOCK_LAYOUT: Final = -62
+ERASURE_CODING_LAYOUT: Final = -64
+MAX_CONCAT_SOURCES: Final = 1024 * 1024
+
+_I8 = Struct(">b")
+_FILE = Struct(">hqqq")  # replication, mtime, atime, block size
+_ADD_TAIL = Struct(">?bb")  # overwrite, storage policy, erasure coding policy
+_NO_BLOCKS: Final = bytes(4)
+
+
+def refuse_loss(layout: int, **fields: object) -> None:
+    """Refuse to write an op whose named fields say something that the layout cannot hold.
+
+    Raises:
+        ValueError: naming the first such field.
+    """
+    for name, content in fields.items():
+        if content:
+            raise ValueError(f"layout {layout} has no field for {name} (here {content!r})")
+
+
+def read_add(data: bytes, pos: int, layout: int) -> Read:
+    """OP_ADD (0)."""
+    (inode_id,) = I64.unpack_from(data, pos)
+    path, pos = read_string(data, pos + 8)
+    replication, mtime, atime, block_size = _FILE.unpack_from(data, pos)
+    pos += 26
+    if data[pos : pos + 4] == _NO_BLOCKS:
+        found: tuple[ops.Block, ...] = ()
+        pos += 4
+    else:
+        found, pos = read_blocks(data, pos)
+    owner, pos = read_permission(data, pos)
+    entries, pos = read_acl(data, pos) if layout <= ACL_LAYOUT else ((), pos)
+    _, attributes, pos = read_xattrs(data, pos) if layout <= XATTR_LAYOUT else ("", (), pos)
+    client, pos = read_string(data, pos)
+    machine, pos = read_string(data, pos)
+    if layout <= ERASURE_CODING_LAYOUT:
+        overwrite, policy, ec_policy = _ADD_TAIL.unpack_from(data, pos)
+        pos += 3
+    else:
+        overwrite, policy, ec_policy, pos = _old_add_tail(data, pos, layout)
+    ids, pos = read_rpc_ids(data, pos)
+    op = ops.Add(
+        inode_id, path, replication, mtime, atime, block_size, found, owner, entries, attributes,
+        client, machine, overwrite, policy, ec_policy, ids,
+    )  # fmt: skip
+    return op, pos
+
+
+def _old_add_tail(data: bytes, pos: int, layout: int) -> tuple[bool, int, int, int]:
+    overwrite, policy = False, 0
+    if layout <= OVERWRITE_LAYOUT:
+        overwrite = data[pos] != 0
+        pos += 1
+    if layout <= STORAGE_POLICY_LAYOUT:
+        (policy,) = _I8.unpack_from(data, pos)
+        pos += 1
+    return overwrite, policy, 0, pos
+
+
+def write_add(op: ops.Add, layout: int) -> bytes:
+    """OP_ADD (0)."""
+    if layout > ERASURE_CODING_LAYOUT:
+        return _write_old_add(op, layout)
+    return b"".join((
+        I64.pack(op.inode_id),
+        string(op.path),
+        _FILE.pack(op.replication, op.mtime, op.atime, op.block_size),
+        blocks(op.blocks) if op.blocks else _NO_BLOCKS,
+        permission(op.permission),
+        acl(op.acl),
+        xattrs(None, op.xattrs),
+        string(op.client_name),
+        string(op.client_machine),
+        _ADD_TAIL.pack(op.overwrite, op.storage_policy_id, op.ec_policy_id),
+        rpc_ids(op.rpc),
+    ))  # fmt: skip
+
+
+def _write_old_add(op: ops.Add, layout: int) -> bytes:
+    parts = [
+        I64.pack(op.inode_id),
+        string(op.path),
+        _FILE.pack(op.replication, op.mtime, op.atime, op.block_size),
+        blocks(op.blocks),
+        permission(op.permission),
+        *inherited(op.acl, op.xattrs, layout),
+        string(op.client_name),
+        string(op.client_machine),
+    ]
+    if layout <= OVERWRITE_LAYOUT:
+        parts.append(b"\x01" if op.overwrite else b"\x00")
+    else:
+        refuse_loss(layout, overwrite=op.overwrite)
+    if layout <= STORAGE_POLICY_LAYOUT:
+        parts.append(_I8.pack(op.storage_policy_id))
+    else:
+        refuse_loss(layout, storage_policy_id=op.storage_policy_id)
+    refuse_loss(layout, ec_policy_id=op.ec_policy_id)
+    parts.append(rpc_ids(op.rpc))
+    return b"".join(parts)
+
+
+def inherited(
+    entries: tuple[ops.AclEntry, ...], attributes: tuple[ops.XAttr, ...], layout: int
+) -> list[bytes]:
+    """The ACL and the extended attributes of a new inode, as far as the layout has them."""
+    parts = []
+    if layout <= ACL_LAYOUT:
+        parts.append(acl(entries))
+    else:
+        refuse_loss(layout, acl=entries)
+    if layout <= XATTR_LAYOUT:
+        parts.append(xattrs(None, attributes))
+    else:
+        refuse_loss(layout, xattrs=attributes)
+    return parts
+
+
+def read_close(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_CLOSE (9)."""
+    (inode_id,) = I64.unpack_from(data, pos)
+    path, pos = read_string(data, pos + 8)
+    replication, mtime, atime, block_size = _FILE.unpack_from(data, pos)
+    found, pos = read_blocks(data, pos + 26)
+    owner, pos = read_permission(data, pos)
+    return ops.Close(inode_id, path, replication, mtime, atime, block_size, found, owner), pos
+
+
+def write_close(op: ops.Close, _layout: int) -> bytes:
+    """OP_CLOSE (9)."""
+    return b"".join((
+        I64.pack(op.inode_id),
+        string(op.path),
+        _FILE.pack(op.replication, op.mtime, op.atime, op.block_size),
+        blocks(op.blocks),
+        permission(op.permission),
+    ))  # fmt: skip
+
+
+def read_append(data: bytes, pos: int, layout: int) -> Read:
+    """OP_APPEND (47)."""
+    path, pos = read_string(data, pos)
+    client, pos = read_string(data, pos)
+    machine, pos = read_string(data, pos)
+    new_block = False
+    if layout <= NEW_BLOCK_LAYOUT:
+        new_block = data[pos] != 0
+        pos += 1
+    ids, pos = read_rpc_ids(data, pos)
+    return ops.Append(path, client, machine, new_block, ids), pos
+
+
+def write_append(op: ops.Append, layout: int) -> bytes:
+    """OP_APPEND (47)."""
+    if layout <= NEW_BLOCK_LAYOUT:
+        flag = b"\x01" if op.new_block else b"\x00"
+    else:
+        refuse_loss(layout, new_block=op.new_block)
+        flag = b""
+    head = string(op.path) + string(op.client_name) + string(op.client_machine)
+    return head + flag + rpc_ids(op.rpc)
+
+
+def read_add_block(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_ADD_BLOCK (33)."""
+    path, pos = read_string(data, pos)
+    found, pos = read_compact_blocks(data, pos)
+    if len(found) not in (1, 2):
+        raise ValueError(f"a block is added with {len(found)} blocks; one or two belong here")
+    ids, pos = read_rpc_ids(data, pos)
+    penultimate = found[0] if len(found) == 2 else None
+    return ops.AddBlock(path, penultimate, found[-1], ids), pos
+
+
+def write_add_block(op: ops.AddBlock, _layout: int) -> bytes:
+    """OP_ADD_BLOCK (33)."""
+    found = (op.last,) if op.penultimate is None else (op.penultimate, op.last)
+    return string(op.path) + compact_blocks(found) + rpc_ids(op.rpc)
+
+
+def read_update_blocks(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_UPDATE_BLOCKS (25)."""
+    path, pos = read_string(data, pos)
+    found, pos = read_compact_blocks(data, pos)
+    ids, pos = read_rpc_ids(data, pos)
+    return ops.UpdateBlocks(path, found, ids), pos
+
+
+def write_update_blocks(op: ops.UpdateBlocks, _layout: int) -> bytes:
+    """OP_UPDATE_BLOCKS (25)."""
+    return string(op.path) + compact_blocks(op.blocks) + rpc_ids(op.rpc)
+
+
+def read_truncate(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_TRUNCATE (46)."""
+    path, pos = read_string(data, pos)
+    client, pos = read_string(data, pos)
+    machine, pos = read_string(data, pos)
+    new_length, pos = read_i64(data, pos)
+    time, pos = read_i64(data, pos)
+    found, pos = read_compact_blocks(data, pos)
+    if len(found) > 1:
+        raise ValueError(f"a file is cut inside {len(found)} blocks; at most one belongs here")
+    return ops.Truncate(path, client, machine, new_length, time, *found), pos
+
+
+def write_truncate(op: ops.Truncate, _layout: int) -> bytes:
+    """OP_TRUNCATE (46)."""
+    return b"".join((
+        string(op.path),
+        string(op.client_name),
+        string(op.client_machine),
+        I64.pack(op.new_length),
+        I64.pack(op.time),
+        compact_blocks(() if op.block is None else (op.block,)),
+    ))  # fmt: skip
+
+
+def read_concat_delete(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_CONCAT_DELETE (16)."""
+    target, pos = read_string(data, pos)
+    (count,) = I32.unpack_from(data, pos)
+    pos += 4
+    # A path takes at least the two bytes of its length.
+    if not 0 <= count <= MAX_CONCAT_SOURCES or count * 2 > len(data) - pos:
+        raise ValueError(f"{count} sources, but {len(data) - pos} bytes are left")
+    sources = []
+    for _ in range(count):
+        source, pos = read_string(data, pos)
+        sources.append(source)
+    time, pos = read_i64(data, pos)
+    ids, pos = read_rpc_ids(data, pos)
+    return ops.ConcatDelete(target, tuple(sources), time, ids), pos
+
+
+def write_concat_delete(op: ops.ConcatDelete, _layout: int) -> bytes:
+    """OP_CONCAT_DELETE (16)."""
+    sources = b"".join(map(string, op.sources))
+    head = string(op.target) + I32.pack(len(op.sources)) + sources
+    return head + I64.pack(op.time) + rpc_ids(op.rpc)
+
+
+def read_set_replication(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_SET_REPLICATION (4)."""
+    path, pos = read_string(data, pos)
+    return ops.SetReplication(path, I16.unpack_from(data, pos)[0]), pos + 2
+
+
+def write_set_replication(op: ops.SetReplication, _layout: int) -> bytes:
+    """OP_SET_REPLICATION (4)."""
+    return string(op.path) + I16.pack(op.replication)
+
+
+def read_reassign_lease(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_REASSIGN_LEASE (22)."""
+    holder, pos = read_string(data, pos)
+    path, pos = read_string(data, pos)
+    new_holder, pos = read_string(data, pos)
+    return ops.ReassignLease(holder, path, new_holder), pos
+
+
+def write_reassign_lease(op: ops.ReassignLease, _layout: int) -> bytes:
+    """OP_REASSIGN_LEASE (22)."""
+    return string(op.lease_holder) + string(op.path) + string(op.new_holder)
+
+
+def read_set_genstamp_v1(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_SET_GENSTAMP_V1 (10)."""
+    return ops.SetGenstampV1(I64.unpack_from(data, pos)[0]), pos + 8
+
+
+def read_set_genstamp_v2(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_SET_GENSTAMP_V2 (31)."""
+    return ops.SetGenstampV2(I64.unpack_from(data, pos)[0]), pos + 8
+
+
+def write_set_genstamp(op: ops.SetGenstampV1 | ops.SetGenstampV2, _layout: int) -> bytes:
+    """OP_SET_GENSTAMP_V1 (10) and OP_SET_GENSTAMP_V2 (31)."""
+    return I64.pack(op.generation_stamp)
+
+
+def read_allocate_block_id(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_ALLOCATE_BLOCK_ID (32)."""
+    return ops.AllocateBlockId(I64.unpack_from(data, pos)[0]), pos + 8
+
+
+def write_allocate_block_id(op: ops.AllocateBlockId, _layout: int) -> bytes:
+    """OP_ALLOCATE_BLOCK_ID (32)."""
+    return I64.pack(op.block_id)
+
+
+FILE_CODECS: Final[dict[type[ops.Op], tuple[Reader, Writer]]] = {
+    ops.Add: (read_add, write_add),
+    ops.Close: (read_close, write_close),
+    ops.Append: (read_append, write_append),
+    ops.AddBlock: (read_add_block, write_add_block),
+    ops.UpdateBlocks: (read_update_blocks, write_update_blocks),
+    ops.Truncate: (read_truncate, write_truncate),
+    ops.ConcatDelete: (read_concat_delete, write_concat_delete),
+    ops.SetReplication: (read_set_replication, write_set_replication),
+    ops.ReassignLease: (read_reassign_lease, write_reassign_lease),
+    ops.SetGenstampV1: (read_set_genstamp_v1, write_set_genstamp),
+    ops.SetGenstampV2: (read_set_genstamp_v2, write_set_genstamp),
+    ops.AllocateBlockId: (read_allocate_block_id, write_allocate_block_id),
+}

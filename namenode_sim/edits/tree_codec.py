@@ -1,0 +1,343 @@
+"""Bytes of the ops about paths (hadoop-formats 2.2).  ``file_codec`` tells how they work."""
+
+from struct import Struct
+from typing import Final
+
+from namenode_sim.edits import ops
+from namenode_sim.edits.attributes import (
+    acl_edit,
+    read_acl,
+    read_acl_edit,
+    read_xattrs,
+    xattrs,
+)
+from namenode_sim.edits.file_codec import ACL_LAYOUT, XATTR_LAYOUT, Read, Reader, Writer, inherited
+from namenode_sim.edits.primitives import (
+    I32,
+    I64,
+    I64I64,
+    mode,
+    permission,
+    read_i32,
+    read_i64,
+    read_mode,
+    read_permission,
+    read_rpc_ids,
+    read_string,
+    rpc_ids,
+    string,
+)
+
+SNAPSHOT_MTIME_LAYOUT: Final = -66
+NVDIMM_LAYOUT: Final = -67
+
+_I8 = Struct(">b")
+_TYPE_AND_QUOTA = Struct(">iq")
+_RENAME_OPTIONS: Final = tuple(ops.RenameOption)
+_STORAGE_TYPES: Final = tuple(ops.StorageType)
+
+
+def read_rename_old(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_RENAME_OLD (1)."""
+    src, pos = read_string(data, pos)
+    dst, pos = read_string(data, pos)
+    time, pos = read_i64(data, pos)
+    ids, pos = read_rpc_ids(data, pos)
+    return ops.RenameOld(src, dst, time, ids), pos
+
+
+def write_rename_old(op: ops.RenameOld, _layout: int) -> bytes:
+    """OP_RENAME_OLD (1)."""
+    return string(op.src) + string(op.dst) + I64.pack(op.time) + rpc_ids(op.rpc)
+
+
+def read_rename(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_RENAME (15)."""
+    src, pos = read_string(data, pos)
+    dst, pos = read_string(data, pos)
+    time, pos = read_i64(data, pos)
+    count, pos = read_i32(data, pos)
+    if not 0 <= count <= len(data) - pos:
+        raise ValueError(f"{count} rename options, but {len(data) - pos} bytes are left")
+    options = tuple(_RENAME_OPTIONS[code] for code in data[pos : pos + count])
+    ids, pos = read_rpc_ids(data, pos + count)
+    return ops.Rename(src, dst, time, options, ids), pos
+
+
+def write_rename(op: ops.Rename, _layout: int) -> bytes:
+    """OP_RENAME (15)."""
+    head = string(op.src) + string(op.dst) + I64.pack(op.time)
+    return head + I32.pack(len(op.options)) + bytes(op.options) + rpc_ids(op.rpc)
+
+
+def read_delete(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_DELETE (2)."""
+    path, pos = read_string(data, pos)
+    time, pos = read_i64(data, pos)
+    ids, pos = read_rpc_ids(data, pos)
+    return ops.Delete(path, time, ids), pos
+
+
+def write_delete(op: ops.Delete, _layout: int) -> bytes:
+    """OP_DELETE (2)."""
+    return string(op.path) + I64.pack(op.time) + rpc_ids(op.rpc)
+
+
+def read_mkdir(data: bytes, pos: int, layout: int) -> Read:
+    """OP_MKDIR (3)."""
+    (inode_id,) = I64.unpack_from(data, pos)
+    path, pos = read_string(data, pos + 8)
+    time, atime = I64I64.unpack_from(data, pos)
+    owner, pos = read_permission(data, pos + 16)
+    entries, pos = read_acl(data, pos) if layout <= ACL_LAYOUT else ((), pos)
+    _, attributes, pos = read_xattrs(data, pos) if layout <= XATTR_LAYOUT else ("", (), pos)
+    return ops.Mkdir(inode_id, path, time, atime, owner, entries, attributes), pos
+
+
+def write_mkdir(op: ops.Mkdir, layout: int) -> bytes:
+    """OP_MKDIR (3)."""
+    return b"".join((
+        I64.pack(op.inode_id),
+        string(op.path),
+        I64I64.pack(op.time, op.atime),
+        permission(op.permission),
+        *inherited(op.acl, op.xattrs, layout),
+    ))  # fmt: skip
+
+
+def read_symlink(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_SYMLINK (17)."""
+    inode_id, pos = read_i64(data, pos)
+    path, pos = read_string(data, pos)
+    target, pos = read_string(data, pos)
+    mtime, atime = I64I64.unpack_from(data, pos)
+    owner, pos = read_permission(data, pos + 16)
+    ids, pos = read_rpc_ids(data, pos)
+    return ops.Symlink(inode_id, path, target, mtime, atime, owner, ids), pos
+
+
+def write_symlink(op: ops.Symlink, _layout: int) -> bytes:
+    """OP_SYMLINK (17)."""
+    head = I64.pack(op.inode_id) + string(op.path) + string(op.target)
+    return head + I64I64.pack(op.mtime, op.atime) + permission(op.permission) + rpc_ids(op.rpc)
+
+
+def read_set_permissions(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_SET_PERMISSIONS (7)."""
+    path, pos = read_string(data, pos)
+    bits, pos = read_mode(data, pos)
+    return ops.SetPermissions(path, bits), pos
+
+
+def write_set_permissions(op: ops.SetPermissions, _layout: int) -> bytes:
+    """OP_SET_PERMISSIONS (7)."""
+    return string(op.path) + mode(op.mode)
+
+
+def read_set_owner(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_SET_OWNER (8)."""
+    path, pos = read_string(data, pos)
+    user, pos = read_string(data, pos)
+    group, pos = read_string(data, pos)
+    return ops.SetOwner(path, user, group), pos
+
+
+def write_set_owner(op: ops.SetOwner, _layout: int) -> bytes:
+    """OP_SET_OWNER (8)."""
+    return string(op.path) + string(op.user) + string(op.group)
+
+
+def read_times(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_TIMES (13)."""
+    path, pos = read_string(data, pos)
+    return ops.Times(path, *I64I64.unpack_from(data, pos)), pos + 16
+
+
+def write_times(op: ops.Times, _layout: int) -> bytes:
+    """OP_TIMES (13)."""
+    return string(op.path) + I64I64.pack(op.mtime, op.atime)
+
+
+def read_set_ns_quota(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_SET_NS_QUOTA (11)."""
+    path, pos = read_string(data, pos)
+    return ops.SetNsQuota(path, I64.unpack_from(data, pos)[0]), pos + 8
+
+
+def write_set_ns_quota(op: ops.SetNsQuota, _layout: int) -> bytes:
+    """OP_SET_NS_QUOTA (11)."""
+    return string(op.path) + I64.pack(op.ns_quota)
+
+
+def read_clear_ns_quota(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_CLEAR_NS_QUOTA (12)."""
+    path, pos = read_string(data, pos)
+    return ops.ClearNsQuota(path), pos
+
+
+def write_clear_ns_quota(op: ops.ClearNsQuota, _layout: int) -> bytes:
+    """OP_CLEAR_NS_QUOTA (12)."""
+    return string(op.path)
+
+
+def read_set_quota(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_SET_QUOTA (14)."""
+    path, pos = read_string(data, pos)
+    return ops.SetQuota(path, *I64I64.unpack_from(data, pos)), pos + 16
+
+
+def write_set_quota(op: ops.SetQuota, _layout: int) -> bytes:
+    """OP_SET_QUOTA (14)."""
+    return string(op.path) + I64I64.pack(op.ns_quota, op.ds_quota)
+
+
+def read_set_quota_by_storage_type(data: bytes, pos: int, layout: int) -> Read:
+    """OP_SET_QUOTA_BY_STORAGETYPE (48)."""
+    path, pos = read_string(data, pos)
+    ordinal, quota = _TYPE_AND_QUOTA.unpack_from(data, pos)
+    known = len(_STORAGE_TYPES) if layout <= NVDIMM_LAYOUT else ops.StorageType.NVDIMM
+    if not 0 <= ordinal < known:
+        raise ValueError(f"layout {layout} has no storage type {ordinal}")
+    return ops.SetQuotaByStorageType(path, _STORAGE_TYPES[ordinal], quota), pos + 12
+
+
+def write_set_quota_by_storage_type(op: ops.SetQuotaByStorageType, layout: int) -> bytes:
+    """OP_SET_QUOTA_BY_STORAGETYPE (48)."""
+    if op.storage_type is ops.StorageType.NVDIMM and layout > NVDIMM_LAYOUT:
+        raise ValueError(f"layout {layout} has no storage type NVDIMM")
+    return string(op.path) + _TYPE_AND_QUOTA.pack(op.storage_type, op.quota)
+
+
+def read_set_storage_policy(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_SET_STORAGE_POLICY (45)."""
+    path, pos = read_string(data, pos)
+    return ops.SetStoragePolicy(path, _I8.unpack_from(data, pos)[0]), pos + 1
+
+
+def write_set_storage_policy(op: ops.SetStoragePolicy, _layout: int) -> bytes:
+    """OP_SET_STORAGE_POLICY (45)."""
+    return string(op.path) + _I8.pack(op.policy_id)
+
+
+def read_set_acl(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_SET_ACL (40)."""
+    path, entries, pos = read_acl_edit(data, pos)
+    return ops.SetAcl(path, entries), pos
+
+
+def write_set_acl(op: ops.SetAcl, _layout: int) -> bytes:
+    """OP_SET_ACL (40)."""
+    return acl_edit(op.path, op.entries)
+
+
+def read_set_xattr(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_SET_XATTR (43)."""
+    path, found, pos = read_xattrs(data, pos)
+    ids, pos = read_rpc_ids(data, pos)
+    return ops.SetXAttr(path, found, ids), pos
+
+
+def read_remove_xattr(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_REMOVE_XATTR (44)."""
+    path, found, pos = read_xattrs(data, pos)
+    ids, pos = read_rpc_ids(data, pos)
+    return ops.RemoveXAttr(path, found, ids), pos
+
+
+def write_xattr(op: ops.SetXAttr | ops.RemoveXAttr, _layout: int) -> bytes:
+    """OP_SET_XATTR (43) and OP_REMOVE_XATTR (44)."""
+    return xattrs(op.path, op.xattrs) + rpc_ids(op.rpc)
+
+
+def _read_snapshot_tail(data: bytes, pos: int, layout: int) -> tuple[int | None, ops.RpcIds, int]:
+    mtime = None
+    if layout <= SNAPSHOT_MTIME_LAYOUT:
+        mtime, pos = read_i64(data, pos)
+    ids, pos = read_rpc_ids(data, pos)
+    return mtime, ids, pos
+
+
+def _snapshot_tail(mtime: int | None, ids: ops.RpcIds, layout: int) -> bytes:
+    """An older layout has no field for the time; its readers would lose the op boundary."""
+    if layout > SNAPSHOT_MTIME_LAYOUT:
+        return rpc_ids(ids)
+    return I64.pack(mtime or 0) + rpc_ids(ids)
+
+
+def read_create_snapshot(data: bytes, pos: int, layout: int) -> Read:
+    """OP_CREATE_SNAPSHOT (26)."""
+    root, pos = read_string(data, pos)
+    name, pos = read_string(data, pos)
+    mtime, ids, pos = _read_snapshot_tail(data, pos, layout)
+    return ops.CreateSnapshot(root, name, mtime, ids), pos
+
+
+def read_delete_snapshot(data: bytes, pos: int, layout: int) -> Read:
+    """OP_DELETE_SNAPSHOT (27)."""
+    root, pos = read_string(data, pos)
+    name, pos = read_string(data, pos)
+    mtime, ids, pos = _read_snapshot_tail(data, pos, layout)
+    return ops.DeleteSnapshot(root, name, mtime, ids), pos
+
+
+def write_snapshot(op: ops.CreateSnapshot | ops.DeleteSnapshot, layout: int) -> bytes:
+    """OP_CREATE_SNAPSHOT (26) and OP_DELETE_SNAPSHOT (27)."""
+    head = string(op.snapshot_root) + string(op.snapshot_name)
+    return head + _snapshot_tail(op.mtime, op.rpc, layout)
+
+
+def read_rename_snapshot(data: bytes, pos: int, layout: int) -> Read:
+    """OP_RENAME_SNAPSHOT (28)."""
+    root, pos = read_string(data, pos)
+    old_name, pos = read_string(data, pos)
+    new_name, pos = read_string(data, pos)
+    mtime, ids, pos = _read_snapshot_tail(data, pos, layout)
+    return ops.RenameSnapshot(root, old_name, new_name, mtime, ids), pos
+
+
+def write_rename_snapshot(op: ops.RenameSnapshot, layout: int) -> bytes:
+    """OP_RENAME_SNAPSHOT (28)."""
+    head = string(op.snapshot_root) + string(op.old_name) + string(op.new_name)
+    return head + _snapshot_tail(op.mtime, op.rpc, layout)
+
+
+def read_allow_snapshot(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_ALLOW_SNAPSHOT (29)."""
+    root, pos = read_string(data, pos)
+    return ops.AllowSnapshot(root), pos
+
+
+def read_disallow_snapshot(data: bytes, pos: int, _layout: int) -> Read:
+    """OP_DISALLOW_SNAPSHOT (30)."""
+    root, pos = read_string(data, pos)
+    return ops.DisallowSnapshot(root), pos
+
+
+def write_snapshot_root(op: ops.AllowSnapshot | ops.DisallowSnapshot, _layout: int) -> bytes:
+    """OP_ALLOW_SNAPSHOT (29) and OP_DISALLOW_SNAPSHOT (30)."""
+    return string(op.snapshot_root)
+
+
+TREE_CODECS: Final[dict[type[ops.Op], tuple[Reader, Writer]]] = {
+    ops.RenameOld: (read_rename_old, write_rename_old),
+    ops.Rename: (read_rename, write_rename),
+    ops.Delete: (read_delete, write_delete),
+    ops.Mkdir: (read_mkdir, write_mkdir),
+    ops.Symlink: (read_symlink, write_symlink),
+    ops.SetPermissions: (read_set_permissions, write_set_permissions),
+    ops.SetOwner: (read_set_owner, write_set_owner),
+    ops.Times: (read_times, write_times),
+    ops.SetNsQuota: (read_set_ns_quota, write_set_ns_quota),
+    ops.ClearNsQuota: (read_clear_ns_quota, write_clear_ns_quota),
+    ops.SetQuota: (read_set_quota, write_set_quota),
+    ops.SetQuotaByStorageType: (read_set_quota_by_storage_type, write_set_quota_by_storage_type),
+    ops.SetStoragePolicy: (read_set_storage_policy, write_set_storage_policy),
+    ops.SetAcl: (read_set_acl, write_set_acl),
+    ops.SetXAttr: (read_set_xattr, write_xattr),
+    ops.RemoveXAttr: (read_remove_xattr, write_xattr),
+    ops.CreateSnapshot: (read_create_snapshot, write_snapshot),
+    ops.DeleteSnapshot: (read_delete_snapshot, write_snapshot),
+    ops.RenameSnapshot: (read_rename_snapshot, write_rename_snapshot),
+    ops.AllowSnapshot: (read_allow_snapshot, write_snapshot_root),
+    ops.DisallowSnapshot: (read_disallow_snapshot, write_snapshot_root),
+}
