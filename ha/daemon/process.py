@@ -1,0 +1,110 @@
+"""A daemon process: its event loop, its signals, its exit codes, and how late its loop runs."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import structlog
+from prometheus_client import Gauge
+
+log = structlog.get_logger()
+
+UNEXPECTED = 1
+"""Exit code of a daemon that died of an error it did not foresee."""
+
+LAG_PROBE_SECONDS = 0.25
+LAG_WORTH_A_LINE_SECONDS = 1.0
+
+_lag = Gauge(
+    "nnha_event_loop_lag_seconds",
+    "How much later than asked the event loop woke up the last time",
+    ["process"],
+)
+
+
+class ExitWith(Exception):
+    """Ends the daemon with an exit code, and a message on stderr that says why."""
+
+    def __init__(self, code: int, message: str) -> None:
+        """``code`` is 0..255; ``message`` may be empty, then nothing is printed."""
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def run_daemon(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
+    """Run ``main`` until it returns, and give the exit code for ``sys.exit``.
+
+    SIGTERM and SIGINT set the event that ``main`` gets; it then stops in its own order.  A second
+    signal cancels it.  ``ExitWith`` becomes its message and code; any other exception is logged
+    and becomes 1.
+    """
+    try:
+        asyncio.run(_supervise(name, main))
+    except ExitWith as wish:
+        log.info("daemon.exit", code=wish.code, reason=wish.message)
+        if wish.message:
+            sys.stderr.write(f"{name}: {wish.message}\n")
+        return wish.code
+    except asyncio.CancelledError:
+        log.warning("daemon.cancelled", why="a second signal came before it had stopped")
+        return UNEXPECTED
+    except Exception:
+        log.exception("daemon.failed")
+        return UNEXPECTED
+    log.info("daemon.stopped")
+    return 0
+
+
+async def _supervise(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    stop = asyncio.Event()
+    async with _signals(stop), _lag_gauge(name):
+        log.info("daemon.started", pid=os.getpid())
+        await main(stop)
+
+
+@contextlib.asynccontextmanager
+async def _signals(stop: asyncio.Event) -> AsyncIterator[None]:
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+
+    def heard(number: signal.Signals) -> None:
+        log.info("daemon.signal", signal=number.name, again=stop.is_set())
+        if stop.is_set() and task is not None:
+            task.cancel()
+        stop.set()
+
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    for number in numbers:
+        loop.add_signal_handler(number, heard, number)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+@contextlib.asynccontextmanager
+async def _lag_gauge(name: str) -> AsyncIterator[None]:
+    task = asyncio.create_task(_measure_lag(name), name="loop lag")
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def _measure_lag(name: str) -> None:
+    loop = asyncio.get_running_loop()
+    gauge = _lag.labels(process=name)
+    while True:
+        asked = loop.time() + LAG_PROBE_SECONDS
+        await asyncio.sleep(LAG_PROBE_SECONDS)
+        late = max(0.0, loop.time() - asked)
+        gauge.set(late)
+        if late >= LAG_WORTH_A_LINE_SECONDS:
+            log.warning("daemon.loop_was_late", seconds=round(late, 3))

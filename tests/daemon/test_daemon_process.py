@@ -1,0 +1,110 @@
+"""A daemon's life seen from outside: its log lines, its exit codes and its signals."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+PROGRAM = """
+import asyncio, logging, sys
+import structlog
+from ha.daemon.logs import configure_logging
+from ha.daemon.process import ExitWith, run_daemon
+
+async def waits(stop):
+    structlog.get_logger().info("main.started", number=7)
+    await stop.wait()
+    structlog.get_logger().info("main.stopping")
+
+async def gives_up(stop):
+    raise ExitWith(6, "no ZooKeeper at 127.0.0.1:1")
+
+async def breaks(stop):
+    raise RuntimeError("a bug")
+
+async def ignores_the_first_signal(stop):
+    await stop.wait()
+    structlog.get_logger().info("main.stopping")
+    await asyncio.Event().wait()
+
+async def uses_old_logging(stop):
+    logging.getLogger("kazoo.client").warning("session %s", "lost")
+    logging.getLogger("kazoo.client").info("not worth it")
+
+configure_logging("journalnode", level="info")
+sys.exit(run_daemon("journalnode", globals()[sys.argv[1]]))
+"""
+
+
+@contextmanager
+def daemon(which: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, which], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=10)
+
+
+def until(process: subprocess.Popen[str], event: str) -> dict[str, Any]:
+    assert process.stderr is not None
+    for line in process.stderr:
+        found: dict[str, Any] = json.loads(line)
+        if found["event"] == event:
+            return found
+    raise AssertionError(f"{event} was never logged")
+
+
+def test_a_line_is_json_with_time_level_process_and_fields() -> None:
+    with daemon("waits") as process:
+        line = until(process, "main.started")
+    assert line["process"] == "journalnode"
+    assert line["level"] == "info"
+    assert line["number"] == 7
+    assert len(line["timestamp"]) == len("2026-01-01T00:00:00.000000Z")
+
+
+def test_sigterm_lets_the_daemon_stop_in_its_own_order_with_exit_code_0() -> None:
+    with daemon("waits") as process:
+        until(process, "main.started")
+        process.send_signal(signal.SIGTERM)
+        until(process, "main.stopping")
+        assert process.wait(timeout=10) == 0
+
+
+def test_a_second_signal_ends_a_daemon_that_does_not_stop() -> None:
+    with daemon("ignores_the_first_signal") as process:
+        until(process, "daemon.started")
+        process.send_signal(signal.SIGTERM)
+        until(process, "main.stopping")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=10) == 1
+
+
+def test_a_wished_exit_shows_its_message_and_its_code() -> None:
+    with daemon("gives_up") as process:
+        _, errors = process.communicate(timeout=10)
+        assert process.returncode == 6
+    assert "journalnode: no ZooKeeper at 127.0.0.1:1" in errors.splitlines()
+
+
+def test_an_unforeseen_error_is_logged_with_its_traceback_and_exits_1() -> None:
+    with daemon("breaks") as process:
+        line = until(process, "daemon.failed")
+        assert process.wait(timeout=10) == 1
+    assert "RuntimeError: a bug" in line["exception"]
+
+
+def test_libraries_are_heard_from_warning_on_in_the_same_form() -> None:
+    with daemon("uses_old_logging") as process:
+        _, errors = process.communicate(timeout=10)
+    lines = [json.loads(line) for line in errors.splitlines()]
+    (found,) = [line for line in lines if line.get("logger") == "kazoo.client"]
+    assert found["event"] == "session lost"
+    assert found["process"] == "journalnode"
+    assert found["level"] == "warning"

@@ -1,0 +1,86 @@
+"""The HTTP endpoint: health codes, status JSON, metrics, extra routes."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from ha.daemon.endpoint import Endpoint
+
+
+class Subject:
+    """What the endpoint reports about."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+
+    def status(self) -> dict[str, object]:
+        return {"role": "test", "reason": self.reason}
+
+    def healthy(self) -> str | None:
+        return self.reason
+
+
+@asynccontextmanager
+async def serving(
+    subject: Subject, routes: tuple[web.RouteDef, ...] = ()
+) -> AsyncIterator[aiohttp.ClientSession]:
+    endpoint = Endpoint(status=subject.status, healthy=subject.healthy, routes=routes)
+    port = await endpoint.start("127.0.0.1", 0)
+    try:
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
+            yield session
+    finally:
+        await endpoint.stop()
+
+
+async def test_health_is_200_while_well_and_503_with_the_reason_otherwise() -> None:
+    subject = Subject()
+    async with serving(subject) as session:
+        async with session.get("/health") as answer:
+            assert answer.status == 200
+        subject.reason = "disk full"
+        async with session.get("/health") as answer:
+            assert answer.status == 503
+            assert (await answer.json())["reason"] == "disk full"
+
+
+async def test_status_is_asked_anew_for_each_request() -> None:
+    subject = Subject()
+    async with serving(subject) as session:
+        subject.reason = "changed"
+        async with session.get("/status") as answer:
+            assert await answer.json() == {"role": "test", "reason": "changed"}
+
+
+async def test_metrics_are_in_prometheus_form() -> None:
+    async with serving(Subject()) as session, session.get("/metrics") as answer:
+        assert answer.status == 200
+        assert answer.content_type == "text/plain"
+        assert "nnha_" in await answer.text() or "python_info" in await answer.text()
+
+
+async def test_extra_routes_are_served_beside_our_own() -> None:
+    async def hello(_request: web.Request) -> web.Response:
+        return web.Response(text="hello")
+
+    async with (
+        serving(Subject(), (web.get("/hello", hello),)) as session,
+        session.get("/hello") as answer,
+    ):
+        assert await answer.text() == "hello"
+
+
+async def test_a_port_that_is_taken_is_told_at_once_and_stop_is_harmless() -> None:
+    subject = Subject()
+    first = Endpoint(status=subject.status, healthy=subject.healthy)
+    second = Endpoint(status=subject.status, healthy=subject.healthy)
+    port = await first.start("127.0.0.1", 0)
+    try:
+        with pytest.raises(OSError, match=str(port)):
+            await second.start("127.0.0.1", port)
+        await second.stop()
+    finally:
+        await first.stop()
