@@ -65,6 +65,15 @@ def find_java(
     )
 
 
+def quick_start_flags(java: Java, *, heap_megabytes: int) -> list[str]:
+    """Flags for a small JVM that starts quickly and does not warn about its own libraries."""
+    flags = [f"-Xmx{heap_megabytes}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    if java.version >= 24:
+        # Netty and protobuf inside Hadoop's jars use what newer Javas warn about on stderr.
+        flags += ["--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"]
+    return flags
+
+
 def find_jars() -> Path:
     """The directory of PySpark's jars, found without importing PySpark."""
     spec = importlib.util.find_spec("pyspark")

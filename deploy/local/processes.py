@@ -1,5 +1,6 @@
 """Starts, watches and ends the processes of a local cluster; none outlives its owner."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -69,6 +70,7 @@ class ManagedProcess:
     argv: tuple[str, ...]
     log: Path
     process: "subprocess.Popen[bytes]"
+    ended_by_us: bool = False
 
     @property
     def pid(self) -> int:
@@ -91,6 +93,7 @@ class ManagedProcess:
 
     def kill(self) -> None:
         """SIGKILL, and wait until the kernel has taken it away."""
+        self.ended_by_us = True
         self.send(signal.SIGKILL)
         self.process.wait(STOP_SECONDS)
 
@@ -112,6 +115,13 @@ class ManagedProcess:
                 f"it still runs. Its log is {self.log}"
             ) from None
 
+    def close_pipes(self) -> None:
+        """Let go of its standard input and output where they were pipes."""
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
     def log_tail(self) -> str:
         """The last lines of its log, for error messages."""
         try:
@@ -121,9 +131,9 @@ class ManagedProcess:
         return "\n".join(f"    {line}" for line in lines[-_LOG_TAIL_LINES:]) or "    (empty)"
 
     def ended_early(self) -> str | None:
-        """Why nothing more is to be expected of it, with the end of its log; None while it runs."""
+        """That it ended without being told to, and the end of its log; None where it did not."""
         code = self.exit_code
-        if code is None:
+        if code is None or self.ended_by_us:
             return None
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         return f"{self.name} {how}. The end of its log {self.log}:\n{self.log_tail()}"
@@ -164,9 +174,17 @@ class Supervisor:
         return {**os.environ, **(extra or {}), reaper.MARK_VARIABLE: self.mark}
 
     def start(
-        self, name: str, argv: Sequence[str], *, environment: Mapping[str, str] | None = None
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        talks: bool = False,
     ) -> ManagedProcess:
-        """Start it in a session of its own, with its log and pid file under our directory."""
+        """Start it in a session of its own, with its log and pid file under our directory.
+
+        With ``talks`` its standard input and output are pipes of ours; else the log has its output.
+        """
         before = self._processes.get(name)
         if before is not None and before.running:
             raise LocalClusterError(f"Tried to start {name}; it runs already (pid {before.pid})")
@@ -177,8 +195,8 @@ class Supervisor:
             # A session of its own: Ctrl-C at the terminal is ours to handle, in our order.
             process = subprocess.Popen(
                 list(argv),
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
+                stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if talks else sink,
                 stderr=sink,
                 env=self.environment(environment),
                 cwd=self.directory,
@@ -193,6 +211,7 @@ class Supervisor:
         """A process that has done its work and ended is no part of the cluster any more."""
         if self._processes[name].running:
             raise LocalClusterError(f"Tried to forget {name}; it still runs")
+        self._processes[name].close_pipes()
         del self._processes[name]
         (self.directory / "pids" / f"{name}.pid").unlink(missing_ok=True)
 
@@ -209,6 +228,8 @@ class Supervisor:
     def close(self) -> None:
         """End everything, and the reaper."""
         self.stop_all()
+        for each in self._processes.values():
+            each.close_pipes()
         if self._reaper is not None:
             if self._reaper.stdin is not None:
                 self._reaper.stdin.close()
@@ -218,6 +239,7 @@ class Supervisor:
     def _terminate(self, managed: Sequence[ManagedProcess], deadline_seconds: float) -> None:
         alive = [each for each in managed if each.running]
         for each in alive:
+            each.ended_by_us = True
             each.send(signal.SIGTERM)
             each.thaw()  # a frozen process would keep SIGTERM waiting
         deadline = time.monotonic() + deadline_seconds

@@ -1,0 +1,149 @@
+"""Hadoop's own FileSystem in a long-lived JVM, driven from here through py4j."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from py4j.java_gateway import GatewayParameters, JavaGateway
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from deploy.local.errors import LocalClusterError
+from deploy.local.hadoop_client import client_argv
+from deploy.local.java import Java
+from deploy.local.ports import HOST
+from deploy.local.processes import ManagedProcess, Supervisor
+
+NAME = "java-client"
+
+T = TypeVar("T")
+
+_STATUS = re.compile(r"FileStatus\{path=[a-z]+://[^/]*([^;]*); isDirectory=(true|false)")
+
+
+class CallFailed(Exception):
+    """A call that the Java client gave up on; the message is the Java exception's first line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Everything below a directory, as absolute paths."""
+
+    directories: frozenset[str]
+    files: frozenset[str]
+
+
+@dataclass(slots=True)
+class JavaClient:
+    """A JVM with a FileSystem for the cluster's nameservice and the client's default settings.
+
+    Its calls may be made from several threads; they share one FileSystem, as an application's do.
+    """
+
+    process: ManagedProcess
+    _gateway: Any
+    _filesystem: Any = None
+    _path: Any = None
+
+    def __enter__(self) -> "JavaClient":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def connect(self) -> None:
+        """Read the configuration and make the FileSystem; no NameNode is asked yet."""
+
+        def make() -> None:
+            jvm = self._gateway.jvm
+            conf = jvm.org.apache.hadoop.hdfs.HdfsConfiguration()
+            self._filesystem = jvm.org.apache.hadoop.fs.FileSystem.newInstance(conf)
+            self._path = jvm.org.apache.hadoop.fs.Path
+
+        self._call(make)
+
+    def java_version(self) -> str:
+        """The version of the Java that runs the client."""
+        return str(self._call(lambda: self._gateway.jvm.System.getProperty("java.version")))
+
+    def mkdirs(self, path: str) -> bool:
+        """FileSystem.mkdirs.  Raises CallFailed."""
+        return bool(self._call(lambda: self._filesystem.mkdirs(self._path(path))))
+
+    def create(self, path: str, *, overwrite: bool) -> bool:
+        """FileSystem.create and close: an empty file.  Raises CallFailed."""
+        self._call(lambda: self._filesystem.create(self._path(path), overwrite).close())
+        return True
+
+    def rename(self, source: str, target: str) -> bool:
+        """FileSystem.rename.  Raises CallFailed."""
+        rename = self._call(lambda: self._filesystem.rename(self._path(source), self._path(target)))
+        return bool(rename)
+
+    def tree(self, root: str) -> Tree:
+        """Everything below ``root``, asked directory by directory.  Raises CallFailed."""
+        directories: set[str] = set()
+        files: set[str] = set()
+        to_visit = [root]
+        arrays = self._gateway.jvm.java.util.Arrays
+        while to_visit:
+            path = to_visit.pop()
+
+            def listing(path: str = path) -> str:
+                # One string for a whole directory: an object per file would be a call per file.
+                return str(arrays.toString(self._filesystem.listStatus(self._path(path))))
+
+            for name, is_directory in _STATUS.findall(self._call(listing)):
+                if is_directory == "true":
+                    directories.add(name)
+                    to_visit.append(name)
+                else:
+                    files.add(name)
+        return Tree(directories=frozenset(directories), files=frozenset(files))
+
+    def close(self) -> None:
+        """End the JVM; it ends by itself when its standard input does."""
+        self._gateway.close()
+        self.process.close_pipes()
+
+    def _call(self, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except Py4JJavaError as failure:
+            raise CallFailed(str(failure.java_exception.toString()).splitlines()[0]) from failure
+        except Py4JError as failure:
+            raise CallFailed(f"the Java client is gone: {failure}") from failure
+
+
+def start_java_client(
+    supervisor: Supervisor, *, java: Java, conf_dir: Path, name: str = NAME
+) -> ManagedProcess:
+    """Start the JVM and do not wait for it; ``open_java_client`` goes on from here."""
+    argv = client_argv(
+        java, conf_dir, "py4j.GatewayServer", log_directory=supervisor.directory / "tmp"
+    )
+    # It picks a free port and a secret, prints both, and ends when its input does.
+    flags = ["--die-on-broken-pipe", "--enable-auth", "0"]
+    return supervisor.start(name, [*argv, *flags], talks=True)
+
+
+def open_java_client(process: ManagedProcess) -> JavaClient:
+    """Connect to the started JVM.  Raises LocalClusterError where it did not come up."""
+    output = process.process.stdout
+    port, secret = (output.readline().strip(), output.readline().strip()) if output else (b"", b"")
+    if not port.isdigit() or not secret:
+        raise LocalClusterError(
+            f"Started the Java client; it printed no port. The end of its log {process.log}:\n"
+            f"{process.log_tail()}"
+        )
+    parameters = GatewayParameters(address=HOST, port=int(port), auth_token=secret.decode())
+    client = JavaClient(process=process, _gateway=JavaGateway(gateway_parameters=parameters))
+    client.connect()
+    return client

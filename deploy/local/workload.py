@@ -1,0 +1,141 @@
+"""A client that writes all the time and remembers every answer, to be held against the cluster."""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from deploy.local.errors import LocalClusterError
+from deploy.local.java_client import CallFailed, JavaClient
+from deploy.local.processes import wait_until
+
+WRITERS = 4
+PAUSE_SECONDS = 0.01
+"""Between two calls of one writer, as in the baseline's load (hadoop-baseline.md)."""
+
+FILES_PER_DIRECTORY = 8
+STOP_SECONDS = 180.0
+"""Longer than the client's own 15 failovers take (hadoop-rpc.md 5)."""
+
+
+class Kind(StrEnum):
+    """What was asked."""
+
+    MKDIRS = "mkdirs"
+    CREATE = "create"
+    RENAME = "rename"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One call: its times are monotonic seconds; ``error`` is empty where it was acknowledged."""
+
+    kind: Kind
+    path: str
+    target: str
+    started: float
+    ended: float
+    error: str
+
+    @property
+    def seconds(self) -> float:
+        """How long the caller waited."""
+        return self.ended - self.started
+
+
+@dataclass(slots=True)
+class Workload:
+    """Some threads, each with a directory tree of its own and never the same name twice."""
+
+    client: JavaClient
+    root: str
+    writers: int = WRITERS
+    pause_seconds: float = PAUSE_SECONDS
+    _writes: list[Write] = field(default_factory=list)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _stopping: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        """Begin to write."""
+        for number in range(self.writers):
+            thread = threading.Thread(
+                target=self._write, args=(f"{self.root}/w{number}",), daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self) -> None:
+        """Let each thread finish the call that it is in.  Raises LocalClusterError."""
+        self._stopping.set()
+        deadline = time.monotonic() + STOP_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                raise LocalClusterError(
+                    f"Told the client to stop; one of its calls has not returned in "
+                    f"{STOP_SECONDS:g} s. Look at {self.client.process.log}"
+                )
+
+    def writes(self) -> tuple[Write, ...]:
+        """Every call that has returned, in the order in which they did."""
+        return tuple(self._writes)
+
+    def acknowledged(self) -> int:
+        """How many calls were answered with success."""
+        return sum(1 for write in self.writes() if not write.error)
+
+    def errors(self) -> tuple[Write, ...]:
+        """The calls that the client gave up on or that answered false."""
+        return tuple(write for write in self.writes() if write.error)
+
+    def longest_call_seconds(self, since: float) -> float:
+        """The longest call that was still waited for at that monotonic time or began later."""
+        return max((write.seconds for write in self.writes() if write.ended >= since), default=0.0)
+
+    def wait_for_more(self, count: int, *, deadline_seconds: float) -> None:
+        """Until so many further calls, begun from now on, are acknowledged."""
+        begin = time.monotonic()
+
+        def enough() -> bool:
+            fresh = sum(1 for each in self.writes() if each.started >= begin and not each.error)
+            return fresh >= count
+
+        wait_until(
+            enough,
+            what=f"{count} more writes of the client",
+            deadline_seconds=deadline_seconds,
+            poll_seconds=0.05,
+            abandon=self.client.process.ended_early,
+        )
+
+    def _write(self, base: str) -> None:
+        for number in itertools.count():
+            directory = f"{base}/d{number:05d}"
+            self._ask(Kind.MKDIRS, directory)
+            for file in range(FILES_PER_DIRECTORY):
+                path = f"{directory}/f{file}"
+                self._ask(Kind.CREATE, path)
+                if file % 2:
+                    self._ask(Kind.RENAME, path, f"{directory}/r{file}")
+                if self._stopping.is_set():
+                    return
+
+    def _ask(self, kind: Kind, path: str, target: str = "") -> None:
+        calls: dict[Kind, Callable[[], bool]] = {
+            Kind.MKDIRS: lambda: self.client.mkdirs(path),
+            # Both kinds of create: applied twice, one would be refused, the other would hide it.
+            Kind.CREATE: lambda: self.client.create(path, overwrite=path.endswith("0")),
+            Kind.RENAME: lambda: self.client.rename(path, target),
+        }
+        error = ""
+        started = time.monotonic()
+        try:
+            if not calls[kind]():
+                error = "answered false"
+        except CallFailed as failure:
+            error = str(failure)
+        ended = time.monotonic()
+        self._writes.append(Write(kind, path, target, started, ended, error))
+        self._stopping.wait(self.pause_seconds)
