@@ -5,10 +5,29 @@ logged, so that the three cannot differ.  Semantics are those of Hadoop's FSEdit
 (hadoop-formats 4).
 """
 
+from typing import assert_never, cast
+
 from journal.model import TxId
+from namenode_sim import namespace_admin as admin
+from namenode_sim import namespace_attributes as attributes
+from namenode_sim import namespace_files as files
+from namenode_sim import namespace_paths as paths
+from namenode_sim import namespace_snapshots as snapshots
+from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
-from namenode_sim.inode import INodeDirectory
-from namenode_sim.namespace_errors import TxIdOutOfOrder
+from namenode_sim.inode import QUOTA_DONT_SET, QUOTA_RESET, INodeDirectory
+from namenode_sim.namespace_admin import CacheOp, EcOp, SecretsOp
+from namenode_sim.namespace_errors import ApplyError, TxIdOutOfOrder
+from namenode_sim.namespace_families import (
+    FAMILY_OF,
+    AdminOp,
+    AttributeOp,
+    Family,
+    FileOp,
+    PathOp,
+    changed_paths,
+)
+from namenode_sim.namespace_snapshots import SnapshotOp
 from namenode_sim.namespace_state import (
     CacheState,
     Counters,
@@ -17,7 +36,7 @@ from namenode_sim.namespace_state import (
     system_ec_policies,
 )
 from namenode_sim.namespace_tree import Tree, new_root
-from namenode_sim.retry_cache import RetryCache
+from namenode_sim.retry_cache import DONE, Opened, RetryCache
 
 DEFAULT_REPLICATION_LIMITS = (1, 512)
 """dfs.namenode.replication.min and dfs.replication.max."""
@@ -73,4 +92,137 @@ class Namespace:
         """
         if txid != self.last_applied + 1:
             raise TxIdOutOfOrder(self.last_applied + 1, txid)
-        raise NotImplementedError
+        if self.snapshots.snapshottable or self.snapshots.carried is not None:
+            self._guard_snapshots(op)
+        try:
+            self._apply(op)
+        except ApplyError as error:
+            raise type(error)(f"transaction {txid}, {type(op).__name__}: {error}") from error
+        self.last_applied = txid
+
+    def _apply(self, op: Op) -> None:
+        """Dispatch by the family of the edit; each family's method knows its members."""
+        match FAMILY_OF[type(op)]:
+            case Family.FILE:
+                self._apply_file(cast(FileOp, op))
+            case Family.PATH:
+                self._apply_path(cast(PathOp, op))
+            case Family.ATTRIBUTE:
+                self._apply_attribute(cast(AttributeOp, op))
+            case Family.SNAPSHOT:
+                self._apply_snapshot(cast(SnapshotOp, op))
+            case Family.ADMIN:
+                self._apply_admin(cast(AdminOp, op))
+
+    def _apply_snapshot(self, op: SnapshotOp) -> None:
+        snapshots.apply_snapshot(self.tree, self.snapshots, op)
+        if not isinstance(op, ops.AllowSnapshot | ops.DisallowSnapshot):
+            self.retry_cache.remember(op.rpc, DONE)
+
+    def _apply_file(self, op: FileOp) -> None:  # noqa: C901, PLR0912 - flat dispatch
+        tree, counters = self.tree, self.counters
+        match op:
+            case ops.Add():
+                file = files.add(tree, op, self._inode_id(op), self.replication_limits)
+                self.retry_cache.remember(op.rpc, Opened(file))
+            case ops.Append():
+                self.retry_cache.remember(op.rpc, Opened(files.append(tree, op)))
+            case ops.Close():
+                files.close(tree, op)
+            case ops.AddBlock():
+                files.add_block(tree, op)
+            case ops.UpdateBlocks():
+                files.update_blocks(tree, op)
+                self.retry_cache.remember(op.rpc, DONE)
+            case ops.Truncate():
+                files.truncate(tree, op)
+            case ops.ConcatDelete():
+                files.concat(tree, op)
+                self.retry_cache.remember(op.rpc, DONE)
+            case ops.SetReplication():
+                files.set_replication(tree, op, self.replication_limits)
+            case ops.ReassignLease():
+                files.reassign_lease(tree, op)
+            case ops.SetGenstampV1():
+                counters.generation_stamp_v1 = op.generation_stamp
+            case ops.SetGenstampV2():
+                counters.generation_stamp_v2 = op.generation_stamp
+            case ops.AllocateBlockId():
+                counters.allocate_block_id(op.block_id)
+            case _:
+                assert_never(op)
+
+    def _apply_path(self, op: PathOp) -> None:
+        match op:
+            case ops.Mkdir():
+                paths.mkdir(self.tree, op, self._inode_id(op))
+                return
+            case ops.Delete():
+                paths.delete(self.tree, op)
+            case ops.RenameOld():
+                paths.rename_old(self.tree, op)
+            case ops.Rename():
+                paths.rename(self.tree, op)
+            case ops.Symlink():
+                paths.symlink(self.tree, op, self._inode_id(op))
+            case _:
+                assert_never(op)
+        self.retry_cache.remember(op.rpc, DONE)
+
+    def _apply_attribute(self, op: AttributeOp) -> None:  # noqa: C901 - flat dispatch
+        tree = self.tree
+        match op:
+            case ops.SetPermissions():
+                attributes.set_permissions(tree, op)
+            case ops.SetOwner():
+                attributes.set_owner(tree, op)
+            case ops.Times():
+                attributes.times(tree, op)
+            case ops.SetQuota():
+                attributes.set_quota(tree, op.path, op.ns_quota, op.ds_quota)
+            case ops.SetNsQuota():
+                attributes.set_quota(tree, op.path, op.ns_quota, QUOTA_DONT_SET)
+            case ops.ClearNsQuota():
+                attributes.set_quota(tree, op.path, QUOTA_RESET, QUOTA_DONT_SET)
+            case ops.SetQuotaByStorageType():
+                attributes.set_quota_by_type(tree, op)
+            case ops.SetAcl():
+                attributes.set_acl(tree, op)
+            case ops.SetXAttr():
+                attributes.set_xattrs(tree, op.path, op.xattrs)
+                self.retry_cache.remember(op.rpc, DONE)
+            case ops.RemoveXAttr():
+                attributes.remove_xattrs(tree, op.path, op.xattrs)
+                self.retry_cache.remember(op.rpc, DONE)
+            case ops.SetStoragePolicy():
+                attributes.set_storage_policy(tree, op)
+            case _:
+                assert_never(op)
+
+    def _apply_admin(self, op: AdminOp) -> None:
+        if isinstance(op, SecretsOp):
+            admin.apply_secrets(self.secrets, op)
+        elif isinstance(op, CacheOp):
+            admin.apply_cache(self.cache, op)
+            self.retry_cache.remember(op.rpc, DONE)
+        elif isinstance(op, EcOp):
+            admin.apply_erasure_coding(self.ec_policies, op)
+            self.retry_cache.remember(op.rpc, DONE)
+        elif isinstance(op, ops.RollingUpgradeStart):
+            self.rolling_upgrade_start = op.start_time
+        elif isinstance(op, ops.RollingUpgradeFinalize):
+            self.rolling_upgrade_start = None
+        elif not isinstance(op, ops.StartLogSegment | ops.EndLogSegment):
+            assert_never(op)
+
+    def _inode_id(self, op: ops.Add | ops.Mkdir | ops.Symlink) -> int:
+        """The new inode's id; 0 comes from logs older than inode ids and takes the next one."""
+        number = op.inode_id or self.counters.last_inode_id + 1
+        self.counters.last_inode_id = max(self.counters.last_inode_id, number)
+        return number
+
+    def _guard_snapshots(self, op: Op) -> None:
+        for path in changed_paths(op):
+            snapshots.guard(self.tree, self.snapshots, path)
+        if isinstance(op, ops.Delete):
+            snapshots.guard_removal(self.tree, self.snapshots, op.path)

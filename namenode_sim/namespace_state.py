@@ -15,6 +15,7 @@ from namenode_sim.edits.ops import (
     EcPolicy,
 )
 from namenode_sim.inode import ROOT_ID, INodeDirectory
+from namenode_sim.namespace_errors import ApplyError
 
 FIRST_BLOCK_ID = 2**30
 """SequentialBlockIdGenerator.LAST_RESERVED_BLOCK_ID: the first block is one more."""
@@ -33,6 +34,17 @@ class Counters:
     generation_stamp_v1_limit: int = 0
     last_block_id: int = FIRST_BLOCK_ID
     last_striped_block_id: int = NO_STRIPED_BLOCK_ID
+
+    def allocate_block_id(self, block_id: int) -> None:
+        """Note a block id as given out; the ids of each kind only ever grow."""
+        striped = block_id < 0
+        last = self.last_striped_block_id if striped else self.last_block_id
+        if block_id < last:
+            raise ApplyError(f"block id {block_id} comes after {last}")
+        if striped:
+            self.last_striped_block_id = block_id
+        else:
+            self.last_block_id = block_id
 
 
 @dataclass(slots=True)
@@ -106,13 +118,14 @@ class CarriedSnapshots:
     """Snapshot sections of a loaded image that we carry along without understanding them.
 
     ``diffs`` and ``references`` are whole delimited sections with ``strings`` as their string
-    table; ``ref_children`` are the DirEntry.refChildren by directory id.  While they are there no
-    edit below a snapshot is accepted, so they stay true.
+    table; ``ref_children`` are the DirEntry.refChildren by directory id, ``referred`` the inodes
+    they lead to.  While they are there no edit below a snapshot is accepted, so they stay true.
     """
 
     diffs: bytes
     references: bytes
     ref_children: Mapping[int, tuple[int, ...]]
+    referred: frozenset[int]
     strings: Mapping[int, str]
 
 
