@@ -1,0 +1,62 @@
+"""What the other NameNodes of the nameservice say about themselves."""
+
+import asyncio
+from collections.abc import Sequence
+
+from ha.conf.topology import NameNodeAddress
+from ha.service.client import ServiceClient
+from ha.service.errors import ServiceError
+from ha.service.model import ServiceState
+
+
+class Peers:
+    """Asks the other NameNodes for their state; one connection each, kept open.
+
+    Several callers at a time share one round, so that a crowd of parked clients costs the peers
+    no more than one of them.
+    """
+
+    def __init__(self, addresses: Sequence[NameNodeAddress], *, deadline_seconds: float) -> None:
+        self._addresses = {peer.namenode: peer for peer in addresses}
+        self._deadline_seconds = deadline_seconds
+        self._clients: dict[str, ServiceClient] = {}
+        self._round: asyncio.Task[bool] | None = None
+
+    async def any_active(self) -> bool:
+        """Whether a peer says that it is active; a peer that does not answer says nothing."""
+        if self._round is None or self._round.done():
+            self._round = asyncio.create_task(self._ask_all(), name="ask-peers")
+        return await asyncio.shield(self._round)
+
+    async def close(self) -> None:
+        """Drop the connections."""
+        if self._round is not None:
+            self._round.cancel()
+            await asyncio.gather(self._round, return_exceptions=True)
+        for client in self._clients.values():
+            await client.close()
+        self._clients.clear()
+
+    async def _ask_all(self) -> bool:
+        answers = await asyncio.gather(*(self._is_active(name) for name in self._addresses))
+        return any(answers)
+
+    async def _is_active(self, name: str) -> bool:
+        try:
+            async with asyncio.timeout(self._deadline_seconds):
+                client = self._clients.get(name)
+                if client is None:
+                    client = await ServiceClient.open(
+                        self._addresses[name].service, deadline_seconds=self._deadline_seconds
+                    )
+                    self._clients[name] = client
+                status = await client.status(deadline_seconds=self._deadline_seconds)
+        except (ServiceError, TimeoutError):
+            await self._forget(name)
+            return False
+        return status.state is ServiceState.ACTIVE
+
+    async def _forget(self, name: str) -> None:
+        client = self._clients.pop(name, None)
+        if client is not None:
+            await client.close()
