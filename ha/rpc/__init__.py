@@ -1,0 +1,1 @@
+"""Hadoop RPC, version 9: frames and packets (pure), and a server and a client on asyncio."""

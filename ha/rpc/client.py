@@ -1,0 +1,251 @@
+"""A Hadoop RPC client: one connection, many calls at once, a deadline on each."""
+
+import asyncio
+import getpass
+import uuid
+from typing import TypeVar
+
+from google.protobuf.message import Message
+
+from ha.rpc.errors import (
+    ConnectFailed,
+    ConnectionLost,
+    DeadlineExceeded,
+    MalformedFrame,
+    RemoteFault,
+)
+from ha.rpc.frames import FrameSplitter
+from ha.rpc.packets import (
+    PREAMBLE,
+    Answer,
+    CallKey,
+    Status,
+    decode_answer,
+    encode_call,
+    encode_context,
+    parse,
+)
+
+M = TypeVar("M", bound=Message)
+
+CLIENT_ID = uuid.uuid4().bytes
+"""This process to every server; Java has one per client, too (hadoop-rpc 3.2)."""
+
+MAX_FRAME_BYTES = 64 * 1024 * 1024
+MAX_CALLS_IN_FLIGHT = 1024
+
+
+class RpcConnection:
+    """One connection to one server, for one protocol.
+
+    It does not reconnect and does not try again: who does must know whether the call may be
+    made twice.  After any ``ConnectionLost`` or ``MalformedFrame`` it is of no more use.
+    """
+
+    def __init__(self, protocol: str, wire: "_Wire") -> None:
+        self._protocol = protocol
+        self._wire = wire
+        self._next_call_id = 0
+
+    @classmethod
+    async def open(
+        cls,
+        host: str,
+        port: int,
+        *,
+        protocol: str,
+        user: str | None = None,
+        deadline_seconds: float,
+        client_id: bytes = CLIENT_ID,
+    ) -> "RpcConnection":
+        """Connect and say who calls (by default, the user of this process).
+
+        Raises:
+            ConnectFailed: if there is no connection within the deadline.
+        """
+        loop = asyncio.get_running_loop()
+        wire = _Wire(client_id)
+        try:
+            async with asyncio.timeout(deadline_seconds):
+                await loop.create_connection(lambda: wire, host, port)
+        except TimeoutError as failure:
+            raise ConnectFailed(
+                f"no connection to {host}:{port} within {deadline_seconds} s"
+            ) from failure
+        except OSError as failure:
+            raise ConnectFailed(f"no connection to {host}:{port}: {failure}") from failure
+        wire.send(PREAMBLE + encode_context(client_id, protocol, user or getpass.getuser(), None))
+        return cls(protocol, wire)
+
+    async def call(
+        self, method: str, request: Message, response: type[M], *, deadline_seconds: float
+    ) -> M:
+        """Call a method and wait for its answer.
+
+        Raises:
+            RemoteFault: the server answered with an error.
+            DeadlineExceeded: no answer in time; the call may have been carried out.
+            ConnectionLost: the connection is gone; the call may have been carried out.
+            MalformedFrame: the server's bytes made no sense.
+        """
+        call_id = self._next_call_id
+        self._next_call_id = (call_id + 1) & 0x7FFFFFFF
+        key = CallKey(self._wire.client_id, call_id, 0)
+        frame = encode_call(key, self._protocol, method, request.SerializeToString())
+        answer = await self._wire.exchange(call_id, frame, method, deadline_seconds)
+        if answer.status is not Status.SUCCESS:
+            raise RemoteFault(
+                answer.java_class, answer.message, fatal=answer.status is Status.FATAL
+            )
+        return parse(response, answer.body)
+
+    async def wait_closed(self) -> Exception:
+        """Wait until the connection is gone, and say why.
+
+        Returns the moment that the peer's end closes (EOF or reset), which on one host is a
+        millisecond or two after its death.  A frozen peer keeps its sockets: only a call's
+        deadline finds it.
+        """
+        return await asyncio.shield(self._wire.gone)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is gone."""
+        return self._wire.gone.done()
+
+    async def close(self) -> None:
+        """Hang up; pending calls end in ConnectionLost."""
+        self._wire.drop(ConnectionLost("closed by this side"))
+
+
+class _Wire(asyncio.Protocol):
+    """The connection's socket, and who waits for which answer."""
+
+    def __init__(self, client_id: bytes) -> None:
+        self.client_id = client_id
+        self._loop = asyncio.get_running_loop()
+        self.gone: asyncio.Future[Exception] = self._loop.create_future()
+        self._transport: asyncio.Transport | None = None
+        self._splitter = FrameSplitter()
+        self._pending: dict[int, asyncio.Future[Answer]] = {}
+        self._slots = asyncio.Semaphore(MAX_CALLS_IN_FLIGHT)
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._outgoing: list[bytes] = []
+
+    async def exchange(
+        self, call_id: int, frame: bytes, method: str, deadline_seconds: float
+    ) -> Answer:
+        """Send a call and wait for its answer, all within the deadline."""
+        deadline = self._loop.time() + deadline_seconds
+        await self._take_slot(method, deadline)
+        answer: asyncio.Future[Answer] = self._loop.create_future()
+        timer = self._loop.call_at(deadline, _expire, answer, method, deadline_seconds)
+        try:
+            if self.gone.done():
+                raise ConnectionLost(f"{method} was not sent: {self.gone.result()}")
+            self._pending[call_id] = answer
+            self.send(frame)
+            return await answer
+        finally:
+            timer.cancel()
+            self._pending.pop(call_id, None)
+            self._slots.release()
+
+    def send(self, data: bytes) -> None:
+        """Queue bytes; all of one turn of the loop leave in one write."""
+        if not self._outgoing:
+            self._loop.call_soon(self._flush)
+        self._outgoing.append(data)
+
+    def drop(self, reason: Exception) -> None:
+        """The connection is of no more use: say so to all who wait."""
+        if self._transport is not None:
+            self._transport.abort()
+            self._transport = None
+        if self.gone.done():
+            return
+        self.gone.set_result(reason)
+        self._writable.set()
+        for answer in self._pending.values():
+            if not answer.done():
+                answer.set_exception(_loss(reason))
+
+    # What asyncio tells us.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The server has taken the connection."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """The server has sent something."""
+        self._splitter.feed(data)
+        try:
+            while not self.gone.done():
+                frame = self._splitter.take_frame(MAX_FRAME_BYTES)
+                if frame is None:
+                    return
+                self._accept(decode_answer(frame))
+        except MalformedFrame as failure:
+            self.drop(failure)
+
+    def eof_received(self) -> bool:
+        """The server has closed."""
+        self.drop(ConnectionLost("closed by the peer"))
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is gone."""
+        self.drop(ConnectionLost(f"connection broken: {exc}" if exc else "closed by the peer"))
+
+    def pause_writing(self) -> None:
+        """The server does not read."""
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._writable.set()
+
+    # Our own.
+
+    async def _take_slot(self, method: str, deadline: float) -> None:
+        if self._writable.is_set() and not self._slots.locked():
+            await self._slots.acquire()
+            return
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._writable.wait()
+                await self._slots.acquire()
+        except TimeoutError as failure:
+            raise DeadlineExceeded(f"{method} was not sent: the server takes no more") from failure
+
+    def _accept(self, answer: Answer) -> None:
+        if answer.client_id and answer.client_id != self.client_id:
+            raise MalformedFrame("an answer to another client")
+        waiting = self._pending.get(answer.call_id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer)  # else it comes after its deadline, and nobody waits
+        if answer.status is Status.FATAL:
+            self.drop(RemoteFault(answer.java_class, answer.message, fatal=True))
+
+    def _flush(self) -> None:
+        if self._transport is not None:
+            self._transport.write(b"".join(self._outgoing))
+        self._outgoing.clear()
+
+
+def _expire(answer: asyncio.Future[Answer], method: str, seconds: float) -> None:
+    if not answer.done():
+        answer.set_exception(DeadlineExceeded(f"no answer to {method} within {seconds} s"))
+
+
+def _loss(reason: Exception) -> Exception:
+    # One exception for each who waits: a shared one would collect everybody's traceback.
+    match reason:
+        case RemoteFault():
+            return RemoteFault(reason.java_class, reason.message, fatal=True)
+        case MalformedFrame():
+            return MalformedFrame(str(reason))
+        case _:
+            return ConnectionLost(str(reason))

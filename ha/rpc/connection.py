@@ -1,0 +1,217 @@
+"""One accepted connection: feeds its session, sends answers, keeps its limits."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+import structlog
+
+from ha.rpc.limits import RpcLimits
+from ha.rpc.session import Asked, Event, Greeted, Hangup, Phase, Send, ServerSession
+
+log = structlog.get_logger()
+
+
+class Owner(Protocol):
+    """Who a connection belongs to."""
+
+    def admit(self, connection: "ServerConnection") -> bool:
+        """Whether one more connection may be."""
+
+    def forget(self, connection: "ServerConnection") -> None:
+        """It is gone."""
+
+    def has_room(self, connection: "ServerConnection") -> bool:
+        """Whether one more call may be taken; if not, ``pump`` is called once it may."""
+
+    def take(self, connection: "ServerConnection", asked: Asked) -> None:
+        """Carry out a call; ``answer`` or ``answer_and_hang_up`` is called once."""
+
+
+@dataclass(slots=True)
+class _Since:
+    """When things began, in the loop's seconds."""
+
+    born: float
+    heard: float
+    frame: float | None = None
+    stalled: float | None = None
+
+
+class ServerConnection(asyncio.Protocol):
+    """Glue between a socket and a ``ServerSession``.
+
+    Reading stops while as many calls are unanswered, or as many bytes unsent, as the limits
+    allow; what the peer sends then waits in its own socket.
+    """
+
+    def __init__(self, limits: RpcLimits, owner: Owner) -> None:
+        self.who = Greeted("", None, "")
+        self.host = ""
+        self._limits = limits
+        self._owner = owner
+        self._session = ServerSession(limits)
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._outgoing: list[bytes] = []
+        self._unanswered = 0
+        self._reading = True
+        self._since = _Since(self._loop.time(), self._loop.time())
+
+    # What asyncio tells us.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A peer has connected."""
+        assert isinstance(transport, asyncio.Transport)
+        peer = transport.get_extra_info("peername")
+        self.host = peer[0] if peer else ""
+        if not self._owner.admit(self):
+            transport.abort()
+            return
+        transport.set_write_buffer_limits(high=self._limits.outgoing_pause_bytes)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """The peer has sent something."""
+        self._since.heard = self._loop.time()
+        if self._since.frame is None:
+            self._since.frame = self._since.heard
+        self._session.receive(data)
+        self.pump()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The peer, or we, have closed.  Handlers go on: half a transition helps nobody."""
+        if self._transport is not None:
+            self._transport = None
+            self._owner.forget(self)
+
+    def pause_writing(self) -> None:
+        """The peer does not read its answers."""
+        self._since.stalled = self._loop.time()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._since.stalled = None
+        self.pump()
+
+    # What the owner asks of us.
+
+    def pump(self) -> None:
+        """Turn received bytes into calls, as far as the limits go."""
+        progress = False
+        event: Event | None = None
+        while may := self._may_take():
+            event = self._session.next_event()
+            if event is None:
+                break
+            progress = True
+            self._handle(event)
+        if self._session.buffered_bytes == 0:
+            self._since.frame = None
+        elif progress:
+            self._since.frame = self._since.heard
+        self._set_reading(may)
+
+    def answer(self, data: bytes) -> None:
+        """Send one call's answer."""
+        self._unanswered -= 1
+        self._send(data)
+        if not self._reading:
+            self._loop.call_soon(self.pump)
+
+    def answer_and_hang_up(self, data: bytes, reason: str) -> None:
+        """Send one call's answer and close."""
+        self._unanswered -= 1
+        self._hang_up(data, reason)
+
+    def abort(self, cause: str) -> None:
+        """Close now; nothing unsent is sent."""
+        if self._transport is not None:
+            log.info("rpc.connection.aborted", host=self.host, user=self.who.user, cause=cause)
+            self._transport.abort()
+
+    def overdue(self, now: float) -> str | None:
+        """The limit whose wait the peer has exceeded, by name."""
+        limits, since = self._limits, self._since
+        match self._session.phase:
+            case Phase.PREAMBLE | Phase.CONTEXT:
+                return _late("handshake_seconds", since.born, now, limits.handshake_seconds)
+            case Phase.OVER:
+                return _late(
+                    "stalled_write_seconds", since.heard, now, limits.stalled_write_seconds
+                )
+            case Phase.CALLS if since.stalled is not None:
+                return _late(
+                    "stalled_write_seconds", since.stalled, now, limits.stalled_write_seconds
+                )
+            case Phase.CALLS if since.frame is not None and self._reading:
+                return _late("frame_seconds", since.frame, now, limits.frame_seconds)
+            case Phase.CALLS if self._unanswered == 0 and self._reading:
+                return _late("idle_seconds", since.heard, now, limits.idle_seconds)
+            case _:
+                return None
+
+    # Our own.
+
+    def _may_take(self) -> bool:
+        return (
+            self._transport is not None
+            and not self._transport.is_closing()
+            and self._since.stalled is None
+            and self._unanswered < self._limits.max_calls_per_connection
+            and self._owner.has_room(self)
+        )
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case Asked():
+                self._unanswered += 1
+                self._owner.take(self, event)
+            case Greeted():
+                self.who = event
+            case Send():
+                self._send(event.data)
+            case Hangup():
+                self._hang_up(event.last, event.reason)
+            case _:
+                assert_never(event)
+
+    def _set_reading(self, wanted: bool) -> None:  # noqa: FBT001 - mirrors pause/resume
+        if wanted == self._reading or self._transport is None or self._transport.is_closing():
+            return
+        self._reading = wanted
+        if wanted:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    def _send(self, data: bytes) -> None:
+        # Answers of one turn of the loop leave in one write: a system call costs more than
+        # most handlers.
+        if self._transport is None:
+            return
+        if not self._outgoing:
+            self._loop.call_soon(self._flush)
+        self._outgoing.append(data)
+
+    def _flush(self) -> None:
+        data = b"".join(self._outgoing)
+        self._outgoing.clear()
+        if self._transport is None or not data:
+            return
+        if self._transport.get_write_buffer_size() + len(data) > self._limits.max_outgoing_bytes:
+            self.abort("max_outgoing_bytes")
+            return
+        self._transport.write(data)
+
+    def _hang_up(self, last: bytes, reason: str) -> None:
+        if self._transport is None:
+            return
+        log.info("rpc.connection.closed", host=self.host, user=self.who.user, reason=reason)
+        self._outgoing.append(last)
+        self._flush()
+        self._transport.close()
+
+
+def _late(limit: str, since: float, now: float, seconds: float) -> str | None:
+    return limit if now - since > seconds else None

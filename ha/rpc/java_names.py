@@ -1,0 +1,41 @@
+"""Java's names for the exceptions and protocols that cross the wire (Hadoop 3.5.0)."""
+
+from typing import Final
+
+IO_EXCEPTION: Final = "java.io.IOException"
+FILE_NOT_FOUND: Final = "java.io.FileNotFoundException"
+ILLEGAL_ARGUMENT: Final = "java.lang.IllegalArgumentException"
+UNSUPPORTED_OPERATION: Final = "java.lang.UnsupportedOperationException"
+
+RPC_SERVER: Final = "org.apache.hadoop.ipc.RpcServerException"
+FATAL_RPC_SERVER: Final = "org.apache.hadoop.ipc.Server$FatalRpcServerException"
+NO_SUCH_METHOD: Final = "org.apache.hadoop.ipc.RpcNoSuchMethodException"
+NO_SUCH_PROTOCOL: Final = "org.apache.hadoop.ipc.RpcNoSuchProtocolException"
+VERSION_MISMATCH: Final = "org.apache.hadoop.ipc.RPC$VersionMismatch"
+STANDBY_EXCEPTION: Final = "org.apache.hadoop.ipc.StandbyException"
+RETRIABLE: Final = "org.apache.hadoop.ipc.RetriableException"
+ACCESS_CONTROL: Final = "org.apache.hadoop.security.AccessControlException"
+
+HEALTH_CHECK_FAILED: Final = "org.apache.hadoop.ha.HealthCheckFailedException"
+SERVICE_FAILED: Final = "org.apache.hadoop.ha.ServiceFailedException"
+
+FILE_ALREADY_EXISTS: Final = "org.apache.hadoop.fs.FileAlreadyExistsException"
+PARENT_NOT_DIRECTORY: Final = "org.apache.hadoop.fs.ParentNotDirectoryException"
+PATH_IS_NOT_DIRECTORY: Final = "org.apache.hadoop.fs.PathIsNotDirectoryException"
+PATH_IS_NOT_EMPTY_DIRECTORY: Final = "org.apache.hadoop.fs.PathIsNotEmptyDirectoryException"
+INVALID_PATH: Final = "org.apache.hadoop.fs.InvalidPathException"
+UNRESOLVED_LINK: Final = "org.apache.hadoop.fs.UnresolvedLinkException"
+
+ACL: Final = "org.apache.hadoop.hdfs.protocol.AclException"
+ALREADY_BEING_CREATED: Final = "org.apache.hadoop.hdfs.protocol.AlreadyBeingCreatedException"
+NAMESPACE_QUOTA_EXCEEDED: Final = "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException"
+SPACE_QUOTA_EXCEEDED: Final = "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException"
+LEASE_EXPIRED: Final = "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException"
+NOT_REPLICATED_YET: Final = "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException"
+SAFE_MODE: Final = "org.apache.hadoop.hdfs.server.namenode.SafeModeException"
+
+HA_SERVICE_PROTOCOL: Final = "org.apache.hadoop.ha.HAServiceProtocol"
+ZKFC_PROTOCOL: Final = "org.apache.hadoop.ha.ZKFCProtocol"
+CLIENT_PROTOCOL: Final = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
+DATANODE_PROTOCOL: Final = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol"
+NAMENODE_PROTOCOL: Final = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol"

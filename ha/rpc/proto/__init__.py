@@ -1,0 +1,1 @@
+"""The messages of Hadoop RPC and of the two protocols of high availability."""

@@ -1,0 +1,89 @@
+"""What a server offers: protocols, their methods, and the call that a handler is told of."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.message import Message
+
+from ha.rpc.java_names import NO_SUCH_METHOD, NO_SUCH_PROTOCOL
+from ha.rpc.packets import Detail
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call, as its handler sees it.
+
+    ``client_id`` and ``call_id`` stay the same when a client tries again, on another server too;
+    only ``retry_count`` grows.  ``user`` is who the call is for and ``real_user`` who is behind
+    it (a proxy user); both are the client's claim, for nothing authenticates it (hadoop-rpc 3.5).
+    """
+
+    protocol: str
+    method: str
+    client_id: bytes
+    call_id: int
+    retry_count: int
+    user: str
+    real_user: str | None
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method: its request message, and who answers it."""
+
+    request: type[Message]
+    handle: Callable[[Call, Any], Awaitable[Message]]
+
+
+@dataclass(frozen=True, slots=True)
+class RpcProtocol:
+    """A Java interface by name, with the methods that are served of it."""
+
+    name: str
+    methods: Mapping[str, Method]
+
+
+@dataclass(frozen=True, slots=True)
+class NotServed:
+    """Nobody here answers that: an ERROR answer, and the connection stays open."""
+
+    java_class: str
+    message: str
+    detail: Detail
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Finds a method by the names in a call."""
+
+    protocols: Mapping[str, RpcProtocol] = field(default_factory=dict)
+
+    @staticmethod
+    def of(protocols: Sequence[RpcProtocol]) -> "Catalogue":
+        """The catalogue of these protocols.
+
+        Raises:
+            ValueError: if two have the same name.
+        """
+        by_name = {protocol.name: protocol for protocol in protocols}
+        if len(by_name) != len(protocols):
+            raise ValueError("two protocols of one name")
+        return Catalogue(by_name)
+
+    def find(self, protocol: str, method: str) -> Method | NotServed:
+        """The method, or what to answer instead; the texts are Java's (hadoop-rpc 3.3)."""
+        served = self.protocols.get(protocol)
+        if served is None:
+            return NotServed(
+                NO_SUCH_PROTOCOL, f"Unknown protocol: {protocol}", Detail.ERROR_NO_SUCH_PROTOCOL
+            )
+        found = served.methods.get(method)
+        if found is None:
+            return NotServed(
+                NO_SUCH_METHOD,
+                f"Unknown method {method} called on {protocol} protocol.",
+                Detail.ERROR_NO_SUCH_METHOD,
+            )
+        return found

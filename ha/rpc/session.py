@@ -1,0 +1,269 @@
+"""The server's half of a conversation: bytes in, events out; no sockets, no clock.
+
+    PREAMBLE ──magic, version──► CONTEXT ──who calls──► CALLS
+        │                           │                      │
+        └───────────── Hangup (with last bytes) ◄──────────┘
+
+Events are pulled one at a time, so that a server that is busy leaves the rest unread.
+Answers to hostile bytes are those of Java's Server.java (hadoop-rpc 3.3).
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from ha.rpc.errors import MalformedFrame
+from ha.rpc.frames import FrameSplitter, take_delimited
+from ha.rpc.java_names import ACCESS_CONTROL, FATAL_RPC_SERVER, IO_EXCEPTION, VERSION_MISMATCH
+from ha.rpc.limits import RpcLimits
+from ha.rpc.packets import (
+    AUTH_NONE,
+    AUTH_SASL,
+    CLIENT_ID_BYTES,
+    CONTEXT_CALL_ID,
+    INVALID_CALL_ID,
+    MAGIC,
+    NO_RETRY,
+    PING_CALL_ID,
+    PREAMBLE_BYTES,
+    SASL_CALL_ID,
+    VERSION,
+    CallKey,
+    Detail,
+    encode_failure,
+    encode_sasl_success,
+    parse,
+    text,
+)
+from ha.rpc.proto.rpc_header_pb2 import (
+    IpcConnectionContextProto,
+    RequestHeaderProto,
+    RpcKindProto,
+    RpcRequestHeaderProto,
+    RpcSaslProto,
+)
+
+NO_KEY = CallKey(b"", INVALID_CALL_ID, NO_RETRY)
+
+HTTP_MAGIC = b"GET "
+HTTP_ANSWER = (
+    b"HTTP/1.1 404 Not Found\r\n"
+    b"Content-type: text/plain\r\n\r\n"
+    b"It looks like you are making an HTTP request to a Hadoop IPC port. "
+    b"This is not the correct port for the web interface on this daemon.\r\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Greeted:
+    """The peer has said who it is."""
+
+    user: str
+    real_user: str | None
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The peer calls a method; ``request`` is the method's message, not yet parsed."""
+
+    key: CallKey
+    protocol: str
+    method: str
+    request: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Bytes the peer must get now."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Hangup:
+    """The conversation is over: send ``last`` and close."""
+
+    last: bytes
+    reason: str
+
+
+Event = Greeted | Asked | Send | Hangup
+
+
+class Phase(Enum):
+    """How far the conversation has come."""
+
+    PREAMBLE = auto()
+    CONTEXT = auto()
+    CALLS = auto()
+    OVER = auto()
+
+
+class ServerSession:
+    """One peer's bytes, made sense of.  Never raises for what a peer sends."""
+
+    __slots__ = ("_limits", "_phase", "_sasl", "_splitter")
+
+    def __init__(self, limits: RpcLimits) -> None:
+        self._limits = limits
+        self._phase = Phase.PREAMBLE
+        self._sasl = False
+        self._splitter = FrameSplitter()
+
+    @property
+    def phase(self) -> Phase:
+        """Where the conversation stands."""
+        return self._phase
+
+    @property
+    def buffered_bytes(self) -> int:
+        """What was received and not yet turned into an event."""
+        return self._splitter.buffered_bytes
+
+    def receive(self, data: bytes) -> None:
+        """Take in bytes, in any split."""
+        if self._phase is not Phase.OVER:
+            self._splitter.feed(data)
+
+    def next_event(self) -> Event | None:
+        """The next thing the peer wants, or None until more bytes come."""
+        event: Event | None
+        while self._phase is not Phase.OVER:
+            if self._phase is Phase.PREAMBLE:
+                event = self._read_preamble()
+                if event is None and self._phase is Phase.PREAMBLE:
+                    return None
+            else:
+                frame = self._take_frame()
+                if frame is None:
+                    return None
+                event = frame if isinstance(frame, Hangup) else self._read_frame(frame)
+            if isinstance(event, Hangup):
+                self._phase = Phase.OVER
+            if event is not None:
+                return event
+        return None
+
+    def _take_frame(self) -> bytes | Hangup | None:
+        handshake = self._phase is Phase.CONTEXT
+        limits = self._limits
+        try:
+            return self._splitter.take_frame(
+                limits.max_handshake_frame_bytes if handshake else limits.max_frame_bytes
+            )
+        except MalformedFrame as failure:
+            # Java closes such a connection without a word, too: the stream is out of step.
+            return Hangup(b"", str(failure))
+
+    def _read_preamble(self) -> Hangup | None:
+        start = self._splitter.peek(PREAMBLE_BYTES)
+        if start[:4] == HTTP_MAGIC:
+            return Hangup(HTTP_ANSWER, "an HTTP request on the RPC port")
+        if not (MAGIC.startswith(start[:4]) or HTTP_MAGIC.startswith(start[:4])):
+            return Hangup(b"", f"not Hadoop RPC: starts with {start[:4]!r}")
+        if len(start) < PREAMBLE_BYTES:
+            return None
+        self._splitter.skip(PREAMBLE_BYTES)
+        version, auth = start[4], start[6]
+        if version != VERSION:
+            message = (
+                f"Server IPC version {VERSION} cannot communicate with client version {version}"
+            )
+            last = encode_failure(
+                NO_KEY, VERSION_MISMATCH, message, Detail.FATAL_VERSION_MISMATCH, fatal=True
+            )
+            return Hangup(last, message)
+        if auth not in (AUTH_NONE, AUTH_SASL):
+            return _fatal(
+                NO_KEY, f"unknown auth protocol {auth}", Detail.FATAL_UNAUTHORIZED, IO_EXCEPTION
+            )
+        self._sasl = auth == AUTH_SASL
+        self._phase = Phase.CONTEXT
+        return None
+
+    def _read_frame(self, frame: bytes) -> Event | None:
+        key = NO_KEY
+        try:
+            data, end = take_delimited(frame, 0)
+            header = parse(RpcRequestHeaderProto, data)
+            key = CallKey(header.clientId, header.callId, header.retryCount)
+            objection = _objection(header)
+            if objection is not None:
+                return _fatal(key, objection, Detail.FATAL_INVALID_RPC_HEADER)
+            if key.call_id < 0:
+                return self._read_out_of_band(key, frame, end)
+            if self._phase is not Phase.CALLS:
+                return _fatal(
+                    key, "Connection context not established", Detail.FATAL_INVALID_RPC_HEADER
+                )
+            return _read_call(key, frame, end)
+        except MalformedFrame as failure:
+            return _fatal(key, str(failure), Detail.FATAL_DESERIALIZING_REQUEST)
+
+    def _read_out_of_band(self, key: CallKey, frame: bytes, offset: int) -> Event | None:
+        match key.call_id:
+            case _ if key.call_id == PING_CALL_ID:
+                return None
+            case _ if key.call_id == SASL_CALL_ID:
+                return self._read_sasl(key, frame, offset)
+            case _ if key.call_id == CONTEXT_CALL_ID:
+                return self._read_context(key, frame, offset)
+            case _:
+                return _fatal(
+                    key,
+                    f"Unknown out of band call #{key.call_id}",
+                    Detail.FATAL_INVALID_RPC_HEADER,
+                )
+
+    def _read_sasl(self, key: CallKey, frame: bytes, offset: int) -> Event:
+        if not self._sasl:
+            return _fatal(
+                key, "SASL protocol not requested by client", Detail.FATAL_INVALID_RPC_HEADER
+            )
+        data, _ = take_delimited(frame, offset)
+        if parse(RpcSaslProto, data).state != RpcSaslProto.NEGOTIATE:
+            message = "only SIMPLE authentication is served here"
+            return _fatal(key, message, Detail.FATAL_UNAUTHORIZED, ACCESS_CONTROL)
+        self._sasl = False
+        return Send(encode_sasl_success())
+
+    def _read_context(self, key: CallKey, frame: bytes, offset: int) -> Event:
+        if self._phase is Phase.CALLS:
+            return _fatal(
+                key, "Connection context already processed", Detail.FATAL_INVALID_RPC_HEADER
+            )
+        data, _ = take_delimited(frame, offset)
+        context = parse(IpcConnectionContextProto, data)
+        user = context.userInfo
+        if not user.effectiveUser:
+            message = "the connection context names no user"
+            return _fatal(key, message, Detail.FATAL_UNAUTHORIZED, ACCESS_CONTROL)
+        self._phase = Phase.CALLS
+        real_user = text(user.realUser) if user.HasField("realUser") else None
+        return Greeted(text(user.effectiveUser), real_user, text(context.protocol))
+
+
+def _objection(header: RpcRequestHeaderProto) -> str | None:
+    if not header.HasField("rpcOp"):
+        return "IPC Server: No rpc op in rpcRequestHeader"
+    if header.rpcOp != RpcRequestHeaderProto.RPC_FINAL_PACKET:
+        return f"IPC Server does not implement rpc header operation {header.rpcOp}"
+    if not header.HasField("rpcKind"):
+        return "IPC Server: No rpc kind in rpcRequestHeader"
+    if header.callId >= 0 and header.rpcKind != RpcKindProto.RPC_PROTOCOL_BUFFER:
+        return f"Unknown rpc kind in rpc header {header.rpcKind}"
+    if len(header.clientId) not in (0, CLIENT_ID_BYTES):
+        # Java notices only in its retry cache; the id is journaled, so it must not be just any.
+        return f"a client id of {len(header.clientId)} bytes"
+    return None
+
+
+def _read_call(key: CallKey, frame: bytes, offset: int) -> Asked:
+    data, offset = take_delimited(frame, offset)
+    which = parse(RequestHeaderProto, data)
+    request, _ = take_delimited(frame, offset)
+    return Asked(key, text(which.declaringClassProtocolName), text(which.methodName), request)
+
+
+def _fatal(key: CallKey, reason: str, detail: Detail, java_class: str = FATAL_RPC_SERVER) -> Hangup:
+    return Hangup(encode_failure(key, java_class, reason, detail, fatal=True), reason)

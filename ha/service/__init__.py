@@ -1,0 +1,1 @@
+"""What a NameNode and a failover controller offer each other over Hadoop RPC."""

@@ -1,0 +1,138 @@
+"""Asks a NameNode for its status and health, and tells it to change its role."""
+
+from ha.conf.topology import HostPort
+from ha.rpc.client import RpcConnection
+from ha.rpc.java_names import HA_SERVICE_PROTOCOL
+from ha.rpc.proto.ha_service_pb2 import (
+    GetServiceStatusRequestProto,
+    GetServiceStatusResponseProto,
+    HARequestSource,
+    HAServiceStateProto,
+    HAStateChangeRequestInfoProto,
+    MonitorHealthRequestProto,
+    MonitorHealthResponseProto,
+    TransitionToActiveRequestProto,
+    TransitionToActiveResponseProto,
+    TransitionToObserverRequestProto,
+    TransitionToObserverResponseProto,
+    TransitionToStandbyRequestProto,
+    TransitionToStandbyResponseProto,
+)
+from ha.service.faults import speaking_to
+from ha.service.model import RequestSource, ServiceState, ServiceStatus
+
+_STATES = {
+    HAServiceStateProto.INITIALIZING: ServiceState.INITIALIZING,
+    HAServiceStateProto.ACTIVE: ServiceState.ACTIVE,
+    HAServiceStateProto.STANDBY: ServiceState.STANDBY,
+    HAServiceStateProto.OBSERVER: ServiceState.OBSERVER,
+}
+
+
+class ServiceClient:
+    """One connection to one NameNode's HAServiceProtocol (hadoop-ha 5.1).
+
+    Every call raises a ``ServiceRefused`` kind when the NameNode says no, and
+    ``ServiceUnreachable`` when there is no answer in time; after the latter, open a new one.
+    """
+
+    def __init__(self, address: HostPort, connection: RpcConnection) -> None:
+        self.address = address
+        self._connection = connection
+
+    @classmethod
+    async def open(
+        cls, address: HostPort, *, deadline_seconds: float, user: str | None = None
+    ) -> "ServiceClient":
+        """Connect.
+
+        Raises:
+            ServiceUnreachable: if there is no connection within the deadline.
+        """
+        with speaking_to(str(address)):
+            connection = await RpcConnection.open(
+                address.host,
+                address.port,
+                protocol=HA_SERVICE_PROTOCOL,
+                user=user,
+                deadline_seconds=deadline_seconds,
+            )
+        return cls(address, connection)
+
+    async def status(self, *, deadline_seconds: float) -> ServiceStatus:
+        """The NameNode's state, and whether it could become active."""
+        with speaking_to(str(self.address)):
+            answer = await self._connection.call(
+                "getServiceStatus",
+                GetServiceStatusRequestProto(),
+                GetServiceStatusResponseProto,
+                deadline_seconds=deadline_seconds,
+            )
+        return ServiceStatus(
+            _STATES[answer.state], answer.readyToBecomeActive, answer.notReadyReason
+        )
+
+    async def monitor_health(self, *, deadline_seconds: float) -> None:
+        """Return if the NameNode is well.
+
+        Raises:
+            HealthCheckFailed: if it says that it is not.
+        """
+        with speaking_to(str(self.address)):
+            await self._connection.call(
+                "monitorHealth",
+                MonitorHealthRequestProto(),
+                MonitorHealthResponseProto,
+                deadline_seconds=deadline_seconds,
+            )
+
+    async def transition_to_active(self, source: RequestSource, *, deadline_seconds: float) -> None:
+        """Make it active; no change if it is.
+
+        Raises:
+            ServiceFailed: if it cannot.
+            AccessDenied: if that kind of requester may not ask.
+        """
+        with speaking_to(str(self.address)):
+            await self._connection.call(
+                "transitionToActive",
+                TransitionToActiveRequestProto(reqInfo=_info(source)),
+                TransitionToActiveResponseProto,
+                deadline_seconds=deadline_seconds,
+            )
+
+    async def transition_to_standby(
+        self, source: RequestSource, *, deadline_seconds: float
+    ) -> None:
+        """Make it standby; no change if it is.  Errors as for ``transition_to_active``."""
+        with speaking_to(str(self.address)):
+            await self._connection.call(
+                "transitionToStandby",
+                TransitionToStandbyRequestProto(reqInfo=_info(source)),
+                TransitionToStandbyResponseProto,
+                deadline_seconds=deadline_seconds,
+            )
+
+    async def transition_to_observer(
+        self, source: RequestSource, *, deadline_seconds: float
+    ) -> None:
+        """Make it an observer.  Errors as for ``transition_to_active``."""
+        with speaking_to(str(self.address)):
+            await self._connection.call(
+                "transitionToObserver",
+                TransitionToObserverRequestProto(reqInfo=_info(source)),
+                TransitionToObserverResponseProto,
+                deadline_seconds=deadline_seconds,
+            )
+
+    async def wait_closed(self) -> Exception:
+        """Wait until the NameNode's end of the connection is gone, and say why."""
+        return await self._connection.wait_closed()
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._connection.close()
+
+
+def _info(source: RequestSource) -> HAStateChangeRequestInfoProto:
+    return HAStateChangeRequestInfoProto(reqSource=HARequestSource.ValueType(source))

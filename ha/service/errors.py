@@ -1,0 +1,51 @@
+"""How a NameNode or a failover controller can fail us: a refusal with its kind, or silence.
+
+ServiceError
+├── ServiceRefused          it answered no
+│   ├── HealthCheckFailed       it is not well, and says why
+│   ├── ServiceFailed           it cannot do what was asked
+│   ├── AccessDenied            not from us, or not from this kind of requester
+│   └── ServiceFaulted          any other Java exception, by name (e.g. still starting)
+└── ServiceUnreachable      no answer; whether it acted is unknown, unless nothing was sent
+"""
+
+
+class ServiceError(Exception):
+    """Everything that a call to a service raises."""
+
+
+class ServiceRefused(ServiceError):
+    """The service answered with an error."""
+
+
+class HealthCheckFailed(ServiceRefused):
+    """The service answers, and says that it is not well."""
+
+
+class ServiceFailed(ServiceRefused):
+    """The service could not do it."""
+
+
+class AccessDenied(ServiceRefused):
+    """The caller may not ask for this, or this kind of caller may not (hadoop-ha 5.3)."""
+
+
+class ServiceFaulted(ServiceRefused):
+    """An exception outside the protocol; Hadoop's health monitor takes it for no answer."""
+
+    def __init__(self, java_class: str, reason: str) -> None:
+        super().__init__(f"{java_class}: {reason}")
+        self.java_class = java_class
+        self.reason = reason
+
+
+class ServiceUnreachable(ServiceError):
+    """No answer.  ``__cause__`` is the ``RpcError``.
+
+    Attributes:
+        sent: whether the call may have reached the service, and so may have been carried out.
+    """
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.sent = sent

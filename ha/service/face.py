@@ -1,0 +1,140 @@
+"""The server's side of HAServiceProtocol and ZKFCProtocol: a service's own words on the wire."""
+
+from typing import Protocol
+
+from ha.rpc.java_names import HA_SERVICE_PROTOCOL, ZKFC_PROTOCOL
+from ha.rpc.proto.ha_service_pb2 import (
+    GetServiceStatusRequestProto,
+    GetServiceStatusResponseProto,
+    HAServiceStateProto,
+    MonitorHealthRequestProto,
+    MonitorHealthResponseProto,
+    TransitionToActiveRequestProto,
+    TransitionToActiveResponseProto,
+    TransitionToObserverRequestProto,
+    TransitionToObserverResponseProto,
+    TransitionToStandbyRequestProto,
+    TransitionToStandbyResponseProto,
+)
+from ha.rpc.proto.zkfc_pb2 import (
+    CedeActiveRequestProto,
+    CedeActiveResponseProto,
+    GracefulFailoverRequestProto,
+    GracefulFailoverResponseProto,
+)
+from ha.rpc.protocol import Call, Method, RpcProtocol
+from ha.service.errors import ServiceFailed
+from ha.service.faults import answering
+from ha.service.model import RequestSource, ServiceState, ServiceStatus
+
+_STATES = {
+    ServiceState.INITIALIZING: HAServiceStateProto.INITIALIZING,
+    ServiceState.ACTIVE: HAServiceStateProto.ACTIVE,
+    ServiceState.STANDBY: HAServiceStateProto.STANDBY,
+    ServiceState.OBSERVER: HAServiceStateProto.OBSERVER,
+}
+
+
+class HaService(Protocol):
+    """A NameNode as HAServiceProtocol sees it.  Refusals are ``ServiceRefused`` kinds."""
+
+    async def status(self) -> ServiceStatus:
+        """Its state, and whether it could become active."""
+
+    async def monitor_health(self) -> None:
+        """Return if well, raise HealthCheckFailed with the reason if not."""
+
+    async def transition_to_active(self, source: RequestSource, call: Call) -> None:
+        """Become active; no change if it is."""
+
+    async def transition_to_standby(self, source: RequestSource, call: Call) -> None:
+        """Become standby; no change if it is."""
+
+
+class ZkfcService(Protocol):
+    """A failover controller as ZKFCProtocol sees it.  Refusals are ``ServiceRefused`` kinds."""
+
+    async def cede_active(self, millis: int, call: Call) -> None:
+        """Leave the election for so many milliseconds; below one: come back now."""
+
+    async def graceful_failover(self, call: Call) -> None:
+        """Make the local NameNode active, or raise ServiceFailed with the reason."""
+
+
+def ha_service_protocol(service: HaService) -> RpcProtocol:
+    """HAServiceProtocol served by ``service``."""
+
+    async def status(_: Call, __: GetServiceStatusRequestProto) -> GetServiceStatusResponseProto:
+        with answering():
+            status = await service.status()
+        # Java's translator fails on a status that lacks either, in every state (hadoop-rpc 9.10).
+        return GetServiceStatusResponseProto(
+            state=_STATES[status.state],
+            readyToBecomeActive=status.ready_to_become_active,
+            notReadyReason=status.not_ready_reason,
+        )
+
+    async def health(_: Call, __: MonitorHealthRequestProto) -> MonitorHealthResponseProto:
+        with answering():
+            await service.monitor_health()
+        return MonitorHealthResponseProto()
+
+    async def active(
+        call: Call, request: TransitionToActiveRequestProto
+    ) -> TransitionToActiveResponseProto:
+        with answering():
+            await service.transition_to_active(RequestSource(request.reqInfo.reqSource), call)
+        return TransitionToActiveResponseProto()
+
+    async def standby(
+        call: Call, request: TransitionToStandbyRequestProto
+    ) -> TransitionToStandbyResponseProto:
+        with answering():
+            await service.transition_to_standby(RequestSource(request.reqInfo.reqSource), call)
+        return TransitionToStandbyResponseProto()
+
+    async def observer(
+        _: Call, __: TransitionToObserverRequestProto
+    ) -> TransitionToObserverResponseProto:
+        with answering():
+            raise ServiceFailed("This NameNode cannot become an observer: nnha serves no observers")
+
+    return RpcProtocol(
+        HA_SERVICE_PROTOCOL,
+        {
+            "getServiceStatus": Method(GetServiceStatusRequestProto, status),
+            "monitorHealth": Method(MonitorHealthRequestProto, health),
+            "transitionToActive": Method(TransitionToActiveRequestProto, active),
+            "transitionToStandby": Method(TransitionToStandbyRequestProto, standby),
+            "transitionToObserver": Method(TransitionToObserverRequestProto, observer),
+        },
+    )
+
+
+def zkfc_protocol(service: ZkfcService) -> RpcProtocol:
+    """ZKFCProtocol served by ``service``."""
+
+    async def cede(call: Call, request: CedeActiveRequestProto) -> CedeActiveResponseProto:
+        with answering():
+            await service.cede_active(signed_millis(request.millisToCede), call)
+        return CedeActiveResponseProto()
+
+    async def failover(
+        call: Call, _: GracefulFailoverRequestProto
+    ) -> GracefulFailoverResponseProto:
+        with answering():
+            await service.graceful_failover(call)
+        return GracefulFailoverResponseProto()
+
+    return RpcProtocol(
+        ZKFC_PROTOCOL,
+        {
+            "cedeActive": Method(CedeActiveRequestProto, cede),
+            "gracefulFailover": Method(GracefulFailoverRequestProto, failover),
+        },
+    )
+
+
+def signed_millis(unsigned: int) -> int:
+    """Java's int out of a uint32: its -1 arrives as 4294967295 (hadoop-ha 3.7)."""
+    return unsigned - (1 << 32) if unsigned >= 1 << 31 else unsigned

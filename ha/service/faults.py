@@ -1,0 +1,58 @@
+"""Errors of a service as Java exceptions, and back."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
+from ha.rpc.java_names import ACCESS_CONTROL, HEALTH_CHECK_FAILED, IO_EXCEPTION, SERVICE_FAILED
+from ha.service.errors import (
+    AccessDenied,
+    HealthCheckFailed,
+    ServiceFailed,
+    ServiceFaulted,
+    ServiceRefused,
+    ServiceUnreachable,
+)
+
+_KINDS: dict[str, type[ServiceRefused]] = {
+    HEALTH_CHECK_FAILED: HealthCheckFailed,
+    SERVICE_FAILED: ServiceFailed,
+    ACCESS_CONTROL: AccessDenied,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+def refusal_of(fault: RemoteFault) -> ServiceRefused:
+    """What a Java exception means."""
+    kind = _KINDS.get(fault.java_class)
+    if kind is None:
+        return ServiceFaulted(fault.java_class, fault.reason)
+    return kind(fault.reason)
+
+
+def fault_of(refusal: ServiceRefused) -> RemoteFault:
+    """The Java exception for a refusal."""
+    if isinstance(refusal, ServiceFaulted):
+        return RemoteFault(refusal.java_class, refusal.reason)
+    return RemoteFault(_NAMES.get(type(refusal), IO_EXCEPTION), str(refusal))
+
+
+@contextmanager
+def speaking_to(peer: str) -> Iterator[None]:
+    """Translate what a call to ``peer`` raises, once, at the edge."""
+    try:
+        yield
+    except RemoteFault as fault:
+        raise refusal_of(fault) from fault
+    except RpcError as failure:
+        sent = not isinstance(failure, ConnectFailed)
+        raise ServiceUnreachable(f"{peer}: {failure}", sent=sent) from failure
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Translate what a service raises into what travels."""
+    try:
+        yield
+    except ServiceRefused as refusal:
+        raise fault_of(refusal) from refusal

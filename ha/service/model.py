@@ -1,0 +1,33 @@
+"""The words of HAServiceProtocol: states, who asks for a change, and a NameNode's status."""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+
+class ServiceState(StrEnum):
+    """A NameNode's role, spelled as Hadoop prints it (hadoop-ha 0.1)."""
+
+    INITIALIZING = "initializing"
+    ACTIVE = "active"
+    STANDBY = "standby"
+    OBSERVER = "observer"
+
+
+class RequestSource(IntEnum):
+    """Who asks for a transition; a NameNode refuses the wrong kind (hadoop-ha 5.3)."""
+
+    USER = 0
+    USER_FORCED = 1
+    ZKFC = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """What a NameNode says of itself.
+
+    ``not_ready_reason`` is empty where ``ready_to_become_active`` holds.
+    """
+
+    state: ServiceState
+    ready_to_become_active: bool
+    not_ready_reason: str = ""

@@ -1,0 +1,76 @@
+"""Asks a failover controller to stand back, or to take over."""
+
+from ha.conf.topology import HostPort
+from ha.rpc.client import RpcConnection
+from ha.rpc.java_names import ZKFC_PROTOCOL
+from ha.rpc.proto.zkfc_pb2 import (
+    CedeActiveRequestProto,
+    CedeActiveResponseProto,
+    GracefulFailoverRequestProto,
+    GracefulFailoverResponseProto,
+)
+from ha.service.faults import speaking_to
+
+_MAX_MILLIS = 0x7FFFFFFF
+
+
+class ZkfcClient:
+    """One connection to one controller's ZKFCProtocol (hadoop-ha 5.2); errors as ServiceClient."""
+
+    def __init__(self, address: HostPort, connection: RpcConnection) -> None:
+        self.address = address
+        self._connection = connection
+
+    @classmethod
+    async def open(
+        cls, address: HostPort, *, deadline_seconds: float, user: str | None = None
+    ) -> "ZkfcClient":
+        """Connect.
+
+        Raises:
+            ServiceUnreachable: if there is no connection within the deadline.
+        """
+        with speaking_to(str(address)):
+            connection = await RpcConnection.open(
+                address.host,
+                address.port,
+                protocol=ZKFC_PROTOCOL,
+                user=user,
+                deadline_seconds=deadline_seconds,
+            )
+        return cls(address, connection)
+
+    async def cede_active(self, millis: int, *, deadline_seconds: float) -> None:
+        """Ask it to leave the election for so many milliseconds; 0 or less: come back now.
+
+        Java sends "come back now" as -1, which is no uint32; 0 means the same (hadoop-ha 3.7).
+        """
+        with speaking_to(str(self.address)):
+            await self._connection.call(
+                "cedeActive",
+                CedeActiveRequestProto(millisToCede=min(max(millis, 0), _MAX_MILLIS)),
+                CedeActiveResponseProto,
+                deadline_seconds=deadline_seconds,
+            )
+
+    async def graceful_failover(self, *, deadline_seconds: float) -> None:
+        """Ask it to make its own NameNode the active one.
+
+        Raises:
+            ServiceFailed: with the reason, if that could not be done.
+        """
+        with speaking_to(str(self.address)):
+            await self._connection.call(
+                "gracefulFailover",
+                GracefulFailoverRequestProto(),
+                GracefulFailoverResponseProto,
+                deadline_seconds=deadline_seconds,
+            )
+
+    async def wait_closed(self) -> Exception:
+        """Wait until the controller's end of the connection is gone, and say why."""
+        return await self._connection.wait_closed()
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._connection.close()
