@@ -9,6 +9,7 @@ JournalError
 │   └── BadRequest
 ├── Unavailable         no answer; the outcome is unknown
 ├── QuorumLost          too few nodes agreed; says what each of them said
+├── GapFound            edits are missing in the middle of the journal
 ├── StorageFailed       a node's disk, or its files
 └── InvariantBroken     going on could lose an acknowledged edit
 """
@@ -74,6 +75,15 @@ class QuorumLost(JournalError):
         """The newest epoch that refused us, or None if nobody said we were fenced."""
         newer = [f.promised for f in self.failures.values() if isinstance(f, Fenced)]
         return max(newer, default=None)
+
+
+class GapFound(JournalError):
+    """Edits are missing, though later ones exist."""
+
+    def __init__(self, message: str, *, missing_first: TxId, missing_last: TxId) -> None:
+        super().__init__(message)
+        self.missing_first = missing_first
+        self.missing_last = missing_last
 
 
 class InvariantBroken(JournalError):

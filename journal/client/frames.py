@@ -1,0 +1,116 @@
+"""Edits out of a stream of bytes: checked frame by frame, cut only between frames (pure)."""
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from journal.frame import HEADER_BYTES, MAX_OP_BYTES, MIN_FRAME_BYTES, TERMINATOR, read_header, scan
+from journal.model import TxId
+
+_LENGTH = struct.Struct(">i")
+_OVERHEAD: Final = 5  # opcode and checksum, which the length leaves out
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive framed edits, their checksums and numbers verified."""
+
+    first: TxId
+    last: TxId
+    layout_version: int
+    records: bytes
+
+
+class FrameReader:
+    """Turns a segment file that arrives in pieces into chunks.
+
+    Args:
+        first: the txid that the file must begin with.
+        wanted: edits before this one are checked and dropped.
+        last: nothing behind this txid is looked at; None reads up to the padding or the end.
+    """
+
+    def __init__(self, first: TxId, *, wanted: TxId, last: TxId | None) -> None:
+        self._buffer = bytearray()
+        self._layout: int | None = None
+        self._expected = first
+        self._wanted = max(wanted, first)
+        self._last = last
+        self._padding = False
+
+    @property
+    def next_txid(self) -> TxId:
+        """The txid that would come next."""
+        return self._expected
+
+    @property
+    def complete(self) -> bool:
+        """Whether ``last`` has been seen."""
+        return self._last is not None and self._expected > self._last
+
+    def feed(self, data: bytes) -> Chunk | None:
+        """Take some bytes; the wanted edits that are whole by now, if any.
+
+        Raises:
+            ValueError: if what came is not the next edit; says what stands there instead.
+        """
+        if self.complete or self._padding:
+            return None
+        self._buffer += data
+        if self._layout is None:
+            if len(self._buffer) < HEADER_BYTES:
+                return None
+            self._layout = read_header(bytes(self._buffer[:HEADER_BYTES]))
+            del self._buffer[:HEADER_BYTES]
+        return self._take(self._layout)
+
+    def _take(self, layout: int) -> Chunk | None:
+        if not self._first_frame_is_whole():
+            return None
+        data = bytes(self._buffer)
+        start = 0
+        if self._expected < self._wanted:
+            before = TxId(self._wanted - 1)
+            skipped = scan(data, expected=self._expected, last_wanted=before)
+            self._judge(data, skipped.end, skipped.damage)
+            start = skipped.end
+            if skipped.last is not None:
+                self._expected = TxId(skipped.last + 1)
+            if skipped.last != before:
+                del self._buffer[:start]
+                return None
+        found = scan(data, start=start, expected=self._expected, last_wanted=self._last)
+        self._judge(data, found.end, found.damage)
+        del self._buffer[: found.end]
+        if found.first is None or found.last is None:
+            return None
+        self._expected = TxId(found.last + 1)
+        return Chunk(found.first, found.last, layout, data[start : found.end])
+
+    def _judge(self, data: bytes, end: int, damage: str | None) -> None:
+        """A frame that is cut off may go on in the next piece; anything else is damage."""
+        if damage is None or _may_go_on(data, end):
+            return
+        if data[end] == TERMINATOR and self._last is None:
+            self._padding = True
+            return
+        raise ValueError(f"at transaction {self._expected}: {damage}")
+
+    def _first_frame_is_whole(self) -> bool:
+        """Keeps a huge edit from being scanned again with each piece of it."""
+        data = self._buffer
+        if len(data) < MIN_FRAME_BYTES:
+            return bool(data) and data[0] == TERMINATOR
+        length = int(_LENGTH.unpack_from(data, 1)[0])
+        return data[0] == TERMINATOR or length + _OVERHEAD <= len(data) or length > MAX_OP_BYTES
+
+
+def _may_go_on(data: bytes, end: int) -> bool:
+    left = len(data) - end
+    if left == 0 or data[end] == TERMINATOR:
+        return left == 0
+    if left < MIN_FRAME_BYTES:
+        return True
+    length = int(_LENGTH.unpack_from(data, end + 1)[0])
+    plausible = MIN_FRAME_BYTES - _OVERHEAD <= length <= MAX_OP_BYTES - _OVERHEAD
+    return plausible and length + _OVERHEAD > left

@@ -1,0 +1,222 @@
+"""One JournalNode over gRPC: its calls with deadlines, its errors translated."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar, cast
+
+import grpc
+import grpc.aio
+from google.protobuf.message import Message
+
+from journal.client import wire
+from journal.errors import JournalError, Unavailable
+from journal.model import Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
+from journal.proto import journal_pb2 as pb
+from journal.proto import journal_pb2_grpc
+
+MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
+"""Hadoop's ipc.maximum.data.length."""
+
+_OPTIONS: Final = (
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    # A node that comes back is found within a second, and its name is looked up again.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.dns_min_time_between_resolutions_ms", 1000),
+    # A new writer tries to connect at once, whatever an older channel has just seen.
+    ("grpc.use_local_subchannel_pool", 1),
+    # Journal nodes are peers inside the cluster; a proxy from the environment is never meant.
+    ("grpc.enable_http_proxy", 0),
+    # A repeated newEpoch would be refused, so nothing is sent twice behind our back (qjm 2.1).
+    ("grpc.enable_retries", 0),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+)
+
+M = TypeVar("M", bound=Message)
+
+
+class WriteStream(Protocol):
+    """A gRPC stream of batches and heartbeats, as far as we use it."""
+
+    async def write(self, request: pb.WriteRequest) -> None:
+        """Send one request."""
+
+    async def read(self) -> object:
+        """The next reply, or grpc.aio.EOF."""
+
+    def done(self) -> bool:
+        """Whether the stream has ended."""
+
+    def cancel(self) -> bool:
+        """End it."""
+
+    async def code(self) -> grpc.StatusCode:
+        """How it ended."""
+
+    async def details(self) -> str | None:
+        """Why it ended."""
+
+    async def trailing_metadata(self) -> Any:  # noqa: ANN401 - gRPC's own type
+        """What the node sent last."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalAddress:
+    """Which journal on a node is meant."""
+
+    journal_id: JournalId
+    nameservice_id: str
+
+
+class RemoteNode:
+    """The calls that one node answers.  Each raises a JournalError, and nothing else."""
+
+    def __init__(self, host: str, port: int, journal: JournalAddress) -> None:
+        self.host = host
+        self.name = NodeName(f"{host}:{port}")
+        self._journal = journal
+        target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._channel = grpc.aio.insecure_channel(f"dns:///{target}", options=_OPTIONS)
+        stub_of = cast(Any, journal_pb2_grpc.JournalNodeStub)
+        self._stub = stub_of(self._channel)
+
+    async def close(self) -> None:
+        """Drop the connection and whatever is under way on it."""
+        await self._channel.close()
+
+    def open_write_stream(self) -> WriteStream:
+        """A new stream for batches and heartbeats."""
+        return cast(WriteStream, self._stub.Write())
+
+    def request_info(self, epoch: Epoch, serial: int, committed: TxId | None) -> pb.RequestInfo:
+        """The header that each call of a writer carries (qjm 2.1)."""
+        return pb.RequestInfo(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            epoch=epoch,
+            serial=serial,
+            committed_txid=committed,
+        )
+
+    async def is_formatted(self, timeout_seconds: float) -> bool:
+        """Whether the journal has storage on this node."""
+        reply = await self._call(
+            "IsFormatted", self._request(), pb.IsFormattedReply, timeout_seconds
+        )
+        return reply.is_formatted
+
+    async def format(
+        self, namespace: NamespaceInfo, *, force: bool, timeout_seconds: float
+    ) -> None:
+        """Create the journal's storage; refused when there is some, unless forced."""
+        request = pb.FormatRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            namespace_info=wire.namespace_to_wire(namespace),
+            force=force,
+        )
+        await self._call("Format", request, pb.Done, timeout_seconds)
+
+    async def journal_state(self, timeout_seconds: float) -> pb.GetJournalStateReply:
+        """What the node has promised."""
+        return await self._call(
+            "GetJournalState", self._request(), pb.GetJournalStateReply, timeout_seconds
+        )
+
+    async def status(self, timeout_seconds: float) -> pb.JournalStatus:
+        """Everything the node tells about the journal."""
+        return await self._call("GetStatus", self._request(), pb.JournalStatus, timeout_seconds)
+
+    async def new_epoch(
+        self, namespace: NamespaceInfo, epoch: Epoch, timeout_seconds: float
+    ) -> TxId | None:
+        """Have the node promise an epoch; the first txid of its newest segment, if any."""
+        request = pb.NewEpochRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            namespace_info=wire.namespace_to_wire(namespace),
+            epoch=epoch,
+        )
+        reply = await self._call("NewEpoch", request, pb.NewEpochReply, timeout_seconds)
+        return TxId(reply.last_segment_txid) if reply.HasField("last_segment_txid") else None
+
+    async def start_segment(
+        self, info: pb.RequestInfo, first: TxId, layout_version: int, timeout_seconds: float
+    ) -> None:
+        """Open a segment."""
+        request = pb.StartLogSegmentRequest(
+            info=info, first_txid=first, layout_version=layout_version
+        )
+        await self._call("StartLogSegment", request, pb.Done, timeout_seconds)
+
+    async def finalize_segment(
+        self, info: pb.RequestInfo, segment: Segment, timeout_seconds: float
+    ) -> None:
+        """Close a segment; refused by a node whose bytes have another digest."""
+        request = pb.FinalizeLogSegmentRequest(
+            info=info, first_txid=segment.first, last_txid=segment.last, digest=segment.digest
+        )
+        await self._call("FinalizeLogSegment", request, pb.Done, timeout_seconds)
+
+    async def prepare_recovery(
+        self, info: pb.RequestInfo, first: TxId, timeout_seconds: float
+    ) -> pb.PrepareRecoveryReply:
+        """Ask what the node has of a segment."""
+        request = pb.PrepareRecoveryRequest(info=info, segment_first_txid=first)
+        return await self._call(
+            "PrepareRecovery", request, pb.PrepareRecoveryReply, timeout_seconds
+        )
+
+    async def accept_recovery(
+        self,
+        info: pb.RequestInfo,
+        segment: Segment,
+        source_urls: Sequence[str],
+        timeout_seconds: float,
+    ) -> None:
+        """Have the node hold exactly this segment, from one of these places if it must."""
+        request = pb.AcceptRecoveryRequest(
+            info=info, segment=wire.segment_to_wire(segment), source_urls=source_urls
+        )
+        await self._call("AcceptRecovery", request, pb.Done, timeout_seconds)
+
+    async def manifest(
+        self, since: TxId, *, in_progress: bool, timeout_seconds: float
+    ) -> pb.GetEditLogManifestReply:
+        """The segments that hold ``since`` or anything later."""
+        request = pb.GetEditLogManifestRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            since_txid=since,
+            in_progress_ok=in_progress,
+        )
+        return await self._call(
+            "GetEditLogManifest", request, pb.GetEditLogManifestReply, timeout_seconds
+        )
+
+    def _request(self) -> pb.JournalRequest:
+        return pb.JournalRequest(
+            journal_id=self._journal.journal_id, nameservice_id=self._journal.nameservice_id
+        )
+
+    async def _call(
+        self, method: str, request: Message, reply: type[M], timeout_seconds: float
+    ) -> M:
+        try:
+            answer = await getattr(self._stub, method)(request, timeout=timeout_seconds)
+        except grpc.aio.AioRpcError as failure:
+            raise translated(failure) from None
+        except grpc.aio.UsageError as failure:
+            raise Unavailable(f"the connection is closed: {failure}") from None
+        if not isinstance(answer, reply):
+            raise Unavailable(f"{method} was answered by {type(answer).__name__}")
+        return answer
+
+
+def translated(failure: grpc.aio.AioRpcError) -> JournalError:
+    """gRPC's error as ours."""
+    metadata = failure.trailing_metadata()
+    return wire.rpc_error(failure.code(), failure.details(), metadata)

@@ -1,0 +1,52 @@
+"""The limits and deadlines of the journal's client; Hadoop's defaults (qjm 4.11 and 7)."""
+
+from dataclasses import dataclass, fields
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterSettings:
+    """How long a writer waits for a quorum, and how much it keeps for a slow node.
+
+    Each deadline is for the quorum: one slow node among enough good ones never spends it.
+    """
+
+    get_journal_state_timeout_seconds: float = 120.0
+    new_epoch_timeout_seconds: float = 120.0
+    prepare_recovery_timeout_seconds: float = 120.0
+    accept_recovery_timeout_seconds: float = 120.0
+    finalize_segment_timeout_seconds: float = 120.0
+    start_segment_timeout_seconds: float = 20.0
+    write_txns_timeout_seconds: float = 20.0
+    operations_timeout_seconds: float = 60.0
+    queued_edits_limit_bytes: int = 10 * MIB
+    merged_write_limit_bytes: int = 512 * 1024
+    heartbeat_interval_seconds: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse limits that cannot work."""
+        _ensure_positive(self, except_for="queued_edits_limit_bytes")
+        if self.merged_write_limit_bytes > 32 * MIB:
+            raise ValueError("merged_write_limit_bytes must stay well below gRPC's 64 MiB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderSettings:
+    """How long a reader waits, and how much it hands out at once."""
+
+    select_input_streams_timeout_seconds: float = 20.0
+    http_open_timeout_seconds: float = 60.0
+    http_read_timeout_seconds: float = 60.0
+    chunk_bytes: int = MIB
+
+    def __post_init__(self) -> None:
+        """Refuse limits that cannot work."""
+        _ensure_positive(self)
+
+
+def _ensure_positive(settings: WriterSettings | ReaderSettings, except_for: str = "") -> None:
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if value < 0 or (value == 0 and field.name != except_for):
+            raise ValueError(f"{field.name} must be positive, not {value}")

@@ -1,0 +1,117 @@
+"""The journal's words <-> protobuf, and gRPC's errors -> ours; the client's edge."""
+
+from collections.abc import Iterable
+
+import grpc
+
+from journal.errors import (
+    BadRequest,
+    Fenced,
+    InvariantBroken,
+    JournalError,
+    NotFormatted,
+    OutOfSync,
+    StorageFailed,
+    Unavailable,
+    WrongNamespace,
+)
+from journal.model import NO_EPOCH, Epoch, NamespaceInfo, Segment, TxId
+from journal.proto import journal_pb2 as pb
+from journal.recovery import Answer, Empty, Held
+
+REFUSAL_KEY = "nnha-refusal-bin"
+
+
+def namespace_to_wire(namespace: NamespaceInfo) -> pb.NamespaceInfo:
+    """NamespaceInfo as it is sent."""
+    return pb.NamespaceInfo(
+        layout_version=namespace.layout_version,
+        namespace_id=namespace.namespace_id,
+        cluster_id=namespace.cluster_id,
+        ctime=namespace.ctime,
+        block_pool_id=namespace.block_pool_id,
+    )
+
+
+def namespace_from_wire(message: pb.NamespaceInfo) -> NamespaceInfo:
+    """NamespaceInfo as it was received."""
+    return NamespaceInfo(
+        layout_version=message.layout_version,
+        namespace_id=message.namespace_id,
+        cluster_id=message.cluster_id,
+        ctime=message.ctime,
+        block_pool_id=message.block_pool_id,
+    )
+
+
+def segment_to_wire(segment: Segment) -> pb.SegmentState:
+    """A segment as it is sent."""
+    return pb.SegmentState(
+        first_txid=segment.first,
+        last_txid=segment.last,
+        is_in_progress=not segment.finalized,
+        digest=segment.digest,
+    )
+
+
+def segment_from_wire(message: pb.SegmentState) -> Segment:
+    """A segment as it was received."""
+    return Segment(
+        first=TxId(message.first_txid),
+        last=TxId(message.last_txid),
+        finalized=not message.is_in_progress,
+        digest=message.digest,
+    )
+
+
+def answer_from_wire(reply: pb.PrepareRecoveryReply) -> Answer:
+    """What one node said when a recovery was prepared."""
+    writer = Epoch(reply.last_writer_epoch)
+    committed = TxId(reply.committed_txid) if reply.HasField("committed_txid") else None
+    if not reply.HasField("segment"):
+        return Empty(last_writer=writer, committed=committed)
+    return Held(
+        segment=segment_from_wire(reply.segment),
+        accepted_in=Epoch(reply.accepted_in_epoch)
+        if reply.HasField("accepted_in_epoch")
+        else NO_EPOCH,
+        last_writer=writer,
+        committed=committed,
+    )
+
+
+def refusal_to_error(refusal: pb.Refusal) -> JournalError:
+    """A node's no, as the error that it means.  Decided by kind, never by the message."""
+    text = refusal.message
+    match refusal.kind:
+        case pb.Refusal.NOT_FORMATTED:
+            return NotFormatted(text)
+        case pb.Refusal.WRONG_NAMESPACE:
+            return WrongNamespace(text)
+        case pb.Refusal.FENCED:
+            return Fenced(text, promised=Epoch(refusal.promised_epoch))
+        case pb.Refusal.OUT_OF_SYNC:
+            expected = TxId(refusal.expected_txid) if refusal.HasField("expected_txid") else None
+            return OutOfSync(text, expected_txid=expected)
+        case pb.Refusal.BAD_REQUEST:
+            return BadRequest(text)
+        case pb.Refusal.STORAGE_FAILED:
+            return StorageFailed(text)
+        case pb.Refusal.INVARIANT_BROKEN:
+            return InvariantBroken(text)
+        case _:
+            return Unavailable(f"refused for a reason that this version does not know: {text}")
+
+
+def rpc_error(
+    code: grpc.StatusCode, details: str | None, metadata: Iterable[tuple[str, str | bytes]] | None
+) -> JournalError:
+    """A failed call as our error: a typed refusal if it carries one, else a silence."""
+    for key, value in metadata or ():
+        if key == REFUSAL_KEY and isinstance(value, bytes):
+            return refusal_to_error(pb.Refusal.FromString(value))
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return Unavailable("no answer in time")
+    # gRPC wraps the cause of a failed connection in its own history; the end of it is the cause.
+    cause = (details or "").rpartition("last error: ")[2].rpartition("connect: ")[2]
+    return Unavailable(f"{cause} [{code.name}]" if cause else code.name)

@@ -1,0 +1,356 @@
+"""The one writer of a journal: wins an epoch, recovers the newest segment, writes to a quorum.
+
+Every call goes to all nodes and returns when a majority has agreed.  A call that loses its
+majority ends the writer for good: only a new epoch and a recovery can tell what the nodes have
+(qjm 4.8).  One writer is one epoch; to write again, make another.
+"""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import structlog
+
+from journal.client import metrics, wire
+from journal.client.call import QuorumCall
+from journal.client.channel import NODE_PATIENCE, Batch, ChannelStatus, NodeChannel
+from journal.client.fetch import segment_url
+from journal.client.remote import JournalAddress, RemoteNode
+from journal.client.settings import WriterSettings
+from journal.errors import BadRequest, InvariantBroken, JournalError, QuorumLost, ensure
+from journal.model import (
+    LAYOUT_VERSION,
+    NO_EPOCH,
+    Epoch,
+    JournalId,
+    NamespaceInfo,
+    NodeName,
+    Segment,
+    TxId,
+)
+from journal.proto import journal_pb2 as pb
+from journal.recovery import Copy, Skip, choose
+
+__all__ = ["ChannelStatus", "QuorumWriter", "Recovered", "WriterSettings"]
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What a new writer has won.  ``last_txid`` is 0 while the journal holds nothing."""
+
+    epoch: Epoch
+    last_txid: TxId
+
+
+class QuorumWriter:
+    """Writes one journal under one epoch.
+
+    Raises, from every call that needs a quorum:
+        QuorumLost: too few nodes agreed.  The message has every failed node and its reason;
+            ``fenced_by`` tells of a newer writer.  The writer is dead from then on.
+        InvariantBroken: two facts that cannot both hold; dead as well.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[tuple[str, int]],
+        *,
+        journal_id: JournalId,
+        nameservice_id: str,
+        namespace: NamespaceInfo,
+        settings: WriterSettings | None = None,
+    ) -> None:
+        if not nodes or len(set(nodes)) != len(nodes):
+            raise ValueError(f"a journal needs distinct nodes, not {list(nodes)}")
+        self._journal_id = journal_id
+        self._namespace = namespace
+        self._settings = settings or WriterSettings()
+        journal = JournalAddress(journal_id, nameservice_id)
+        self._channels = tuple(
+            NodeChannel(RemoteNode(host, port, journal), self._settings) for host, port in nodes
+        )
+        self._names = tuple(channel.name for channel in self._channels)
+        self._epoch = NO_EPOCH
+        self._committed = TxId(0)
+        self._segment_first: TxId | None = None
+        self._next = TxId(0)
+        self._writes_open = 0
+        self._digest = hashlib.sha256()
+        self._death: QuorumLost | InvariantBroken | None = None
+
+    @property
+    def epoch(self) -> Epoch:
+        """The epoch we hold; NO_EPOCH until ``become_writer`` has returned."""
+        return self._epoch
+
+    @property
+    def committed(self) -> TxId:
+        """The last txid that we know to be on a quorum."""
+        return self._committed
+
+    def node_statuses(self) -> tuple[ChannelStatus, ...]:
+        """How each node fares, in the configured order."""
+        return tuple(channel.status() for channel in self._channels)
+
+    async def close(self) -> None:
+        """Drop every connection.  Nothing is finalized; the next writer recovers."""
+        await asyncio.gather(*(channel.close() for channel in self._channels))
+
+    # ---- storage ----
+
+    async def formatted(self) -> Mapping[NodeName, bool | JournalError]:
+        """Whether each node has storage for this journal, or why it does not say."""
+        timeout = self._settings.operations_timeout_seconds
+        return await self._from_each(lambda channel: channel.remote.is_formatted(timeout))
+
+    async def format(self, *, force: bool = False) -> None:
+        """Create the journal on every node; all must succeed.
+
+        Raises:
+            BadRequest: if a node has storage already, and ``force`` is not given; nothing is
+                changed then.
+            QuorumLost: if a node fails.
+        """
+        if not force:
+            present = await self.formatted()
+            _ensure_all_answered("formatting", present)
+            if full := [node for node in self._names if present[node] is True]:
+                raise BadRequest(
+                    f"the journal {self._journal_id} is already formatted on {', '.join(full)};"
+                    " formatting destroys its edits, and must be forced"
+                )
+        timeout = self._settings.operations_timeout_seconds
+        answers = await self._from_each(
+            lambda channel: channel.remote.format(
+                self._namespace, force=force, timeout_seconds=timeout
+            )
+        )
+        _ensure_all_answered("formatting", answers)
+        log.info("journal.formatted", nodes=self._names, journal=self._journal_id, force=force)
+
+    # ---- becoming the writer ----
+
+    async def become_writer(self) -> Recovered:
+        """Win a new epoch and make the newest segment whole on a quorum (qjm 4.4-4.6)."""
+        ensure(self._epoch == NO_EPOCH, "a writer wins one epoch in its life")
+        states = await self._ask(
+            "reading what was promised",
+            lambda channel, timeout: channel.remote.journal_state(timeout),
+            self._settings.get_journal_state_timeout_seconds,
+        )
+        epoch = Epoch(1 + max(state.last_promised_epoch for state in states.values()))
+        newest = await self._ask(
+            f"claiming epoch {epoch}",
+            lambda channel, timeout: channel.remote.new_epoch(self._namespace, epoch, timeout),
+            self._settings.new_epoch_timeout_seconds,
+        )
+        self._epoch = epoch
+        for channel in self._channels:
+            channel.epoch = epoch
+        segments = [first for first in newest.values() if first is not None]
+        last = await self._recover(max(segments)) if segments else TxId(0)
+        self._commit(last)
+        self._next = TxId(last + 1)
+        log.info("journal.writer", epoch=epoch, last_txid=last, answered=sorted(newest))
+        return Recovered(epoch, last)
+
+    async def _recover(self, first: TxId) -> TxId:
+        replies = await self._ask(
+            f"preparing the recovery of segment {first}",
+            lambda channel, timeout: channel.remote.prepare_recovery(
+                channel.info(), first, timeout
+            ),
+            self._settings.prepare_recovery_timeout_seconds,
+        )
+        answers = {node: wire.answer_from_wire(reply) for node, reply in replies.items()}
+        try:
+            decision = choose(first, answers)
+        except InvariantBroken as broken:
+            self._death = broken
+            raise
+        log.info("journal.recovery", first=first, decision=decision, answers=answers)
+        match decision:
+            case Skip():
+                # Its writer had the segments before it finalized on a quorum (qjm 9.2, I8).
+                return TxId(first - 1)
+            case Copy():
+                await self._adopt(decision, replies)
+                return decision.segment.last
+
+    async def _adopt(
+        self, decision: Copy, replies: Mapping[NodeName, pb.PrepareRecoveryReply]
+    ) -> None:
+        segment = decision.segment
+        hosts = {channel.name: channel.remote.host for channel in self._channels}
+        urls = tuple(
+            segment_url(
+                hosts[node],
+                replies[node].http_port,
+                journal_id=self._journal_id,
+                first=segment.first,
+                namespace=self._namespace,
+                in_progress=True,
+            )
+            for node in decision.sources
+        )
+        await self._ask(
+            f"accepting the recovery of segment {segment.first}-{segment.last}",
+            lambda channel, timeout: channel.remote.accept_recovery(
+                channel.info(), segment, urls, timeout
+            ),
+            self._settings.accept_recovery_timeout_seconds,
+        )
+        await self._ask(
+            f"finalizing the recovered segment {segment.first}-{segment.last}",
+            lambda channel, timeout: channel.remote.finalize_segment(
+                channel.info(), segment, timeout
+            ),
+            self._settings.finalize_segment_timeout_seconds,
+        )
+
+    # ---- writing ----
+
+    async def start_segment(self, first: TxId) -> None:
+        """Open a segment; its first edit will be ``first``."""
+        self._ensure_alive()
+        ensure(self._segment_first is None, f"segment {self._segment_first} is still open")
+        ensure(
+            first == self._next or self._next == 1,
+            f"the journal goes on with transaction {self._next}, not with {first}",
+        )
+        await self._ask(
+            f"starting segment {first}",
+            lambda channel, timeout: channel.remote.start_segment(
+                channel.info(), first, LAYOUT_VERSION, timeout
+            ),
+            self._settings.start_segment_timeout_seconds,
+            starts=True,
+        )
+        self._segment_first, self._next = first, first
+        self._digest = hashlib.sha256()
+
+    async def write(self, first: TxId, count: int, records: bytes) -> None:
+        """Write ``count`` framed edits from ``first`` on; returns when a quorum has them on disk.
+
+        The next write may be called before this one has returned; they keep their order.
+        """
+        self._ensure_alive()
+        segment_first = self._segment_first
+        if segment_first is None:
+            raise InvariantBroken(f"transaction {first} is written, and no segment is open")
+        ensure(
+            first == self._next and count > 0,
+            f"{count} edits from {first} on are written, and {self._next} is next",
+        )
+        last = TxId(first + count - 1)
+        self._next = TxId(last + 1)
+        started = time.perf_counter()
+        call: QuorumCall[None] = QuorumCall(
+            f"writing transactions {first}-{last}",
+            self._names,
+            timeout_seconds=self._settings.write_txns_timeout_seconds,
+        )
+        batch = Batch(segment_first, first, count, records, call)
+        for channel in self._channels:
+            channel.send(batch)
+        self._writes_open += 1
+        self._digest.update(records)
+        try:
+            await self._outcome(call)
+        finally:
+            self._writes_open -= 1
+        self._commit(last)
+        metrics.APPEND_SECONDS.observe(time.perf_counter() - started)
+
+    async def finalize_segment(self, last: TxId) -> None:
+        """Close the open segment, which ends at ``last``."""
+        self._ensure_alive()
+        first = self._segment_first
+        if first is None:
+            raise InvariantBroken(f"a segment is to be closed at {last}, and none is open")
+        ensure(self._writes_open == 0, "a segment is closed after its writes have returned")
+        ensure(last == self._next - 1, f"the segment ends at {self._next - 1}, not at {last}")
+        segment = Segment(first, last, finalized=True, digest=self._digest.digest())
+
+        async def finalize(channel: NodeChannel, timeout: float) -> None:
+            channel.ensure_in_sync()
+            await channel.remote.finalize_segment(channel.info(), segment, timeout)
+
+        await self._ask(
+            f"finalizing segment {first}-{last}",
+            finalize,
+            self._settings.finalize_segment_timeout_seconds,
+        )
+        self._segment_first = None
+
+    # ---- small matters ----
+
+    async def _ask(
+        self,
+        operation: str,
+        request: Callable[[NodeChannel, float], Awaitable[T]],
+        timeout_seconds: float,
+        *,
+        starts: bool = False,
+    ) -> dict[NodeName, T]:
+        self._ensure_alive()
+        call: QuorumCall[T] = QuorumCall(operation, self._names, timeout_seconds=timeout_seconds)
+        for channel in self._channels:
+            perform = partial(request, channel, NODE_PATIENCE * timeout_seconds)
+            channel.ask(call, perform, starts=starts)
+        with metrics.QUORUM_SECONDS.labels(op=operation.split()[0]).time():
+            return await self._outcome(call)
+
+    async def _outcome(self, call: QuorumCall[T]) -> dict[NodeName, T]:
+        try:
+            return await call.outcome()
+        except (QuorumLost, InvariantBroken) as death:
+            if self._death is None:
+                self._death = death
+                # Whoever called decides what its end means; a traceback here would tell nothing.
+                log.warning("journal.writer_lost", epoch=self._epoch, reason=str(death))
+            raise
+
+    async def _from_each(
+        self, request: Callable[[NodeChannel], Awaitable[T]]
+    ) -> dict[NodeName, T | JournalError]:
+        async def one(channel: NodeChannel) -> T | JournalError:
+            try:
+                return await request(channel)
+            except JournalError as error:
+                return error
+
+        answers = await asyncio.gather(*(one(channel) for channel in self._channels))
+        return dict(zip(self._names, answers, strict=True))
+
+    def _commit(self, last: TxId) -> None:
+        self._committed = max(self._committed, last)
+        for channel in self._channels:
+            channel.committed = self._committed or None
+
+    def _ensure_alive(self) -> None:
+        match self._death:
+            case None:
+                return
+            case QuorumLost() as lost:
+                raise QuorumLost(f"this writer has ended: {lost}", failures=lost.failures)
+            case InvariantBroken() as broken:
+                raise InvariantBroken(f"this writer has ended: {broken}")
+
+
+def _ensure_all_answered(operation: str, answers: Mapping[NodeName, object]) -> None:
+    failures = {node: a for node, a in answers.items() if isinstance(a, JournalError)}
+    if failures:
+        reasons = "; ".join(f"{node}: {failures[node]}" for node in sorted(failures))
+        raise QuorumLost(
+            f"{operation} needs all {len(answers)} JournalNodes; failed: {reasons}",
+            failures=failures,
+        )

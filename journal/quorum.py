@@ -1,0 +1,73 @@
+"""A majority call as arithmetic: which nodes said yes, which said no, and is it decided?"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from journal.errors import ensure
+from journal.model import NodeName
+
+
+class Verdict(Enum):
+    """What is certain about a call."""
+
+    PENDING = "pending"
+    WON = "won"
+    LOST = "lost"
+
+
+def majority(members: int) -> int:
+    """The smallest number of members of which any two such groups share one.
+
+    Raises:
+        InvariantBroken: if there are no members.
+    """
+    ensure(members > 0, "a journal has at least one node")
+    return members // 2 + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The answers to one call so far.
+
+    It is lost as soon as success has become impossible.  Hadoop waits for one failure more
+    (qjm 4.2, "off by one"), so that two dead nodes of three cost its writer a full timeout.
+    """
+
+    nodes: frozenset[NodeName]
+    needed: int
+    succeeded: frozenset[NodeName] = frozenset()
+    failed: frozenset[NodeName] = frozenset()
+
+    def yes(self, node: NodeName) -> "Tally":
+        """The tally after that node agreed."""
+        self._check(node)
+        return replace(self, succeeded=self.succeeded | {node})
+
+    def no(self, node: NodeName) -> "Tally":
+        """The tally after that node refused, or stayed silent too long."""
+        self._check(node)
+        return replace(self, failed=self.failed | {node})
+
+    @property
+    def verdict(self) -> Verdict:
+        """Won, lost, or not certain yet."""
+        if len(self.succeeded) >= self.needed:
+            return Verdict.WON
+        if len(self.nodes) - len(self.failed) < self.needed:
+            return Verdict.LOST
+        return Verdict.PENDING
+
+    @property
+    def silent(self) -> frozenset[NodeName]:
+        """Who has not answered."""
+        return self.nodes - self.succeeded - self.failed
+
+    def _check(self, node: NodeName) -> None:
+        ensure(node in self.silent, f"{node} is asked, and answers once")
+
+
+def majority_of(nodes: Iterable[NodeName]) -> Tally:
+    """An empty tally that a majority of these nodes wins."""
+    members = frozenset(nodes)
+    return Tally(members, majority(len(members)))
