@@ -32,6 +32,7 @@ class Kind(StrEnum):
 class Write:
     """One call: its times are monotonic seconds; ``error`` is empty where it was acknowledged."""
 
+    writer: int
     kind: Kind
     path: str
     target: str
@@ -61,7 +62,7 @@ class Workload:
         """Begin to write."""
         for number in range(self.writers):
             thread = threading.Thread(
-                target=self._write, args=(f"{self.root}/w{number}",), daemon=True
+                target=self._write, args=(number, f"{self.root}/w{number}"), daemon=True
             )
             self._threads.append(thread)
             thread.start()
@@ -95,34 +96,49 @@ class Workload:
         return max((write.seconds for write in self.writes() if write.ended >= since), default=0.0)
 
     def wait_for_more(self, count: int, *, deadline_seconds: float) -> None:
-        """Until so many further calls, begun from now on, are acknowledged."""
+        """Until so many further calls are acknowledged, and every writer had one that began now.
+
+        So no call that was under way at the moment of asking is still waited for.
+        """
         begin = time.monotonic()
+        seen = len(self._writes)
 
         def enough() -> bool:
-            fresh = sum(1 for each in self.writes() if each.started >= begin and not each.error)
-            return fresh >= count
+            fresh = [each for each in self.writes()[seen:] if each.started >= begin]
+            writers = {each.writer for each in fresh if not each.error}
+            return len(fresh) >= count and len(writers) == self.writers
 
         wait_until(
             enough,
             what=f"{count} more writes of the client",
             deadline_seconds=deadline_seconds,
+            poll_seconds=0.02,
+            abandon=self.client.process.ended_early,
+        )
+
+    def wait_for_acknowledged(self, count: int, *, deadline_seconds: float) -> None:
+        """Until so many calls are acknowledged in all."""
+        wait_until(
+            lambda: self.acknowledged() >= count,
+            what=f"{count} acknowledged writes",
+            deadline_seconds=deadline_seconds,
             poll_seconds=0.05,
             abandon=self.client.process.ended_early,
         )
 
-    def _write(self, base: str) -> None:
+    def _write(self, writer: int, base: str) -> None:
         for number in itertools.count():
             directory = f"{base}/d{number:05d}"
-            self._ask(Kind.MKDIRS, directory)
+            self._ask(writer, Kind.MKDIRS, directory)
             for file in range(FILES_PER_DIRECTORY):
                 path = f"{directory}/f{file}"
-                self._ask(Kind.CREATE, path)
+                self._ask(writer, Kind.CREATE, path)
                 if file % 2:
-                    self._ask(Kind.RENAME, path, f"{directory}/r{file}")
+                    self._ask(writer, Kind.RENAME, path, f"{directory}/r{file}")
                 if self._stopping.is_set():
                     return
 
-    def _ask(self, kind: Kind, path: str, target: str = "") -> None:
+    def _ask(self, writer: int, kind: Kind, path: str, target: str = "") -> None:
         calls: dict[Kind, Callable[[], bool]] = {
             Kind.MKDIRS: lambda: self.client.mkdirs(path),
             # Both kinds of create: applied twice, one would be refused, the other would hide it.
@@ -137,5 +153,5 @@ class Workload:
         except CallFailed as failure:
             error = str(failure)
         ended = time.monotonic()
-        self._writes.append(Write(kind, path, target, started, ended, error))
+        self._writes.append(Write(writer, kind, path, target, started, ended, error))
         self._stopping.wait(self.pause_seconds)

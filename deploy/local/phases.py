@@ -1,0 +1,78 @@
+"""Reads the daemons' logs for the phases of a failover, and times them from the fault on."""
+
+import datetime
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+EVENT = "failover.phase"
+
+PHASES = ("detected", "lock", "fenced", "recovered", "caught_up", "active")
+"""In the order in which they are shown; a graceful failover has ``released`` for ``detected``."""
+
+GRACEFUL_PHASES = ("released", "lock", "fenced", "recovered", "caught_up", "active")
+
+_FROM_OLD_ZKFC = ("detected", "released")
+_FROM_NEW_ZKFC = ("lock", "fenced")
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseEvent:
+    """One daemon's word on a failover; ``at`` is wall-clock seconds, ``source`` the log's name."""
+
+    at: float
+    source: str
+    phase: str
+
+
+def parse_log(source: str, lines: Iterable[str]) -> list[PhaseEvent]:
+    """The phases told in one log; lines that are no JSON object of that event are passed over."""
+    found = []
+    for line in lines:
+        if EVENT not in line:
+            continue
+        try:
+            entry = json.loads(line)
+            at = datetime.datetime.fromisoformat(entry["timestamp"]).timestamp()
+        except (ValueError, TypeError, KeyError):  # torn by a kill, or a message that quotes it
+            continue
+        if entry.get("event") == EVENT:
+            found.append(PhaseEvent(at=at, source=source, phase=str(entry.get("phase"))))
+    return found
+
+
+def read_logs(logs: Mapping[str, Path]) -> list[PhaseEvent]:
+    """The phases told in these logs, in the order in which they happened."""
+    found: list[PhaseEvent] = []
+    for source, path in logs.items():
+        try:
+            with path.open(errors="replace") as lines:
+                found += parse_log(source, lines)
+        except FileNotFoundError:
+            continue
+    return sorted(found, key=lambda event: event.at)
+
+
+def time_phases(
+    events: Iterable[PhaseEvent], *, old: str, new: str, since: float, wanted: tuple[str, ...]
+) -> dict[str, float | None]:
+    """Seconds from ``since`` to the first time each wanted phase was told; None where it was not.
+
+    ``detected`` and ``released`` are told by the ZKFC beside the old active, ``lock`` and
+    ``fenced`` by the one beside the new, the rest by the new active itself.
+    """
+    first: dict[tuple[str, str], float] = {}
+    for event in events:
+        if event.at >= since:
+            first.setdefault((event.source, event.phase), event.at)
+    times: dict[str, float | None] = {}
+    for phase in wanted:
+        source = new
+        if phase in _FROM_OLD_ZKFC:
+            source = f"zkfc-{old}"
+        elif phase in _FROM_NEW_ZKFC:
+            source = f"zkfc-{new}"
+        at = first.get((source, phase))
+        times[phase] = None if at is None else round(at - since, 6)
+    return times

@@ -1,0 +1,122 @@
+"""One failover of a running cluster under a writing client, timed on every side."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from deploy.local.cluster import Cluster, zkfc_of
+from deploy.local.errors import LocalClusterError
+from deploy.local.layout import NAMENODES
+from deploy.local.phases import GRACEFUL_PHASES, PHASES, read_logs, time_phases
+from deploy.local.processes import wait_until
+from deploy.local.workload import Workload
+
+FAILOVER_SECONDS = 60.0
+CLIENT_SECONDS = 150.0
+"""The client's default retries end after about 2.5 minutes (hadoop-rpc.md 5)."""
+
+WRITES_AFTER = 40
+"""A failover is over for the client when each writer and so many calls in all got through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failover:
+    """What one failover took, in seconds.
+
+    ``failover_seconds`` runs from the fault (the instant before SIGKILL is sent) or the request
+    (the instant before haadmin's function is called) to the new active's own log line that it is
+    active; ``observed_seconds`` to the moment when it said so to a client of its status page.
+    """
+
+    old: str
+    new: str
+    failover_seconds: float
+    observed_seconds: float
+    phases: dict[str, float | None]
+    client_longest_call_seconds: float
+    epoch_before: int
+    epoch_after: int
+
+
+def the_active(cluster: Cluster) -> tuple[str, int]:
+    """The one active NameNode and its epoch.  Raises LocalClusterError where it is not one."""
+    active = cluster.active_namenodes()
+    if len(active) != 1:
+        raise LocalClusterError(
+            f"Asked both NameNodes for their state; active are: {', '.join(active) or 'none'}. "
+            f"There must be exactly one. The logs are in {cluster.layout.directory / 'logs'}"
+        )
+    status = cluster.namenode_status(active[0])
+    epoch = status.epoch if status else None
+    return active[0], epoch or 0
+
+
+def other(namenode: str) -> str:
+    """The other one of the two."""
+    (peer,) = (name for name in NAMENODES if name != namenode)
+    return peer
+
+
+def kill_active(cluster: Cluster, workload: Workload) -> Failover:
+    """SIGKILL the active NameNode and wait until the other one serves the client's writes."""
+    old, epoch = the_active(cluster)
+    new = other(old)
+    began = time.monotonic()
+    fault = cluster.kill(old)
+    return _observe(cluster, workload, old, new, epoch, began, fault, PHASES)
+
+
+def hand_over(
+    cluster: Cluster, workload: Workload, request: Callable[[str, str], None]
+) -> Failover:
+    """Ask for a graceful failover to the other NameNode; ``request(old, new)`` does the asking."""
+    old, epoch = the_active(cluster)
+    new = other(old)
+    began, asked = time.monotonic(), time.time()
+    request(old, new)
+    return _observe(cluster, workload, old, new, epoch, began, asked, GRACEFUL_PHASES)
+
+
+def settle(cluster: Cluster, namenode: str) -> None:
+    """Until a NameNode is a standby that could take over, and its ZKFC thinks so too."""
+    cluster.wait_for_ready_standby(namenode)
+    cluster.wait_for_candidate(namenode)
+
+
+def _observe(
+    cluster: Cluster,
+    workload: Workload,
+    old: str,
+    new: str,
+    epoch: int,
+    began: float,
+    fault: float,
+    wanted: tuple[str, ...],
+) -> Failover:
+    def is_active() -> bool:
+        status = cluster.namenode_status(new, deadline_seconds=0.5)
+        return status is not None and status.state == "active"
+
+    wait_until(
+        is_active,
+        what=f"{new} to take over from {old}",
+        deadline_seconds=FAILOVER_SECONDS,
+        abandon=cluster.process(new).ended_early,
+    )
+    observed = time.monotonic() - began
+    cluster.progress[new] = "active"
+    workload.wait_for_more(WRITES_AFTER, deadline_seconds=CLIENT_SECONDS)
+    _, epoch_after = the_active(cluster)
+    sources = (old, new, zkfc_of(old), zkfc_of(new))
+    logs = {name: log for name, log in cluster.logs().items() if name in sources}
+    phases = time_phases(read_logs(logs), old=old, new=new, since=fault, wanted=wanted)
+    return Failover(
+        old=old,
+        new=new,
+        failover_seconds=phases["active"] or observed,
+        observed_seconds=observed,
+        phases=phases,
+        client_longest_call_seconds=workload.longest_call_seconds(began),
+        epoch_before=epoch,
+        epoch_after=epoch_after,
+    )
