@@ -1,0 +1,221 @@
+"""Hadoop's XML files: what they may contain, what overrides what, and how faults are told."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ha.conf import keys, keys_namenode, reader
+from ha.conf.configuration import Configuration, load_configuration
+from ha.conf.errors import ConfigurationError
+
+PROPERTY = "<property><name>{}</name><value>{}</value>{}</property>"
+
+
+def xml(*properties: tuple[str, str], body: str = "") -> str:
+    inner = "\n".join(PROPERTY.format(name, value, "") for name, value in properties)
+    return (
+        '<?xml version="1.0"?>\n'
+        '<configuration xmlns:xi="http://www.w3.org/2001/XInclude">\n'
+        f"{inner}\n{body}\n</configuration>\n"
+    )
+
+
+def load(folder: Path, hdfs: str, core: str | None = None, *overrides: str) -> Configuration:
+    (folder / "hdfs-site.xml").write_text(hdfs)
+    if core is not None:
+        (folder / "core-site.xml").write_text(core)
+    return load_configuration(folder, overrides, environment={"HOME": "/home/h", "SET": "s"})
+
+
+def refused(folder: Path, hdfs: str, *overrides: str) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        load(folder, hdfs, None, *overrides)
+    return str(caught.value)
+
+
+def test_hdfs_site_overrides_core_site_and_d_overrides_both(tmp_path: Path) -> None:
+    core = xml(("dfs.replication", "1"), ("fs.trash.interval", "4"))
+    hdfs = xml(("dfs.replication", "2"))
+    assert load(tmp_path, hdfs, core).raw("dfs.replication") == "2"
+    assert load(tmp_path, hdfs, core).raw("fs.trash.interval") == "4"
+    assert load(tmp_path, hdfs, core, "dfs.replication=5").get(keys_namenode.REPLICATION) == 5
+
+
+def test_a_final_value_is_kept_and_the_loser_is_named(tmp_path: Path) -> None:
+    final = PROPERTY.format("dfs.replication", "1", "<final> true </final>")
+    found = load(tmp_path, xml(("dfs.replication", "2")), xml(body=final))
+    assert found.get(keys_namenode.REPLICATION) == 1
+    (warning,) = found.warnings
+    assert "hdfs-site.xml line 3" in warning
+    assert "core-site.xml" in warning
+
+
+def test_the_command_line_beats_even_final_values_as_in_hadoop(tmp_path: Path) -> None:
+    final = PROPERTY.format("dfs.replication", "1", "<final>true</final>")
+    found = load(tmp_path, xml(body=final)).with_overrides(["dfs.replication=7"])
+    assert found.get(keys_namenode.REPLICATION) == 7
+    assert found.warnings == ()
+
+
+def test_the_last_value_of_one_file_counts_and_a_missing_value_counts_as_nothing(
+    tmp_path: Path,
+) -> None:
+    nothing = "<property><name>dfs.replication</name></property>"
+    doubled = xml(("dfs.replication", "1"), ("dfs.replication", "2"), body=nothing)
+    assert load(tmp_path, doubled).get(keys_namenode.REPLICATION) == 2
+
+
+def test_properties_may_be_attributes_and_unknown_elements_are_passed_over(tmp_path: Path) -> None:
+    body = """
+      <property name="dfs.replication" value="9" final="true"/>
+      <property><name> dfs.blocksize </name><value>64k</value>
+        <description>a <b>bold</b> word</description></property>
+      <strange><property><name>dfs.replication</name><value>1</value></property></strange>
+      <configuration><property><name>dfs.replication.max</name><value>8</value></property>
+      </configuration>"""
+    found = load(tmp_path, xml(body=body))
+    assert found.get(keys_namenode.REPLICATION) == 9
+    assert found.get(keys_namenode.BLOCK_SIZE) == 65536
+    assert found.get(keys_namenode.REPLICATION_MAX) == 8
+
+
+def test_a_folder_is_needed_and_the_environment_may_name_it(tmp_path: Path) -> None:
+    (tmp_path / "core-site.xml").write_text(xml(("dfs.replication", "4")))
+    found = load_configuration(None, environment={"HADOOP_CONF_DIR": str(tmp_path)})
+    assert found.raw("dfs.replication") == "4"
+    with pytest.raises(ConfigurationError, match="HADOOP_CONF_DIR"):
+        load_configuration(None, environment={})
+    with pytest.raises(ConfigurationError, match="holds neither"):
+        load_configuration(tmp_path / "nowhere", environment={})
+
+
+def test_an_include_stands_where_it_is_written_and_is_relative_to_its_file(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/a.xml").write_text(
+        xml(("dfs.replication", "5"), body='<xi:include href="b.xml"/>')
+    )
+    (tmp_path / "sub/b.xml").write_text(xml(("dfs.replication.max", "6")))
+    found = load(tmp_path, xml(("dfs.replication", "1"), body='<xi:include href="sub/a.xml"/>'))
+    assert found.get(keys_namenode.REPLICATION) == 5
+    assert found.get(keys_namenode.REPLICATION_MAX) == 6
+
+
+def test_a_fallback_counts_only_when_the_file_is_missing(tmp_path: Path) -> None:
+    fallback = PROPERTY.format("dfs.replication", "5", "")
+    include = f'<xi:include href="a.xml"><xi:fallback>{fallback}</xi:fallback></xi:include>'
+    document = xml(("dfs.replication", "1"), body=include)
+    assert load(tmp_path, document).get(keys_namenode.REPLICATION) == 5
+    (tmp_path / "a.xml").write_text(xml())
+    assert load(tmp_path, document).get(keys_namenode.REPLICATION) == 1
+
+
+LAUGHS = '<!DOCTYPE c [<!ENTITY a "xx"><!ENTITY b "&a;&a;">]><configuration>&b;</configuration>'
+PASSWORD = '<!DOCTYPE c [<!ENTITY a SYSTEM "/etc/passwd">]><configuration>&a;</configuration>'
+TWO_VALUES = (
+    "<configuration>\n<property><name>dfs.ha.fencing.methods</name>\n"
+    "<value>sshfence</value>\n<value>shell(true)</value></property></configuration>"
+)
+
+MALFORMED = {
+    "two values do not make a list": (TWO_VALUES, ["line 4", "second <value>"]),
+    "a tag that is not closed": ("<configuration>\n<property>", ["line 2", "not well-formed"]),
+    "no configuration at the top": ("<conf/>", ["<conf>", "<configuration>"]),
+    "a property without a name": (
+        "<configuration><property><value>1</value></property></configuration>",
+        ["without a <name>"],
+    ),
+    "entities that multiply": (LAUGHS, ["entities are not read"]),
+    "entities that read files": (PASSWORD, ["entities are not read"]),
+    "markup inside a value": (
+        "<configuration><property><name>a</name><value>x<b/></value></property></configuration>",
+        ["<b> stands inside <value>"],
+    ),
+    "an include from the network": (
+        xml(body='<xi:include href="http://example.com/a.xml"/>'),
+        ["http://example.com/a.xml", "only XML files of this machine"],
+    ),
+    "an include that is missing": (xml(body='<xi:include href="gone.xml"/>'), ["gone.xml"]),
+    "an include of itself": (
+        xml(body='<xi:include href="hdfs-site.xml"/>'),
+        ["too deeply or too often"],
+    ),
+    "an unknown encoding": ('<?xml version="1.0" encoding="x-none"?><a/>', ["hdfs-site.xml"]),
+    "elements nested without end": ("<configuration>" * 60, ["nested more than 50"]),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED.values(), ids=MALFORMED.keys())
+def test_a_malformed_file_is_refused_with_its_name_and_the_reason(
+    tmp_path: Path, case: tuple[str, list[str]]
+) -> None:
+    document, expected = case
+    message = refused(tmp_path, document)
+    assert "hdfs-site.xml" in message
+    for words in expected:
+        assert words in message
+
+
+def test_a_file_beyond_the_size_limit_is_not_read(tmp_path: Path) -> None:
+    message = refused(tmp_path, "<configuration>" + " " * reader.MAX_FILE_BYTES)
+    assert "larger than" in message
+
+
+def test_a_file_that_nobody_may_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "hdfs-site.xml").mkdir()
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        load_configuration(tmp_path, environment={})
+
+
+def test_a_bad_value_names_file_line_key_value_and_shape(tmp_path: Path) -> None:
+    found = load(tmp_path, xml(("ha.health-monitor.check-interval.ms", "soon")))
+    with pytest.raises(ConfigurationError) as caught:
+        found.get(keys.HEALTH_CHECK_INTERVAL)
+    message = str(caught.value)
+    for words in ("hdfs-site.xml line 3", "ha.health-monitor.check-interval.ms", "'soon'", "10s"):
+        assert words in message
+
+
+def test_an_override_without_an_equals_sign_is_told(tmp_path: Path) -> None:
+    assert "-D key=value" in refused(tmp_path, xml(), "dfs.replication")
+
+
+TEXT = st.text(
+    st.characters(blacklist_categories=["Cs", "Cc"], blacklist_characters="\ufffe\uffff")
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=st.dictionaries(st.sampled_from(sorted(keys.KEYS)), TEXT, max_size=6))
+def test_any_text_survives_the_way_through_xml(tmp_path: Path, values: dict[str, str]) -> None:
+    escaped = [
+        (name, value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+        for name, value in values.items()
+    ]
+    (tmp_path / "hdfs-site.xml").write_text(xml(*escaped), encoding="utf-8")
+    found = {one.name: one.value for one in reader.read_settings(tmp_path / "hdfs-site.xml")}
+    assert found == values
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    pieces=st.lists(
+        st.sampled_from(
+            [
+                b"<configuration>", b"</configuration>", b"<property>", b"</property>", b"<name>",
+                b"</name>", b"<value>", b"</value>", b"a", b"&amp;", b"&x;", b"<!--", b"-->",
+                b"<include href='hdfs-site.xml'/>", b"<fallback>", b"</fallback>", b"<final>",
+                b"</final>", b"\xff", b"<!DOCTYPE a [", b"<include>", b"</include>", b"]>",
+            ]
+        ),
+        max_size=30,
+    )
+)  # fmt: skip
+def test_whatever_the_file_holds_the_only_error_is_a_configuration_error(
+    tmp_path: Path, pieces: list[bytes]
+) -> None:
+    (tmp_path / "hdfs-site.xml").write_bytes(b"<configuration>" + b"".join(pieces))
+    with contextlib.suppress(ConfigurationError):
+        reader.read_settings(tmp_path / "hdfs-site.xml")

@@ -1,0 +1,124 @@
+"""The cluster's processes and addresses, out of the configuration."""
+
+from pathlib import Path
+
+import pytest
+
+from ha.conf.configuration import Configuration, load_configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.topology import (
+    HostPort,
+    local_namenode,
+    namenodes,
+    nameservice_of,
+    shared_edits,
+)
+
+TWO = (
+    "dfs.nameservices=ns1",
+    "dfs.ha.namenodes.ns1=nn1,nn2",
+    "dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:8020",
+    "dfs.namenode.rpc-address.ns1.nn2=192.0.2.7",
+)
+SHARED = "dfs.namenode.shared.edits.dir"
+
+
+def configured(folder: Path, *overrides: str) -> Configuration:
+    (folder / "core-site.xml").write_text("<configuration/>")
+    return load_configuration(folder, overrides, environment={})
+
+
+def test_addresses_have_hadoops_defaults_and_the_rpc_host_where_a_wildcard_stands(
+    tmp_path: Path,
+) -> None:
+    nn1, nn2 = namenodes(configured(tmp_path, *TWO), "ns1")
+    assert (nn1.nameservice, nn1.namenode) == ("ns1", "nn1")
+    assert nn2.rpc == nn2.service == nn2.lifeline == HostPort("192.0.2.7", 8020)
+    assert nn2.http == HostPort("192.0.2.7", 9870)
+    assert nn2.zkfc == HostPort("192.0.2.7", 8019)
+
+
+def test_service_and_lifeline_addresses_are_preferred_where_they_are_set(tmp_path: Path) -> None:
+    found = configured(
+        tmp_path,
+        *TWO,
+        "dfs.namenode.servicerpc-address.ns1.nn1=other:1",
+        "dfs.namenode.lifeline.rpc-address.ns1.nn1=other:2",
+    )
+    nn1, _ = namenodes(found, "ns1")
+    assert nn1.service == HostPort("other", 1)
+    assert nn1.lifeline == HostPort("other", 2)
+    assert nn1.zkfc.host == "other"
+    assert nn1.rpc == HostPort("127.0.0.1", 8020)
+
+
+def test_the_local_namenode_is_named_or_found_by_its_address(tmp_path: Path) -> None:
+    assert local_namenode(configured(tmp_path, *TWO)).namenode == "nn1"
+    named = configured(tmp_path, *TWO, "dfs.ha.namenode.id=nn2")
+    assert local_namenode(named).namenode == "nn2"
+
+
+def test_no_or_two_local_addresses_are_told_with_the_key_to_set(tmp_path: Path) -> None:
+    address = "dfs.namenode.rpc-address.ns1"
+    both = configured(tmp_path, *TWO, f"{address}.nn2=localhost:1")
+    with pytest.raises(ConfigurationError, match=r"nn1, nn2.*dfs\.ha\.namenode\.id"):
+        local_namenode(both)
+    neither = configured(tmp_path, *TWO, f"{address}.nn1=192.0.2.8:1")
+    with pytest.raises(ConfigurationError, match="none"):
+        local_namenode(neither)
+
+
+def test_an_unknown_local_id_lists_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"'nn9'.*nn1, nn2"):
+        local_namenode(configured(tmp_path, *TWO, "dfs.ha.namenode.id=nn9"))
+
+
+def test_one_of_several_nameservices_must_be_chosen(tmp_path: Path) -> None:
+    several = "dfs.nameservices=ns1,ns2"
+    with pytest.raises(ConfigurationError, match=r"dfs\.nameservice\.id"):
+        nameservice_of(configured(tmp_path, several))
+    assert nameservice_of(configured(tmp_path, several, "dfs.nameservice.id=ns2")) == "ns2"
+    assert nameservice_of(configured(tmp_path, several, "fs.defaultFS=hdfs://ns1")) == "ns1"
+    with pytest.raises(ConfigurationError, match="Correct one of the two"):
+        nameservice_of(configured(tmp_path, several, "dfs.nameservice.id=ns3"))
+    with pytest.raises(ConfigurationError, match="is not set"):
+        nameservice_of(configured(tmp_path))
+
+
+BAD_CLUSTERS = {
+    "no NameNodes": (["dfs.nameservices=ns1"], "List the NameNode ids"),
+    "one id twice": ([TWO[0], "dfs.ha.namenodes.ns1=nn1,nn1"], "occurs twice"),
+    "no address": (list(TWO[:3]), r"rpc-address\.ns1\.nn2.*not set"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CLUSTERS.values(), ids=BAD_CLUSTERS.keys())
+def test_a_cluster_that_cannot_be_is_refused(tmp_path: Path, case: tuple[list[str], str]) -> None:
+    overrides, message = case
+    with pytest.raises(ConfigurationError, match=message):
+        namenodes(configured(tmp_path, *overrides), "ns1")
+
+
+def test_shared_edits_name_the_quorum_and_the_journal(tmp_path: Path) -> None:
+    uri = shared_edits(configured(tmp_path, f"{SHARED}=qjournal://a:1;b;[::1]:3/ns1"), "ns1")
+    assert [str(node) for node in uri.nodes] == ["a:1", "b:8485", "[::1]:3"]
+    assert uri.journal_id == "ns1"
+
+
+BAD_URIS = {
+    "nothing": ("", "is not set"),
+    "a directory": ("file:///shared", "qjournal://host"),
+    "no journal": ("qjournal://a:1", "qjournal://host"),
+    "no node": ("qjournal:///ns1", "name each JournalNode once"),
+    "a node twice": ("qjournal://a:1;a:1/ns1", "once"),
+    "a bad port": ("qjournal://a:x/ns1", "the port a number"),
+    "a journal that climbs out of its folder": ("qjournal://a:1/../etc", "one plain name"),
+    "a journal that is its parent": ("qjournal://a:1/..", "one plain name"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_URIS.values(), ids=BAD_URIS.keys())
+def test_other_shared_edits_are_refused(tmp_path: Path, case: tuple[str, str]) -> None:
+    text, message = case
+    with pytest.raises(ConfigurationError, match=message):
+        shared_edits(configured(tmp_path, f"{SHARED}={text}"), "ns1")
