@@ -1,0 +1,53 @@
+"""The bytes in the lock and breadcrumb znodes, the same as Hadoop's (hadoop-ha 1.2)."""
+
+from dataclasses import dataclass
+
+from google.protobuf.message import DecodeError, EncodeError
+
+from ha.elector.errors import BadBreadcrumb
+from ha.elector.proto import hazk_info_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveNodeInfo:
+    """Who holds the lock, or held it last; ``port`` is of the NameNode's service RPC."""
+
+    nameservice: str
+    namenode: str
+    hostname: str
+    port: int
+    zkfc_port: int
+
+
+def encode(info: ActiveNodeInfo) -> bytes:
+    """Bytes that are equal from run to run: owners are compared byte by byte."""
+    message = hazk_info_pb2.ActiveNodeInfo(
+        nameserviceId=info.nameservice,
+        namenodeId=info.namenode,
+        hostname=info.hostname,
+        port=info.port,
+        zkfcPort=info.zkfc_port,
+    )
+    try:
+        return message.SerializeToString(deterministic=True)
+    except EncodeError as failure:
+        raise BadBreadcrumb(f"cannot name this node in a znode: {failure}") from failure
+
+
+def decode(data: bytes) -> ActiveNodeInfo:
+    """The node these bytes name.  Raises BadBreadcrumb, quoting the bytes in hex."""
+    try:
+        message = hazk_info_pb2.ActiveNodeInfo.FromString(data)
+    except DecodeError as failure:
+        raise BadBreadcrumb(
+            f"the znode's {len(data)} bytes are no ActiveNodeInfo: {data[:64].hex()}"
+        ) from failure
+    if not message.IsInitialized():
+        raise BadBreadcrumb(f"the znode's ActiveNodeInfo lacks fields: {data[:64].hex()}")
+    return ActiveNodeInfo(
+        nameservice=message.nameserviceId,
+        namenode=message.namenodeId,
+        hostname=message.hostname,
+        port=message.port,
+        zkfc_port=message.zkfcPort,
+    )

@@ -1,0 +1,311 @@
+"""The election as a function of state and event (hadoop-ha 1.5-1.9, with a role for taking over).
+
+    INIT --join--> (asks for the lock) --other's--> STANDBY
+                                      --ours-----> TAKING_OVER --promoted--> ACTIVE
+    any --suspended, expired--> NEUTRAL --looked again--> STANDBY | TAKING_OVER | ACTIVE
+    any --quit, takeover failed, given up--> INIT
+
+Every answer of ZooKeeper carries the session it belongs to and every answer of a takeover its
+attempt; what belongs to another session or attempt changes nothing.  An attempt ends with the
+ground it stands on: at a suspension, an expiry, the lock's disappearance or a request to quit.
+"""
+
+from dataclasses import replace
+from typing import assert_never
+
+from ha.elector.actions import (
+    AbandonTakeover,
+    Action,
+    CloseSession,
+    CreateLock,
+    DeleteBreadcrumb,
+    EnterNeutral,
+    GiveUp,
+    OpenSession,
+    ReadBreadcrumb,
+    ReleaseLock,
+    ReportFailure,
+    ServeAsStandby,
+    WatchLock,
+)
+from ha.elector.events import (
+    BreadcrumbRead,
+    BreadcrumbWritten,
+    Event,
+    JoinRequested,
+    LockChanged,
+    LockCreated,
+    LockGone,
+    LockSeen,
+    LockTaken,
+    LookDue,
+    LookUnanswered,
+    OldActiveFenced,
+    OutcomeUnknown,
+    Promoted,
+    QuitRequested,
+    RequestRefused,
+    SessionExpired,
+    SessionOpened,
+    SessionRefused,
+    SessionSuspended,
+    TakeoverFailed,
+)
+from ha.elector.model import AttemptNumber, Link, Role, SessionNumber, Stage
+from ha.elector.state import ElectorState, Step
+from ha.elector.takeover import answer_takeover
+
+_TakeoverAnswer = BreadcrumbRead | BreadcrumbWritten | OldActiveFenced | Promoted | TakeoverFailed
+_SessionNews = SessionOpened | SessionSuspended | SessionExpired | SessionRefused
+_LockNews = (
+    LockCreated
+    | LockTaken
+    | LockSeen
+    | LockGone
+    | LockChanged
+    | LookUnanswered
+    | OutcomeUnknown
+    | RequestRefused
+)
+
+
+def step(state: ElectorState, event: Event) -> Step:
+    """What becomes of the election when this happens, and what is to be done about it."""
+    match event:
+        case JoinRequested():
+            return _join(state, event.data)
+        case QuitRequested():
+            return _quit(state, keep_breadcrumb=event.keep_breadcrumb)
+        case LookDue():
+            return _look(state)
+        case SessionOpened() | SessionSuspended() | SessionExpired() | SessionRefused():
+            return _session_news(state, event)
+        case (
+            BreadcrumbRead()
+            | BreadcrumbWritten()
+            | OldActiveFenced()
+            | Promoted()
+            | TakeoverFailed()
+        ):
+            return _takeover_news(state, event)
+        case _:
+            return _lock_news(state, event)
+
+
+# -- asked by the controller -----------------------------------------------------------------
+
+
+def _join(state: ElectorState, data: bytes) -> Step:
+    if not data:
+        raise ValueError("joining the election needs the data that names this node")
+    if state.wanted:
+        return Step(state)
+    return _open(replace(state, wanted=True, data=data, role=Role.INIT))
+
+
+def _quit(state: ElectorState, *, keep_breadcrumb: bool) -> Step:
+    if not state.wanted:
+        return Step(state)
+    delete: tuple[Action, ...] = ()
+    if (
+        not keep_breadcrumb
+        and state.role is Role.ACTIVE
+        and state.link is Link.CONNECTED
+        and state.breadcrumb_version is not None
+    ):
+        # While we still hold the lock: afterwards the breadcrumb is the next owner's.
+        delete = (DeleteBreadcrumb(state.session, state.breadcrumb_version),)
+    return _leave(state, before_release=delete)
+
+
+def _leave(state: ElectorState, *, before_release: tuple[Action, ...] = ()) -> Step:
+    """Out of the election: nothing of ours is left at ZooKeeper but perhaps the breadcrumb."""
+    abandoned = _abandonment(state)
+    release: tuple[Action, ...] = ()
+    if state.holding and state.link is Link.CONNECTED:
+        release = (ReleaseLock(state.session),)
+    left = ElectorState(session=state.session, attempt=state.attempt)
+    return Step(left, (*abandoned, *before_release, *release, CloseSession(state.session)))
+
+
+def _open(state: ElectorState) -> Step:
+    number = SessionNumber(state.session + 1)
+    return Step(
+        replace(
+            state,
+            session=number,
+            link=Link.CONNECTING,
+            holding=False,
+            creating=False,
+            looking=False,
+            serving=False,
+            stage=Stage.NONE,
+            breadcrumb_version=None,
+        ),
+        (OpenSession(number),),
+    )
+
+
+# -- the session -----------------------------------------------------------------------------
+
+
+def _session_news(state: ElectorState, event: _SessionNews) -> Step:
+    if event.session != state.session or not state.wanted:
+        return Step(state)
+    match event:
+        case SessionOpened():
+            return _opened(state)
+        case SessionSuspended():
+            return _neutral(replace(state, link=Link.SUSPENDED, creating=False, looking=False))
+        case SessionExpired():
+            return _start_over(state)
+        case SessionRefused():
+            return _give_up(state, event.reason)
+    assert_never(event)
+
+
+def _opened(state: ElectorState) -> Step:
+    before = state.link
+    state = replace(state, link=Link.CONNECTED)
+    match before:
+        case Link.CONNECTING:
+            return _create(state)
+        case Link.SUSPENDED:
+            # kazoo dropped the watch, and a create that was under way may have succeeded:
+            # only the owner recorded in the lock can tell (hadoop-ha 9.1 rule 5).
+            return _look(state)
+        case Link.CONNECTED | Link.CLOSED:
+            return Step(state)
+    assert_never(before)
+
+
+def _start_over(state: ElectorState) -> Step:
+    """A new session with a new client: kazoo's own second session would mix their answers."""
+    neutral = _neutral(state)
+    opened = _open(neutral.state)
+    return Step(opened.state, (*neutral.actions, CloseSession(state.session), *opened.actions))
+
+
+def _neutral(state: ElectorState) -> Step:
+    """Nobody knows who owns the lock.  Our NameNode stays what it is (hadoop-ha 1.9)."""
+    actions = _abandonment(state)
+    if state.role not in (Role.NEUTRAL, Role.INIT):
+        actions = (*actions, EnterNeutral())
+    role = Role.INIT if state.role is Role.INIT else Role.NEUTRAL
+    return Step(replace(state, role=role, stage=Stage.NONE), actions)
+
+
+def _give_up(state: ElectorState, reason: str) -> Step:
+    left = _leave(state)
+    return Step(left.state, (*left.actions, GiveUp(reason)))
+
+
+# -- the lock --------------------------------------------------------------------------------
+
+
+def _lock_news(state: ElectorState, event: _LockNews) -> Step:
+    if event.session != state.session or state.link is not Link.CONNECTED:
+        # Answers from before a suspension come late, too; after the reconnect we look anyway.
+        return Step(state)
+    match event:
+        case LockCreated():
+            return _owned(replace(state, creating=False))
+        case LockTaken():
+            return _look(replace(state, creating=False))
+        case LockSeen():
+            state = replace(state, looking=False)
+            return _owned(state) if event.ours else _others(state)
+        case LockGone():
+            return _vanished(replace(state, looking=False))
+        case LockChanged():
+            return _look(state)
+        case LookUnanswered():
+            return Step(replace(state, looking=False))
+        case OutcomeUnknown():
+            # It may still take effect, now or in a minute.  Only the session's end bounds it.
+            return _start_over(state)
+        case RequestRefused():
+            return _give_up(state, f"{event.request}: {event.reason}")
+    assert_never(event)
+
+
+def _create(state: ElectorState) -> Step:
+    if state.creating:
+        return Step(state)
+    return Step(replace(state, creating=True), (CreateLock(state.session, state.data),))
+
+
+def _look(state: ElectorState) -> Step:
+    if not state.wanted or state.link is not Link.CONNECTED or state.looking or state.creating:
+        return Step(state)
+    return Step(replace(state, looking=True), (WatchLock(state.session),))
+
+
+def _owned(state: ElectorState) -> Step:
+    """The lock is this session's."""
+    match state.role:
+        case Role.ACTIVE | Role.TAKING_OVER:
+            return Step(replace(state, holding=True))
+        case Role.NEUTRAL if state.serving:
+            # The same session created this lock and never lost it: nothing has moved.
+            return Step(replace(state, holding=True, role=Role.ACTIVE))
+        case Role.INIT | Role.STANDBY | Role.NEUTRAL:
+            return _take_over(state)
+    assert_never(state.role)
+
+
+def _take_over(state: ElectorState) -> Step:
+    attempt = AttemptNumber(state.attempt + 1)
+    taking = replace(
+        state,
+        role=Role.TAKING_OVER,
+        holding=True,
+        serving=False,
+        attempt=attempt,
+        stage=Stage.READING,
+        breadcrumb_version=None,
+        looking=True,
+    )
+    # The breadcrumb read here is fresh without a sync: the session has seen its own create,
+    # and the last owner wrote before its lock could go.
+    return Step(taking, (ReadBreadcrumb(state.session, attempt), WatchLock(state.session)))
+
+
+def _others(state: ElectorState) -> Step:
+    """Somebody else's session owns the lock."""
+    actions = _abandonment(state)
+    if state.role is not Role.STANDBY:
+        actions = (*actions, ServeAsStandby())
+    standby = replace(state, role=Role.STANDBY, holding=False, serving=False, stage=Stage.NONE)
+    return Step(standby, actions)
+
+
+def _vanished(state: ElectorState) -> Step:
+    """There is no lock: whoever held it is out, we too; try to get it."""
+    actions: tuple[Action, ...] = ()
+    if state.holding:
+        neutral = _neutral(state)
+        state, actions = neutral.state, neutral.actions
+    created = _create(replace(state, holding=False, serving=False))
+    return Step(created.state, (*actions, *created.actions))
+
+
+# -- taking over -----------------------------------------------------------------------------
+
+
+def _takeover_news(state: ElectorState, event: _TakeoverAnswer) -> Step:
+    if event.attempt != state.attempt or state.stage is Stage.NONE:
+        return Step(state)
+    match event:
+        case BreadcrumbRead() | BreadcrumbWritten() if event.session != state.session:
+            return Step(state)
+        case TakeoverFailed():
+            left = _leave(replace(state, stage=Stage.NONE))
+            report = ReportFailure(event.attempt, event.reason)
+            return Step(left.state, (*left.actions, report))
+        case _:
+            return answer_takeover(state, event)
+
+
+def _abandonment(state: ElectorState) -> tuple[Action, ...]:
+    return () if state.stage is Stage.NONE else (AbandonTakeover(state.attempt),)

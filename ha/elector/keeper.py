@@ -1,0 +1,274 @@
+"""Carries out what the core asks of ZooKeeper, and turns each request's end into an event."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol, assert_never
+
+import structlog
+
+from ha.elector.actions import (
+    CloseSession,
+    CreateLock,
+    DeleteBreadcrumb,
+    OpenSession,
+    ReadBreadcrumb,
+    ReleaseLock,
+    WatchLock,
+    WriteBreadcrumb,
+    ZooKeeperAction,
+)
+from ha.elector.events import (
+    BreadcrumbRead,
+    BreadcrumbWritten,
+    Event,
+    LockChanged,
+    LockCreated,
+    LockGone,
+    LockSeen,
+    LockTaken,
+    LookUnanswered,
+    OutcomeUnknown,
+    RequestRefused,
+    SessionExpired,
+    SessionOpened,
+    SessionRefused,
+    SessionSuspended,
+    TakeoverFailed,
+)
+from ha.elector.model import AttemptNumber, Breadcrumb, SessionNumber
+from ha.elector.outcome import (
+    Done,
+    Doubt,
+    NodeFacts,
+    Outcome,
+    Refusal,
+    Refused,
+    SessionState,
+    Unknown,
+)
+from ha.elector.settings import ZooKeeperSettings
+from ha.elector.zookeeper import Session
+
+log = structlog.get_logger()
+
+Post = Callable[[Event], None]
+
+
+class Keeper(Protocol):
+    """ZooKeeper as the runner sees it; the simulator has another one."""
+
+    def perform(self, action: ZooKeeperAction) -> None:
+        """Begin this; its end arrives as an event."""
+
+    async def settled(self) -> None:
+        """Return when nothing that was begun to leave the election is still under way."""
+
+
+class KazooKeeper:
+    """The keeper of a real ensemble; ``post`` gets the events, on the loop."""
+
+    def __init__(
+        self,
+        settings: ZooKeeperSettings,
+        post: Post,
+        *,
+        on_release: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._settings = settings
+        self._post = post
+        self._on_release = on_release
+        self._sessions: dict[SessionNumber, Session] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._releases: set[asyncio.Future[Outcome[None]]] = set()
+
+    @property
+    def session_timeout_seconds(self) -> float | None:
+        """As negotiated by the newest session; None without one."""
+        newest = max(self._sessions, default=None)
+        return None if newest is None else self._sessions[newest].timeout_seconds
+
+    @property
+    def session_id(self) -> int | None:
+        """ZooKeeper's number of the newest session."""
+        newest = max(self._sessions, default=None)
+        return None if newest is None else self._sessions[newest].session_id
+
+    async def settled(self) -> None:
+        """Return when the released lock and the closed sessions are gone, or given up."""
+        while self._releases or self._leaving:
+            if self._releases:
+                await asyncio.wait(set(self._releases))
+            if self._leaving:
+                await asyncio.wait(set(self._leaving))
+
+    def perform(self, action: ZooKeeperAction) -> None:
+        """Begin the action; a session that is gone already answers nothing."""
+        if isinstance(action, OpenSession):
+            self._open(action.session)
+            return
+        session = self._sessions.get(action.session)
+        if session is None:
+            return
+        match action:
+            case CloseSession():
+                self._close(action.session)
+            case CreateLock():
+                request = session.create(self._settings.lock, action.data, ephemeral=True)
+                request.add_done_callback(partial(self._created, action))
+            case WatchLock():
+                look = session.look(self._settings.lock, watch=True)
+                look.add_done_callback(partial(self._looked, action))
+            case ReleaseLock():
+                self._release(session)
+            case ReadBreadcrumb():
+                read = session.read(self._settings.breadcrumb)
+                read.add_done_callback(partial(self._read, action))
+            case WriteBreadcrumb():
+                self._write(session, action)
+            case DeleteBreadcrumb():
+                delete = session.delete(self._settings.breadcrumb, version=action.version)
+                delete.add_done_callback(_breadcrumb_deleted)
+            case _:
+                assert_never(action)
+
+    # -- sessions ----------------------------------------------------------------------------
+
+    def _open(self, number: SessionNumber) -> None:
+        session = Session(
+            self._settings,
+            partial(self._session_changed, number),
+            partial(self._fired, number),
+        )
+        self._sessions[number] = session
+        session.open()
+
+    def _close(self, number: SessionNumber) -> None:
+        session = self._sessions.pop(number)
+        # A lock that was just released needs its delete sent first: kazoo keeps the order.
+        deadline = self._settings.request_deadline_seconds
+        task = asyncio.create_task(self._closed(session, deadline))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def _closed(self, session: Session, deadline_seconds: float) -> None:
+        if self._releases:
+            # stop() halts kazoo's result thread first; wait to hear how the release ended.
+            await asyncio.wait(set(self._releases))
+        confirmed = await session.close(deadline_seconds=deadline_seconds)
+        log.debug("zookeeper.session.closed", confirmed=confirmed)
+
+    def _session_changed(self, number: SessionNumber, state: SessionState, reason: str) -> None:
+        match state:
+            case SessionState.CONNECTED:
+                self._post(SessionOpened(number))
+            case SessionState.SUSPENDED:
+                self._post(SessionSuspended(number))
+            case SessionState.EXPIRED:
+                self._post(SessionExpired(number))
+            case SessionState.REFUSED:
+                self._post(SessionRefused(number, reason))
+            case _:
+                assert_never(state)
+
+    # -- the lock ----------------------------------------------------------------------------
+
+    def _created(self, action: CreateLock, request: asyncio.Future[Outcome[None]]) -> None:
+        match request.result():
+            case Done():
+                self._post(LockCreated(action.session))
+            case Refused(why=Refusal.NODE_EXISTS):
+                self._post(LockTaken(action.session))
+            case Refused() as refused:
+                self._refused(action.session, "create the lock", refused)
+            case Unknown() as unknown:
+                self._unknown(action.session, "create the lock", unknown)
+
+    def _looked(
+        self, action: WatchLock, request: asyncio.Future[Outcome[NodeFacts | None]]
+    ) -> None:
+        match request.result():
+            case Done(value=facts):
+                seen = None if facts is None else LockSeen(action.session, facts.ours)
+                self._post(seen or LockGone(action.session))
+            case Refused() as refused:
+                self._refused(action.session, "look at the lock", refused)
+            case Unknown():
+                self._post(LookUnanswered(action.session))
+
+    def _fired(self, session: SessionNumber, deleted: bool) -> None:  # noqa: FBT001 - callback
+        self._post(LockGone(session) if deleted else LockChanged(session))
+
+    def _release(self, session: Session) -> None:
+        # The session is about to close, and it created this lock: whatever version it has.
+        release = session.delete(self._settings.lock)
+        self._releases.add(release)
+        release.add_done_callback(self._released)
+
+    def _released(self, request: asyncio.Future[Outcome[None]]) -> None:
+        self._releases.discard(request)
+        if isinstance(request.result(), Done):
+            self._on_release()
+        else:
+            log.warning("elector.release.unconfirmed", outcome=repr(request.result()))
+
+    # -- the breadcrumb ----------------------------------------------------------------------
+
+    def _read(
+        self, action: ReadBreadcrumb, request: asyncio.Future[Outcome[tuple[bytes, NodeFacts]]]
+    ) -> None:
+        match request.result():
+            case Done(value=(content, facts)):
+                breadcrumb = Breadcrumb(content, facts.version)
+                self._post(BreadcrumbRead(action.session, action.attempt, breadcrumb))
+            case Refused(why=Refusal.NO_NODE):
+                self._post(BreadcrumbRead(action.session, action.attempt, None))
+            case Refused() as refused:
+                # Anything but "there is none" must not be taken for "there is none".
+                self._failed(action.attempt, "read the breadcrumb", refused)
+            case Unknown() as unknown:
+                self._unknown(action.session, "read the breadcrumb", unknown)
+
+    def _write(self, session: Session, action: WriteBreadcrumb) -> None:
+        path = self._settings.breadcrumb
+        if action.version is None:
+            create = session.create(path, action.content)
+            create.add_done_callback(lambda done: self._written(action, done.result(), 0))
+        else:
+            write = session.write(path, action.content, version=action.version)
+            write.add_done_callback(lambda done: self._written(action, done.result(), None))
+
+    def _written(
+        self, action: WriteBreadcrumb, outcome: Outcome[int] | Outcome[None], version: int | None
+    ) -> None:
+        match outcome:
+            case Done(value=value):
+                number = value if value is not None else version
+                self._post(BreadcrumbWritten(action.session, action.attempt, number or 0))
+            case Refused() as refused:
+                self._failed(action.attempt, "write the breadcrumb", refused)
+            case Unknown() as unknown:
+                self._unknown(action.session, "write the breadcrumb", unknown)
+
+    # -- what all requests share -------------------------------------------------------------
+
+    def _refused(self, session: SessionNumber, request: str, refused: Refused) -> None:
+        if refused.why is not Refusal.EXPIRED:  # the session's own event says that
+            self._post(RequestRefused(session, request, f"{refused.why} ({refused.text})"))
+
+    def _failed(self, attempt: AttemptNumber, request: str, refused: Refused) -> None:
+        if refused.why is not Refusal.EXPIRED:
+            self._post(TakeoverFailed(attempt, f"cannot {request}: {refused.why}"))
+
+    def _unknown(self, session: SessionNumber, request: str, unknown: Unknown) -> None:
+        # A lost connection has its own event, and the look after the reconnect settles by the
+        # lock's owner.  A late answer with the connection up has nothing that would settle it.
+        if unknown.why is Doubt.LATE:
+            self._post(OutcomeUnknown(session, request))
+
+
+def _breadcrumb_deleted(request: asyncio.Future[Outcome[None]]) -> None:
+    """A breadcrumb that stays costs the next owner a needless polite fence, nothing else."""
+    outcome = request.result()
+    if not isinstance(outcome, Done):
+        log.warning("elector.breadcrumb.kept", outcome=repr(outcome))

@@ -1,0 +1,55 @@
+"""The election's words: sessions, takeover attempts, roles, the breadcrumb as it was read."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NewType
+
+SessionNumber = NewType("SessionNumber", int)
+"""Our own count of ZooKeeper sessions; it grows by one with each client we build."""
+
+AttemptNumber = NewType("AttemptNumber", int)
+"""Our own count of takeovers begun; a waiting hand-over compares these, never clocks."""
+
+LOCK_ZNODE = "ActiveStandbyElectorLock"
+BREADCRUMB_ZNODE = "ActiveBreadCrumb"
+
+
+class Role(StrEnum):
+    """Where this elector stands (Hadoop's ActiveStandbyElector.State, and TAKING_OVER).
+
+    Winning the lock is not being active: fencing, the breadcrumb and the promotion lie between,
+    and losing the session half-way must be an event like any other.
+    """
+
+    INIT = "init"
+    STANDBY = "standby"
+    TAKING_OVER = "taking_over"
+    ACTIVE = "active"
+    NEUTRAL = "neutral"
+
+
+class Link(StrEnum):
+    """What we last heard of the current session's connection."""
+
+    CLOSED = "closed"
+    CONNECTING = "connecting"
+    CONNECTED = "connected"
+    SUSPENDED = "suspended"
+
+
+class Stage(StrEnum):
+    """Which answer a takeover waits for."""
+
+    NONE = "none"
+    READING = "reading"
+    FENCING = "fencing"
+    WRITING = "writing"
+    PROMOTING = "promoting"
+
+
+@dataclass(frozen=True, slots=True)
+class Breadcrumb:
+    """The breadcrumb znode's bytes and the version they were read at."""
+
+    content: bytes
+    version: int

@@ -1,0 +1,225 @@
+"""The election's one task and one inbox: event, step, actions, one log line."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Protocol, assert_never
+
+import structlog
+
+from ha.elector.actions import (
+    AbandonTakeover,
+    Action,
+    ApplicationAction,
+    EnterNeutral,
+    FenceOldActive,
+    GiveUp,
+    ReportFailure,
+    ServeAsActive,
+    ServeAsStandby,
+    WatchLock,
+)
+from ha.elector.core import step
+from ha.elector.errors import TakeoverImpossible
+from ha.elector.events import (
+    Event,
+    JoinRequested,
+    LookDue,
+    OldActiveFenced,
+    Promoted,
+    QuitRequested,
+    TakeoverFailed,
+)
+from ha.elector.keeper import Keeper, Post
+from ha.elector.model import AttemptNumber, Role
+from ha.elector.state import ElectorState
+
+log = structlog.get_logger()
+
+LOOK_INTERVAL_SECONDS = 1.0
+
+
+class Application(Protocol):
+    """What the election drives.  The three long calls run one after the other, as tasks."""
+
+    async def fence_old_active(self, attempt: AttemptNumber, content: bytes) -> None:
+        """Make the node in the breadcrumb harmless, or raise TakeoverImpossible."""
+
+    async def serve_as_active(self, attempt: AttemptNumber) -> None:
+        """Promote our NameNode, or raise TakeoverImpossible."""
+
+    async def serve_as_standby(self) -> None:
+        """Demote our NameNode; it must not raise for a NameNode that does not answer."""
+
+    def role_changed(self, before: Role, after: Role, attempt: AttemptNumber) -> None:
+        """The election's role has changed."""
+
+    def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
+        """The attempt failed, and the election was left."""
+
+    def gave_up(self, reason: str) -> None:
+        """The election cannot go on without an operator."""
+
+
+class Elector:
+    """Owns the election's state.  ``keeper`` is built with ``post``, so that events come here."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        application: Application,
+        keeper: Callable[[Post], Keeper],
+        look_interval_seconds: float = LOOK_INTERVAL_SECONDS,
+    ) -> None:
+        self._name = name
+        self._application = application
+        self._keeper = keeper(self.post)
+        self._look_interval_seconds = look_interval_seconds
+        self._state = ElectorState()
+        self._inbox: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._work: asyncio.Task[None] | None = None
+        self._takeover: asyncio.Task[None] | None = None
+
+    @property
+    def state(self) -> ElectorState:
+        """The state after the last step; a frozen value."""
+        return self._state
+
+    def post(self, event: Event) -> None:
+        """Put an event into the inbox.  Only on the loop."""
+        self._inbox.put_nowait(event)
+
+    def join(self, data: bytes) -> None:
+        """Ask to be in the election."""
+        self.post(JoinRequested(data))
+
+    async def quit(self, *, keep_breadcrumb: bool) -> None:
+        """Ask to be out of the election; returns when lock and session are gone or given up."""
+        self.post(QuitRequested(keep_breadcrumb))
+        await self._inbox.join()
+        await self._keeper.settled()
+
+    async def run(self) -> None:
+        """Work until cancelled; then the election is left, the breadcrumb kept."""
+        loop = asyncio.get_running_loop()
+        ticker = loop.create_task(self._tick())
+        try:
+            while True:
+                event = await self._inbox.get()
+                try:
+                    self._step(event)
+                finally:
+                    self._inbox.task_done()
+        finally:
+            ticker.cancel()
+            self._step(QuitRequested(keep_breadcrumb=True))
+            if self._work is not None:
+                self._work.cancel()
+            await asyncio.shield(self._keeper.settled())
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(self._look_interval_seconds)
+            self.post(LookDue())
+
+    def _step(self, event: Event | None) -> None:
+        assert event is not None
+        before = self._state
+        result = step(before, event)
+        self._state = result.state
+        self._log(event, before, result.actions)
+        for action in result.actions:
+            self._act(action)
+        if before.role is not result.state.role:
+            self._application.role_changed(before.role, result.state.role, result.state.attempt)
+
+    def _log(self, event: Event, before: ElectorState, actions: tuple[Action, ...]) -> None:
+        looks = all(isinstance(action, WatchLock) for action in actions)
+        routine = looks and before.role is self._state.role
+        (log.debug if routine else log.info)(
+            "elector.step",
+            namenode=self._name,
+            saw=_shown(event),
+            before=before.role.value,
+            after=self._state.role.value,
+            actions=[_shown(action) for action in actions],
+        )
+
+    def _act(self, action: Action) -> None:
+        match action:
+            case (
+                FenceOldActive()
+                | ServeAsActive()
+                | ServeAsStandby()
+                | EnterNeutral()
+                | AbandonTakeover()
+                | ReportFailure()
+                | GiveUp()
+            ):
+                self._tell_application(action)
+            case _:
+                self._keeper.perform(action)
+
+    def _tell_application(self, action: ApplicationAction) -> None:
+        application = self._application
+        match action:
+            case FenceOldActive(attempt=attempt, content=content):
+                work = application.fence_old_active(attempt, content)
+                self._takeover = self._begin(
+                    self._attempted(work, attempt, OldActiveFenced(attempt))
+                )
+            case ServeAsActive(attempt=attempt):
+                work = application.serve_as_active(attempt)
+                self._takeover = self._begin(self._attempted(work, attempt, Promoted(attempt)))
+            case ServeAsStandby():
+                self._begin(application.serve_as_standby())
+            case AbandonTakeover():
+                if self._takeover is not None:
+                    self._takeover.cancel()
+            case EnterNeutral():
+                # Our NameNode is left as it is: the journal's quorum is the authority now.
+                log.warning("elector.neutral", namenode=self._name)
+            case ReportFailure(attempt=attempt, reason=reason):
+                application.takeover_failed(attempt, reason)
+            case GiveUp(reason=reason):
+                application.gave_up(reason)
+            case _:
+                assert_never(action)
+
+    def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """One piece of work at a time: a demotion must not overtake a cancelled promotion."""
+        self._work = asyncio.get_running_loop().create_task(_after(self._work, work))
+        return self._work
+
+    async def _attempted(
+        self, work: Coroutine[None, None, None], attempt: AttemptNumber, done: Event
+    ) -> None:
+        try:
+            await work
+        except TakeoverImpossible as failure:
+            self.post(TakeoverFailed(attempt, str(failure)))
+        except Exception as failure:
+            # A bug in fencing must cost this attempt only: the next try, or the peer, may succeed.
+            log.exception("elector.takeover.crashed", attempt=attempt)
+            self.post(TakeoverFailed(attempt, f"unexpected {failure!r}"))
+        else:
+            self.post(done)
+
+
+async def _after(previous: asyncio.Task[None] | None, work: Coroutine[None, None, None]) -> None:
+    try:
+        if previous is not None and not previous.done():
+            await asyncio.wait({previous})
+        await work
+    finally:
+        work.close()
+
+
+def _shown(thing: Event | Action) -> str:
+    """The class and its telling fields; znode bytes are long and say nothing to a reader."""
+    fields = (
+        f"{field}={getattr(thing, field)}"
+        for field in thing.__slots__
+        if not isinstance(getattr(thing, field), bytes)
+    )
+    return f"{type(thing).__name__}({', '.join(fields)})"

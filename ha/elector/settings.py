@@ -1,0 +1,89 @@
+"""What the elector must know to reach ZooKeeper, read once and checked once."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ha.conf import keys
+from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
+from ha.elector.credentials import CREATOR_ALL, AclEntry, AuthEntry, parse_acl, parse_auth
+from ha.elector.errors import BadCredentialSetting
+from ha.elector.model import BREADCRUMB_ZNODE, LOCK_ZNODE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZooKeeperSettings:
+    """The ensemble, the session and the znodes of one nameservice."""
+
+    hosts: str
+    session_timeout_seconds: float
+    scope: str
+    """The znode of this nameservice, e.g. ``/hadoop-ha/ns1``."""
+    acl: tuple[AclEntry, ...] = (CREATOR_ALL,)
+    auth: tuple[AuthEntry, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.hosts:
+            raise ConfigurationError(
+                "ha.zookeeper.quorum is not set; name the ensemble as host:port,host:port,..."
+            )
+        if self.session_timeout_seconds <= 0:
+            raise ConfigurationError("ha.zookeeper.session-timeout.ms must be greater than 0")
+        if not self.scope.startswith("/"):
+            raise ConfigurationError(
+                f"ha.zookeeper.parent-znode must start with a slash; found {self.scope!r}"
+            )
+
+    @property
+    def lock(self) -> str:
+        """The lock's path."""
+        return f"{self.scope}/{LOCK_ZNODE}"
+
+    @property
+    def breadcrumb(self) -> str:
+        """The breadcrumb's path."""
+        return f"{self.scope}/{BREADCRUMB_ZNODE}"
+
+    @property
+    def request_deadline_seconds(self) -> float:
+        """How long one request may take; a third of the session, so that it ends within it."""
+        return max(0.5, self.session_timeout_seconds / 3)
+
+    @property
+    def connect_cap_seconds(self) -> float:
+        """How long one server may take to accept: two dead ones must leave time for the third."""
+        return max(0.2, self.session_timeout_seconds / 6)
+
+
+def zookeeper_settings(
+    conf: Configuration, *, nameservice: str, namenode: str | None = None
+) -> ZooKeeperSettings:
+    """Read the ha.zookeeper.* keys.  Raises ConfigurationError naming the key at fault."""
+    quorum = conf.get(keys.ZOOKEEPER_QUORUM, nameservice=nameservice, namenode=namenode)
+    timeout = conf.get(keys.ZOOKEEPER_SESSION_TIMEOUT, nameservice=nameservice, namenode=namenode)
+    parent = conf.get(keys.ZOOKEEPER_PARENT, nameservice=nameservice, namenode=namenode)
+    acl = conf.get(keys.ZOOKEEPER_ACL, nameservice=nameservice, namenode=namenode)
+    auth = conf.get(keys.ZOOKEEPER_AUTH, nameservice=nameservice, namenode=namenode)
+    try:
+        return ZooKeeperSettings(
+            hosts=",".join(str(server) for server in quorum),
+            session_timeout_seconds=timeout,
+            scope=f"{parent.rstrip('/')}/{nameservice}",
+            acl=parse_acl(_indirect(acl)) or (CREATOR_ALL,),
+            auth=parse_auth(_indirect(auth)),
+        )
+    except BadCredentialSetting as failure:
+        raise ConfigurationError(str(failure)) from failure
+
+
+def _indirect(value: str) -> str:
+    """``@/path`` stands for the file's content, so that secrets need not be in the XML."""
+    if not value.startswith("@"):
+        return value
+    path = Path(value[1:])
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as failure:
+        raise ConfigurationError(
+            f"{path}: cannot read the ZooKeeper credentials named with @: {failure.strerror}"
+        ) from failure

@@ -1,0 +1,309 @@
+"""The only door to kazoo: one client is one session, and each request has one of three ends.
+
+kazoo's threads only hand results to the event loop.  The traps avoided here are numbered as in
+operators D.1.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import structlog
+from kazoo import client as kazoo_client
+from kazoo import exceptions as kazoo_errors
+from kazoo.handlers import threading as kazoo_threading
+from kazoo.protocol.states import EventType, KazooState, KeeperState, WatchedEvent, ZnodeStat
+from kazoo.retry import KazooRetry
+from kazoo.security import ACL, Id
+
+from ha.elector.credentials import AclEntry
+from ha.elector.outcome import (
+    Done,
+    Doubt,
+    NodeFacts,
+    Outcome,
+    Refusal,
+    Refused,
+    SessionState,
+    Unknown,
+)
+from ha.elector.settings import ZooKeeperSettings
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+OnState = Callable[[SessionState, str], None]
+
+
+class _AsyncResult(Protocol):
+    """What we use of kazoo's result objects."""
+
+    exception: BaseException | None
+    value: Any
+
+    def set_exception(self, exception: BaseException) -> None: ...
+
+    def rawlink(self, callback: Callable[["_AsyncResult"], None]) -> None: ...
+
+
+_REFUSALS: dict[type[BaseException], Refusal] = {
+    kazoo_errors.NodeExistsError: Refusal.NODE_EXISTS,
+    kazoo_errors.NoNodeError: Refusal.NO_NODE,
+    kazoo_errors.BadVersionError: Refusal.BAD_VERSION,
+    kazoo_errors.NoAuthError: Refusal.NO_RIGHTS,
+    kazoo_errors.AuthFailedError: Refusal.NO_RIGHTS,
+    kazoo_errors.InvalidACLError: Refusal.NO_RIGHTS,
+    kazoo_errors.NotEmptyError: Refusal.NOT_EMPTY,
+    kazoo_errors.SessionExpiredError: Refusal.EXPIRED,
+}
+_LOST = (
+    kazoo_errors.ConnectionLoss,
+    kazoo_errors.ConnectionClosedError,
+    kazoo_errors.OperationTimeoutError,
+)
+
+
+class _Handler(kazoo_threading.SequentialThreadingHandler):  # type: ignore[misc] # untyped
+    """Caps the time that one unreachable server may take (trap 9)."""
+
+    def __init__(self, connect_cap_seconds: float) -> None:
+        super().__init__()
+        self._cap = connect_cap_seconds
+
+    def create_connection(self, *args: object, **kwargs: object) -> object:
+        return super().create_connection(*args, **(kwargs | {"timeout": self._cap}))
+
+
+class _Client(kazoo_client.KazooClient):  # type: ignore[misc] # untyped
+    """Refuses requests while not connected instead of queueing them (traps 3 and 5)."""
+
+    over = False
+
+    def _call(self, request: object, async_object: _AsyncResult) -> object:
+        if self.over or self.client_state != KeeperState.CONNECTED:
+            async_object.set_exception(kazoo_errors.ConnectionLoss())
+            return False
+        return super()._call(request, async_object)
+
+
+class Session:
+    """One ZooKeeper session.  All methods are called on the event loop, and answers come there.
+
+    ``on_state`` is called on the loop with each change and a reason; after EXPIRED or REFUSED
+    nothing more is reported: kazoo would go on with another session by itself.  ``on_change`` is
+    called once for each znode that was looked at with ``watch``: True when it was deleted.
+    """
+
+    def __init__(
+        self,
+        settings: ZooKeeperSettings,
+        on_state: OnState,
+        on_change: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        self._settings = settings
+        self._on_state = on_state
+        self._on_change = on_change
+        self._loop = asyncio.get_running_loop()
+        self._waiting: set[asyncio.Future[Any]] = set()
+        self._session_id: int | None = None
+        self._closing = False
+        self.timeout_seconds: float | None = None
+        """As negotiated with the server; None before the first connection."""
+        self._client = _Client(
+            hosts=settings.hosts,
+            timeout=settings.session_timeout_seconds,
+            handler=_Handler(settings.connect_cap_seconds),
+            connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=1.5, max_delay=1.0),
+            command_retry=KazooRetry(max_tries=1, ignore_expire=False),
+            auth_data=[(entry.scheme, entry.secret) for entry in settings.auth],
+            read_only=False,
+        )
+        self._acl = [_acl(entry) for entry in settings.acl]
+        self._connect = self._client._connection._connect
+        self._client._connection._connect = self._noting_timeout
+        self._client.add_listener(self._listener)
+
+    @property
+    def session_id(self) -> int | None:
+        """ZooKeeper's own number of this session, once it was connected."""
+        return self._session_id
+
+    def open(self) -> None:
+        """Begin to connect; kazoo tries for ever, and ``on_state`` tells how it goes."""
+        self._client.start_async()
+
+    async def close(self, *, deadline_seconds: float) -> bool:
+        """End the session at the server, so that its ephemerals go at once.
+
+        False when that was not confirmed in time: then they last until the session expires.
+        """
+        if self._closing:
+            return True
+        self._closing = True
+        connected = bool(self._client.connected)
+        closed: asyncio.Future[None] = self._loop.create_future()
+        # stop() may hang (trap 28): in a thread that nobody has to wait for.
+        threading.Thread(target=self._stop, args=(closed,), daemon=True).start()
+        try:
+            async with asyncio.timeout(deadline_seconds):
+                await closed
+        except TimeoutError:
+            log.warning("zookeeper.close.abandoned", deadline_seconds=deadline_seconds)
+            return False
+        finally:
+            for future in tuple(self._waiting):
+                self._settle(future, Unknown(Doubt.LOST))
+        return connected
+
+    # -- requests ----------------------------------------------------------------------------
+
+    def create(
+        self, path: str, data: bytes = b"", *, ephemeral: bool = False
+    ) -> asyncio.Future[Outcome[None]]:
+        """Create a znode with the configured ACL."""
+        start = partial(self._client.create_async, path, data, acl=self._acl, ephemeral=ephemeral)
+        return self._request(start, lambda _: None)
+
+    def look(self, path: str, *, watch: bool = False) -> asyncio.Future[Outcome[NodeFacts | None]]:
+        """Does the znode exist, and is it this session's?  None when there is none.
+
+        ``exists`` leaves a watch on a missing znode, too; ``get`` does not (trap 19).
+        """
+        # A bound method is equal to itself: kazoo keeps one watcher, however often we look.
+        watcher = self._watched if watch else None
+        return self._request(partial(self._client.exists_async, path, watcher), self._facts)
+
+    def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]]:
+        """The znode's bytes and facts."""
+        return self._request(
+            partial(self._client.get_async, path), lambda pair: (pair[0], self._known(pair[1]))
+        )
+
+    def write(self, path: str, data: bytes, *, version: int) -> asyncio.Future[Outcome[int]]:
+        """Set the znode's bytes if it is at this version; answers the new version."""
+        start = partial(self._client.set_async, path, data, version)
+        return self._request(start, lambda stat: int(stat.version))
+
+    def delete(self, path: str, *, version: int = -1) -> asyncio.Future[Outcome[None]]:
+        """Delete the znode if it is at this version (-1: any)."""
+        return self._request(partial(self._client.delete_async, path, version), lambda _: None)
+
+    def children(self, path: str) -> asyncio.Future[Outcome[tuple[str, ...]]]:
+        """The names below the znode."""
+        return self._request(partial(self._client.get_children_async, path), tuple)
+
+    def acl(self, path: str) -> asyncio.Future[Outcome[tuple[frozenset[AclEntry], int]]]:
+        """The znode's ACL and the version of the ACL (not of the data: HADOOP-14543)."""
+        return self._request(
+            partial(self._client.get_acls_async, path),
+            lambda pair: (frozenset(map(_entry, pair[0])), int(pair[1].aversion)),
+        )
+
+    def set_acl(self, path: str, *, acl_version: int) -> asyncio.Future[Outcome[None]]:
+        """Give the znode the configured ACL."""
+        start = partial(self._client.set_acls_async, path, self._acl, acl_version)
+        return self._request(start, lambda _: None)
+
+    def _request(
+        self, start: Callable[[], _AsyncResult], value: Callable[[Any], T]
+    ) -> asyncio.Future[Outcome[T]]:
+        future: asyncio.Future[Outcome[T]] = self._loop.create_future()
+        self._waiting.add(future)
+        deadline = self._settings.request_deadline_seconds
+        timer = self._loop.call_later(deadline, self._settle, future, Unknown(Doubt.LATE))
+        future.add_done_callback(lambda _: timer.cancel())
+        start().rawlink(lambda result: self._hand_over(self._settle, future, _end(result, value)))
+        return future
+
+    def _settle(self, future: asyncio.Future[Any], outcome: Outcome[Any]) -> None:
+        self._waiting.discard(future)
+        if not future.done():
+            future.set_result(outcome)
+
+    def _facts(self, stat: ZnodeStat | None) -> NodeFacts | None:
+        return None if stat is None else self._known(stat)
+
+    def _known(self, stat: ZnodeStat) -> NodeFacts:
+        ours = self._session_id is not None and stat.ephemeralOwner == self._session_id
+        return NodeFacts(version=int(stat.version), ours=ours)
+
+    # -- on kazoo's threads: hand over and leave ---------------------------------------------
+
+    def _hand_over(self, function: Callable[..., None], *arguments: object) -> None:
+        try:
+            self._loop.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:
+            log.debug("zookeeper.answer.after_the_end")  # the loop is closed: nobody asks any more
+
+    def _listener(self, state: str) -> None:
+        client = self._client
+        if client.over:
+            return
+        if state == KazooState.CONNECTED:
+            if self._session_id is None:
+                self._session_id = client._session_id
+            self._hand_over(self._report, SessionState.CONNECTED, "")
+        elif state == KazooState.SUSPENDED:
+            self._hand_over(self._report, SessionState.SUSPENDED, "connection lost")
+        elif client.client_state == KeeperState.AUTH_FAILED:
+            client.over = True
+            self._hand_over(self._report, SessionState.REFUSED, "authentication failed")
+        else:
+            # Expired, or kazoo's thread died (trap 12): in both cases this client is of no use.
+            client.over = True
+            self._hand_over(self._report, SessionState.EXPIRED, client.client_state)
+
+    def _report(self, state: SessionState, reason: str) -> None:
+        if not self._closing:
+            self._on_state(state, reason)
+
+    def _watched(self, event: WatchedEvent) -> None:
+        if event.type != EventType.NONE:  # NONE: kazoo drops its watches with the connection
+            self._hand_over(self._on_change, event.type == EventType.DELETED)
+
+    def _noting_timeout(self, *arguments: object) -> tuple[float, float]:
+        """Learn the negotiated timeout (trap 11), and hear of a dead server sooner (trap 10)."""
+        read_timeout, connect_timeout = self._connect(*arguments)
+        negotiated = read_timeout * 1.5 / 1000
+        self._hand_over(self._note_timeout, negotiated)
+        return negotiated / 2 * 1000, connect_timeout
+
+    def _note_timeout(self, seconds: float) -> None:
+        if (
+            self.timeout_seconds is None
+            and abs(seconds - self._settings.session_timeout_seconds) > 0.001
+        ):
+            log.warning(
+                "zookeeper.session_timeout.differs",
+                asked_seconds=self._settings.session_timeout_seconds,
+                granted_seconds=seconds,
+            )
+        self.timeout_seconds = seconds
+
+    def _stop(self, closed: asyncio.Future[None]) -> None:
+        try:
+            self._client.stop()
+            self._client.close()
+        except Exception as failure:  # noqa: BLE001 - whatever kazoo dies of, we are leaving it
+            log.warning("zookeeper.close.failed", reason=repr(failure))
+        self._hand_over(lambda: None if closed.done() else closed.set_result(None))
+
+
+def _end(result: _AsyncResult, value: Callable[[Any], T]) -> Outcome[T]:
+    failure = result.exception
+    if failure is None:
+        return Done(value(result.value))
+    if isinstance(failure, _LOST):
+        return Unknown(Doubt.LOST)
+    why = _REFUSALS.get(type(failure), Refusal.OTHER)
+    return Refused(why, type(failure).__name__)
+
+
+def _acl(entry: AclEntry) -> ACL:
+    return ACL(entry.permissions, Id(entry.scheme, entry.identity))
+
+
+def _entry(acl: ACL) -> AclEntry:
+    return AclEntry(acl.id.scheme, acl.id.id, acl.perms)
