@@ -16,7 +16,7 @@ from journal.errors import JournalError
 from journal.model import LAYOUT_VERSION, TxId
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
-from namenode_sim.metrics import EDITS_DURABLE, SYNC_BATCH_EDITS, SYNC_SECONDS
+from namenode_sim.metrics import SYNC_BATCH_EDITS
 
 log = structlog.get_logger()
 
@@ -187,10 +187,8 @@ class EditLog:
             if first + len(batch) - 1 == ends_segment:
                 break
         last = TxId(first + len(batch) - 1)
-        with SYNC_SECONDS.time():
-            await self._writer.write(first, len(batch), b"".join(batch))
+        await self._writer.write(first, len(batch), b"".join(batch))
         SYNC_BATCH_EDITS.observe(len(batch))
-        EDITS_DURABLE.inc(len(batch))
         self._committed = last
         self._wake_waiters()
         if last == ends_segment:

@@ -13,7 +13,6 @@ from typing import Final
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import STANDBY_EXCEPTION
-
 from namenode_sim.metrics import PARKED_CALLS
 from namenode_sim.role import TAKING_OVER, Role
 

@@ -2,17 +2,11 @@
 
 from prometheus_client import Counter, Enum, Gauge, Histogram
 
-SYNC_SECONDS = Histogram(
-    "nnha_journal_append_duration_seconds",
-    "From sending a batch of edits until a quorum has it",
-    buckets=(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 20),
-)
 SYNC_BATCH_EDITS = Histogram(
-    "nnha_journal_append_batch_edits",
+    "nnha_edit_log_batch_edits",
     "Edits that shared one durable write",
     buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096),
 )
-EDITS_DURABLE = Counter("nnha_journal_edits", "Edits that a quorum has acknowledged")
 NODE_STATE = Enum(
     "nnha_node_state",
     "The NameNode's role",

@@ -1,0 +1,42 @@
+"""What a NameNode needs of its journal: a new writer for each term, one reader for good."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from journal.client.channel import ChannelStatus
+from journal.client.reader import Chunk
+from journal.client.writer import Recovered
+from journal.model import TxId
+
+
+class TermWriter(Protocol):
+    """A writer for one term; once it fails it has failed for good (qjm 4.1)."""
+
+    async def become_writer(self) -> Recovered: ...
+
+    async def start_segment(self, first: TxId) -> None: ...
+
+    async def write(self, first: TxId, count: int, records: bytes) -> None: ...
+
+    async def finalize_segment(self, last: TxId) -> None: ...
+
+    def node_statuses(self) -> Sequence[ChannelStatus]: ...
+
+    async def close(self) -> None: ...
+
+
+class EditsReader(Protocol):
+    """Reads what is finalized, from any node that has it."""
+
+    def edits(self, first: TxId) -> AsyncGenerator[Chunk]: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class JournalAccess:
+    """How to reach the journal."""
+
+    new_writer: Callable[[], TermWriter]
+    reader: EditsReader

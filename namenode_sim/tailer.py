@@ -1,0 +1,122 @@
+"""Follow the journal: read what is finalized there and apply it to the namespace."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Final, Protocol
+
+import structlog
+
+from journal.client.reader import Chunk
+from journal.errors import InvariantBroken, JournalError
+from journal.model import TxId
+from namenode_sim.edits.codec import decode_all
+from namenode_sim.edits.errors import EditsError
+from namenode_sim.metrics import LAST_APPLIED_TXID, TAIL_APPLIED, TAIL_FAILURES
+from namenode_sim.namespace import Namespace
+from namenode_sim.namespace_errors import ApplyError
+
+log = structlog.get_logger()
+
+EDITS_PER_TURN: Final = 500
+"""How many edits are applied before other tasks get the loop: some ten milliseconds."""
+
+
+class EditsSource(Protocol):
+    """Where edits are read from: the quorum of JournalNodes, or memory in a test."""
+
+    def edits(self, first: TxId) -> AsyncGenerator[Chunk]: ...
+
+
+class CatchUpFailed(Exception):
+    """The journal could not be read or applied up to where it must be."""
+
+
+class Tailer:
+    """Applies the journal to one namespace, either round by round or up to a given edit."""
+
+    def __init__(
+        self,
+        source: EditsSource,
+        namespace: Namespace,
+        *,
+        period_seconds: float,
+        on_damage: Callable[[str], None],
+    ) -> None:
+        self._source = source
+        self._namespace = namespace
+        self._period_seconds = period_seconds
+        self._on_damage = on_damage
+        self._task: asyncio.Task[None] | None = None
+        self.trouble: str | None = "the journal has not been read yet"
+
+    def start(self) -> None:
+        """Follow the journal until ``stop``."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._follow(), name="tail-edits")
+
+    async def stop(self) -> None:
+        """Stop following; what was applied stays."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def catch_up(self, last_txid: TxId) -> None:
+        """Apply everything up to ``last_txid``, where the recovered journal ends.
+
+        Raises:
+            CatchUpFailed: if the journal cannot be read, or ends elsewhere.
+        """
+        try:
+            await self._apply_available()
+        except (JournalError, EditsError, ApplyError) as trouble:
+            raise CatchUpFailed(f"edits up to {last_txid} cannot be read: {trouble}") from trouble
+        applied = self._namespace.last_applied
+        if applied != last_txid:
+            raise CatchUpFailed(
+                f"the journal was recovered up to transaction {last_txid}, but the namespace "
+                f"stands at {applied} after reading it"
+            )
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                applied = await self._apply_available()
+                if applied:
+                    log.info("tailer.applied", edits=applied, up_to=self._namespace.last_applied)
+                self._note_trouble(None)
+            except InvariantBroken as broken:
+                self._on_damage(f"the journal contradicts itself: {broken}")
+                return
+            except (EditsError, ApplyError) as damage:
+                # To go on would serve a namespace that is not the journal's.
+                self._on_damage(f"an edit cannot be applied: {damage}")
+                return
+            except JournalError as trouble:
+                TAIL_FAILURES.inc()
+                self._note_trouble(str(trouble))
+            await asyncio.sleep(self._period_seconds)
+
+    def _note_trouble(self, trouble: str | None) -> None:
+        if trouble != self.trouble:
+            if trouble is None:
+                log.info("tailer.following", from_txid=self._namespace.last_applied + 1)
+            else:
+                log.warning("tailer.cannot_follow", why=trouble)
+        self.trouble = trouble
+
+    async def _apply_available(self) -> int:
+        before = self._namespace.last_applied
+        async with aclosing(self._source.edits(TxId(before + 1))) as chunks:
+            async for chunk in chunks:
+                await self._apply(chunk)
+        return self._namespace.last_applied - before
+
+    async def _apply(self, chunk: Chunk) -> None:
+        for count, (txid, op) in enumerate(decode_all(chunk.records, chunk.layout_version), 1):
+            self._namespace.apply(txid, op)
+            if count % EDITS_PER_TURN == 0:
+                await asyncio.sleep(0)
+        TAIL_APPLIED.inc(chunk.last - chunk.first + 1)
+        LAST_APPLIED_TXID.set(self._namespace.last_applied)

@@ -1,0 +1,97 @@
+"""A journal in memory: one history, epochs, and switches that make it fail."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+
+from journal.client.channel import ChannelStatus
+from journal.client.reader import Chunk
+from journal.client.writer import Recovered
+from journal.errors import Fenced, JournalError
+from journal.frame import scan
+from journal.model import LAYOUT_VERSION, Epoch, TxId
+from namenode_sim.journal_access import JournalAccess
+
+
+@dataclass
+class MemoryJournal:
+    """What all writers and readers of a test share."""
+
+    promised: Epoch = Epoch(0)
+    finalized: list[Chunk] = field(default_factory=list)
+    open_first: TxId | None = None
+    open_records: bytes = b""
+    refuse_epochs: JournalError | None = None
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.answers.set()
+
+    def access(self) -> JournalAccess:
+        return JournalAccess(lambda: MemoryWriter(self), MemoryReader(self))
+
+    def seal(self) -> None:
+        whole = scan(self.open_records)
+        if self.open_first is not None and whole.last is not None:
+            chunk = Chunk(self.open_first, whole.last, LAYOUT_VERSION, self.open_records)
+            self.finalized.append(chunk)
+        self.open_first, self.open_records = None, b""
+
+    @property
+    def last_txid(self) -> TxId:
+        return self.finalized[-1].last if self.finalized else TxId(0)
+
+
+@dataclass
+class MemoryWriter:
+    """One term's writer."""
+
+    journal: MemoryJournal
+    epoch: Epoch = Epoch(0)
+    closed: bool = False
+
+    async def become_writer(self) -> Recovered:
+        await self.journal.answers.wait()
+        if self.journal.refuse_epochs is not None:
+            raise self.journal.refuse_epochs
+        self.epoch = self.journal.promised = Epoch(self.journal.promised + 1)
+        self.journal.seal()
+        return Recovered(self.epoch, self.journal.last_txid)
+
+    def _check(self) -> None:
+        promised = self.journal.promised
+        if self.epoch != promised:
+            raise Fenced(f"epoch {self.epoch} is older than {promised}", promised=promised)
+
+    async def start_segment(self, first: TxId) -> None:
+        self._check()
+        self.journal.open_first = first
+
+    async def write(self, first: TxId, count: int, records: bytes) -> None:
+        self._check()
+        self.journal.open_records += records
+
+    async def finalize_segment(self, last: TxId) -> None:
+        self._check()
+        self.journal.seal()
+
+    def node_statuses(self) -> Sequence[ChannelStatus]:
+        return ()
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class MemoryReader:
+    """Reads the finalized part."""
+
+    journal: MemoryJournal
+
+    async def edits(self, first: TxId) -> AsyncGenerator[Chunk]:
+        for chunk in list(self.journal.finalized):
+            if chunk.first >= first:
+                yield chunk
+
+    async def close(self) -> None:
+        return
