@@ -55,7 +55,7 @@ class Dispatcher:
 
     def take(self, connection: ServerConnection, asked: Asked) -> None:
         """Start a call, or answer it at once when nobody serves it."""
-        method = self._catalogue.find(asked.protocol, asked.method)
+        method = self._catalogue.find(asked.protocol, asked.method, asked.version)
         if isinstance(method, NotServed):
             UNKNOWN.inc()
             connection.answer(

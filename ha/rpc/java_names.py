@@ -8,7 +8,7 @@ ILLEGAL_ARGUMENT: Final = "java.lang.IllegalArgumentException"
 UNSUPPORTED_OPERATION: Final = "java.lang.UnsupportedOperationException"
 
 RPC_SERVER: Final = "org.apache.hadoop.ipc.RpcServerException"
-FATAL_RPC_SERVER: Final = "org.apache.hadoop.ipc.Server$FatalRpcServerException"
+IPC_EXCEPTION: Final = "org.apache.hadoop.ipc.IpcException"
 NO_SUCH_METHOD: Final = "org.apache.hadoop.ipc.RpcNoSuchMethodException"
 NO_SUCH_PROTOCOL: Final = "org.apache.hadoop.ipc.RpcNoSuchProtocolException"
 VERSION_MISMATCH: Final = "org.apache.hadoop.ipc.RPC$VersionMismatch"

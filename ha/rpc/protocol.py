@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from ha.rpc.java_names import NO_SUCH_METHOD, NO_SUCH_PROTOCOL
+from ha.rpc.java_names import NO_SUCH_METHOD, NO_SUCH_PROTOCOL, VERSION_MISMATCH
 from ha.rpc.packets import Detail
 
 
@@ -35,6 +35,10 @@ class Method:
 
     request: type[Message]
     handle: Callable[[Call, Any], Awaitable[Message]]
+
+
+PROTOCOL_VERSION = 1
+"""Of every protocol that Hadoop speaks in protobuf; they grow by optional fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +76,19 @@ class Catalogue:
             raise ValueError("two protocols of one name")
         return Catalogue(by_name)
 
-    def find(self, protocol: str, method: str) -> Method | NotServed:
+    def find(self, protocol: str, method: str, version: int) -> Method | NotServed:
         """The method, or what to answer instead; the texts are Java's (hadoop-rpc 3.3)."""
         served = self.protocols.get(protocol)
         if served is None:
             return NotServed(
                 NO_SUCH_PROTOCOL, f"Unknown protocol: {protocol}", Detail.ERROR_NO_SUCH_PROTOCOL
+            )
+        if version != PROTOCOL_VERSION:
+            return NotServed(
+                VERSION_MISMATCH,
+                f"Protocol {protocol} version mismatch. "
+                f"(client = {version}, server = {PROTOCOL_VERSION})",
+                Detail.ERROR_RPC_VERSION_MISMATCH,
             )
         found = served.methods.get(method)
         if found is None:

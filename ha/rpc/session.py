@@ -13,7 +13,7 @@ from enum import Enum, auto
 
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import FrameSplitter, take_delimited
-from ha.rpc.java_names import ACCESS_CONTROL, FATAL_RPC_SERVER, IO_EXCEPTION, VERSION_MISMATCH
+from ha.rpc.java_names import ACCESS_CONTROL, IPC_EXCEPTION, RPC_SERVER, VERSION_MISMATCH
 from ha.rpc.limits import RpcLimits
 from ha.rpc.packets import (
     AUTH_NONE,
@@ -69,6 +69,7 @@ class Asked:
     key: CallKey
     protocol: str
     method: str
+    version: int
     request: bytes
 
 
@@ -175,7 +176,7 @@ class ServerSession:
             return Hangup(last, message)
         if auth not in (AUTH_NONE, AUTH_SASL):
             return _fatal(
-                NO_KEY, f"unknown auth protocol {auth}", Detail.FATAL_UNAUTHORIZED, IO_EXCEPTION
+                NO_KEY, f"Unknown auth protocol:{auth}", Detail.FATAL_UNAUTHORIZED, IPC_EXCEPTION
             )
         self._sasl = auth == AUTH_SASL
         self._phase = Phase.CONTEXT
@@ -232,6 +233,9 @@ class ServerSession:
             return _fatal(
                 key, "Connection context already processed", Detail.FATAL_INVALID_RPC_HEADER
             )
+        if self._sasl:
+            message = "Connection header sent during SASL negotiation"
+            return _fatal(key, message, Detail.FATAL_INVALID_RPC_HEADER)
         data, _ = take_delimited(frame, offset)
         context = parse(IpcConnectionContextProto, data)
         user = context.userInfo
@@ -262,8 +266,16 @@ def _read_call(key: CallKey, frame: bytes, offset: int) -> Asked:
     data, offset = take_delimited(frame, offset)
     which = parse(RequestHeaderProto, data)
     request, _ = take_delimited(frame, offset)
-    return Asked(key, text(which.declaringClassProtocolName), text(which.methodName), request)
+    return Asked(
+        key,
+        text(which.declaringClassProtocolName),
+        text(which.methodName),
+        which.clientProtocolVersion,
+        request,
+    )
 
 
-def _fatal(key: CallKey, reason: str, detail: Detail, java_class: str = FATAL_RPC_SERVER) -> Hangup:
+def _fatal(key: CallKey, reason: str, detail: Detail, java_class: str = RPC_SERVER) -> Hangup:
+    # Java repeats the call's id, but not the client's.
+    key = CallKey(b"", key.call_id, key.retry_count)
     return Hangup(encode_failure(key, java_class, reason, detail, fatal=True), reason)

@@ -67,11 +67,11 @@ def ha_service_protocol(service: HaService) -> RpcProtocol:
     async def status(_: Call, __: GetServiceStatusRequestProto) -> GetServiceStatusResponseProto:
         with answering():
             status = await service.status()
-        # Java's translator fails on a status that lacks either, in every state (hadoop-rpc 9.10).
+        # Readiness goes out in every state, as Java's own server sends it (hadoop-rpc 9.10).
         return GetServiceStatusResponseProto(
             state=_STATES[status.state],
             readyToBecomeActive=status.ready_to_become_active,
-            notReadyReason=status.not_ready_reason,
+            notReadyReason=None if status.ready_to_become_active else status.not_ready_reason,
         )
 
     async def health(_: Call, __: MonitorHealthRequestProto) -> MonitorHealthResponseProto:
