@@ -4,7 +4,15 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from journal.frame import HEADER_BYTES, MAX_OP_BYTES, MIN_FRAME_BYTES, TERMINATOR, read_header, scan
+from journal.frame import (
+    HEADER_BYTES,
+    MAX_OP_BYTES,
+    MIN_FRAME_BYTES,
+    TERMINATOR,
+    Scan,
+    read_header,
+    scan,
+)
 from journal.model import TxId
 
 _LENGTH = struct.Struct(">i")
@@ -72,7 +80,7 @@ class FrameReader:
         if self._expected < self._wanted:
             before = TxId(self._wanted - 1)
             skipped = scan(data, expected=self._expected, last_wanted=before)
-            self._judge(data, skipped.end, skipped.damage)
+            self._judge(data, skipped)
             start = skipped.end
             if skipped.last is not None:
                 self._expected = TxId(skipped.last + 1)
@@ -80,21 +88,23 @@ class FrameReader:
                 del self._buffer[:start]
                 return None
         found = scan(data, start=start, expected=self._expected, last_wanted=self._last)
-        self._judge(data, found.end, found.damage)
+        self._judge(data, found)
         del self._buffer[: found.end]
         if found.first is None or found.last is None:
             return None
         self._expected = TxId(found.last + 1)
         return Chunk(found.first, found.last, layout, data[start : found.end])
 
-    def _judge(self, data: bytes, end: int, damage: str | None) -> None:
+    def _judge(self, data: bytes, found: Scan) -> None:
         """A frame that is cut off may go on in the next piece; anything else is damage."""
-        if damage is None or _may_go_on(data, end):
-            return
-        if data[end] == TERMINATOR and self._last is None:
+        end, damage = found.end, found.damage
+        reached = self._expected if found.last is None else found.last + 1
+        if damage is not None and not _may_go_on(data, end):
+            raise ValueError(f"at transaction {reached}: {damage}")
+        if damage is None and end < len(data) and data[end] == TERMINATOR:
+            if self._last is not None and reached <= self._last:
+                raise ValueError(f"the edits end before transaction {reached}")
             self._padding = True
-            return
-        raise ValueError(f"at transaction {self._expected}: {damage}")
 
     def _first_frame_is_whole(self) -> bool:
         """Keeps a huge edit from being scanned again with each piece of it."""
@@ -102,7 +112,11 @@ class FrameReader:
         if len(data) < MIN_FRAME_BYTES:
             return bool(data) and data[0] == TERMINATOR
         length = int(_LENGTH.unpack_from(data, 1)[0])
-        return data[0] == TERMINATOR or length + _OVERHEAD <= len(data) or length > MAX_OP_BYTES
+        return (
+            data[0] == TERMINATOR
+            or length + _OVERHEAD <= len(data)
+            or length + _OVERHEAD > MAX_OP_BYTES
+        )
 
 
 def _may_go_on(data: bytes, end: int) -> bool:

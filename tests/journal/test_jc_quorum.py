@@ -1,0 +1,66 @@
+"""The tally of a majority call against an obviously right, slow version."""
+
+from itertools import permutations, product
+
+import pytest
+
+from journal.errors import InvariantBroken
+from journal.model import NodeName
+from journal.quorum import Tally, Verdict, majority, majority_of
+
+NAMES = [NodeName(f"n{i}") for i in range(5)]
+
+
+def slow_verdict(members: int, answers: dict[NodeName, bool]) -> Verdict:
+    """Play every possible future; certain is what holds in all of them."""
+    silent = [name for name in NAMES[:members] if name not in answers]
+    futures = set()
+    for rest in product([True, False], repeat=len(silent)):
+        final = {**answers, **dict(zip(silent, rest, strict=True))}
+        futures.add(sum(final.values()) * 2 > members)
+    if futures == {True}:
+        return Verdict.WON
+    return Verdict.LOST if futures == {False} else Verdict.PENDING
+
+
+@pytest.mark.parametrize("members", [1, 2, 3, 4, 5])
+def test_the_verdict_is_what_every_possible_future_agrees_on(members: int) -> None:
+    for order in permutations(NAMES[:members]):
+        for votes in product([True, False], repeat=members):
+            tally = majority_of(NAMES[:members])
+            answers: dict[NodeName, bool] = {}
+            assert tally.verdict is slow_verdict(members, answers)
+            for node, vote in zip(order, votes, strict=True):
+                tally = tally.yes(node) if vote else tally.no(node)
+                answers[node] = vote
+                assert tally.verdict is slow_verdict(members, answers), answers
+
+
+@pytest.mark.parametrize(
+    ("members", "needed"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (6, 4), (7, 4)]
+)
+def test_any_two_majorities_meet(members: int, needed: int) -> None:
+    assert majority(members) == needed
+    assert 2 * needed > members
+
+
+def test_two_failures_of_three_are_certain_at_once() -> None:
+    """Hadoop waits for the third answer here (qjm 4.2, scenario X5)."""
+    tally = majority_of(NAMES[:3]).no(NAMES[0]).no(NAMES[2])
+    assert tally.verdict is Verdict.LOST
+    assert tally.silent == {NAMES[1]}
+
+
+def test_a_node_answers_once() -> None:
+    tally: Tally = majority_of(NAMES[:3]).yes(NAMES[0])
+    with pytest.raises(InvariantBroken):
+        tally.yes(NAMES[0])
+    with pytest.raises(InvariantBroken):
+        tally.no(NAMES[0])
+    with pytest.raises(InvariantBroken):
+        tally.yes(NodeName("stranger"))
+
+
+def test_a_journal_without_nodes_has_no_majority() -> None:
+    with pytest.raises(InvariantBroken):
+        majority_of([])
