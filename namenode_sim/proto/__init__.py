@@ -1,0 +1,1 @@
+"""ClientProtocol on the wire: message classes generated from our own text."""
