@@ -55,32 +55,45 @@ def configured_directory(given: Path | None) -> Path:
 
 
 @click.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    add_help_option=False,
+    context_settings={
+        "ignore_unknown_options": True,
+        "allow_interspersed_args": False,
+        "help_option_names": [],
+    },
+    options_metavar="[--conf-dir DIRECTORY]",
 )
-@click.option("--conf-dir", type=click.Path(path_type=Path), help="Holds core-site.xml.")
-@click.option("--help", "asked_for_help", is_flag=True, help="Show this message and exit.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
-def dfs(
-    context: click.Context,
-    conf_dir: Path | None,
-    asked_for_help: bool,  # noqa: FBT001 - click's way to pass a flag
-    arguments: tuple[str, ...],
-) -> None:
-    """Run Hadoop's file system shell, e.g. nnha dfs -ls -R /
+def dfs(context: click.Context, arguments: tuple[str, ...]) -> None:
+    """Run Hadoop's file system shell, e.g. nnha dfs --conf-dir DIR -ls -R /
 
-    Everything after the options is passed on untouched; the exit code is the shell's own.
+    Everything after --conf-dir is passed on untouched; the exit code is the shell's own.  Without
+    it the configuration is taken from HADOOP_CONF_DIR, else from the last local cluster.
     """
-    if asked_for_help:
+    if arguments[:1] == ("--help",):
         click.echo(context.get_help())
         return
     try:
-        directory = configured_directory(conf_dir)
+        given, rest = split_conf_dir(arguments)
+        directory = configured_directory(given)
         java = find_java()
         with tempfile.TemporaryDirectory() as scratch:
             argv = client_argv(java, directory, _MAIN_CLASS, log_directory=Path(scratch))
-            code = subprocess.run([*argv, *arguments], check=False).returncode
+            code = subprocess.run([*argv, *rest], check=False).returncode
     except LocalClusterError as error:
         raise click.ClickException(str(error)) from error
     context.exit(code if code >= 0 else 128 - code)
+
+
+def split_conf_dir(arguments: tuple[str, ...]) -> tuple[Path | None, tuple[str, ...]]:
+    """Our one option, where it stands first, and everything behind it.
+
+    By hand: click would also look for it among the shell's own arguments.
+    """
+    match arguments:
+        case ("--conf-dir", value, *rest):
+            return Path(value), tuple(rest)
+        case (first, *rest) if first.startswith("--conf-dir="):
+            return Path(first.removeprefix("--conf-dir=")), tuple(rest)
+        case _:
+            return None, arguments

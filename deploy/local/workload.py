@@ -1,9 +1,10 @@
 """A client that writes all the time and remembers every answer, to be held against the cluster."""
 
+import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -57,6 +58,9 @@ class Workload:
     _writes: list[Write] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
     _stopping: threading.Event = field(default_factory=threading.Event)
+    _turn: threading.Condition = field(default_factory=threading.Condition)
+    _paused: bool = False
+    _calls_under_way: int = 0
 
     def start(self) -> None:
         """Begin to write."""
@@ -69,7 +73,9 @@ class Workload:
 
     def stop(self) -> None:
         """Let each thread finish the call that it is in.  Raises LocalClusterError."""
-        self._stopping.set()
+        with self._turn:
+            self._stopping.set()
+            self._turn.notify_all()
         deadline = time.monotonic() + STOP_SECONDS
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -78,6 +84,23 @@ class Workload:
                     f"Told the client to stop; one of its calls has not returned in "
                     f"{STOP_SECONDS:g} s. Look at {self.client.process.log}"
                 )
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """No call is under way while the block runs.  Raises LocalClusterError."""
+        with self._turn:
+            self._paused = True
+            if not self._turn.wait_for(lambda: not self._calls_under_way, STOP_SECONDS):
+                raise LocalClusterError(
+                    f"Told the client to pause; one of its calls has not returned in "
+                    f"{STOP_SECONDS:g} s. Look at {self.client.process.log}"
+                )
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._paused = False
+                self._turn.notify_all()
 
     def writes(self) -> tuple[Write, ...]:
         """Every call that has returned, in the order in which they did."""
@@ -145,6 +168,9 @@ class Workload:
             Kind.CREATE: lambda: self.client.create(path, overwrite=path.endswith("0")),
             Kind.RENAME: lambda: self.client.rename(path, target),
         }
+        with self._turn:
+            self._turn.wait_for(lambda: not self._paused or self._stopping.is_set())
+            self._calls_under_way += 1
         error = ""
         started = time.monotonic()
         try:
@@ -153,5 +179,8 @@ class Workload:
         except CallFailed as failure:
             error = str(failure)
         ended = time.monotonic()
-        self._writes.append(Write(writer, kind, path, target, started, ended, error))
+        with self._turn:
+            self._writes.append(Write(writer, kind, path, target, started, ended, error))
+            self._calls_under_way -= 1
+            self._turn.notify_all()
         self._stopping.wait(self.pause_seconds)

@@ -1,0 +1,74 @@
+"""A cluster with a writing Java client, as the demo, the soak and the tests use it."""
+
+import contextlib
+import io
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.local.audit import Verdict, judge, missing_from_tree, read_journal
+from deploy.local.cluster import Cluster, open_cluster
+from deploy.local.errors import LocalClusterError
+from deploy.local.java_client import JavaClient, open_java_client, start_java_client
+from deploy.local.places import remember
+from deploy.local.screen import Screen
+from deploy.local.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Everything that stands while faults are played."""
+
+    cluster: Cluster
+    client: JavaClient
+    workload: Workload
+    screen: Screen
+
+    def missing_now(self) -> list[str]:
+        """The acknowledged writes that the active's listing lacks; the client pauses meanwhile."""
+        with self.workload.paused():
+            return missing_from_tree(self.workload.writes(), self.client.tree(self.workload.root))
+
+    def verdict(self) -> Verdict:
+        """What became of every acknowledged write; call it when the workload has stopped."""
+        tree = self.client.tree(self.workload.root)
+        return judge(self.workload.writes(), tree, read_journal(self.cluster.layout))
+
+
+@contextlib.contextmanager
+def staged(directory: Path, screen: Screen) -> Iterator[Stage]:
+    """Bring the cluster up, with the client's JVM beside it; everything is stopped at the end.
+
+    Raises LocalClusterError where a part does not come up.
+    """
+    with open_cluster(directory) as cluster:
+        remember(cluster.layout.directory)
+        screen.say(f"logs and data stay in [bold]{cluster.layout.directory}[/]")
+        screen.say(f"Java {cluster.java.version} from {cluster.java.source}")
+        with screen.watching(cluster):
+            # The JVM warms up while the cluster starts; it asks nobody anything before ``connect``.
+            process = start_java_client(
+                cluster.supervisor, java=cluster.java, conf_dir=cluster.conf_dir
+            )
+            cluster.up()
+        screen.parts(cluster)
+        with open_java_client(process) as client:
+            workload = Workload(client, root=f"/nnha/{time.time_ns()}")
+            yield Stage(cluster=cluster, client=client, workload=workload, screen=screen)
+            cluster.down()
+
+
+def request_failover(cluster: Cluster, old: str, new: str) -> None:
+    """`haadmin -failover old new`, in this process.  Raises LocalClusterError where it fails."""
+    from ha.cli.haadmin import haadmin
+
+    printed = io.StringIO()
+    arguments = ["--conf-dir", str(cluster.conf_dir), "-failover", old, new]
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        code = haadmin.main(args=arguments, standalone_mode=False)
+    if code:
+        raise LocalClusterError(
+            f"Asked for a failover from {old} to {new}; haadmin ended with {code}:\n"
+            f"{printed.getvalue().strip()}"
+        )
