@@ -1,0 +1,1 @@
+"""What one JournalNode decides about one journal, without touching a disk or a socket."""

@@ -1,0 +1,100 @@
+"""May this writer speak?  Epoch, serial and committed txid, in Hadoop's order (qjm 2.1)."""
+
+from dataclasses import dataclass, replace
+
+from journal.core.effects import AbandonSegment, Effect, PersistPromise, RememberCommitted
+from journal.core.requests import Stamp
+from journal.core.state import NO_SERIAL, JournalState
+from journal.errors import BadRequest, Fenced, NotFormatted, OutOfSync, Rejected, WrongNamespace
+from journal.model import Epoch, NamespaceInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What hearing the stamp has changed, and the refusal if the request ends here."""
+
+    state: JournalState
+    effects: tuple[Effect, ...] = ()
+    refusal: Rejected | None = None
+
+
+def require_formatted(state: JournalState) -> NamespaceInfo:
+    """Raises NotFormatted where there is no storage yet."""
+    if state.namespace is None:
+        raise NotFormatted("the journal is not formatted on this node")
+    return state.namespace
+
+
+def require_namespace(state: JournalState, theirs: NamespaceInfo) -> None:
+    """Raises WrongNamespace unless the request is about our file system (qjm 2.4)."""
+    ours = require_formatted(state)
+    if theirs.namespace_id != ours.namespace_id:
+        raise WrongNamespace(
+            f"Incompatible namespaceID: this journal belongs to {ours.namespace_id}, "
+            f"the request to {theirs.namespace_id}"
+        )
+    if theirs.cluster_id != ours.cluster_id:
+        raise WrongNamespace(
+            f"Incompatible clusterID: this journal belongs to {ours.cluster_id}, "
+            f"the request to {theirs.cluster_id}"
+        )
+
+
+def admit(state: JournalState, stamp: Stamp) -> Admitted:
+    """Check a writer's stamp.
+
+    Raises:
+        NotFormatted: there is nothing to write to.
+        Fenced: a newer writer was promised; nothing changes.
+    """
+    require_formatted(state)
+    if stamp.epoch < state.promised:
+        raise Fenced(
+            f"the request's epoch {stamp.epoch} is less than the last promised epoch "
+            f"{state.promised}",
+            promised=state.promised,
+        )
+    effects: tuple[Effect, ...] = ()
+    if stamp.epoch > state.promised:
+        # We missed this writer's newEpoch, but a majority granted it one, or it could not
+        # have sent this.  Promising late is as good as promising then.
+        promised = promise(state, stamp.epoch)
+        state, effects = promised.state, promised.effects
+    if stamp.serial <= state.serial:
+        refusal = OutOfSync(
+            f"request {stamp.serial} of epoch {stamp.epoch} came after request {state.serial}"
+        )
+        return Admitted(state, effects, refusal)
+    # The number stays used even when the call fails: a late twin must not take effect.
+    state = replace(state, serial=stamp.serial)
+    if stamp.committed is not None and stamp.committed != state.committed:
+        if stamp.committed < state.committed:
+            backward = BadRequest(
+                f"the request would move the committed txid backward, from {state.committed} "
+                f"to {stamp.committed}"
+            )
+            return Admitted(state, effects, backward)
+        state = replace(state, committed=stamp.committed)
+        effects = (*effects, RememberCommitted(stamp.committed))
+    return Admitted(state, effects)
+
+
+def promise(state: JournalState, epoch: Epoch) -> Admitted:
+    """Promise a newer epoch; the older writer's open segment is abandoned with it.
+
+    Hadoop leaves the segment open when a request other than newEpoch brings the new epoch.
+    Nothing may be appended to it any more, so we close it (design: qjm 10.1).
+    """
+    closed = abandon(replace(state, promised=epoch, serial=NO_SERIAL))
+    return Admitted(closed.state, (PersistPromise(epoch), *closed.effects))
+
+
+def abandon(state: JournalState) -> Admitted:
+    """Close the open segment, if any, as it is; one without an edit leaves no trace."""
+    if state.open is None:
+        return Admitted(state)
+    effect = AbandonSegment(state.open.first, empty=state.open.empty)
+    closed = replace(state, open=None)
+    if not state.open.empty:
+        closed = closed.with_segment(state.open.as_segment())
+    return Admitted(closed, (effect,))

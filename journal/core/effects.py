@@ -1,0 +1,119 @@
+"""What a step asks of the disk.  Each is durable when it has been carried out, in order."""
+
+from dataclasses import dataclass
+
+from journal.core.requests import Reply
+from journal.core.state import Decision, JournalState
+from journal.errors import JournalError
+from journal.model import Epoch, NamespaceInfo, TxId
+
+
+@dataclass(frozen=True, slots=True)
+class FormatStorage:
+    """Destroy what is there and begin an empty journal."""
+
+    namespace: NamespaceInfo
+
+
+@dataclass(frozen=True, slots=True)
+class PersistPromise:
+    """Never forget that this epoch was promised."""
+
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class PersistWriter:
+    """Remember whose segment was started last."""
+
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class RememberCommitted:
+    """Note a lower bound of what is on a quorum.  The one effect that need not be durable."""
+
+    txid: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSegment:
+    """Begin an empty in-progress file, in place of an in-progress file of the same start."""
+
+    first: TxId
+    layout_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppendEdits:
+    """Append checked frames to the open file."""
+
+    segment_first: TxId
+    last: TxId
+    records: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonSegment:
+    """Close the open file as it is; move it aside if it holds no edit."""
+
+    first: TxId
+    empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizeSegment:
+    """Close the file for good: cut what follows the last edit, rename it."""
+
+    first: TxId
+    last: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class PersistDecision:
+    """Remember an accepted recovery.  From here on a crash rolls forward (qjm 2.13)."""
+
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetDecision:
+    """The segment is finalized or begun anew: its recovery is history."""
+
+    first: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptDownload:
+    """Put the bytes downloaded for this epoch in place of our in-progress copy."""
+
+    first: TxId
+    epoch: Epoch
+
+
+Effect = (
+    FormatStorage
+    | PersistPromise
+    | PersistWriter
+    | RememberCommitted
+    | CreateSegment
+    | AppendEdits
+    | AbandonSegment
+    | FinalizeSegment
+    | PersistDecision
+    | ForgetDecision
+    | AdoptDownload
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision: carry out ``effects``, then remember ``state``, then answer ``reply``.
+
+    ``reply`` is an error where the request was refused but something is to be remembered all
+    the same, such as a newer writer's epoch.
+    """
+
+    state: JournalState
+    effects: tuple[Effect, ...]
+    reply: Reply | JournalError

@@ -1,0 +1,127 @@
+"""The journal's rules in one function: ``step(state, request) -> Step``."""
+
+from typing import assert_never
+
+from journal.core import recovering, writing
+from journal.core.admission import admit, require_formatted
+from journal.core.effects import FormatStorage, Step
+from journal.core.requests import (
+    AcceptRecovery,
+    AdoptRecovery,
+    Done,
+    FinalizeLogSegment,
+    Format,
+    GetEditLogManifest,
+    GetJournalState,
+    Heartbeat,
+    Journal,
+    JournalStateReply,
+    Manifest,
+    NewEpoch,
+    PrepareRecovery,
+    Request,
+    Stamped,
+    StartLogSegment,
+)
+from journal.core.state import JournalState
+from journal.errors import BadRequest, InvariantBroken, Rejected
+from journal.model import Segment
+
+
+def step(state: JournalState, request: Request) -> Step:
+    """Decide about one request (qjm section 2).
+
+    Raises:
+        Rejected: the request is refused and changes nothing.
+        InvariantBroken: carrying it out could lose an acknowledged edit; nothing changes.
+    A refusal that leaves something to remember comes back as the Step's reply instead.
+    """
+    match request:
+        case Format():
+            return _format(state, request)
+        case GetJournalState():
+            require_formatted(state)
+            return Step(state, (), JournalStateReply(state.promised))
+        case GetEditLogManifest():
+            require_formatted(state)
+            return Step(state, (), manifest(state, request))
+        case NewEpoch():
+            return recovering.new_epoch(state, request)
+        case AdoptRecovery():
+            return recovering.adopt(state, request)
+        case (
+            StartLogSegment()
+            | Journal()
+            | Heartbeat()
+            | FinalizeLogSegment()
+            | PrepareRecovery()
+            | AcceptRecovery()
+        ):
+            return _stamped(state, request)
+    assert_never(request)
+
+
+def _stamped(state: JournalState, request: Stamped) -> Step:
+    """Admit the writer, then act; what admission learned stays learned either way."""
+    admitted = admit(state, request.stamp)
+    if admitted.refusal is not None:
+        return Step(admitted.state, admitted.effects, admitted.refusal)
+    try:
+        done = _act(admitted.state, request)
+    except (Rejected, InvariantBroken) as refusal:
+        return Step(admitted.state, admitted.effects, refusal)
+    return Step(done.state, (*admitted.effects, *done.effects), done.reply)
+
+
+def _act(state: JournalState, request: Stamped) -> Step:
+    match request:
+        case StartLogSegment():
+            return writing.start_segment(state, request)
+        case Journal():
+            return writing.journal(state, request)
+        case Heartbeat():
+            return Step(state, (), Done())
+        case FinalizeLogSegment():
+            return writing.finalize(state, request)
+        case PrepareRecovery():
+            return recovering.prepare(state, request)
+        case AcceptRecovery():
+            return recovering.accept(state, request)
+    assert_never(request)
+
+
+def _format(state: JournalState, request: Format) -> Step:
+    """Begin anew.  By force it asks for no epoch, as in Hadoop: an operator stands behind it."""
+    if request.namespace.namespace_id == 0 or not request.namespace.cluster_id:
+        raise BadRequest("cannot format for a namespace without an id and a cluster id")
+    if (state.namespace is not None or state.occupied) and not request.force:
+        raise BadRequest(
+            "Can't format the storage directory because the current directory is not empty."
+        )
+    fresh = JournalState(namespace=request.namespace)
+    return Step(fresh, (FormatStorage(request.namespace),), Done())
+
+
+def manifest(state: JournalState, request: GetEditLogManifest) -> Manifest:
+    """The segments that hold ``since`` or anything behind it (qjm 2.10).
+
+    An abandoned in-progress segment is listed only while it is the newest: an older one was
+    recovered without us, and its tail may never have been acknowledged.
+    """
+    listed: list[Segment] = [
+        segment
+        for segment in state.segments.values()
+        if segment.finalized and segment.last >= request.since
+    ]
+    if request.in_progress_ok:
+        newest = _newest_in_progress(state)
+        if newest is not None and newest.last >= request.since:
+            listed.append(newest)
+    return Manifest(tuple(listed), state.committed)
+
+
+def _newest_in_progress(state: JournalState) -> Segment | None:
+    if state.open is not None:
+        return None if state.open.empty else state.open.as_segment()
+    newest = state.segments[max(state.segments)] if state.segments else None
+    return None if newest is None or newest.finalized else newest

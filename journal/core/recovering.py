@@ -1,0 +1,160 @@
+"""Promise an epoch, say what is here, accept what a recovery decided (qjm 2.4, 2.12, 2.13)."""
+
+from dataclasses import replace
+from enum import Enum, auto
+from typing import Final
+
+from journal.core.admission import abandon, promise, require_formatted, require_namespace
+from journal.core.effects import AdoptDownload, Effect, PersistDecision, Step
+from journal.core.requests import (
+    AcceptRecovery,
+    AdoptRecovery,
+    Done,
+    Fetch,
+    NewEpoch,
+    Prepared,
+    PrepareRecovery,
+    Promised,
+)
+from journal.core.state import Decision, JournalState
+from journal.core.writing import DIGEST_BYTES
+from journal.errors import BadRequest, Fenced, StorageFailed, ensure
+from journal.model import Epoch, Segment, TxId
+
+
+class Fate(Enum):
+    """What becomes of our copy when a recovery has decided about its segment."""
+
+    FETCH = auto()
+    KEEP = auto()
+    REFUSE = auto()
+
+
+#   have it?  same edits?  finalized?      what becomes of our copy
+FATE: Final = {
+    (False, False, False): Fate.FETCH,
+    (True, True, False): Fate.KEEP,
+    (True, True, True): Fate.KEEP,
+    (True, False, False): Fate.FETCH,
+    (True, False, True): Fate.REFUSE,  # two finalized contents: history has forked
+}
+
+
+def new_epoch(state: JournalState, request: NewEpoch) -> Step:
+    """Promise a newer epoch and name the newest segment that has an edit."""
+    require_namespace(state, request.namespace)
+    if request.epoch <= state.promised:
+        raise Fenced(
+            f"Proposed epoch {request.epoch} <= last promise {state.promised}",
+            promised=state.promised,
+        )
+    promised = promise(state, request.epoch)
+    newest = max(promised.state.segments, default=None)
+    return Step(promised.state, promised.effects, Promised(newest))
+
+
+def prepare(state: JournalState, request: PrepareRecovery) -> Step:
+    """Say what we hold of a segment.  It is closed, so that the answer stays true."""
+    closed = abandon(state)
+    state = closed.state
+    ours = state.find(request.first)
+    decision = state.decisions.get(request.first)
+    if decision is not None and not (ours is not None and ours.finalized):
+        if not _same_edits(ours, decision.segment):
+            held = "nothing" if ours is None else f"{ours.first}-{ours.last}"
+            damaged = StorageFailed(
+                f"the recovery of segment {request.first} accepted in epoch {decision.epoch} ends "
+                f"at {decision.segment.last}, but the disk holds {held} or other edits"
+            )
+            return Step(state, closed.effects, damaged)
+        answer = Prepared(decision.segment, decision, state.writer, state.committed)
+    else:
+        answer = Prepared(ours, None, state.writer, state.committed)
+    return Step(state, closed.effects, answer)
+
+
+def accept(state: JournalState, request: AcceptRecovery) -> Step:
+    """Accept a decision: at once if our copy is the decided one, else ask for its bytes."""
+    closed = abandon(state)
+    state = closed.state
+    decided = request.segment
+    if decided.last <= 0 or decided.first <= 0 or decided.last < decided.first:
+        bad = BadRequest(f"bad recovery state for segment {decided.first}: end {decided.last}")
+        return Step(state, closed.effects, bad)
+    if len(decided.digest) != DIGEST_BYTES:
+        bad = BadRequest(f"a recovery with a digest of {len(decided.digest)} bytes")
+        return Step(state, closed.effects, bad)
+    if _fate(state, decided, request.stamp.epoch) is Fate.FETCH:
+        return Step(state, closed.effects, Fetch(decided, request.stamp.epoch))
+    decision = Decision(decided, request.stamp.epoch)
+    effects = (*closed.effects, PersistDecision(decision))
+    return Step(state.with_decision(decision), effects, Done())
+
+
+def adopt(state: JournalState, request: AdoptRecovery) -> Step:
+    """Finish an acceptance whose bytes were downloaded while others were served.
+
+    Everything is looked at again: in the meantime a newer writer may have been promised, or
+    the same writer may have gone on without us.
+    """
+    require_formatted(state)
+    if request.epoch != state.promised:
+        raise Fenced(
+            f"epoch {state.promised} was promised while the recovery of epoch {request.epoch} "
+            "fetched its segment",
+            promised=state.promised,
+        )
+    closed = abandon(state)
+    state = closed.state
+    decision = Decision(request.segment, request.epoch)
+    effects: tuple[Effect, ...] = (*closed.effects, PersistDecision(decision))
+    if _fate(state, request.segment, request.epoch) is Fate.FETCH:
+        first = request.segment.first
+        effects = (*effects, AdoptDownload(first, request.epoch))
+        state = state.with_segment(replace(request.segment, finalized=False))
+    return Step(state.with_decision(decision), effects, Done())
+
+
+def _fate(state: JournalState, decided: Segment, epoch: Epoch) -> Fate:
+    """What becomes of our copy.
+
+    Raises:
+        InvariantBroken: replacing it would lose a committed or a finalized edit.
+    """
+    earlier = state.decisions.get(decided.first)
+    if earlier is not None:
+        ensure(
+            earlier.epoch <= epoch,
+            f"epoch {epoch} decides about segment {decided.first} after epoch {earlier.epoch}",
+        )
+    ours = state.find(decided.first)
+    have = ours is not None
+    fate = FATE[have, _same_edits(ours, decided), ours is not None and ours.finalized]
+    if ours is not None and fate is not Fate.KEEP:
+        _ensure_keeps(ours, decided, state.committed)
+    for other in state.segments.values():
+        ensure(
+            other.first == decided.first
+            or not other.finalized
+            or other.last < decided.first
+            or decided.last < other.first,
+            f"the decided segment {decided.first}-{decided.last} overlaps {other.name()}",
+        )
+    return fate
+
+
+def _ensure_keeps(ours: Segment, decided: Segment, committed: TxId) -> None:
+    ensure(
+        not ours.holds(committed) or decided.holds(committed),
+        f"replacing {ours.first}-{ours.last} by {decided.first}-{decided.last} would discard "
+        f"already-committed txn {committed}",
+    )
+    ensure(
+        not ours.finalized,
+        f"{ours.name()} is finalized, and a recovery decided on other edits "
+        f"{decided.first}-{decided.last}",
+    )
+
+
+def _same_edits(ours: Segment | None, decided: Segment) -> bool:
+    return ours is not None and ours.last == decided.last and ours.digest == decided.digest

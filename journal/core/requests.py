@@ -1,0 +1,169 @@
+"""What a writer or a reader may ask of one journal, and what it is answered."""
+
+from dataclasses import dataclass
+
+from journal.core.state import Decision
+from journal.model import Epoch, NamespaceInfo, Segment, TxId
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Who asks: every call of a writer carries it (qjm 2.1).
+
+    ``committed`` is the highest edit that the writer knows to be on a quorum, or None.
+    """
+
+    epoch: Epoch
+    serial: int
+    committed: TxId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Make an empty journal for a namespace; ``force`` destroys what is there (qjm 2.3)."""
+
+    namespace: NamespaceInfo
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GetJournalState:
+    """What was promised (qjm 2.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GetEditLogManifest:
+    """Which segments can be read from a txid on (qjm 2.10)."""
+
+    since: TxId
+    in_progress_ok: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewEpoch:
+    """Promise never to serve an older writer again (qjm 2.4)."""
+
+    namespace: NamespaceInfo
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class StartLogSegment:
+    """Begin a segment (qjm 2.5)."""
+
+    stamp: Stamp
+    first: TxId
+    layout_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """Write a batch of framed ops to the open segment (qjm 2.6)."""
+
+    stamp: Stamp
+    segment_first: TxId
+    first: TxId
+    count: int
+    records: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Carry the committed txid, and find out whether we are fenced (qjm 2.7)."""
+
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizeLogSegment:
+    """Close a segment for good, if its bytes are those that the writer means (qjm 2.8)."""
+
+    stamp: Stamp
+    first: TxId
+    last: TxId
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareRecovery:
+    """Say what is here of a segment, and what was accepted about it (qjm 2.12)."""
+
+    stamp: Stamp
+    first: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptRecovery:
+    """Accept what a recovery decided about a segment (qjm 2.13).
+
+    If our copy differs the answer is Fetch; the bytes are then downloaded while other requests
+    are served, and AdoptRecovery finishes the acceptance.
+    """
+
+    stamp: Stamp
+    segment: Segment
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptRecovery:
+    """The node's own second half of AcceptRecovery: the verified bytes lie beside our copy."""
+
+    epoch: Epoch
+    segment: Segment
+
+
+Stamped = (
+    StartLogSegment | Journal | Heartbeat | FinalizeLogSegment | PrepareRecovery | AcceptRecovery
+)
+Request = Stamped | Format | GetJournalState | GetEditLogManifest | NewEpoch | AdoptRecovery
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The request was carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalStateReply:
+    """The answer to GetJournalState."""
+
+    promised: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The readable segments in order, and the highest txid known to be on a quorum."""
+
+    segments: tuple[Segment, ...]
+    committed: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """The answer to NewEpoch: where our newest segment with an edit in it starts."""
+
+    last_segment_first: TxId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What this node knows about a segment.
+
+    With ``decision`` the segment is what was accepted; otherwise it is what lies on the disk.
+    """
+
+    segment: Segment | None
+    decision: Decision | None
+    writer: Epoch
+    committed: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Our copy is missing or differs: the decided bytes must be downloaded first."""
+
+    segment: Segment
+    epoch: Epoch
+
+
+Reply = Done | JournalStateReply | Manifest | Promised | Prepared | Fetch

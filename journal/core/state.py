@@ -1,0 +1,110 @@
+"""What one node has promised and holds for one journal."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
+
+NO_SERIAL: Final = -1
+"""No request of the promised epoch has been seen yet (qjm 1.5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSegment:
+    """The segment that the writer is writing; it does not survive a restart.
+
+    ``digest`` is the content digest up to ``next_txid - 1``, or empty where nobody asked yet.
+    """
+
+    first: TxId
+    next_txid: TxId
+    digest: bytes = b""
+
+    @property
+    def empty(self) -> bool:
+        """Whether no edit has been written to it."""
+        return self.next_txid == self.first
+
+    def as_segment(self) -> Segment:
+        """What it is once nobody writes it any more."""
+        return Segment(self.first, TxId(self.next_txid - 1), finalized=False, digest=self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A recovery that this node accepted: the segment as it must be, and by whose word (qjm 1.2).
+
+    ``segment`` is a copy of the source's state, so it may say finalized where our file is not.
+    """
+
+    segment: Segment
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class JournalState:
+    """Everything that the rules of qjm section 2 look at.
+
+    ``segments`` has every segment with at least one edit, by first txid in rising order, and
+    not the open one.  One entry per first txid: two live files of one start cannot be said.
+    ``occupied`` says that an unformatted journal's folder holds files that format would destroy.
+    """
+
+    namespace: NamespaceInfo | None = None
+    occupied: bool = False
+    promised: Epoch = NO_EPOCH
+    writer: Epoch = NO_EPOCH
+    serial: int = NO_SERIAL
+    committed: TxId = NO_TXID
+    open: OpenSegment | None = None
+    segments: Mapping[TxId, Segment] = field(default_factory=dict)
+    decisions: Mapping[TxId, Decision] = field(default_factory=dict)
+
+    @property
+    def last_written(self) -> TxId:
+        """The highest edit held, or NO_TXID."""
+        if self.open is not None and not self.open.empty:
+            return TxId(self.open.next_txid - 1)
+        return max((segment.last for segment in self.segments.values()), default=NO_TXID)
+
+    def find(self, first: TxId) -> Segment | None:
+        """The closed segment that starts there."""
+        return self.segments.get(first)
+
+    def with_segment(self, segment: Segment) -> "JournalState":
+        """Put a closed segment into the catalogue, in place of one with the same start."""
+        entries = {**self.segments, segment.first: segment}
+        return replace(self, segments=dict(sorted(entries.items())))
+
+    def without_segment(self, first: TxId) -> "JournalState":
+        """Take a segment out of the catalogue."""
+        return replace(self, segments={k: v for k, v in self.segments.items() if k != first})
+
+    def with_decision(self, decision: Decision) -> "JournalState":
+        """Remember an accepted recovery."""
+        return replace(self, decisions={**self.decisions, decision.segment.first: decision})
+
+    def without_decision(self, first: TxId) -> "JournalState":
+        """Forget an accepted recovery."""
+        return replace(self, decisions={k: v for k, v in self.decisions.items() if k != first})
+
+
+def learn_digest(state: JournalState, learned: Segment) -> JournalState:
+    """Fill in a content digest that storage has computed; it changes no decision by itself."""
+    if state.open is not None and state.open.first == learned.first:
+        if state.open.next_txid - 1 != learned.last:
+            return state
+        return replace(state, open=replace(state.open, digest=learned.digest))
+    known = state.find(learned.first)
+    if known is None or known.last != learned.last:
+        return state
+    return state.with_segment(replace(known, digest=learned.digest))
+
+
+def digest_unknown(state: JournalState, first: TxId) -> bool:
+    """Whether a rule that compares contents at ``first`` needs storage to compute a digest."""
+    if state.open is not None and state.open.first == first:
+        return not state.open.empty and not state.open.digest
+    known = state.find(first)
+    return known is not None and not known.digest

@@ -1,0 +1,162 @@
+"""Begin a segment, write to it, close it for good (qjm 2.5, 2.6, 2.8)."""
+
+from dataclasses import replace
+from typing import Final
+
+from journal.core.admission import abandon
+from journal.core.effects import (
+    AppendEdits,
+    CreateSegment,
+    Effect,
+    FinalizeSegment,
+    ForgetDecision,
+    PersistWriter,
+    Step,
+)
+from journal.core.requests import Done, FinalizeLogSegment, Journal, StartLogSegment
+from journal.core.state import JournalState, OpenSegment
+from journal.errors import BadRequest, Fenced, OutOfSync
+from journal.frame import scan
+from journal.model import Segment, TxId
+
+DIGEST_BYTES: Final = 32
+OLDEST_LAYOUT: Final = -16
+"""Edit logs from this layout on have framed, checksummed ops (hadoop-formats 1.1)."""
+
+
+def start_segment(state: JournalState, request: StartLogSegment) -> Step:
+    """Begin an empty segment.  An in-progress file with one edit may be begun anew."""
+    if request.first <= 0:
+        raise BadRequest(f"a segment cannot start at transaction {request.first}")
+    if request.layout_version > OLDEST_LAYOUT:
+        raise BadRequest(f"layout {request.layout_version} has no framed edits")
+    closed = abandon(state)
+    state, effects = closed.state, list[Effect](closed.effects)
+    existing = state.find(request.first)
+    refusal = _why_not_start(state, existing, request.first)
+    if refusal is not None:
+        return Step(state, tuple(effects), refusal)
+    if request.first in state.decisions:
+        effects.append(ForgetDecision(request.first))
+        state = state.without_decision(request.first)
+    # The file comes before the writer's epoch.  The other way round, a crash in between would
+    # leave the older writer's one edit here under the newer writer's epoch (qjm 8.9, X14).
+    effects.append(CreateSegment(request.first, request.layout_version))
+    if existing is not None:
+        state = state.without_segment(request.first)
+    if state.writer != request.stamp.epoch:
+        effects.append(PersistWriter(request.stamp.epoch))
+    opened = OpenSegment(first=request.first, next_txid=request.first)
+    state = replace(state, writer=request.stamp.epoch, open=opened)
+    return Step(state, tuple(effects), Done())
+
+
+def _why_not_start(state: JournalState, existing: Segment | None, first: TxId) -> OutOfSync | None:
+    if existing is not None and existing.finalized:
+        return OutOfSync(f"Already have a finalized segment {existing.name()} beginning at {first}")
+    if existing is not None and existing.last != existing.first:
+        return OutOfSync(
+            f"The log file {existing.name()} seems to contain valid transactions "
+            f"{existing.first}-{existing.last}"
+        )
+    for segment in state.segments.values():
+        if segment.finalized and segment.holds(first):
+            return OutOfSync(f"transaction {first} lies inside the finalized {segment.name()}")
+    return None
+
+
+def journal(state: JournalState, request: Journal) -> Step:
+    """Append a batch to the open segment, after checking every frame of it."""
+    if request.stamp.epoch != state.writer:
+        raise Fenced(
+            f"epoch {request.stamp.epoch} is not the current writer epoch {state.writer}: "
+            "it has started no segment here",
+            promised=state.promised,
+        )
+    if request.count == 0:
+        return Step(state, (), Done())
+    if state.open is None:
+        raise OutOfSync("Can't write, no segment open")
+    if request.segment_first != state.open.first:
+        closed = abandon(state)
+        out = OutOfSync(
+            f"Writer out of sync: it writes segment {request.segment_first}, "
+            f"the open segment is {state.open.first}"
+        )
+        return Step(closed.state, closed.effects, out)
+    if request.first != state.open.next_txid:
+        raise OutOfSync(
+            f"Can't write txid {request.first} expecting nextTxId={state.open.next_txid}",
+            expected_txid=state.open.next_txid,
+        )
+    last = _check_frames(request)
+    opened = replace(state.open, next_txid=TxId(last + 1), digest=b"")
+    append = AppendEdits(request.segment_first, last, request.records)
+    return Step(replace(state, open=opened), (append,), Done())
+
+
+def _check_frames(request: Journal) -> TxId:
+    """The last txid of a batch whose frames are sound, contiguous and as many as announced."""
+    found = scan(request.records, expected=request.first)
+    if found.damage is not None:
+        raise BadRequest(
+            f"the batch at {request.first} is damaged at byte {found.end}: {found.damage}"
+        )
+    if found.end != len(request.records):
+        raise BadRequest(
+            f"the batch at {request.first} has {len(request.records) - found.end} bytes of "
+            "padding behind its edits"
+        )
+    if found.count != request.count or found.last is None:
+        raise BadRequest(
+            f"the batch at {request.first} holds {found.count} edits, {request.count} were "
+            "announced"
+        )
+    return found.last
+
+
+def finalize(state: JournalState, request: FinalizeLogSegment) -> Step:
+    """Close a segment for good if it ends where, and holds what, the writer says."""
+    if request.last < request.first or len(request.digest) != DIGEST_BYTES:
+        raise BadRequest(
+            f"cannot finalize {request.first}-{request.last} with a digest of "
+            f"{len(request.digest)} bytes"
+        )
+    effects: list[Effect] = []
+    still_open = state.open is not None and state.open.first == request.first
+    if still_open:
+        # The segment is closed even if the check fails: its writer has left it.
+        closed = abandon(state)
+        state, effects = closed.state, list(closed.effects)
+    ours = state.find(request.first)
+    refusal = _why_not_finalize(ours, request, written_now=still_open)
+    if refusal is not None:
+        return Step(state, tuple(effects), refusal)
+    if ours is not None and not ours.finalized:
+        effects.append(FinalizeSegment(request.first, request.last))
+        state = state.with_segment(replace(ours, finalized=True))
+    if request.first in state.decisions:
+        effects.append(ForgetDecision(request.first))
+        state = state.without_decision(request.first)
+    return Step(state, tuple(effects), Done())
+
+
+def _why_not_finalize(
+    ours: Segment | None, request: FinalizeLogSegment, *, written_now: bool
+) -> OutOfSync | BadRequest | None:
+    wanted = f"finalize {request.first}-{request.last}"
+    if ours is None:
+        return OutOfSync(f"No log file to finalize at transaction ID {request.first}")
+    if ours.last != request.last:
+        if ours.finalized:
+            return BadRequest(f"Trying to re-{wanted}, but {ours.name()} is finalized")
+        held = "but only written up to" if written_now else "disk only contains up to"
+        return OutOfSync(
+            f"Asked to {wanted}, {held} txid {ours.last}", expected_txid=TxId(ours.last + 1)
+        )
+    if ours.digest != request.digest:
+        return OutOfSync(
+            f"Asked to {wanted}, but our edits differ: digest {ours.digest.hex()[:16]} here, "
+            f"{request.digest.hex()[:16]} there"
+        )
+    return None

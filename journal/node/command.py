@@ -1,0 +1,85 @@
+"""``nnha journalnode``: run a JournalNode in the foreground."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+
+from ha.conf import keys_journal as keys
+from ha.conf.configuration import Configuration, load_configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.keys import NAMESERVICES
+from ha.daemon.logs import configure_logging
+from ha.daemon.process import ExitWith, run_daemon
+from journal.errors import StorageFailed
+from journal.node.daemon import JournalNodeDaemon, PortTaken
+from journal.node.settings import NodeSettings
+
+LOOPBACK = "127.0.0.1"
+
+
+@click.command()
+@click.option(
+    "--conf-dir",
+    "-conf-dir",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
+)
+@click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key.")
+@click.option("--log-level", default="info", show_default=True)
+def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_level: str) -> None:
+    """Keep edits for NameNodes until SIGTERM."""
+    configure_logging("journalnode", level=log_level)
+
+    async def main(stop: asyncio.Event) -> None:
+        try:
+            settings = read_settings(load_configuration(conf_dir, overrides))
+            async with JournalNodeDaemon(settings):
+                await stop.wait()
+        except (ConfigurationError, StorageFailed, PortTaken) as failure:
+            raise ExitWith(1, str(failure)) from failure
+
+    sys.exit(run_daemon("journalnode", main))
+
+
+def read_settings(conf: Configuration) -> NodeSettings:
+    """The node's settings from Hadoop's keys.
+
+    Where no address is configured we listen on the loopback interface only, not on all
+    interfaces as Hadoop does: a journal without authentication is not for strangers.
+    """
+    rpc, http = conf.get(keys.RPC), conf.get(keys.HTTP)
+    folder = Path(conf.get(keys.EDITS_DIR))
+    folders = {
+        nameservice: Path(conf.get(keys.EDITS_DIR, nameservice=nameservice))
+        for nameservice in conf.get(NAMESERVICES)
+    }
+    mode = conf.get(keys.EDITS_DIR_PERM)
+    try:
+        folder_mode = int(mode, 8)
+    except ValueError as failure:
+        raise ConfigurationError(
+            f"{keys.EDITS_DIR_PERM.name}={mode!r} is not an octal mode such as 700."
+        ) from failure
+    configured = conf.raw(keys.EDITS_DIR.name) is not None
+    if not configured and folders:
+        # Every journal then lies in a nameservice's own folder; there is none for the rest.
+        folder = next(iter(folders.values()))
+    return NodeSettings(
+        folder=folder,
+        folders=folders,
+        folder_mode=folder_mode,
+        rpc_host=_bind_host(conf, keys.RPC_BIND.name, keys.RPC.name, rpc.host),
+        rpc_port=rpc.port,
+        http_host=_bind_host(conf, keys.HTTP_BIND.name, keys.HTTP.name, http.host),
+        http_port=http.port,
+    )
+
+
+def _bind_host(conf: Configuration, bind_key: str, address_key: str, host: str) -> str:
+    bind = conf.raw(bind_key)
+    if bind:
+        return bind
+    return host if conf.raw(address_key) is not None else LOOPBACK

@@ -1,0 +1,123 @@
+"""Put a JournalNode together: its journals, its gRPC server, its HTTP server."""
+
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+
+from ha.daemon.endpoint import Endpoint
+from journal.errors import StorageFailed
+from journal.node.node import JournalNode
+from journal.node.service import build_server
+from journal.node.settings import NodeSettings
+from journal.node.transfer import SegmentServer
+
+log = structlog.get_logger()
+
+
+class PortTaken(Exception):
+    """A listener's address cannot be bound; the message says which and what to do."""
+
+
+class JournalNodeDaemon:
+    """A running node; ``async with`` starts and stops it.  Ports are known once it runs."""
+
+    def __init__(self, settings: NodeSettings) -> None:
+        self._settings = settings
+        self._node: JournalNode | None = None
+        self._server: Any = None
+        self._endpoint: Endpoint | None = None
+        self.rpc_port = 0
+        self.http_port = 0
+
+    @property
+    def node(self) -> JournalNode:
+        """The journals."""
+        if self._node is None:
+            raise StorageFailed("the node is not running")
+        return self._node
+
+    async def start(self) -> None:
+        """Load the journals, then listen.
+
+        Raises:
+            StorageFailed: a folder or a journal cannot be used.
+            PortTaken: an address cannot be bound.
+        """
+        self._node = JournalNode(self._settings)
+        try:
+            await self._node.load()
+            await self._listen(self._node)
+        except BaseException:
+            await self.stop()
+            raise
+        log.info(
+            "journalnode.started",
+            rpc=f"{self._settings.rpc_host}:{self.rpc_port}",
+            http=f"{self._settings.http_host}:{self.http_port}",
+        )
+
+    async def stop(self) -> None:
+        """Stop listening, finish what is under way, close the journals."""
+        if self._server is not None:
+            await self._server.stop(self._settings.stop_grace_seconds)
+            self._server = None
+        if self._endpoint is not None:
+            await self._endpoint.stop()
+            self._endpoint = None
+        if self._node is not None:
+            await self._node.stop()
+            self._node = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def _listen(self, node: JournalNode) -> None:
+        settings = self._settings
+        endpoint = Endpoint(
+            status=self._status,
+            healthy=node.why_unwell,
+            routes=SegmentServer(node.find).routes(),
+        )
+        try:
+            self.http_port = await endpoint.start(settings.http_host, settings.http_port)
+        except OSError as failure:
+            raise _taken(
+                "dfs.journalnode.http-address", settings.http_host, settings.http_port, failure
+            ) from failure
+        self._endpoint = endpoint
+        node.http_port = self.http_port
+        server = build_server(node)
+        host = f"[{settings.rpc_host}]" if ":" in settings.rpc_host else settings.rpc_host
+        try:
+            self.rpc_port = server.add_insecure_port(f"{host}:{settings.rpc_port}")
+        except RuntimeError as failure:
+            raise _taken(
+                "dfs.journalnode.rpc-address", settings.rpc_host, settings.rpc_port, failure
+            ) from failure
+        await server.start()
+        self._server = server
+
+    def _status(self) -> dict[str, object]:
+        return {
+            "role": "journalnode",
+            "address": f"{self._settings.rpc_host}:{self.rpc_port}",
+            "http_address": f"{self._settings.http_host}:{self.http_port}",
+            "journals": self.node.status(),
+        }
+
+
+def _taken(key: str, host: str, port: int, failure: Exception) -> PortTaken:
+    return PortTaken(
+        f"{key}: cannot listen on {host}:{port}: {failure}. No journal was changed. Stop what "
+        "listens there, or choose another port."
+    )

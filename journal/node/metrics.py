@@ -1,0 +1,30 @@
+"""What a JournalNode counts (operators.md E.1); every series is labelled with its journal."""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+_LABELS = ("journal",)
+
+SYNC_SECONDS = Histogram(
+    "nnha_jn_fsync_duration_seconds",
+    "Time to write a group of batches and to sync it",
+    _LABELS,
+    buckets=(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5),
+)
+BATCHES = Counter("nnha_jn_batches_written_total", "Batches made durable", _LABELS)
+TRANSACTIONS = Counter("nnha_jn_transactions_written_total", "Edits made durable", _LABELS)
+BYTES = Counter("nnha_jn_bytes_written_total", "Bytes of edits made durable", _LABELS)
+GROUPS = Counter("nnha_jn_commit_groups_total", "Syncs, each for one or more batches", _LABELS)
+LAST_TXID = Gauge("nnha_jn_last_txid", "The highest edit held", _LABELS)
+COMMITTED_TXID = Gauge("nnha_jn_committed_txid", "A lower bound of what a quorum has", _LABELS)
+LAG = Gauge("nnha_jn_lag_transactions", "How far this node is behind the quorum", _LABELS)
+PROMISED_EPOCH = Gauge("nnha_jn_promised_epoch", "The newest writer promised", _LABELS)
+WRITER_EPOCH = Gauge("nnha_jn_writer_epoch", "Who began the newest segment", _LABELS)
+SEGMENTS = Gauge("nnha_jn_segments", "Segments held, the open one included", _LABELS)
+FAILED = Gauge("nnha_jn_failed", "1 when the journal has stopped because of its disk", _LABELS)
+DISK_FREE = Gauge("nnha_jn_disk_free_bytes", "Free space where the journal lies", _LABELS)
+REJECTED = Counter("nnha_jn_rejected_requests_total", "Requests refused", ("journal", "reason"))
+CORRUPT = Counter(
+    "nnha_jn_corrupt_records_total", "Damaged edits received, fetched or found", _LABELS
+)
+RECOVERIES = Counter("nnha_jn_recoveries_total", "Recoveries accepted", ("journal", "result"))
+SERVED_BYTES = Counter("nnha_jn_served_bytes_total", "Bytes of segments served", _LABELS)

@@ -1,0 +1,248 @@
+"""The journals of one JournalNode: find them, load them, make new ones, finish recoveries."""
+
+import asyncio
+import shutil
+from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import structlog
+
+from journal.core.machine import step
+from journal.core.requests import AcceptRecovery, AdoptRecovery, Fetch, Format
+from journal.core.state import JournalState
+from journal.errors import BadRequest, JournalError, OutOfSync, StorageFailed
+from journal.model import NO_TXID, JournalId, TxId
+from journal.node import metrics
+from journal.node.owner import JournalOwner
+from journal.node.settings import NodeSettings
+from journal.node.transfer import fetch
+from journal.storage.disk import Disk
+from journal.storage.layout import CURRENT, why_bad_journal_id
+from journal.storage.lock import StorageLock
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+DISK_SAMPLE_SECONDS: Final = 5.0
+
+
+class _Open:
+    """One journal with its lock and its folder."""
+
+    def __init__(self, owner: JournalOwner, lock: StorageLock, root: Path) -> None:
+        self.owner = owner
+        self.lock = lock
+        self.root = root
+        self.free_bytes = 0
+        self.total_bytes = 0
+
+
+class JournalNode:
+    """All journals of a node.  Only ``format`` creates one; reading an unknown name does not."""
+
+    def __init__(self, settings: NodeSettings) -> None:
+        self.settings = settings
+        self.http_port = 0
+        self._journals: dict[str, _Open] = {}
+        self._creating = asyncio.Lock()
+        self._fetching: set[tuple[JournalId, TxId]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._sampler: asyncio.Task[None] | None = None
+
+    async def load(self) -> None:
+        """Open every journal that lies in the node's folders.
+
+        Raises:
+            StorageFailed: a folder cannot be used, or a journal in it is corrupt or locked.
+        """
+        for folder in self.settings.all_folders():
+            await asyncio.to_thread(prepare_folder, folder, self.settings.folder_mode)
+            for root in await asyncio.to_thread(_journal_folders, folder):
+                if root.name in self._journals:
+                    raise StorageFailed(
+                        f"journal {root.name} lies in {self._journals[root.name].root} and in "
+                        f"{root}. Remove the one that dfs.journalnode.edits.dir does not mean."
+                    )
+                await self._open(JournalId(root.name), root)
+        self._sampler = asyncio.create_task(self._sample_disks(), name="disk space")
+
+    async def stop(self) -> None:
+        """Finish what is under way and close every journal."""
+        if self._sampler is not None:
+            self._sampler.cancel()
+        for task in self._tasks:
+            task.cancel()  # downloads; whatever has an effect runs in its owner
+        waiting = [*self._tasks, *([self._sampler] if self._sampler is not None else [])]
+        await asyncio.gather(*waiting, return_exceptions=True)
+        for opened in self._journals.values():
+            await opened.owner.stop()
+            opened.lock.release()
+        self._journals.clear()
+
+    def find(self, journal_id: str) -> JournalOwner | None:
+        """The journal of that name, if this node has it."""
+        opened = self._journals.get(journal_id)
+        return None if opened is None else opened.owner
+
+    def disk_bytes(self, journal_id: JournalId) -> tuple[int, int]:
+        """Free and total bytes where a journal lies, as of a few seconds ago."""
+        opened = self._journals[journal_id]
+        return opened.free_bytes, opened.total_bytes
+
+    async def format(self, journal_id: str, nameservice_id: str, request: Format) -> None:
+        """Format a journal, creating its folder where there is none.  Never left half done."""
+        bad = why_bad_journal_id(journal_id)
+        if bad is not None:
+            raise BadRequest(bad)
+        await self._to_the_end(self._format(JournalId(journal_id), nameservice_id, request))
+
+    async def accept(
+        self, owner: JournalOwner, request: AcceptRecovery, urls: Sequence[str]
+    ) -> None:
+        """Accept a recovery; the download happens while other requests are served."""
+        await self._to_the_end(self._accept(owner, request, urls))
+
+    def status(self) -> Mapping[str, object]:
+        """What /status shows of each journal."""
+        return {name: _journal_status(opened) for name, opened in sorted(self._journals.items())}
+
+    def why_unwell(self) -> str | None:
+        """The first reason why this node does not serve all of its journals, or None."""
+        for name, opened in sorted(self._journals.items()):
+            if opened.owner.failed_because is not None:
+                return f"journal {name}: {opened.owner.failed_because}"
+        return None
+
+    async def _format(self, journal_id: JournalId, nameservice_id: str, request: Format) -> None:
+        async with self._creating:
+            if self.find(journal_id) is None:
+                step(JournalState(), request)  # refuses nonsense before a folder exists
+                if len(self._journals) >= self.settings.max_journals:
+                    raise BadRequest(
+                        f"this node keeps at most {self.settings.max_journals} journals"
+                    )
+                root = self.settings.folder_of(nameservice_id) / journal_id
+                await asyncio.to_thread(prepare_folder, root, self.settings.folder_mode)
+                await self._open(journal_id, root)
+            await self._journals[journal_id].owner.ask(request)
+
+    async def _open(self, journal_id: JournalId, root: Path) -> None:
+        lock = await asyncio.to_thread(StorageLock, root)
+        disk = Disk(root)
+        try:
+            state = await asyncio.to_thread(disk.load)
+        except JournalError:
+            lock.release()
+            raise
+        opened = _Open(JournalOwner(journal_id, disk, state), lock, root)
+        self._journals[journal_id] = opened
+        await _sample(journal_id, opened)
+        log.info(
+            "journal.opened",
+            journal=journal_id,
+            formatted=state.namespace is not None,
+            promised=state.promised,
+            segments=len(state.segments),
+            last_txid=state.last_written,
+        )
+
+    async def _accept(
+        self, owner: JournalOwner, request: AcceptRecovery, urls: Sequence[str]
+    ) -> None:
+        try:
+            reply = await owner.ask(request)
+            if isinstance(reply, Fetch):
+                await self._fetch(owner, reply, urls)
+                await owner.ask(AdoptRecovery(reply.epoch, reply.segment))
+        except JournalError:
+            metrics.RECOVERIES.labels(owner.journal_id, "failed").inc()
+            raise
+        result = "fetched" if isinstance(reply, Fetch) else "kept"
+        metrics.RECOVERIES.labels(owner.journal_id, result).inc()
+
+    async def _fetch(self, owner: JournalOwner, wanted: Fetch, urls: Sequence[str]) -> None:
+        """One download per segment at a time: two would write to one file."""
+        key = (owner.journal_id, wanted.segment.first)
+        if key in self._fetching:
+            raise OutOfSync(f"segment {wanted.segment.first} is being fetched already")
+        self._fetching.add(key)
+        try:
+            await fetch(owner, wanted, urls, self.settings)
+        finally:
+            self._fetching.discard(key)
+
+    async def _to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a sequence that must not stop in the middle when its caller goes away."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(task)
+
+    async def _sample_disks(self) -> None:
+        while True:
+            await asyncio.sleep(DISK_SAMPLE_SECONDS)
+            for name, opened in list(self._journals.items()):
+                await _sample(JournalId(name), opened)
+
+
+async def _sample(journal_id: JournalId, opened: _Open) -> None:
+    try:
+        usage = await asyncio.to_thread(shutil.disk_usage, opened.root)
+    except OSError as failure:
+        log.warning("disk.space_unknown", journal=journal_id, because=str(failure))
+        return
+    opened.free_bytes, opened.total_bytes = usage.free, usage.total
+    metrics.DISK_FREE.labels(journal_id).set(usage.free)
+
+
+def prepare_folder(folder: Path, mode: int) -> None:
+    """Create a folder if need be and see that it can be written to.
+
+    Raises:
+        StorageFailed: what was tried, what was found, what to do.
+    """
+    key = "dfs.journalnode.edits.dir"
+    if not folder.is_absolute():
+        raise StorageFailed(f"{key}={folder} should be an absolute path.")
+    try:
+        if not folder.exists():
+            folder.mkdir(mode=mode, parents=True)
+        if not folder.is_dir():
+            raise StorageFailed(f"{key}: {folder} is a file. Not a directory: name another one.")
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as failure:
+        raise StorageFailed(
+            f"{key}: Cannot create directory {folder} or write to it: {failure}. Nothing was "
+            "started. Give this user the folder, or name another one."
+        ) from failure
+
+
+def _journal_folders(folder: Path) -> list[Path]:
+    return sorted(
+        entry
+        for entry in folder.iterdir()
+        if why_bad_journal_id(entry.name) is None and (entry / CURRENT).is_dir()
+    )
+
+
+def _journal_status(opened: _Open) -> Mapping[str, object]:
+    state = opened.owner.state
+    return {
+        "formatted": state.namespace is not None,
+        "cluster_id": None if state.namespace is None else state.namespace.cluster_id,
+        "promised_epoch": state.promised,
+        "writer_epoch": state.writer,
+        "committed_txid": None if state.committed == NO_TXID else state.committed,
+        "last_txid": None if state.last_written == NO_TXID else state.last_written,
+        "open_segment": None if state.open is None else state.open.first,
+        "segments": len(state.segments) + (state.open is not None),
+        "pending_recoveries": sorted(state.decisions),
+        "failed_because": opened.owner.failed_because,
+        "disk_free_bytes": opened.free_bytes,
+        "disk_total_bytes": opened.total_bytes,
+        "folder": str(opened.root),
+    }

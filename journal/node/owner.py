@@ -1,0 +1,343 @@
+"""One task owns one journal: effects durable, then state remembered, then the answer given."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, ParamSpec, TypeVar
+
+import structlog
+
+from journal.core.effects import AppendEdits, Effect
+from journal.core.machine import step
+from journal.core.requests import (
+    AcceptRecovery,
+    AdoptRecovery,
+    FinalizeLogSegment,
+    GetEditLogManifest,
+    GetJournalState,
+    Heartbeat,
+    Journal,
+    PrepareRecovery,
+    Reply,
+    Request,
+)
+from journal.core.state import JournalState, digest_unknown, learn_digest
+from journal.errors import (
+    Fenced,
+    InvariantBroken,
+    JournalError,
+    OutOfSync,
+    Rejected,
+    StorageFailed,
+)
+from journal.model import JournalId, TxId
+from journal.node import metrics
+from journal.storage.disk import Disk
+
+log = structlog.get_logger()
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_WAITING: Final = 1024
+"""Requests that may wait for one journal; writers keep at most a few under way."""
+MAX_GROUP_BYTES: Final = 8 * 1024 * 1024
+"""Batches that share one sync are at most this large together, or one batch."""
+SLOW_SYNC_SECONDS: Final = 1.0
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A request and whoever waits for its answer."""
+
+    request: Request
+    answer: asyncio.Future[Reply]
+
+
+class JournalOwner:
+    """Serves one journal.  Nobody else touches its state or its disk.
+
+    Blocking calls run in one thread of the journal's own, so that a slow disk delays neither
+    the event loop nor another journal.  A caller that gives up changes nothing: what it asked
+    for is carried out whole or not at all.
+    """
+
+    def __init__(self, journal_id: JournalId, disk: Disk, state: JournalState) -> None:
+        self.journal_id = journal_id
+        self._disk = disk
+        self._state = state
+        self._waiting: deque[_Waiting] = deque()
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self._failed_because: str | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal {journal_id}")
+        self._task = asyncio.create_task(self._work(), name=f"journal {journal_id}")
+        self._publish()
+
+    @property
+    def state(self) -> JournalState:
+        """What is durable here."""
+        return self._state
+
+    @property
+    def failed_because(self) -> str | None:
+        """Why the journal has stopped, or None."""
+        return self._failed_because
+
+    async def ask(self, request: Request) -> Reply:
+        """Have a request decided and carried out, even if the caller gives up waiting.
+
+        Raises:
+            Rejected, InvariantBroken: the answer is no.
+            StorageFailed: the journal has stopped, or a file that was asked about is damaged.
+        """
+        return await asyncio.shield(self.submit(request))
+
+    def submit(self, request: Request) -> asyncio.Future[Reply]:
+        """Put a request into the inbox; requests are served in the order of these calls.
+
+        Raises:
+            StorageFailed: the journal has stopped.
+            OutOfSync: too many requests are waiting.
+        """
+        self._require_running()
+        if len(self._waiting) >= MAX_WAITING:
+            raise OutOfSync(f"{MAX_WAITING} requests are waiting already")
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        # The caller may be gone when an error arrives; asyncio need not complain about that.
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._waiting.append(_Waiting(request, answer))
+        self._wake.set()
+        return answer
+
+    def read(self, request: GetJournalState | GetEditLogManifest) -> Reply:
+        """Answer from what is durable, without waiting behind writers."""
+        self._require_running()
+        reply = step(self._state, request).reply
+        if isinstance(reply, JournalError):
+            raise reply
+        return reply
+
+    async def in_thread(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run blocking work on this journal's thread."""
+        self._require_running()
+        return await self._blocking(lambda: work(*args, **kwargs))
+
+    @property
+    def disk(self) -> Disk:
+        """For work that ``in_thread`` runs."""
+        return self._disk
+
+    def fail(self, why: str) -> None:
+        """Stop this journal for good; every later call is refused with the reason."""
+        if self._failed_because is None:
+            self._failed_because = why
+            metrics.FAILED.labels(self.journal_id).set(1)
+            log.error("journal.failed", journal=self.journal_id, because=why)
+
+    async def stop(self) -> None:
+        """Finish what is under way, refuse the rest, close the files."""
+        self._stopping = True
+        self._wake.set()
+        await self._task
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._disk.close)
+        self._thread.shutdown()
+
+    def _require_running(self) -> None:
+        if self._failed_because is not None:
+            raise StorageFailed(
+                f"journal {self.journal_id} has stopped: {self._failed_because}. It serves nothing "
+                "until the fault is mended and the node is restarted."
+            )
+        if self._stopping:
+            raise StorageFailed(f"journal {self.journal_id} is being closed")
+
+    async def _work(self) -> None:
+        while not self._stopping:
+            if not self._waiting:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            group = self._next_group()
+            try:
+                await self._serve(group)
+            except Exception as failure:
+                # Memory and disk may differ now.  Only a reload can tell what is there.
+                self.fail(str(failure) or repr(failure))
+                if not isinstance(failure, StorageFailed):
+                    log.exception("journal.unexpected", journal=self.journal_id)
+                _refuse(group, StorageFailed(f"{failure}"))
+            if self._failed_because is not None:
+                break
+        closing = StorageFailed(self._failed_because or f"journal {self.journal_id} is closed")
+        _refuse(self._waiting, closing)
+        self._waiting.clear()
+
+    def _next_group(self) -> Sequence[_Waiting]:
+        """The next request, or all batches and heartbeats that stand at the head together.
+
+        One sync makes a whole group durable, whichever streams its batches came from.
+        """
+        group = [self._waiting.popleft()]
+        size = _batch_bytes(group[0].request)
+        while (
+            self._waiting
+            and isinstance(group[0].request, Journal | Heartbeat)
+            and isinstance(self._waiting[0].request, Journal | Heartbeat)
+            and size + _batch_bytes(self._waiting[0].request) <= MAX_GROUP_BYTES
+        ):
+            size += _batch_bytes(self._waiting[0].request)
+            group.append(self._waiting.popleft())
+        return group
+
+    async def _serve(self, group: Sequence[_Waiting]) -> None:
+        state = self._state
+        effects: list[Effect] = []
+        answers: list[tuple[_Waiting, Reply | JournalError]] = []
+        for waiting in group:
+            try:
+                state = await self._with_digest(state, waiting.request)
+                result = step(state, waiting.request)
+            except (Rejected, InvariantBroken, StorageFailed) as refusal:
+                answers.append((waiting, refusal))
+                continue
+            state = result.state
+            effects.extend(result.effects)
+            answers.append((waiting, result.reply))
+        if effects:
+            await self._carry_out(effects)
+        self._state = state
+        if effects:
+            self._publish()
+        for waiting, answer in answers:
+            self._note(waiting.request, answer)
+            if waiting.answer.done():
+                continue
+            if isinstance(answer, JournalError):
+                waiting.answer.set_exception(answer)
+            else:
+                waiting.answer.set_result(answer)
+
+    async def _with_digest(self, state: JournalState, request: Request) -> JournalState:
+        """Rules that compare contents need the digest of what we hold."""
+        first = _compared_segment(request)
+        if first is None or not digest_unknown(state, first):
+            return state
+        segment = (
+            state.open.as_segment()
+            if state.open is not None and state.open.first == first
+            else state.segments[first]
+        )
+        try:
+            learned = await self._blocking(lambda: self._disk.digest(segment))
+        except StorageFailed as damage:
+            metrics.CORRUPT.labels(self.journal_id).inc()
+            log.error(  # noqa: TRY400 - the message has it all
+                "segment.unreadable", journal=self.journal_id, segment=first, because=str(damage)
+            )
+            raise
+        return learn_digest(state, learned)
+
+    async def _carry_out(self, effects: Sequence[Effect]) -> None:
+        began = time.perf_counter()
+        await self._blocking(lambda: self._disk.run(effects))
+        appends = [effect for effect in effects if isinstance(effect, AppendEdits)]
+        if not appends:
+            return
+        took = time.perf_counter() - began
+        journal = self.journal_id
+        metrics.SYNC_SECONDS.labels(journal).observe(took)
+        metrics.GROUPS.labels(journal).inc()
+        metrics.BATCHES.labels(journal).inc(len(appends))
+        metrics.BYTES.labels(journal).inc(sum(len(append.records) for append in appends))
+        if took > SLOW_SYNC_SECONDS:
+            log.warning("journal.slow_sync", journal=journal, seconds=round(took, 3))
+
+    async def _blocking(self, work: Callable[[], T]) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except StorageFailed:
+            if self._disk.failed_because is not None:
+                self.fail(self._disk.failed_because)
+            raise
+
+    def _note(self, request: Request, answer: Reply | JournalError) -> None:
+        """One log line per decision; batches only where somebody debugs."""
+        kind = type(request).__name__
+        if isinstance(answer, JournalError):
+            reason = _reason(answer)
+            metrics.REJECTED.labels(self.journal_id, reason).inc()
+            log.warning(
+                "journal.refused",
+                journal=self.journal_id,
+                request=kind,
+                reason=reason,
+                message=str(answer),
+            )
+            return
+        if isinstance(request, Journal):
+            metrics.TRANSACTIONS.labels(self.journal_id).inc(request.count)
+            log.debug(
+                "journal.written", journal=self.journal_id, first=request.first, count=request.count
+            )
+        elif not isinstance(request, Heartbeat):
+            log.info(
+                "journal.decided",
+                journal=self.journal_id,
+                request=_without_noise(request),
+                reply=answer,
+                promised=self._state.promised,
+            )
+
+    def _publish(self) -> None:
+        state, journal = self._state, self.journal_id
+        metrics.LAST_TXID.labels(journal).set(max(0, state.last_written))
+        metrics.COMMITTED_TXID.labels(journal).set(max(0, state.committed))
+        metrics.LAG.labels(journal).set(
+            max(0, state.committed - max(0, state.last_written)) if state.committed > 0 else 0
+        )
+        metrics.PROMISED_EPOCH.labels(journal).set(state.promised)
+        metrics.WRITER_EPOCH.labels(journal).set(state.writer)
+        metrics.SEGMENTS.labels(journal).set(len(state.segments) + (state.open is not None))
+        metrics.FAILED.labels(journal).set(0)
+
+
+def _refuse(group: Sequence[_Waiting] | deque[_Waiting], why: StorageFailed) -> None:
+    for waiting in group:
+        if not waiting.answer.done():
+            waiting.answer.set_exception(why)
+
+
+def _batch_bytes(request: Request) -> int:
+    return len(request.records) if isinstance(request, Journal) else 0
+
+
+def _compared_segment(request: Request) -> TxId | None:
+    """Which segment's contents a request is judged by."""
+    match request:
+        case FinalizeLogSegment() | PrepareRecovery():
+            return request.first
+        case AcceptRecovery() | AdoptRecovery():
+            return request.segment.first
+        case _:
+            return None
+
+
+def _reason(refusal: JournalError) -> str:
+    """A label of low cardinality."""
+    match refusal:
+        case Fenced():
+            return "fenced"
+        case OutOfSync():
+            return "out_of_order"
+        case StorageFailed():
+            return "storage_failed"
+        case _:
+            return type(refusal).__name__.lower()
+
+
+def _without_noise(request: Request) -> str:
+    text = repr(request)
+    return text if len(text) <= 400 else text[:400] + "..."

@@ -1,0 +1,220 @@
+"""The gRPC face of a JournalNode: convert, ask the owner, convert."""
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable
+from typing import Any, Final, NoReturn, TypeVar
+
+import grpc
+import grpc.aio
+
+from journal.core import requests
+from journal.errors import JournalError, NotFormatted
+from journal.node import wire
+from journal.node.node import JournalNode
+from journal.node.owner import JournalOwner
+from journal.proto import journal_pb2 as pb
+from journal.proto import journal_pb2_grpc
+
+M = TypeVar("M")
+Context = Any
+"""grpc.aio.ServicerContext; grpc has no types."""
+
+MAX_PIPELINED: Final = 64
+"""Batches of one stream that may be under way; more wait in the transport."""
+
+
+class JournalService(journal_pb2_grpc.JournalNodeServicer):
+    """The service nnha.journal.JournalNode; a cancelled call is carried out all the same."""
+
+    def __init__(self, node: JournalNode) -> None:
+        self._node = node
+
+    async def IsFormatted(
+        self, request: pb.JournalRequest, _context: Context
+    ) -> pb.IsFormattedReply:
+        owner = self._node.find(request.journal_id)
+        if owner is None or owner.state.namespace is None:
+            return pb.IsFormattedReply(is_formatted=False)
+        return pb.IsFormattedReply(
+            is_formatted=True, namespace_info=wire.namespace_message(owner.state.namespace)
+        )
+
+    async def Format(self, request: pb.FormatRequest, context: Context) -> pb.Done:
+        async def work() -> pb.Done:
+            asked = requests.Format(wire.namespace(request.namespace_info), request.force)
+            await self._node.format(request.journal_id, request.nameservice_id, asked)
+            return pb.Done()
+
+        return await _answer(context, work())
+
+    async def GetJournalState(
+        self, request: pb.JournalRequest, context: Context
+    ) -> pb.GetJournalStateReply:
+        async def work() -> pb.GetJournalStateReply:
+            reply = self._owner(request.journal_id).read(requests.GetJournalState())
+            assert isinstance(reply, requests.JournalStateReply)
+            return pb.GetJournalStateReply(
+                last_promised_epoch=reply.promised, http_port=self._node.http_port
+            )
+
+        return await _answer(context, work())
+
+    async def NewEpoch(self, request: pb.NewEpochRequest, context: Context) -> pb.NewEpochReply:
+        async def work() -> pb.NewEpochReply:
+            reply = await self._owner(request.journal_id).ask(wire.new_epoch(request))
+            assert isinstance(reply, requests.Promised)
+            return pb.NewEpochReply(last_segment_txid=reply.last_segment_first)
+
+        return await _answer(context, work())
+
+    async def StartLogSegment(
+        self, request: pb.StartLogSegmentRequest, context: Context
+    ) -> pb.Done:
+        async def work() -> pb.Done:
+            await self._owner(request.info.journal_id).ask(wire.start_segment(request))
+            return pb.Done()
+
+        return await _answer(context, work())
+
+    async def FinalizeLogSegment(
+        self, request: pb.FinalizeLogSegmentRequest, context: Context
+    ) -> pb.Done:
+        async def work() -> pb.Done:
+            await self._owner(request.info.journal_id).ask(wire.finalize(request))
+            return pb.Done()
+
+        return await _answer(context, work())
+
+    async def PrepareRecovery(
+        self, request: pb.PrepareRecoveryRequest, context: Context
+    ) -> pb.PrepareRecoveryReply:
+        async def work() -> pb.PrepareRecoveryReply:
+            reply = await self._owner(request.info.journal_id).ask(wire.prepare(request))
+            assert isinstance(reply, requests.Prepared)
+            return wire.prepared(reply, self._node.http_port)
+
+        return await _answer(context, work())
+
+    async def AcceptRecovery(self, request: pb.AcceptRecoveryRequest, context: Context) -> pb.Done:
+        async def work() -> pb.Done:
+            owner = self._owner(request.info.journal_id)
+            await self._node.accept(owner, wire.accept(request), tuple(request.source_urls))
+            return pb.Done()
+
+        return await _answer(context, work())
+
+    async def GetEditLogManifest(
+        self, request: pb.GetEditLogManifestRequest, context: Context
+    ) -> pb.GetEditLogManifestReply:
+        async def work() -> pb.GetEditLogManifestReply:
+            asked = requests.GetEditLogManifest(
+                wire.txid(request.since_txid), request.in_progress_ok
+            )
+            reply = self._owner(request.journal_id).read(asked)
+            assert isinstance(reply, requests.Manifest)
+            return wire.manifest(reply, self._node.http_port)
+
+        return await _answer(context, work())
+
+    async def GetStatus(self, request: pb.JournalRequest, context: Context) -> pb.JournalStatus:
+        async def work() -> pb.JournalStatus:
+            owner = self._owner(request.journal_id)
+            return wire.status(
+                owner.state,
+                http_port=self._node.http_port,
+                disk=self._node.disk_bytes(owner.journal_id),
+                failed_because=owner.failed_because,
+            )
+
+        return await _answer(context, work())
+
+    async def Write(
+        self, stream: AsyncIterable[pb.WriteRequest], _context: Context
+    ) -> AsyncIterator[pb.WriteReply]:
+        """Read ahead while earlier batches are being synced, so that batches share a sync."""
+        pending: asyncio.Queue[_Pending | None] = asyncio.Queue(MAX_PIPELINED)
+        reader = asyncio.create_task(self._read_ahead(stream, pending), name="write stream")
+        try:
+            while (next_up := await pending.get()) is not None:
+                serial, answer = next_up
+                yield await _write_reply(serial, answer)
+            await reader  # raises if the stream broke rather than ended
+        finally:
+            reader.cancel()
+            await asyncio.wait([reader])
+
+    async def _read_ahead(
+        self, stream: AsyncIterable[pb.WriteRequest], pending: "asyncio.Queue[_Pending | None]"
+    ) -> None:
+        try:
+            async for message in stream:
+                await pending.put((message.info.serial, self._submit(message)))
+        finally:
+            await pending.put(None)
+
+    def _submit(self, message: pb.WriteRequest) -> "asyncio.Future[requests.Reply] | JournalError":
+        try:
+            return self._owner(message.info.journal_id).submit(wire.write(message))
+        except JournalError as refusal:
+            return refusal
+
+    def _owner(self, journal_id: str) -> JournalOwner:
+        owner = self._node.find(journal_id)
+        if owner is None:
+            raise NotFormatted(
+                f"this node has no journal {journal_id[:100]!r}: it is not formatted"
+            )
+        return owner
+
+
+_Pending = tuple[int, "asyncio.Future[requests.Reply] | JournalError"]
+
+
+async def _write_reply(
+    serial: int, answer: "asyncio.Future[requests.Reply] | JournalError"
+) -> pb.WriteReply:
+    try:
+        if isinstance(answer, JournalError):
+            raise answer
+        await asyncio.shield(answer)
+    except JournalError as refusal:
+        return pb.WriteReply(serial=serial, refusal=wire.refusal(refusal)[1])
+    return pb.WriteReply(serial=serial)
+
+
+async def _answer(context: Context, work: Awaitable[M]) -> M:
+    """Await the work; a JournalError ends the call with its status and the typed refusal."""
+    try:
+        return await work
+    except JournalError as error:
+        await _refuse(context, error)
+
+
+async def _refuse(context: Context, error: JournalError) -> NoReturn:
+    code, refusal = wire.refusal(error)
+    await context.abort(
+        code,
+        refusal.message,
+        trailing_metadata=((wire.REFUSAL_KEY, refusal.SerializeToString()),),
+    )
+    raise AssertionError("abort raises")
+
+
+def build_server(node: JournalNode) -> Any:  # noqa: ANN401 - grpc has no types
+    """A grpc.aio server for a node, not yet bound to an address."""
+    limit = node.settings.max_message_bytes
+    server = grpc.aio.server(
+        maximum_concurrent_rpcs=node.settings.max_concurrent_calls,
+        options=(
+            ("grpc.max_receive_message_length", limit),
+            ("grpc.max_send_message_length", limit),
+            # Two nodes on one port would share the writers between them.
+            ("grpc.so_reuseport", 0),
+            ("grpc.keepalive_permit_without_calls", 1),
+            ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),
+        ),
+    )
+    journal_pb2_grpc.add_JournalNodeServicer_to_server(  # type: ignore[no-untyped-call]
+        JournalService(node), server
+    )
+    return server

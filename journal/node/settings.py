@@ -1,0 +1,37 @@
+"""What a JournalNode is told at start; read once, checked once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """Addresses, folders and limits of one node.
+
+    ``folders`` has the folder of each nameservice that has its own; ``folder`` is for the rest.
+    Ports may be 0, for any.
+    """
+
+    folder: Path
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    folder_mode: int = 0o700
+    rpc_host: str = "127.0.0.1"
+    rpc_port: int = 0
+    http_host: str = "127.0.0.1"
+    http_port: int = 0
+    max_journals: int = 64
+    max_message_bytes: int = 64 * 1024 * 1024
+    max_concurrent_calls: int = 256
+    max_segment_bytes: int = 64 * 1024 * 1024 * 1024
+    fetch_connect_seconds: float = 10.0
+    fetch_stall_seconds: float = 30.0
+    stop_grace_seconds: float = 2.0
+
+    def folder_of(self, nameservice_id: str) -> Path:
+        """Where the journals of a nameservice lie (qjm 1.1)."""
+        return self.folders.get(nameservice_id, self.folder)
+
+    def all_folders(self) -> tuple[Path, ...]:
+        """Every folder that may hold journals, each once."""
+        return tuple(dict.fromkeys((*self.folders.values(), self.folder)))

@@ -1,0 +1,210 @@
+"""Serve a segment's bytes over HTTP, and fetch the bytes that a recovery decided on (qjm 3)."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import BinaryIO, Final
+from urllib.parse import urlsplit
+
+import aiohttp
+import structlog
+from aiohttp import web
+
+from journal.core.requests import Fetch
+from journal.core.state import JournalState
+from journal.errors import StorageFailed, Unavailable
+from journal.model import JournalId, Segment, TxId
+from journal.node import metrics
+from journal.node.owner import JournalOwner
+from journal.node.settings import NodeSettings
+from journal.storage.disk import Download
+from journal.storage.layout import why_bad_journal_id
+from journal.storage.segment_file import SegmentCheck
+
+log = structlog.get_logger()
+
+_CHUNK_BYTES: Final = 1 << 20
+_MAX_URLS: Final = 64
+
+
+class SegmentServer:
+    """GET /getJournal, with Hadoop's parameters and answers."""
+
+    def __init__(self, find: Callable[[str], JournalOwner | None]) -> None:
+        self._find = find
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        """What to hang into the daemon's HTTP server."""
+        return (web.get("/getJournal", self._get),)
+
+    async def _get(self, request: web.Request) -> web.StreamResponse:
+        journal_id = request.query.get("jid", "")
+        bad = why_bad_journal_id(journal_id)
+        if bad is not None:
+            raise web.HTTPBadRequest(text=bad)
+        owner = self._find(journal_id)
+        if owner is None:
+            raise web.HTTPNotFound(text=f"this node has no journal {journal_id}")
+        _check_storage_info(owner.state, request.query.get("storageInfo"))
+        text = request.query.get("segmentTxId", "")
+        if not text.isdecimal() or len(text) > 19:
+            raise web.HTTPBadRequest(text=f"segmentTxId={text[:40]!r} is not a transaction id")
+        first = TxId(int(text))
+        segment = _find_segment(owner.state, first)
+        in_progress_ok = request.query.get("inProgressOk") != "false"
+        if segment is None or not (segment.finalized or in_progress_ok):
+            raise web.HTTPNotFound(text=f"no segment of {journal_id} starts at {first}")
+        try:
+            file, end = await owner.in_thread(_open, owner, segment)
+        except StorageFailed as failure:
+            raise web.HTTPInternalServerError(text=str(failure)) from failure
+        try:
+            return await _stream(request, file, end, segment.name(), owner.journal_id)
+        finally:
+            await asyncio.to_thread(file.close)
+
+
+def _check_storage_info(state: JournalState, claimed: str | None) -> None:
+    """Only a node of the same namespace and cluster may read (qjm 3, step 3)."""
+    if claimed is None or state.namespace is None:
+        return
+    parts = claimed.split(":", 3)
+    ours = state.namespace
+    if len(parts) != 4 or (parts[1], parts[3]) != (str(ours.namespace_id), ours.cluster_id):
+        raise web.HTTPForbidden(
+            text=f"this journal belongs to {ours.storage_info()}, the request to {claimed[:200]}"
+        )
+
+
+def _find_segment(state: JournalState, first: TxId) -> Segment | None:
+    if state.open is not None and state.open.first == first:
+        return None if state.open.empty else state.open.as_segment()
+    return state.find(first)
+
+
+def _open(owner: JournalOwner, segment: Segment) -> tuple[BinaryIO, int]:
+    """Open a segment and find its end; on the journal's thread, so that no rename interferes.
+
+    A segment that was finalized or replaced since we looked is gone under that name.
+    """
+    extent = owner.disk.extent(segment)
+    try:
+        return extent.path.open("rb"), extent.end
+    except OSError as failure:
+        raise StorageFailed(f"cannot read {extent.path.name}: {failure}") from failure
+
+
+async def _stream(
+    request: web.Request, file: BinaryIO, end: int, name: str, journal_id: JournalId
+) -> web.StreamResponse:
+    """Send the bytes up to ``end``: never padding, never a byte that is not durable yet."""
+    response = web.StreamResponse(
+        headers={
+            "Content-Type": "application/octet-stream",
+            "Content-Disposition": f"attachment; filename={name}",
+            "X-Image-Edits-Name": name,
+        }
+    )
+    response.content_length = end
+    await response.prepare(request)
+    left = end
+    while left:
+        chunk = await asyncio.to_thread(file.read, min(left, _CHUNK_BYTES))
+        if not chunk:
+            log.error("segment.short", journal=journal_id, file=name, missing=left)
+            break
+        left -= len(chunk)
+        await response.write(chunk)
+    if left:
+        request.protocol.force_close()
+        return response
+    metrics.SERVED_BYTES.labels(journal_id).inc(end)
+    await response.write_eof()
+    return response
+
+
+async def fetch(
+    owner: JournalOwner, wanted: Fetch, urls: Sequence[str], settings: NodeSettings
+) -> None:
+    """Bring a decided segment beside our copy; returns when its bytes are durable.
+
+    The sources are tried in order.  Each is checked while it streams: checksums, txids, end
+    and digest; what a source sends wrong is dropped, and the next one is asked.
+
+    Raises:
+        Unavailable: no source gave the decided bytes; nothing has changed here.
+        StorageFailed: our own disk failed.
+    """
+    timeout = aiohttp.ClientTimeout(
+        total=None, connect=settings.fetch_connect_seconds, sock_read=settings.fetch_stall_seconds
+    )
+    failures = []
+    async with aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session:
+        for url in urls[:_MAX_URLS]:
+            if owner.state.promised != wanted.epoch:
+                break  # a newer writer came; AdoptRecovery would be refused
+            why = await _fetch_one(owner, wanted, session, url, settings.max_segment_bytes)
+            if why is None:
+                return
+            failures.append(f"{url}: {why}")
+            log.warning("recovery.source_failed", journal=owner.journal_id, url=url, because=why)
+    raise Unavailable(
+        f"no source gave the decided edits {wanted.segment.first}-{wanted.segment.last}: "
+        + ("; ".join(failures) or "none was named")
+    )
+
+
+async def _fetch_one(
+    owner: JournalOwner,
+    wanted: Fetch,
+    session: aiohttp.ClientSession,
+    url: str,
+    max_bytes: int,
+) -> str | None:
+    """Try one source; returns why it failed, or None."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or parts.path != "/getJournal":
+        return "it is not the address of a segment"
+    segment = wanted.segment
+    disk = owner.disk
+    download = await owner.in_thread(disk.begin_download, segment.first, wanted.epoch)
+    try:
+        async with session.get(url, allow_redirects=False) as response:
+            why = await _receive(owner, wanted, response, download, max_bytes)
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
+        if isinstance(failure, ValueError):
+            metrics.CORRUPT.labels(owner.journal_id).inc()
+        why = str(failure) or type(failure).__name__
+    except BaseException:
+        await asyncio.shield(owner.in_thread(download.discard))
+        raise
+    if why is None:
+        await owner.in_thread(download.finish)
+    else:
+        await owner.in_thread(download.discard)
+    return why
+
+
+async def _receive(
+    owner: JournalOwner,
+    wanted: Fetch,
+    response: aiohttp.ClientResponse,
+    download: Download,
+    max_bytes: int,
+) -> str | None:
+    """Store a source's bytes as far as they are sound; ValueError where they are not."""
+    if response.status != 200:
+        return f"it answered {response.status} {response.reason}"
+    if response.content_length is None or response.content_length > max_bytes:
+        return f"it announced {response.content_length} bytes, at most {max_bytes} are taken"
+    segment = wanted.segment
+    check = SegmentCheck(segment.first, segment.last, segment.digest)
+    async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
+        if owner.state.promised != wanted.epoch:
+            return "a newer writer was promised meanwhile"
+        sound = check.feed(chunk)
+        if sound:
+            await owner.in_thread(download.append, sound)
+        if check.complete:
+            break
+    check.finish()
+    return None

@@ -1,0 +1,200 @@
+"""Protobuf messages <-> the journal's words; the node's edge.  Sizes and signs are checked here."""
+
+from typing import Final
+
+import grpc
+
+from journal.core import requests
+from journal.core.state import JournalState
+from journal.errors import (
+    BadRequest,
+    Fenced,
+    InvariantBroken,
+    JournalError,
+    NotFormatted,
+    OutOfSync,
+    StorageFailed,
+    WrongNamespace,
+)
+from journal.model import LAYOUT_VERSION, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
+from journal.proto import journal_pb2 as pb
+
+REFUSAL_KEY: Final = "nnha-refusal-bin"
+MAX_MESSAGE_CHARS: Final = 1000
+"""gRPC carries a refusal in a header, and headers are small."""
+MAX_TXID: Final = 2**62
+
+
+def namespace(message: pb.NamespaceInfo) -> NamespaceInfo:
+    """A namespace as it was received."""
+    if len(message.cluster_id) > 500 or len(message.block_pool_id) > 500:
+        raise BadRequest("a cluster id or block pool id of more than 500 characters")
+    return NamespaceInfo(
+        layout_version=message.layout_version,
+        namespace_id=message.namespace_id,
+        cluster_id=message.cluster_id,
+        ctime=message.ctime,
+        block_pool_id=message.block_pool_id,
+    )
+
+
+def namespace_message(info: NamespaceInfo) -> pb.NamespaceInfo:
+    """A namespace as it is sent."""
+    return pb.NamespaceInfo(
+        layout_version=info.layout_version,
+        namespace_id=info.namespace_id,
+        cluster_id=info.cluster_id,
+        ctime=info.ctime,
+        block_pool_id=info.block_pool_id,
+    )
+
+
+def stamp(message: pb.RequestInfo) -> requests.Stamp:
+    """Who asks."""
+    committed = txid(message.committed_txid) if message.HasField("committed_txid") else None
+    if message.epoch <= 0 or message.epoch > MAX_TXID:
+        raise BadRequest(f"{message.epoch} is not a writer's epoch")
+    return requests.Stamp(Epoch(message.epoch), message.serial, committed)
+
+
+def new_epoch(message: pb.NewEpochRequest) -> requests.NewEpoch:
+    """A proposed writer."""
+    if message.epoch <= 0 or message.epoch > MAX_TXID:
+        raise BadRequest(f"{message.epoch} is not a writer's epoch")
+    return requests.NewEpoch(namespace(message.namespace_info), Epoch(message.epoch))
+
+
+def start_segment(message: pb.StartLogSegmentRequest) -> requests.StartLogSegment:
+    """The beginning of a segment; no layout means ours (qjm 2.5)."""
+    layout = message.layout_version or LAYOUT_VERSION
+    return requests.StartLogSegment(stamp(message.info), txid(message.first_txid), layout)
+
+
+def write(message: pb.WriteRequest) -> requests.Journal | requests.Heartbeat:
+    """A batch or a heartbeat of the write stream."""
+    if message.WhichOneof("body") == "batch":
+        batch = message.batch
+        return requests.Journal(
+            stamp(message.info),
+            txid(batch.segment_first_txid),
+            txid(batch.first_txid),
+            batch.count,
+            batch.records,
+        )
+    return requests.Heartbeat(stamp(message.info))
+
+
+def finalize(message: pb.FinalizeLogSegmentRequest) -> requests.FinalizeLogSegment:
+    """The end of a segment."""
+    return requests.FinalizeLogSegment(
+        stamp(message.info), txid(message.first_txid), txid(message.last_txid), message.digest
+    )
+
+
+def prepare(message: pb.PrepareRecoveryRequest) -> requests.PrepareRecovery:
+    """The first round of a recovery."""
+    return requests.PrepareRecovery(stamp(message.info), txid(message.segment_first_txid))
+
+
+def accept(message: pb.AcceptRecoveryRequest) -> requests.AcceptRecovery:
+    """The second round of a recovery."""
+    return requests.AcceptRecovery(stamp(message.info), segment(message.segment))
+
+
+def segment(message: pb.SegmentState) -> Segment:
+    """A segment as it was received."""
+    return Segment(
+        txid(message.first_txid),
+        txid(message.last_txid),
+        finalized=not message.is_in_progress,
+        digest=message.digest,
+    )
+
+
+def segment_message(held: Segment) -> pb.SegmentState:
+    """A segment as it is sent."""
+    return pb.SegmentState(
+        first_txid=held.first,
+        last_txid=held.last,
+        is_in_progress=not held.finalized,
+        digest=held.digest,
+    )
+
+
+def prepared(reply: requests.Prepared, http_port: int) -> pb.PrepareRecoveryReply:
+    """What is here of a segment."""
+    message = pb.PrepareRecoveryReply(last_writer_epoch=reply.writer, http_port=http_port)
+    if reply.segment is not None:
+        message.segment.CopyFrom(segment_message(reply.segment))
+    if reply.decision is not None:
+        message.accepted_in_epoch = reply.decision.epoch
+    if reply.committed != NO_TXID:
+        message.committed_txid = reply.committed
+    return message
+
+
+def manifest(reply: requests.Manifest, http_port: int) -> pb.GetEditLogManifestReply:
+    """What can be read."""
+    message = pb.GetEditLogManifestReply(
+        segments=[segment_message(held) for held in reply.segments], http_port=http_port
+    )
+    if reply.committed != NO_TXID:
+        message.committed_txid = reply.committed
+    return message
+
+
+def status(
+    state: JournalState, *, http_port: int, disk: tuple[int, int], failed_because: str | None
+) -> pb.JournalStatus:
+    """All that a person may want to know; ``disk`` is free and total bytes."""
+    message = pb.JournalStatus(
+        is_formatted=state.namespace is not None,
+        last_promised_epoch=state.promised,
+        last_writer_epoch=state.writer,
+        http_port=http_port,
+        disk_free_bytes=disk[0],
+        disk_total_bytes=disk[1],
+    )
+    if state.namespace is not None:
+        message.namespace_info.CopyFrom(namespace_message(state.namespace))
+    if state.committed != NO_TXID:
+        message.committed_txid = state.committed
+    if state.last_written != NO_TXID:
+        message.last_written_txid = state.last_written
+    if state.open is not None:
+        message.open_segment_first_txid = state.open.first
+    if failed_because is not None:
+        message.failed_because = failed_because
+    return message
+
+
+_KINDS: Final = (
+    (NotFormatted, pb.Refusal.NOT_FORMATTED, grpc.StatusCode.FAILED_PRECONDITION),
+    (WrongNamespace, pb.Refusal.WRONG_NAMESPACE, grpc.StatusCode.FAILED_PRECONDITION),
+    (Fenced, pb.Refusal.FENCED, grpc.StatusCode.ABORTED),
+    (OutOfSync, pb.Refusal.OUT_OF_SYNC, grpc.StatusCode.FAILED_PRECONDITION),
+    (BadRequest, pb.Refusal.BAD_REQUEST, grpc.StatusCode.INVALID_ARGUMENT),
+    (StorageFailed, pb.Refusal.STORAGE_FAILED, grpc.StatusCode.INTERNAL),
+    (InvariantBroken, pb.Refusal.INVARIANT_BROKEN, grpc.StatusCode.DATA_LOSS),
+)
+
+
+def refusal(error: JournalError) -> tuple[grpc.StatusCode, pb.Refusal]:
+    """A no as it is sent: the status for people and proxies, the typed message for the client."""
+    message = pb.Refusal(kind=pb.Refusal.UNKNOWN, message=str(error)[:MAX_MESSAGE_CHARS])
+    code = grpc.StatusCode.UNAVAILABLE
+    for kind, number, status_code in _KINDS:
+        if isinstance(error, kind):
+            message.kind, code = number, status_code
+    if isinstance(error, Fenced):
+        message.promised_epoch = error.promised
+    if isinstance(error, OutOfSync) and error.expected_txid is not None:
+        message.expected_txid = error.expected_txid
+    return code, message
+
+
+def txid(value: int) -> TxId:
+    """A transaction id as it was received."""
+    if value > MAX_TXID:
+        raise BadRequest(f"{value} is not a transaction id")
+    return TxId(value)

@@ -1,0 +1,288 @@
+"""Carry out a journal's effects in order; the first failure is the last thing it does."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+
+from journal.core.effects import (
+    AbandonSegment,
+    AdoptDownload,
+    AppendEdits,
+    CreateSegment,
+    Effect,
+    FinalizeSegment,
+    ForgetDecision,
+    FormatStorage,
+    PersistDecision,
+    PersistPromise,
+    PersistWriter,
+    RememberCommitted,
+)
+from journal.core.state import JournalState
+from journal.errors import StorageFailed, ensure
+from journal.frame import file_header
+from journal.model import Epoch, NamespaceInfo, Segment, TxId
+from journal.storage import layout
+from journal.storage.files import (
+    Files,
+    OpenFile,
+    RealFiles,
+    remove_durably,
+    write_durably,
+)
+from journal.storage.loading import load
+from journal.storage.segment_file import inspect
+from journal.storage.small_files import (
+    committed_bytes,
+    decision_bytes,
+    epoch_text,
+    version_text,
+)
+
+
+@dataclass(slots=True)
+class _Writing:
+    """The open segment: its file, the digest of its edits, and how far it is durable."""
+
+    first: TxId
+    file: OpenFile
+    end: int
+    hash: "hashlib._Hash"
+    dirty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Where a segment's bytes lie: the file, from its beginning to ``end``."""
+
+    path: Path
+    end: int
+
+
+class Disk:
+    """One journal's folder.  Every call blocks; all come from one thread.
+
+    Raises StorageFailed from any call once a write or a sync has failed: what the disk then
+    holds is unknown until the folder is loaded again (qjm 10.1, W8).
+    """
+
+    def __init__(self, root: Path, files: Files | None = None) -> None:
+        self._files = files if files is not None else RealFiles()
+        self._root = root
+        self._current = root / layout.CURRENT
+        self._writing: _Writing | None = None
+        self._ends: dict[TxId, int] = {}
+        self._failed: str | None = None
+
+    @property
+    def failed_because(self) -> str | None:
+        """The first failure of a write or sync, or None."""
+        return self._failed
+
+    def load(self) -> JournalState:
+        """Read the folder, after finishing what a crash cut short."""
+        with self._working("load the journal"):
+            loaded = load(self._files, self._root)
+        self._ends = loaded.ends
+        return loaded.state
+
+    def run(self, effects: Sequence[Effect]) -> None:
+        """Carry out effects in order.  Appends that stand together share one sync."""
+        committed: TxId | None = None
+        with self._working("write to the journal"):
+            for effect in effects:
+                if isinstance(effect, RememberCommitted):
+                    committed = effect.txid
+                    continue
+                if not isinstance(effect, AppendEdits):
+                    self._sync()
+                self._carry_out(effect)
+            self._sync()
+            if committed is not None:
+                self._files.overwrite(self._current / layout.COMMITTED, committed_bytes(committed))
+
+    def digest(self, segment: Segment) -> Segment:
+        """The segment with its content digest, computed from the file if need be.
+
+        Raises:
+            StorageFailed: its file is damaged; other segments are not affected.
+        """
+        writing = self._writing
+        if writing is not None and writing.first == segment.first:
+            return Segment(
+                segment.first, segment.last, finalized=False, digest=writing.hash.digest()
+            )
+        with self._working("read a segment"):
+            path = self._current / segment.name()
+            found = inspect(self._files, path, segment.first, last_wanted=segment.last)
+        if found.last != segment.last:
+            raise StorageFailed(
+                f"{path} is damaged at byte {found.end}: {found.damage or 'it ends there'}; it "
+                f"should hold {segment.first}-{segment.last}. The other nodes have this segment: "
+                "copy it from one of them, and restart this node."
+            )
+        self._ends[segment.first] = found.end
+        return Segment(segment.first, segment.last, segment.finalized, found.digest)
+
+    def extent(self, segment: Segment) -> Extent:
+        """The bytes of a segment that are durable and known to be edits."""
+        path = self._current / segment.name()
+        writing = self._writing
+        if writing is not None and writing.first == segment.first:
+            return Extent(path, writing.end)
+        if segment.first not in self._ends:
+            self.digest(segment)
+        return Extent(path, self._ends[segment.first])
+
+    def begin_download(self, first: TxId, epoch: Epoch) -> "Download":
+        """A file beside the segment for the bytes of a recovery."""
+        with self._working("create a file for a recovery"):
+            path = self._current / layout.download_name(first, epoch)
+            return Download(self, path, self._files.create(path))
+
+    def close(self) -> None:
+        """Close the open file, if any."""
+        if self._writing is not None:
+            self._writing.file.close()
+            self._writing = None
+
+    @contextmanager
+    def _working(self, what: str) -> Iterator[None]:
+        if self._failed is not None:
+            raise StorageFailed(self._failed)
+        try:
+            yield
+        except OSError as failure:
+            self._failed = f"could not {what} in {self._root}: {failure}"
+            self.close()
+            raise StorageFailed(self._failed) from failure
+
+    def _carry_out(self, effect: Effect) -> None:  # noqa: C901 - one case per effect
+        match effect:
+            case FormatStorage(namespace):
+                self._format(namespace)
+            case PersistPromise(epoch):
+                self._write(layout.PROMISE, epoch_text(epoch))
+            case PersistWriter(epoch):
+                self._write(layout.WRITER, epoch_text(epoch))
+            case RememberCommitted():
+                pass  # run() writes the last one only
+            case CreateSegment(first, layout_version):
+                self._create(first, layout_version)
+            case AppendEdits(segment_first, _, records):
+                self._append(segment_first, records)
+            case AbandonSegment(first, empty):
+                self._abandon(first, empty=empty)
+            case FinalizeSegment(first, last):
+                self._finalize(first, last)
+            case PersistDecision(decision):
+                self._files.make_folder(self._current / layout.PAXOS)
+                name = f"{layout.PAXOS}/{decision.segment.first}"
+                self._write(name, decision_bytes(decision))
+            case ForgetDecision(first):
+                remove_durably(self._files, self._current / layout.PAXOS / str(first))
+            case AdoptDownload(first, epoch):
+                self._adopt(first, epoch)
+            case _:
+                assert_never(effect)
+
+    def _write(self, name: str, data: bytes) -> None:
+        write_durably(self._files, self._current / name, data)
+
+    def _format(self, namespace: NamespaceInfo) -> None:
+        """VERSION goes first and comes last: a crash in between leaves an unformatted folder."""
+        self.close()
+        self._ends.clear()
+        self._files.make_folder(self._current)
+        self._files.sync_folder(self._root.parent)
+        self._files.sync_folder(self._root)
+        remove_durably(self._files, self._current / layout.VERSION)
+        for name in self._files.names(self._current):
+            self._files.remove(self._current / name)
+        self._files.make_folder(self._current / layout.PAXOS)
+        self._files.sync_folder(self._current)
+        self._write(layout.VERSION, version_text(namespace))
+
+    def _create(self, first: TxId, layout_version: int) -> None:
+        ensure(self._writing is None, f"segment {first} begins while another is open")
+        path = self._current / layout.in_progress_name(first)
+        unfinished = path.with_name(path.name + layout.UNFINISHED)
+        header = file_header(layout_version)
+        file = self._files.create(unfinished)
+        self._writing = _Writing(first, file, len(header), hashlib.sha256())
+        file.append(header)
+        file.sync()
+        self._files.rename(unfinished, path)
+        self._files.sync_folder(self._current)
+        self._ends.pop(first, None)
+
+    def _append(self, segment_first: TxId, records: bytes) -> None:
+        writing = self._writing
+        if writing is None or writing.first != segment_first:
+            raise OSError(f"segment {segment_first} is not open")
+        writing.dirty = True
+        writing.file.append(records)
+        writing.hash.update(records)
+        self._ends[segment_first] = self._ends.get(segment_first, writing.end) + len(records)
+
+    def _sync(self) -> None:
+        """Make appended edits durable; only then may ``end`` show them to readers."""
+        writing = self._writing
+        if writing is not None and writing.dirty:
+            writing.file.sync()
+            writing.dirty = False
+            writing.end = self._ends[writing.first]
+
+    def _abandon(self, first: TxId, *, empty: bool) -> None:
+        self.close()
+        if empty:
+            name = layout.in_progress_name(first)
+            aside = layout.aside_name(name, "empty")
+            self._files.rename(self._current / name, self._current / aside)
+            self._files.sync_folder(self._current)
+
+    def _finalize(self, first: TxId, last: TxId) -> None:
+        path = self._current / layout.in_progress_name(first)
+        final = layout.finalized_name(first, last)
+        if final in self._files.names(self._current):
+            raise OSError(f"{final} exists already")
+        end = self._ends[first]
+        if self._files.size(path) != end:
+            self._files.truncate(path, end)
+        self._files.rename(path, self._current / final)
+        self._files.sync_folder(self._current)
+
+    def _adopt(self, first: TxId, epoch: Epoch) -> None:
+        download = self._current / layout.download_name(first, epoch)
+        self._ends[first] = self._files.size(download)
+        self._files.rename(download, self._current / layout.in_progress_name(first))
+        self._files.sync_folder(self._current)
+
+
+class Download:
+    """The file that a recovery's bytes go to.  Ends with ``finish`` or ``discard``."""
+
+    def __init__(self, disk: Disk, path: Path, file: OpenFile) -> None:
+        self._disk = disk
+        self._path = path
+        self._file = file
+
+    def append(self, data: bytes) -> None:
+        """Add verified bytes."""
+        with self._disk._working("write a recovery's bytes"):
+            self._file.append(data)
+
+    def finish(self) -> None:
+        """Make the bytes durable; their name becomes so when they are adopted."""
+        with self._disk._working("sync a recovery's bytes"):
+            self._file.sync()
+            self._file.close()
+
+    def discard(self) -> None:
+        """Forget the bytes: the source did not hold what was decided."""
+        with self._disk._working("drop a recovery's bytes"):
+            self._file.close()
+            self._disk._files.remove(self._path)

@@ -1,0 +1,105 @@
+"""File names in a journal's ``current`` folder, and what each of them means."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from journal.model import Epoch, Segment, TxId
+
+CURRENT: Final = "current"
+PAXOS: Final = "paxos"
+VERSION: Final = "VERSION"
+PROMISE: Final = "last-promised-epoch"
+WRITER: Final = "last-writer-epoch"
+COMMITTED: Final = "committed-txid"
+LOCK: Final = "in_use.lock"
+UNFINISHED: Final = ".tmp"
+"""What a file is called while it is being written; worthless after a crash."""
+
+_FINALIZED = re.compile(r"edits_(\d{1,19})-(\d{1,19})\Z")
+_IN_PROGRESS = re.compile(r"edits_inprogress_(\d{1,19})\Z")
+_DOWNLOAD = re.compile(r"edits_inprogress_(\d{1,19})\.epoch=(\d{1,19})\Z")
+_DECISION = re.compile(r"\d{1,19}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizedFile:
+    """A segment that will never change again."""
+
+    first: TxId
+    last: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class InProgressFile:
+    """A segment that is, or was when its writer left, being written."""
+
+    first: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadedFile:
+    """Bytes fetched for a recovery of that epoch, not yet in place."""
+
+    first: TxId
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedFile:
+    """A file whose writing a crash cut short."""
+
+
+EditsFile = FinalizedFile | InProgressFile | DownloadedFile | UnfinishedFile
+
+
+def meaning(name: str) -> EditsFile | None:
+    """What a file name in ``current`` says, or None for files that are not ours to judge."""
+    if name.endswith(UNFINISHED):
+        return UnfinishedFile()
+    if found := _FINALIZED.match(name):
+        first, last = TxId(int(found[1])), TxId(int(found[2]))
+        return FinalizedFile(first, last) if 0 < first <= last else None
+    if found := _IN_PROGRESS.match(name):
+        return InProgressFile(TxId(int(found[1])))
+    if found := _DOWNLOAD.match(name):
+        return DownloadedFile(TxId(int(found[1])), Epoch(int(found[2])))
+    return None
+
+
+def decision_start(name: str) -> TxId | None:
+    """Which segment a file in ``paxos`` is about; names are plain decimal (qjm 1.1)."""
+    return TxId(int(name)) if _DECISION.match(name) else None
+
+
+def in_progress_name(first: TxId) -> str:
+    """The file of a segment that is being written."""
+    return Segment(first, first, finalized=False).name()
+
+
+def finalized_name(first: TxId, last: TxId) -> str:
+    """The file of a segment that is closed for good."""
+    return Segment(first, last, finalized=True).name()
+
+
+def download_name(first: TxId, epoch: Epoch) -> str:
+    """Where the bytes for a recovery are kept until the decision is durable."""
+    return f"{in_progress_name(first)}.epoch={epoch}"
+
+
+def aside_name(name: str, why: str) -> str:
+    """A file moved out of the way, kept for a person to look at: ``.empty``, ``.corrupt``."""
+    return f"{name}.{why}"
+
+
+def why_bad_journal_id(journal_id: str) -> str | None:
+    """Hadoop's rules for a journal's name, which becomes a folder's name; None if it is fine."""
+    if not journal_id:
+        return "a journal's name cannot be empty"
+    if "/" in journal_id or "\0" in journal_id:
+        return f"the journal's name {journal_id!r} contains a slash or a zero byte"
+    if journal_id.startswith("."):
+        return f"the journal's name {journal_id!r} begins with a dot"
+    if len(journal_id.encode()) > 200:
+        return "the journal's name is longer than 200 bytes"
+    return None

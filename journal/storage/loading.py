@@ -1,0 +1,206 @@
+"""Read a journal's folder at start: finish what a crash cut short, then say what is there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from journal.core.state import Decision, JournalState
+from journal.errors import StorageFailed
+from journal.model import Epoch, Segment, TxId
+from journal.storage import layout
+from journal.storage.files import Files
+from journal.storage.segment_file import inspect
+from journal.storage.small_files import (
+    parse_committed,
+    parse_decision,
+    parse_epoch,
+    parse_version,
+)
+
+log = structlog.get_logger()
+
+_HALF_DONE: Final = ("previous.tmp", "removed.tmp", "finalized.tmp", "lastcheckpoint.tmp")
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What lies on the disk.  ``ends`` has the offset behind the last edit of in-progress files."""
+
+    state: JournalState
+    ends: dict[TxId, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Found:
+    """The files of ``current`` by what their names mean."""
+
+    finalized: dict[TxId, TxId] = field(default_factory=dict)
+    in_progress: list[TxId] = field(default_factory=list)
+    downloads: list[layout.DownloadedFile] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+
+
+def load(files: Files, root: Path) -> Loaded:
+    """Load one journal.
+
+    A crashed process may have left names and bytes that only the page cache holds.  Whatever is
+    reported from here on has been synced first, or a power cut could take back what we said.
+
+    Raises:
+        StorageFailed: a file is corrupt or cannot be read; nothing was lost by looking.
+    """
+    try:
+        return _load(files, root)
+    except OSError as failure:
+        raise StorageFailed(
+            f"cannot load the journal in {root}: {failure}. Nothing was acknowledged; check the "
+            "disk and the folder's owner and mode."
+        ) from failure
+
+
+def _load(files: Files, root: Path) -> Loaded:
+    current = root / layout.CURRENT
+    half_done = [name for name in files.names(root) if name in _HALF_DONE]
+    if half_done:
+        raise StorageFailed(
+            f"{root} holds {', '.join(half_done)}: an upgrade or rollback was cut short there. "
+            "Nothing was changed. Finish it with the Hadoop version that began it."
+        )
+    version = files.read(current / layout.VERSION)
+    if version is None:
+        return Loaded(JournalState(occupied=bool(files.names(current))))
+    namespace = parse_version(current / layout.VERSION, version)
+    found = _sort_names(files, current)
+    decisions = _load_decisions(files, current / layout.PAXOS)
+    for name in found.unfinished:
+        files.remove(current / name)
+    for download in found.downloads:
+        if _settle_download(files, current, download, decisions):
+            found.in_progress.append(download.first)
+    ends: dict[TxId, int] = {}
+    segments = {
+        first: Segment(first, last, finalized=True) for first, last in found.finalized.items()
+    }
+    for first in sorted(set(found.in_progress)):
+        segment = _load_in_progress(files, current, first, found.finalized, ends)
+        if segment is not None:
+            segments[first] = segment
+    files.make_folder(current / layout.PAXOS)
+    for folder in (current / layout.PAXOS, current, root):
+        files.sync_folder(folder)
+    state = JournalState(
+        namespace=namespace,
+        promised=_epoch(files, current / layout.PROMISE),
+        writer=_epoch(files, current / layout.WRITER),
+        committed=parse_committed(
+            current / layout.COMMITTED, files.read(current / layout.COMMITTED)
+        ),
+        segments=dict(sorted(segments.items())),
+        decisions=decisions,
+    )
+    return Loaded(state, ends)
+
+
+def _epoch(files: Files, path: Path) -> Epoch:
+    return parse_epoch(path, files.read(path))
+
+
+def _sort_names(files: Files, current: Path) -> _Found:
+    found = _Found()
+    for name in files.names(current):
+        match layout.meaning(name):
+            case layout.FinalizedFile(first, last):
+                if first in found.finalized:
+                    raise StorageFailed(
+                        f"{current} has two finalized segments beginning at {first}. Nothing was "
+                        "changed. Remove the one that the other nodes do not have."
+                    )
+                found.finalized[first] = last
+            case layout.InProgressFile(first):
+                found.in_progress.append(first)
+            case layout.DownloadedFile() as download:
+                found.downloads.append(download)
+            case layout.UnfinishedFile():
+                found.unfinished.append(name)
+            case None:
+                pass
+    return found
+
+
+def _load_decisions(files: Files, paxos: Path) -> dict[TxId, Decision]:
+    decisions = {}
+    for name in files.names(paxos):
+        path = paxos / name
+        if name.endswith(layout.UNFINISHED):
+            files.remove(path)
+            continue
+        first = layout.decision_start(name)
+        data = files.read(path)
+        if first is not None and data is not None:
+            decisions[first] = parse_decision(path, first, data)
+    return decisions
+
+
+def _settle_download(
+    files: Files,
+    current: Path,
+    download: layout.DownloadedFile,
+    decisions: Mapping[TxId, Decision],
+) -> bool:
+    """Roll a durable decision forward, or drop bytes that nothing was decided about (qjm 2.13).
+
+    The bytes are looked at once more: the same epoch may have begun to fetch them again.
+    """
+    path = current / layout.download_name(download.first, download.epoch)
+    decision = decisions.get(download.first)
+    if decision is not None and decision.epoch == download.epoch:
+        wanted = decision.segment
+        contents = inspect(files, path, download.first, last_wanted=wanted.last)
+        if contents.last == wanted.last and contents.digest == wanted.digest:
+            files.sync_file(path)
+            files.rename(path, current / layout.in_progress_name(download.first))
+            log.info("recovery.rolled_forward", segment=download.first, epoch=download.epoch)
+            return True
+    files.remove(path)
+    log.info("recovery.download_dropped", segment=download.first, epoch=download.epoch)
+    return False
+
+
+def _load_in_progress(
+    files: Files,
+    current: Path,
+    first: TxId,
+    finalized: Mapping[TxId, TxId],
+    ends: dict[TxId, int],
+) -> Segment | None:
+    """Scan an abandoned segment; one without an edit is moved aside."""
+    name = layout.in_progress_name(first)
+    path = current / name
+    if first in finalized:
+        # Only foreign tools leave both (HDFS-16645).  What is finalized was decided.
+        _move_aside(files, path, "stale", "a finalized segment begins there too")
+        return None
+    contents = inspect(files, path, first)
+    if contents.last is None:
+        why = "empty" if contents.damage is None else "corrupt"
+        _move_aside(files, path, why, contents.damage or "it holds no transaction")
+        return None
+    if contents.damage is not None:
+        log.warning(
+            "segment.damaged",
+            file=name,
+            sound_up_to=contents.last,
+            offset=contents.end,
+            found=contents.damage,
+        )
+    files.sync_file(path)
+    ends[first] = contents.end
+    return Segment(first, contents.last, finalized=False, digest=contents.digest)
+
+
+def _move_aside(files: Files, path: Path, suffix: str, why: str) -> None:
+    files.rename(path, path.with_name(layout.aside_name(path.name, suffix)))
+    log.info("segment.moved_aside", file=path.name, suffix=suffix, why=why)

@@ -1,0 +1,43 @@
+"""in_use.lock: one process per journal folder."""
+
+import fcntl
+import os
+import socket
+from pathlib import Path
+
+from journal.errors import StorageFailed
+from journal.storage.layout import LOCK
+
+
+class StorageLock:
+    """Holds a journal's folder until ``release``.
+
+    Both kinds of lock are taken: flock tells two owners in one process apart, and the POSIX
+    lock is the one that a Java JournalNode takes.
+    """
+
+    def __init__(self, root: Path) -> None:
+        """Raises StorageFailed if another owner holds the folder, naming it where possible."""
+        path = root / LOCK
+        try:
+            self._file = path.open("a+b")
+        except OSError as failure:
+            raise StorageFailed(f"Cannot lock storage {root}: {failure}") from failure
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as failure:
+            self._file.seek(0)
+            holder = self._file.read(200).decode("utf-8", "replace").strip()
+            self._file.close()
+            raise StorageFailed(
+                f"Cannot lock storage {root}: it is in use by {holder or 'another process'}. "
+                "Stop that process, or give this one another dfs.journalnode.edits.dir."
+            ) from failure
+        self._file.truncate(0)
+        self._file.write(f"{os.getpid()}@{socket.gethostname()}".encode())
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let the folder go; releasing twice is fine."""
+        self._file.close()

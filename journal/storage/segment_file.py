@@ -1,0 +1,103 @@
+"""Read a segment file: how far it is sound, and the digest of its edits."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from journal.frame import HEADER_BYTES, MAX_OP_BYTES, file_header, read_header, scan
+from journal.model import TxId
+from journal.storage.files import Files
+
+_HASH_CHUNK_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a segment file holds from its header to the first byte that is not a sound edit.
+
+    ``last`` is None when there is no edit.  ``end`` is the offset behind the last one.
+    """
+
+    last: TxId | None
+    end: int
+    digest: bytes
+    damage: str | None
+
+
+def inspect(files: Files, path: Path, first: TxId, *, last_wanted: TxId | None = None) -> Contents:
+    """Scan a file of which the name says that it begins at ``first``.
+
+    Args:
+        last_wanted: a finalized file's last txid; what follows it means nothing (qjm 1.3).
+    """
+    with files.view(path) as data:
+        try:
+            read_header(data)
+        except ValueError as failure:
+            unwritten = not data[:HEADER_BYTES].strip(b"\xff") or len(data) < HEADER_BYTES
+            return Contents(None, 0, b"", None if unwritten else str(failure))
+        found = scan(data, start=HEADER_BYTES, expected=first, last_wanted=last_wanted)
+        digest = hashlib.sha256()
+        for start in range(HEADER_BYTES, found.end, _HASH_CHUNK_BYTES):
+            digest.update(data[start : min(start + _HASH_CHUNK_BYTES, found.end)])
+        return Contents(found.last, found.end, digest.digest(), found.damage)
+
+
+class SegmentCheck:
+    """Checks a segment while it streams in: header, checksums, txids, end and digest.
+
+    Feed it chunks and store what it returns; what follows the last wanted edit is dropped.
+    It raises ValueError at the first byte that cannot belong to the wanted segment.
+    """
+
+    def __init__(self, first: TxId, last: TxId, digest: bytes) -> None:
+        self._expected = first
+        self._first = first
+        self._last = last
+        self._wanted = digest
+        self._hash = hashlib.sha256()
+        self._rest = bytearray()
+        self._header_seen = False
+        self._complete = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last wanted edit has been seen; nothing more needs to be fed."""
+        return self._complete
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Take the next bytes; returns those that are now known to be sound."""
+        if self._complete:
+            return b""
+        self._rest += chunk
+        sound = b""
+        if not self._header_seen:
+            if len(self._rest) < HEADER_BYTES:
+                return b""
+            sound = file_header(read_header(bytes(self._rest[:HEADER_BYTES])))
+            del self._rest[:HEADER_BYTES]
+            self._header_seen = True
+        data = bytes(self._rest)
+        found = scan(data, expected=self._expected, last_wanted=self._last)
+        if found.last is not None:
+            self._hash.update(data[: found.end])
+            self._expected = TxId(found.last + 1)
+            self._complete = found.last == self._last
+            del self._rest[: found.end]
+        if len(self._rest) > MAX_OP_BYTES:
+            raise ValueError(found.damage or "padding stands before the last edit")
+        return sound + data[: found.end]
+
+    def finish(self) -> None:
+        """Raises ValueError unless exactly the wanted edits have been seen."""
+        if not self._complete:
+            raise ValueError(
+                f"the segment ends at {self._expected - 1}, before the decided end {self._last} "
+                f"({len(self._rest)} bytes are left over)"
+            )
+        if self._hash.digest() != self._wanted:
+            raise ValueError(
+                f"the edits {self._first}-{self._last} are not those that were decided on "
+                f"(digest {self._hash.hexdigest()[:16]}, wanted {self._wanted.hex()[:16]})"
+            )

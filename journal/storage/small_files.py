@@ -1,0 +1,183 @@
+"""The contents of VERSION, the epoch files, committed-txid and paxos/<S>, checked on reading.
+
+Each reader raises StorageFailed with the file's name, what was found and what to do.
+"""
+
+import struct
+from pathlib import Path
+from typing import Final
+
+from google.protobuf.message import DecodeError
+
+from journal.core.state import Decision
+from journal.errors import StorageFailed
+from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
+from journal.proto import journal_pb2 as pb
+
+_COMMITTED = struct.Struct(">q")
+_MAX_DECISION_BYTES: Final = 4096
+_ADVICE = "Nothing was changed. Restore the file, or re-create this journal from the other nodes."
+
+
+def version_text(namespace: NamespaceInfo) -> bytes:
+    """VERSION as Hadoop's JournalNode writes it: java properties (qjm 1.2).
+
+    The block pool id is ours; Hadoop neither writes nor minds it there.
+    """
+    lines = [
+        "#written by nnha",
+        f"namespaceID={namespace.namespace_id}",
+        f"clusterID={_escape(namespace.cluster_id)}",
+        f"cTime={namespace.ctime}",
+        "storageType=JOURNAL_NODE",
+    ]
+    if namespace.block_pool_id:
+        lines.append(f"blockpoolID={_escape(namespace.block_pool_id)}")
+    lines.append(f"layoutVersion={namespace.layout_version}")
+    return ("\n".join(lines) + "\n").encode("latin-1")
+
+
+def parse_version(path: Path, data: bytes) -> NamespaceInfo:
+    """Read VERSION; Hadoop's own files read the same."""
+    found = _properties(data.decode("latin-1"))
+    if found.get("storageType", "JOURNAL_NODE") != "JOURNAL_NODE":
+        raise StorageFailed(
+            f"{path} belongs to a {found['storageType']}, not to a JOURNAL_NODE. {_ADVICE}"
+        )
+    try:
+        return NamespaceInfo(
+            layout_version=int(found["layoutVersion"]),
+            namespace_id=int(found["namespaceID"]),
+            cluster_id=found["clusterID"],
+            ctime=int(found["cTime"]),
+            block_pool_id=found.get("blockpoolID", ""),
+        )
+    except (KeyError, ValueError) as failure:
+        raise StorageFailed(f"{path} is corrupt ({failure!r}). {_ADVICE}") from failure
+
+
+def _properties(text: str) -> dict[str, str]:
+    pairs = {}
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped and stripped[0] not in "#!":
+            name, _, value = stripped.partition("=")
+            pairs[name.strip()] = _unescape(value.strip())
+    return pairs
+
+
+def _escape(value: str) -> str:
+    """java.util.Properties escapes these in values; a cluster id may hold any of them."""
+    out = []
+    for char in value:
+        if char in "\\:=#!":
+            out.append("\\" + char)
+        elif not " " <= char <= "~":
+            out.append("".join(f"\\u{unit:04X}" for unit in _utf16(char)))
+        else:
+            out.append(char)
+    return "".join(out)
+
+
+def _utf16(char: str) -> list[int]:
+    raw = char.encode("utf-16-be", "surrogatepass")
+    return [raw[i] << 8 | raw[i + 1] for i in range(0, len(raw), 2)]
+
+
+def _unescape(value: str) -> str:
+    out, position = [], 0
+    while position < len(value):
+        char = value[position]
+        if char != "\\" or position + 1 == len(value):
+            out.append(char)
+            position += 1
+        elif value[position + 1] == "u" and len(value) >= position + 6:
+            out.append(chr(int(value[position + 2 : position + 6], 16)))
+            position += 6
+        else:
+            escaped = value[position + 1]
+            out.append({"n": "\n", "t": "\t", "r": "\r", "f": "\f"}.get(escaped, escaped))
+            position += 2
+    return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def epoch_text(epoch: Epoch) -> bytes:
+    """An epoch file: decimal text and a line's end."""
+    return f"{epoch}\n".encode()
+
+
+def parse_epoch(path: Path, data: bytes | None) -> Epoch:
+    """Read an epoch file; there is none before the first promise."""
+    if data is None:
+        return NO_EPOCH
+    text = data.strip()
+    if not text.isdigit() or len(text) > 19:
+        raise StorageFailed(f"{path} is corrupt: it holds {data[:40]!r}, not a number. {_ADVICE}")
+    return Epoch(int(text))
+
+
+def committed_bytes(txid: TxId) -> bytes:
+    """committed-txid: eight bytes, so that writing over it never changes its length."""
+    return _COMMITTED.pack(txid)
+
+
+def parse_committed(path: Path, data: bytes | None) -> TxId:
+    """Read committed-txid.  It is a hint that was never synced: an empty file is none."""
+    if not data:
+        return NO_TXID
+    if len(data) != _COMMITTED.size:
+        raise StorageFailed(
+            f"{path} is corrupt: it holds {len(data)} bytes, not {_COMMITTED.size}. It may be "
+            "removed: it is only a lower bound, and the next batch writes it again."
+        )
+    (value,) = _COMMITTED.unpack(data)
+    return TxId(value)
+
+
+def decision_bytes(decision: Decision) -> bytes:
+    """paxos/<S>: the record behind its length as a varint (qjm 1.2)."""
+    record = pb.AcceptedRecovery(
+        segment=pb.SegmentState(
+            first_txid=decision.segment.first,
+            last_txid=decision.segment.last,
+            is_in_progress=not decision.segment.finalized,
+            digest=decision.segment.digest,
+        ),
+        accepted_in_epoch=decision.epoch,
+    ).SerializeToString()
+    length, prefix = len(record), bytearray()
+    while length > 0x7F:
+        prefix.append(length & 0x7F | 0x80)
+        length >>= 7
+    prefix.append(length)
+    return bytes(prefix) + record
+
+
+def parse_decision(path: Path, first: TxId, data: bytes) -> Decision:
+    """Read paxos/<S>; the segment inside must be S."""
+    length, shift, position = 0, 0, 0
+    while True:
+        if position >= min(len(data), 5):
+            raise StorageFailed(f"{path} is corrupt: its length is cut short. {_ADVICE}")
+        byte = data[position]
+        length |= (byte & 0x7F) << shift
+        position, shift = position + 1, shift + 7
+        if byte < 0x80:
+            break
+    if length > _MAX_DECISION_BYTES or position + length > len(data):
+        raise StorageFailed(f"{path} is corrupt: it announces {length} bytes. {_ADVICE}")
+    record = pb.AcceptedRecovery()
+    try:
+        record.ParseFromString(data[position : position + length])
+    except DecodeError as failure:
+        raise StorageFailed(f"{path} is corrupt ({failure}). {_ADVICE}") from failure
+    found = record.segment
+    if found.first_txid != first:
+        raise StorageFailed(f"{path} is about segment {found.first_txid}. {_ADVICE}")
+    segment = Segment(
+        TxId(found.first_txid),
+        TxId(found.last_txid),
+        finalized=not found.is_in_progress,
+        digest=found.digest,
+    )
+    return Decision(segment, Epoch(record.accepted_in_epoch))
