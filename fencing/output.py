@@ -1,0 +1,46 @@
+"""What a command writes: cut into lines for the log, and its end kept for the report."""
+
+from collections import deque
+from collections.abc import Callable
+
+MAX_LINES = 200
+MAX_LINE_BYTES = 2000
+TAIL_LINES = 20
+
+
+class Lines:
+    """Turns bytes as they arrive into at most ``MAX_LINES`` lines; the rest is counted."""
+
+    def __init__(self, emit: Callable[[str], None]) -> None:
+        """``emit`` is called with each line that is let through."""
+        self._emit = emit
+        self._pending = bytearray()
+        self._emitted = 0
+        self.dropped = 0
+        self.tail: deque[str] = deque(maxlen=TAIL_LINES)
+
+    def feed(self, data: bytes) -> None:
+        """Take more bytes; a line longer than ``MAX_LINE_BYTES`` loses its rest."""
+        *complete, rest = data.split(b"\n")
+        for part in complete:
+            self._append(part)
+            self._finish()
+        self._append(rest)
+
+    def close(self) -> None:
+        """There is no more: a last line without its end counts too."""
+        if self._pending:
+            self._finish()
+
+    def _append(self, part: bytes) -> None:
+        self._pending += part[: MAX_LINE_BYTES - len(self._pending)]
+
+    def _finish(self) -> None:
+        line = self._pending.decode("utf-8", "replace").rstrip("\r")
+        self._pending.clear()
+        self.tail.append(line)
+        if self._emitted < MAX_LINES:
+            self._emitted += 1
+            self._emit(line)
+        else:
+            self.dropped += 1

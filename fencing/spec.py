@@ -1,0 +1,73 @@
+"""The text of ``dfs.ha.fencing.methods``, parsed by Hadoop's rules (hadoop-ha.md 4.1, 4.5)."""
+
+import re
+
+from fencing.errors import BadSpec
+from fencing.model import MethodSpec, ShellMethod, SshMethod
+
+DEFAULT_SSH_PORT = 22
+MAX_METHODS = 20
+"""More than anyone has; each may take its whole deadline while nobody is active."""
+
+_LINE = re.compile(r"([a-zA-Z0-9.$]+)(?:\((.+)\))?")
+_SSH_ARGUMENT = re.compile(r"([^:]+)?(?::([0-9]{1,5}))?")
+_HIGHEST_PORT = 65535
+
+
+def parse_methods(text: str) -> tuple[MethodSpec, ...]:
+    """The methods, one a line, in the order in which they are tried.
+
+    A line is ``name`` or ``name(argument)``; blank lines are skipped, and a ``#`` starts a comment
+    **even inside an argument**, as in Hadoop.  Raises ``BadSpec`` naming the line.
+    """
+    methods = [
+        _method(number, line.split("#", 1)[0].strip(), line)
+        for number, line in enumerate(text.split("\n"), start=1)
+        if line.split("#", 1)[0].strip()
+    ]
+    if len(methods) > MAX_METHODS:
+        raise BadSpec(f"{len(methods)} fencing methods are configured; at most {MAX_METHODS} are.")
+    return tuple(methods)
+
+
+def _method(number: int, content: str, line: str) -> MethodSpec:
+    match = _LINE.fullmatch(content)
+    if match is None:
+        cut = (
+            " (everything from # on is a comment, also inside the brackets)" if "#" in line else ""
+        )
+        raise BadSpec(
+            f"Unable to parse line {number} of the fencing methods: {content!r}{cut}. "
+            "Write one method a line: shell(command), sshfence or sshfence(user:port)."
+        )
+    name, argument = match[1], match[2]
+    match name:
+        case "shell":
+            return _shell(number, argument)
+        case "sshfence":
+            return _ssh(number, argument)
+        case _:
+            raise BadSpec(
+                f"Line {number} of the fencing methods names {name!r}, which is none of ours: "
+                "use shell(command) or sshfence. (Java classes cannot be run here.)"
+            )
+
+
+def _shell(number: int, argument: str | None) -> ShellMethod:
+    if argument is None or not argument.strip():
+        raise BadSpec(
+            f"No argument passed to 'shell' in line {number} of the fencing methods. "
+            "Write shell(command)."
+        )
+    return ShellMethod(argument)
+
+
+def _ssh(number: int, argument: str | None) -> SshMethod:
+    match = _SSH_ARGUMENT.fullmatch(argument or "")
+    port = int(match[2] or DEFAULT_SSH_PORT) if match else 0
+    if match is None or not 0 < port <= _HIGHEST_PORT:
+        raise BadSpec(
+            f"Unable to parse user and port {argument!r} in line {number} of the fencing methods. "
+            "Write sshfence, sshfence(user), sshfence(:port) or sshfence(user:port)."
+        )
+    return SshMethod(match[1], port)

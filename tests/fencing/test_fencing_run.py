@@ -1,0 +1,203 @@
+"""Fencing with real bash: order, deadlines that kill everything, environment, output."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from fencing.fencer import fence
+from fencing.model import Outcome, Report, Target
+from fencing.output import MAX_LINES
+from fencing.shell import NotStarted, run_command
+from fencing.spec import parse_methods
+
+TARGET = Target("ns1", "nn1", "dummyhost", 1234)
+
+
+async def fenced_by(
+    text: str,
+    environment: Mapping[str, str] | None = None,
+    *,
+    method_timeout_seconds: float = 20.0,
+    total_timeout_seconds: float = 40.0,
+) -> Report:
+    return await fence(
+        parse_methods(text),
+        TARGET,
+        environment=environment or {},
+        method_timeout_seconds=method_timeout_seconds,
+        total_timeout_seconds=total_timeout_seconds,
+    )
+
+
+def outcomes(report: Report) -> list[Outcome]:
+    return [attempt.outcome for attempt in report.attempts]
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that is dead and waits for its parent does not."""
+    try:
+        return ") Z" not in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+async def test_the_first_success_ends_it() -> None:
+    report = await fenced_by("shell(exit 3)\nshell(true)\nshell(true)")
+    assert report.fenced
+    assert outcomes(report) == [Outcome.FAILED, Outcome.SUCCEEDED]
+    assert report.attempts[0].detail == "exit status 3"
+
+
+async def test_when_all_fail_the_report_tells_each_of_them() -> None:
+    report = await fenced_by("shell(exit 1)\nshell(no-such-command-here)\nsshfence")
+    assert not report.fenced
+    assert outcomes(report) == [Outcome.FAILED, Outcome.FAILED, Outcome.NOT_RUN]
+    assert "exit status 127" in str(report)
+    assert "not built yet" in str(report)
+    assert "could not be fenced" in str(report)
+
+
+async def test_no_methods_fence_nothing() -> None:
+    report = await fenced_by("# nothing here")
+    assert not report.fenced
+    assert "no fencing method" in str(report)
+
+
+async def test_a_failing_command_in_the_middle_fails_the_method() -> None:
+    # bash -e: without it, the last command would decide alone.
+    assert outcomes(await fenced_by("shell(false; true)")) == [Outcome.FAILED]
+
+
+async def test_a_signal_is_told_as_one() -> None:
+    report = await fenced_by("shell(kill -9 $$)")
+    assert outcomes(report) == [Outcome.FAILED]
+    assert report.attempts[0].detail == "killed by signal 9"
+
+
+async def test_there_is_nothing_to_read() -> None:
+    report = await fenced_by("shell(read line)")
+    assert outcomes(report) == [Outcome.FAILED]
+    assert report.duration_seconds < 5
+
+
+async def test_the_deadline_kills_the_whole_process_group(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    command = f"trap '' TERM; (trap '' TERM; sleep 600) & echo $$ $! > {pids}; sleep 600"
+    report = await fenced_by(f"shell({command})\nshell(true)", method_timeout_seconds=0.8)
+    assert outcomes(report) == [Outcome.TIMED_OUT, Outcome.SUCCEEDED]
+    for pid in map(int, pids.read_text().split()):
+        await until(lambda pid=pid: not alive(pid))  # type: ignore[misc]
+
+
+async def test_what_a_successful_script_left_in_the_background_is_killed_too(
+    tmp_path: Path,
+) -> None:
+    # Or "sleep 5; kill the NameNode" would hit it after it was rightly made active again.
+    pid = tmp_path / "pid"
+    report = await fenced_by(f"shell(sleep 600 & echo $! > {pid})")
+    assert report.fenced
+    assert report.duration_seconds < 5
+    await until(lambda: not alive(int(pid.read_text())))
+
+
+async def test_a_process_that_left_the_group_does_not_hold_us_by_its_open_output(
+    tmp_path: Path,
+) -> None:
+    pid = tmp_path / "pid"
+    report = await fenced_by(f"shell(setsid sleep 600 & echo $! > {pid}; sleep 0.2)")
+    os.kill(int(pid.read_text()), signal.SIGKILL)
+    assert report.fenced
+    assert report.duration_seconds < 5
+
+
+async def test_the_total_limit_ends_the_later_methods() -> None:
+    started = time.monotonic()
+    report = await fenced_by(
+        "shell(sleep 60)\nshell(sleep 60)\nshell(true)",
+        method_timeout_seconds=0.5,
+        total_timeout_seconds=0.8,
+    )
+    assert outcomes(report) == [Outcome.TIMED_OUT, Outcome.TIMED_OUT, Outcome.NOT_RUN]
+    assert time.monotonic() - started < 5
+    assert not report.fenced
+
+
+async def test_cancelling_kills_what_was_started(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    task = asyncio.create_task(fenced_by(f"shell(echo $$ > {pid}; sleep 600)"))
+    await until(lambda: pid.exists() and pid.read_text().endswith("\n"))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await until(lambda: not alive(int(pid.read_text())))
+
+
+async def test_the_configuration_and_the_target_are_in_the_environment() -> None:
+    checks = (
+        'test "$in_fencing_tests" = yees',
+        'test "$dfs_namenode_rpc_address" = h:1',
+        'test "$target_host/$target_port" = dummyhost/1234',
+        'test "$target_address" = dummyhost:1234',
+        'test "$target_nameserviceid.$target_namenodeid" = ns1.nn1',
+        'test -z "${ha_zookeeper_auth:-}"',
+        'test -n "$PATH"',
+    )
+    environment = {
+        "in.fencing.tests": "yees",
+        "dfs.namenode.rpc-address": "h:1",
+        "ha.zookeeper.auth": "digest:a:b",
+    }
+    report = await fenced_by(f"shell({' && '.join(checks)})", environment)
+    assert report.fenced, str(report)
+
+
+async def test_output_is_logged_line_by_line_and_its_end_is_reported() -> None:
+    with capture_logs() as logs:
+        report = await fenced_by("shell(echo hello; echo trouble >&2; printf end; exit 1)")
+    heard = [(e["log_level"], e["line"]) for e in logs if e["event"].startswith("fencing.std")]
+    assert set(heard) == {("info", "hello"), ("warning", "trouble"), ("info", "end")}
+    assert report.attempts[0].output == "hello\nend\ntrouble"
+
+
+async def test_a_flood_of_output_is_cut_and_does_not_block_the_loop() -> None:
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0.01)
+            beats += 1
+
+    heart = asyncio.create_task(beat())
+    with capture_logs() as logs:
+        report = await fenced_by("shell(yes)", method_timeout_seconds=1.0)
+    heart.cancel()
+    lines = [entry for entry in logs if entry["event"] == "fencing.stdout"]
+    assert outcomes(report) == [Outcome.TIMED_OUT]
+    assert len(lines) == MAX_LINES
+    assert beats >= 10
+    assert len(report.attempts[0].output) < 100_000
+
+
+async def test_an_endless_line_is_cut() -> None:
+    report = await fenced_by("shell(head -c 1000000 /dev/zero | tr '\\\\0' x)")
+    assert report.fenced
+    assert len(report.attempts[0].output) <= 2000
+
+
+async def test_a_command_that_cannot_be_started_is_not_run() -> None:
+    ended = await run_command("true", {"long": "x" * 3_000_000}, deadline_seconds=5)
+    assert isinstance(ended, NotStarted)
+    assert "cannot be started" in ended.reason

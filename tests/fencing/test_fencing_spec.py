@@ -1,0 +1,134 @@
+"""The syntax of dfs.ha.fencing.methods, and what a command finds in its environment."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fencing.environment import command_environment, is_secret
+from fencing.errors import BadSpec
+from fencing.model import MethodSpec, ShellMethod, SshMethod, Target
+from fencing.shell import abbreviate
+from fencing.spec import parse_methods
+
+TARGET = Target("ns1", "nn1", "dummyhost", 1234)
+
+GOOD: dict[str, tuple[str, list[MethodSpec]]] = {
+    "nothing is no methods": ("", []),
+    "only blanks and comments": ("\n  \n # shell(true)\n", []),
+    "one command": ("shell(/bin/true)", [ShellMethod("/bin/true")]),
+    "brackets inside: the last one closes": ("shell(a (b) c)", [ShellMethod("a (b) c")]),
+    "a comma belongs to the command": ("shell(a,b)", [ShellMethod("a,b")]),
+    "blanks, comments, two methods": (
+        "\n   # first\n  sshfence   \n\n\tshell(exit 1) # last resort\n",
+        [SshMethod(None, 22), ShellMethod("exit 1")],
+    ),
+    "lines ended as on Windows": (
+        "sshfence(a)\r\nshell(a)\r\n",
+        [SshMethod("a", 22), ShellMethod("a")],
+    ),
+    "ssh user": ("sshfence(foo)", [SshMethod("foo", 22)]),
+    "ssh: a number is a user": ("sshfence(12345)", [SshMethod("12345", 22)]),
+    "ssh port": ("sshfence(:123)", [SshMethod(None, 123)]),
+    "ssh user and port": ("sshfence(foo:2222)", [SshMethod("foo", 2222)]),
+}
+
+BAD = {
+    "a strange name": ("foobar!", "Unable to parse line 1"),
+    "empty brackets": ("shell()", "Unable to parse line 1"),
+    "empty ssh brackets": ("sshfence()", "Unable to parse line 1"),
+    "no argument": ("shell", "No argument passed"),
+    "a blank argument": ("shell( )", "No argument passed"),
+    "two on one line": ("sshfence shell(true)", "Unable to parse line 1"),
+    "the second line is named": ("shell(true)\nshell(", "line 2"),
+    "a comment sign eats the bracket": ("shell(echo #1)", "everything from # on is a comment"),
+    "a Java class": ("com.example.Power(a)", "none of ours"),
+    "ssh: only a colon": ("sshfence(:)", "Unable to parse user and port"),
+    "ssh: no port after the colon": ("sshfence(bar.com:)", "Unable to parse user and port"),
+    "ssh: a port that is a word": ("sshfence(:xx)", "Unable to parse user and port"),
+    "ssh: user and a word": ("sshfence(bar.com:xx)", "Unable to parse user and port"),
+    "ssh: port 0": ("sshfence(:0)", "Unable to parse user and port"),
+    "ssh: port 99999": ("sshfence(:99999)", "Unable to parse user and port"),
+    "too many": ("shell(true)\n" * 21, "at most 20"),
+}
+
+
+@pytest.mark.parametrize("case", GOOD.values(), ids=GOOD.keys())
+def test_parses(case: tuple[str, list[MethodSpec]]) -> None:
+    text, expected = case
+    assert list(parse_methods(text)) == expected
+
+
+@pytest.mark.parametrize("case", BAD.values(), ids=BAD.keys())
+def test_refuses(case: tuple[str, str]) -> None:
+    text, message = case
+    with pytest.raises(BadSpec, match=message):
+        parse_methods(text)
+
+
+@given(st.text() | st.from_regex(r"(shell|sshfence|x)?\(?[a:#()\n0-9 ]*\)?"))
+def test_no_text_raises_anything_but_a_bad_spec(text: str) -> None:
+    with contextlib.suppress(BadSpec):
+        parse_methods(text)
+
+
+COMMANDS = st.text(
+    st.characters(blacklist_characters="#\n", blacklist_categories=["Cs"]), min_size=1
+).filter(lambda command: bool(command.strip()) and "\n" not in command)
+
+
+@given(st.lists(COMMANDS.map(ShellMethod) | st.just(SshMethod("u", 22)), max_size=5))
+def test_what_a_method_prints_is_what_it_was_parsed_from(methods: list[MethodSpec]) -> None:
+    assert list(parse_methods("\n".join(str(method) for method in methods))) == methods
+
+
+@pytest.mark.parametrize(
+    ("command", "length", "expected"),
+    [
+        ("abcdef", 5, "a...f"),
+        ("abcdef", 6, "abcdef"),
+        ("abcdef", 7, "abcdef"),
+        ("abcdefg", 5, "a...g"),
+        ("abcdefgh", 5, "a...h"),
+        ("abcdefgh", 6, "a...gh"),
+        ("abcdefgh", 7, "ab...gh"),
+    ],
+)
+def test_a_command_is_abbreviated_as_hadoop_does(command: str, length: int, expected: str) -> None:
+    assert abbreviate(command, length) == expected
+
+
+def test_the_environment_has_the_target_and_every_key_with_dots_and_dashes_replaced() -> None:
+    found = command_environment(
+        {"PATH": "/bin"},
+        {"dfs.ha.namenode.id": "nn1", "dfs.namenode.rpc-address": "h:1"},
+        TARGET,
+    )
+    assert found == {
+        "PATH": "/bin",
+        "dfs_ha_namenode_id": "nn1",
+        "dfs_namenode_rpc_address": "h:1",
+        "target_host": "dummyhost",
+        "target_port": "1234",
+        "target_address": "dummyhost:1234",
+        "target_nameserviceid": "ns1",
+        "target_namenodeid": "nn1",
+    }
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["ha.zookeeper.auth", "hadoop.zk.ssl.keystore.PASSWORD", "fs.s3a.secret.key", "a.credential.b"],
+)
+def test_keys_that_look_secret_stay_here(key: str) -> None:
+    assert is_secret(key)
+    assert "hidden" not in command_environment({}, {key: "hidden"}, TARGET).values()
+
+
+def test_values_that_no_program_can_be_given_are_left_out() -> None:
+    impossible = {"a=b": "1", "nul": "a\0b", "long": "x" * 200_000, "": "1"}
+    assert (
+        command_environment({}, impossible, TARGET).keys()
+        == command_environment({}, {}, TARGET).keys()
+    )
