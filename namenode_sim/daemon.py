@@ -1,0 +1,151 @@
+"""One NameNode process: storage, namespace, journal, RPC and HTTP, put together."""
+
+import asyncio
+import getpass
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any, Final
+
+import structlog
+
+from ha.conf import keys, keys_namenode
+from ha.conf.configuration import Configuration
+from ha.daemon.endpoint import Endpoint
+from ha.daemon.process import ExitWith
+from ha.rpc.server import RpcServer
+from ha.service.face import ha_service_protocol
+from namenode_sim.client_protocol.protocol import client_namenode_protocol
+from namenode_sim.gate import Gate
+from namenode_sim.ha_face import HaFace, disk_trouble_of
+from namenode_sim.namenode import NameNode, TransitionRefused
+from namenode_sim.namespace import Namespace
+from namenode_sim.peers import Peers
+from namenode_sim.place import Place, journal_access, name_directories
+from namenode_sim.role import Role
+from namenode_sim.status_page import StatusPage
+from namenode_sim.storage import NameStorage, open_name_dirs
+
+log = structlog.get_logger()
+
+PEER_DEADLINE_SECONDS: Final = 0.3
+LEAVE_SECONDS: Final = 10.0
+
+
+async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
+    """Serve until ``stop`` is set or the journal refuses us.
+
+    Raises:
+        ExitWith: 1 with the reason, when the journal refused us or an address is taken.
+        StorageError: when the name directories cannot be used.
+    """
+    place = Place.from_configuration(conf)
+    async with AsyncExitStack() as running:
+        storage = open_name_dirs(name_directories(conf, place.address))
+        running.callback(storage.close)
+        namespace = storage.load()
+        namenode = await _start_parts(conf, place, storage, namespace, running)
+        log.info(
+            "namenode.started",
+            namenode=place.address.namenode,
+            rpc=str(place.address.rpc),
+            http=str(place.address.http),
+            applied_txid=namespace.last_applied,
+            pid=os.getpid(),
+        )
+        ends: set[asyncio.Future[Any]] = {
+            asyncio.create_task(stop.wait()),
+            namenode.stopped_because,
+        }
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        if not namenode.stopped_because.done():
+            await _leave_orderly(namenode)
+    if namenode.stopped_because.done():
+        raise ExitWith(
+            1,
+            f"{place.address.namenode} stopped: {namenode.stopped_because.result()}. Edits that "
+            "clients were not told of may or may not survive; nothing acknowledged is lost. "
+            "Start it again when the cause is gone; it comes back as standby.",
+        )
+
+
+async def _start_parts(
+    conf: Configuration,
+    place: Place,
+    storage: NameStorage,
+    namespace: Namespace,
+    running: AsyncExitStack,
+) -> NameNode:
+    nameservice, name = place.address.nameservice, place.address.namenode
+    peers = Peers(place.peers, deadline_seconds=PEER_DEADLINE_SECONDS)
+    running.push_async_callback(peers.close)
+    gate = Gate(
+        any_peer_active=peers.any_active,
+        park_timeout_seconds=conf.get(keys.PARK_TIMEOUT, nameservice=nameservice, namenode=name),
+    )
+    namenode = NameNode(
+        name=name,
+        namespace=namespace,
+        journal=journal_access(conf, place, storage.namespace_info),
+        gate=gate,
+        tail_period_seconds=conf.get(
+            keys_namenode.TAIL_PERIOD, nameservice=nameservice, namenode=name
+        ),
+    )
+    superuser = getpass.getuser()
+    face = HaFace(
+        namenode,
+        superuser=superuser,
+        automatic_failover=conf.get(keys.AUTO_FAILOVER, nameservice=nameservice),
+        disk_trouble=disk_trouble_of(
+            name_directories(conf, place.address),
+            reserved_bytes=conf.get(keys_namenode.RESOURCE_RESERVED),
+        ),
+    )
+    client_face = client_namenode_protocol(namespace, namenode, gate, superuser=superuser)
+    server = RpcServer([client_face, ha_service_protocol(face)])
+    page = StatusPage(place, namenode, face)
+    endpoint = Endpoint(status=page.status, healthy=page.trouble)
+    namenode.start()
+    running.push_async_callback(namenode.stop)
+    await _listen(server.start, place.address.rpc.host, place.address.rpc.port, "RPC")
+    running.push_async_callback(server.stop)
+    await _listen(endpoint.start, place.address.http.host, place.address.http.port, "HTTP")
+    running.push_async_callback(endpoint.stop)
+    period = conf.get(keys_namenode.LOG_ROLL_PERIOD, nameservice=nameservice, namenode=name)
+    if period > 0:
+        rolling = asyncio.create_task(_roll_edits(namenode, period), name="roll-edits")
+        running.callback(rolling.cancel)
+    return namenode
+
+
+async def _leave_orderly(namenode: NameNode) -> None:
+    """On SIGTERM an active ends its segment, so that its successor has nothing to recover."""
+    if namenode.state.role is not Role.ACTIVE:
+        return
+    try:
+        async with asyncio.timeout(LEAVE_SECONDS):
+            await namenode.become_standby()
+    except (TimeoutError, TransitionRefused) as failure:
+        log.warning("namenode.left_segment_open", why=str(failure) or "no answer in time")
+
+
+async def _roll_edits(namenode: NameNode, period_seconds: float) -> None:
+    """The active rolls by itself, so that standbys see edits without asking it (qjm 10.2)."""
+    while True:
+        await asyncio.sleep(period_seconds)
+        namenode.roll_edits()
+
+
+async def _listen(
+    start: Callable[[str, int], Awaitable[int]], host: str, port: int, what: str
+) -> None:
+    try:
+        await start(host, port)
+    except (OSError, OverflowError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else str(failure)
+        raise ExitWith(
+            1,
+            f"the NameNode cannot listen for {what} on {host}:{port}: {reason}. Nothing was "
+            "changed. Is another NameNode running there? Otherwise correct the address.",
+        ) from failure

@@ -1,0 +1,90 @@
+"""Where one NameNode stands: its address, its peers, its directories and its journal."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ha.conf import keys_namenode
+from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.topology import (
+    JournalUri,
+    NameNodeAddress,
+    local_namenode,
+    namenodes,
+    shared_edits,
+)
+from journal.client.configured import reader_settings, writer_settings
+from journal.client.reader import JournalReader
+from journal.client.writer import QuorumWriter
+from journal.model import JournalId, NamespaceInfo
+from namenode_sim.journal_access import JournalAccess
+from namenode_sim.storage import path_of
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One NameNode's place in its nameservice."""
+
+    address: NameNodeAddress
+    peers: tuple[NameNodeAddress, ...]
+    journal: JournalUri
+
+    @classmethod
+    def from_configuration(cls, conf: Configuration) -> "Place":
+        """Find our own place in the configuration.
+
+        Raises:
+            ConfigurationError: if it does not say who we are, or where the journal is.
+        """
+        address = local_namenode(conf)
+        everybody = namenodes(conf, address.nameservice)
+        peers = tuple(peer for peer in everybody if peer.namenode != address.namenode)
+        journal = shared_edits(conf, address.nameservice, address.namenode)
+        return cls(address, peers, journal)
+
+    @property
+    def journal_nodes(self) -> list[tuple[str, int]]:
+        """Host and port of each JournalNode."""
+        return [(node.host, node.port) for node in self.journal.nodes]
+
+
+def name_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
+    """The configured name directories, as paths.
+
+    Raises:
+        ConfigurationError: if one is not a local directory.
+    """
+    uris = conf.get(
+        keys_namenode.NAME_DIR, nameservice=address.nameservice, namenode=address.namenode
+    )
+    try:
+        return [path_of(uri) for uri in uris]
+    except ValueError as problem:
+        raise ConfigurationError(f"{keys_namenode.NAME_DIR.name}: {problem}.") from problem
+
+
+def journal_writer(
+    conf: Configuration, place: Place, namespace_info: NamespaceInfo
+) -> QuorumWriter:
+    """A writer that has not yet asked for an epoch."""
+    return QuorumWriter(
+        place.journal_nodes,
+        journal_id=JournalId(place.journal.journal_id),
+        nameservice_id=place.address.nameservice,
+        namespace=namespace_info,
+        settings=writer_settings(conf),
+    )
+
+
+def journal_access(
+    conf: Configuration, place: Place, namespace_info: NamespaceInfo
+) -> JournalAccess:
+    """The journal as the running NameNode uses it."""
+    reader = JournalReader(
+        place.journal_nodes,
+        journal_id=JournalId(place.journal.journal_id),
+        nameservice_id=place.address.nameservice,
+        namespace=namespace_info,
+        settings=reader_settings(conf),
+    )
+    return JournalAccess(lambda: journal_writer(conf, place, namespace_info), reader)

@@ -1,0 +1,46 @@
+"""The facts behind a NameNode's ``/status`` and ``/health``."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from namenode_sim.ha_face import HaFace
+from namenode_sim.namenode import NameNode
+from namenode_sim.place import Place
+from namenode_sim.role import Role
+
+
+class StatusPage:
+    """Reads the running parts when asked; keeps nothing but the time of the start."""
+
+    def __init__(self, place: Place, namenode: NameNode, face: HaFace) -> None:
+        self._place = place
+        self._namenode = namenode
+        self._face = face
+        self._started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+
+    def status(self) -> Mapping[str, object]:
+        """What this NameNode says about itself; the keys never change."""
+        namenode = self._namenode
+        edit_log, writer = namenode.edit_log, namenode.writer
+        applied = namenode.namespace.last_applied
+        return {
+            "role": "namenode",
+            "nameservice": self._place.address.nameservice,
+            "namenode": self._place.address.namenode,
+            "state": "active" if namenode.state.role is Role.ACTIVE else "standby",
+            "activity": namenode.state.role.value,
+            "epoch": namenode.epoch,
+            "last_txid": edit_log.last_txid if edit_log is not None else applied,
+            "committed_txid": edit_log.committed_txid if edit_log is not None else None,
+            "applied_txid": applied,
+            "not_ready_reason": self._face.not_ready_reason(),
+            "journal": [asdict(node) for node in writer.node_statuses()] if writer else [],
+            "started_at": self._started_at,
+            "pid": os.getpid(),
+        }
+
+    def trouble(self) -> str | None:
+        """Why the process is not well, if it is not."""
+        return "stopping" if self._namenode.state.role is Role.STOPPED else None

@@ -1,0 +1,1 @@
+"""Measured figures, each against a peer or a limit measured in the same run."""
