@@ -1,0 +1,153 @@
+"""The envelope against bytes captured between Hadoop 3.5.0's own client and server."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ha.rpc.errors import MalformedFrame
+from ha.rpc.frames import take_delimited
+from ha.rpc.java_names import CLIENT_PROTOCOL, STANDBY_EXCEPTION, VERSION_MISMATCH
+from ha.rpc.packets import (
+    PREAMBLE,
+    Answer,
+    CallKey,
+    Detail,
+    Status,
+    decode_answer,
+    encode_call,
+    encode_context,
+    encode_failure,
+    encode_sasl_success,
+    encode_success,
+    parse,
+)
+from ha.rpc.proto.ha_service_pb2 import GetServiceStatusResponseProto, HAServiceStateProto
+from ha.rpc.proto.rpc_header_pb2 import RpcRequestHeaderProto
+from ha.rpc.session import NO_KEY
+
+CLIENT = bytes(range(16))
+PROTOCOL_BYTES = CLIENT_PROTOCOL.encode()
+
+
+def hexed(*pieces: str | bytes) -> bytes:
+    return b"".join(p if isinstance(p, bytes) else bytes.fromhex(p) for p in pieces)
+
+
+def test_the_preamble_is_that_of_a_client_without_tokens() -> None:
+    assert hexed("68727063 09 00 00") == PREAMBLE
+
+
+def test_a_context_is_written_as_java_writes_it() -> None:
+    # The capture has the shell's caller context as well (7 bytes more, "CLI").
+    captured = hexed(
+        "00000054 1a 0802 1000 1805 2210", CLIENT, "2801",
+        "38 1206 0a04", b"root", "1a2e", PROTOCOL_BYTES,
+    )  # fmt: skip
+    assert encode_context(CLIENT, CLIENT_PROTOCOL, "root", None) == captured
+
+
+def test_a_proxy_user_is_written_as_java_writes_it() -> None:
+    context = encode_context(CLIENT, CLIENT_PROTOCOL, "alice", "root")
+    assert hexed("120d 0a05", b"alice", "1204", b"root") in context
+
+
+def test_a_call_is_written_as_java_writes_it() -> None:
+    # The capture has the caller context in its header, which makes it 33 long instead of 26.
+    captured = hexed(
+        "00000064 1a 0802 1000 1800 2210", CLIENT, "2800",
+        "3f 0a0b", b"getFileInfo", "122e", PROTOCOL_BYTES, "1801",
+        "08 0a06", b"/a/b/c",
+    )  # fmt: skip
+    key = CallKey(CLIENT, 0, 0)
+    request = hexed("0a06", b"/a/b/c")
+    assert encode_call(key, CLIENT_PROTOCOL, "getFileInfo", request) == captured
+
+
+def test_the_shells_own_context_packet_is_understood() -> None:
+    captured = hexed("21 0802 1000 1805 2210", CLIENT, "2801 3a050a03", b"CLI", "38")
+    data, _ = take_delimited(captured + bytes(56), 0)
+    parsed = parse(RpcRequestHeaderProto, data)
+    assert (parsed.callId, parsed.clientId, parsed.retryCount) == (-3, CLIENT, -1)
+    assert parsed.callerContext.context == "CLI"
+
+
+def test_an_answer_is_written_as_java_writes_it() -> None:
+    captured = hexed("00000020 1a 0800 1000 1809 3a10", CLIENT, "4000 04 0802 1001")
+    response = GetServiceStatusResponseProto(
+        state=HAServiceStateProto.STANDBY, readyToBecomeActive=True
+    )
+    assert encode_success(CallKey(CLIENT, 0, 0), response.SerializeToString()) == captured
+    assert decode_answer(captured[4:]) == Answer(0, CLIENT, Status.SUCCESS, hexed("08021001"))
+
+
+def test_the_shortest_answer_is_understood() -> None:
+    assert decode_answer(hexed("04 0803 1000 00")) == Answer(3, b"", Status.SUCCESS)
+
+
+def test_sasl_is_answered_as_java_answers_it() -> None:
+    captured = hexed("00000012 0e 08dfffffff0f 1000 1809 3a00 4001 02 1000")
+    assert encode_sasl_success() == captured
+
+
+def test_a_version_mismatch_names_no_call() -> None:
+    frame = encode_failure(
+        NO_KEY, VERSION_MISMATCH, "no", Detail.FATAL_VERSION_MISMATCH, fatal=True
+    )
+    assert hexed("08ffffffff0f 1002 1809") in frame
+    answer = decode_answer(frame[4:])
+    assert (answer.call_id, answer.status, answer.detail) == (-1, Status.FATAL, 14)
+
+
+def test_an_error_has_nothing_after_its_header() -> None:
+    frame = encode_failure(
+        CallKey(CLIENT, 7, 1), STANDBY_EXCEPTION, "not here", Detail.ERROR_APPLICATION
+    )
+    _, end = take_delimited(frame, 4)
+    assert end == len(frame)
+    assert decode_answer(frame[4:]) == Answer(
+        7, CLIENT, Status.ERROR, b"", STANDBY_EXCEPTION, "not here", 1
+    )
+
+
+def test_half_a_character_in_a_message_does_not_break_the_answer() -> None:
+    frame = encode_failure(CallKey(b"", 0, 0), "X", "caf\udce9", Detail.ERROR_APPLICATION)
+    assert decode_answer(frame[4:]).message == "caf?"
+
+
+@pytest.mark.parametrize(
+    "frame",
+    {
+        "nothing": "",
+        "no status": "02 0800",
+        "unknown status": "04 0800 1007",
+        "success without a response": "04 0800 1000",
+        "a response cut short": "04 0800 1000 05 08",
+    }.values(),
+)
+def test_what_is_no_answer_is_malformed(frame: str) -> None:
+    with pytest.raises(MalformedFrame):
+        decode_answer(bytes.fromhex(frame))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_an_answer_or_malformed(frame: bytes) -> None:
+    try:
+        answer = decode_answer(frame)
+    except MalformedFrame:
+        return
+    assert isinstance(answer.java_class, str)
+    assert isinstance(answer.message, str)
+
+
+@given(
+    st.integers(0, 0x7FFFFFFF), st.integers(-1, 1000), st.binary(max_size=400), st.text(), st.text()
+)
+def test_answers_come_back(
+    call_id: int, retry: int, body: bytes, java_class: str, message: str
+) -> None:
+    key = CallKey(CLIENT, call_id, retry)
+    assert decode_answer(encode_success(key, body)[4:]).body == body
+    failed = decode_answer(
+        encode_failure(key, java_class, message, Detail.ERROR_APPLICATION, fatal=True)[4:]
+    )
+    assert (failed.call_id, failed.java_class, failed.message) == (call_id, java_class, message)

@@ -1,0 +1,127 @@
+"""What RPC tests share: an echo protocol, raw conversations, and waiting for a condition."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+
+from ha.rpc.client import RpcConnection
+from ha.rpc.frames import FrameSplitter
+from ha.rpc.limits import DEFAULT_LIMITS, RpcLimits
+from ha.rpc.packets import (
+    PREAMBLE,
+    Answer,
+    CallKey,
+    decode_answer,
+    encode_call,
+    encode_context,
+)
+from ha.rpc.proto.rpc_header_pb2 import (
+    RPCCallerContextProto,
+    RpcKindProto,
+    RpcRequestHeaderProto,
+)
+from ha.rpc.server import Call, Method, RpcProtocol, RpcServer
+
+Echo = RPCCallerContextProto
+ECHO = "org.example.Echo"
+CLIENT = bytes(range(16))
+GREETING = PREAMBLE + encode_context(CLIENT, ECHO, "alice", None)
+
+Handler = Callable[[Call, Echo], Awaitable[Echo]]
+
+
+async def echo(_: Call, request: Echo) -> Echo:
+    """Answer with the request."""
+    return request
+
+
+def echo_protocol(handle: Handler = echo, name: str = ECHO) -> RpcProtocol:
+    """A protocol of one method, ``echo``."""
+    return RpcProtocol(name, {"echo": Method(Echo, handle)})
+
+
+def echo_call(call_id: int, context: str = "hello", *, method: str = "echo") -> bytes:
+    """A call of it as a frame."""
+    request = Echo(context=context).SerializeToString()
+    return encode_call(CallKey(CLIENT, call_id, 0), ECHO, method, request)
+
+
+def header(call_id: int, *, op: int | None = 0, kind: int | None = 2) -> bytes:
+    """A request header, with parts left out or odd."""
+    message = RpcRequestHeaderProto(callId=call_id, clientId=CLIENT, retryCount=0)
+    if op is not None:
+        message.rpcOp = RpcRequestHeaderProto.OperationProto.ValueType(op)
+    if kind is not None:
+        message.rpcKind = RpcKindProto.ValueType(kind)
+    return message.SerializeToString()
+
+
+def answers(data: bytes) -> Iterator[Answer]:
+    """All answers in a server's bytes."""
+    splitter = FrameSplitter()
+    splitter.feed(data)
+    while (frame := splitter.take_frame(1 << 30)) is not None:
+        yield decode_answer(frame)
+    assert splitter.buffered_bytes == 0
+
+
+@asynccontextmanager
+async def serving(
+    *protocols: RpcProtocol, limits: RpcLimits = DEFAULT_LIMITS
+) -> AsyncIterator[tuple[RpcServer, int]]:
+    """A server and its port."""
+    server = RpcServer(protocols or (echo_protocol(),), limits=limits)
+    port = await server.start("127.0.0.1", 0)
+    try:
+        yield server, port
+    finally:
+        await server.stop()
+
+
+@asynccontextmanager
+async def calling(port: int, protocol: str = ECHO) -> AsyncIterator[RpcConnection]:
+    """A client's connection."""
+    connection = await RpcConnection.open(
+        "127.0.0.1", port, protocol=protocol, user="alice", deadline_seconds=5
+    )
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def ask(connection: RpcConnection, context: str = "hello", *, seconds: float = 5) -> str:
+    """One echo."""
+    answer = await connection.call("echo", Echo(context=context), Echo, deadline_seconds=seconds)
+    return answer.context
+
+
+@asynccontextmanager
+async def raw(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A bare socket to a server."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
+async def until_closed(reader: asyncio.StreamReader, *, seconds: float = 5) -> bytes:
+    """All that a server sends until it closes, cleanly or not."""
+    data = b""
+    async with asyncio.timeout(seconds):
+        while True:
+            try:
+                piece = await reader.read(65536)
+            except ConnectionError:
+                return data
+            if not piece:
+                return data
+            data += piece
+
+
+async def eventually(condition: Callable[[], bool], *, seconds: float = 5) -> None:
+    """Wait until a condition holds."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.002)
