@@ -49,7 +49,7 @@ class AppendEdits:
     """Append checked frames to the open file."""
 
     segment_first: TxId
-    last: TxId
+    count: int
     records: bytes
 
 

@@ -15,7 +15,7 @@ from journal.core.effects import (
 )
 from journal.core.requests import Done, FinalizeLogSegment, Journal, StartLogSegment
 from journal.core.state import JournalState, OpenSegment
-from journal.errors import BadRequest, Fenced, OutOfSync
+from journal.errors import BadRequest, OutOfSync
 from journal.frame import scan
 from journal.model import Segment, TxId
 
@@ -68,10 +68,11 @@ def _why_not_start(state: JournalState, existing: Segment | None, first: TxId) -
 def journal(state: JournalState, request: Journal) -> Step:
     """Append a batch to the open segment, after checking every frame of it."""
     if request.stamp.epoch != state.writer:
-        raise Fenced(
+        # Not fenced: this node has promised the writer's epoch, but missed the segment's start.
+        # Hadoop's "not the current writer epoch" cannot be told from a fence (qjm 2.1).
+        raise OutOfSync(
             f"epoch {request.stamp.epoch} is not the current writer epoch {state.writer}: "
-            "it has started no segment here",
-            promised=state.promised,
+            "it has started no segment here"
         )
     if request.count == 0:
         return Step(state, (), Done())
@@ -91,7 +92,7 @@ def journal(state: JournalState, request: Journal) -> Step:
         )
     last = _check_frames(request)
     opened = replace(state.open, next_txid=TxId(last + 1), digest=b"")
-    append = AppendEdits(request.segment_first, last, request.records)
+    append = AppendEdits(request.segment_first, request.count, request.records)
     return Step(replace(state, open=opened), (append,), Done())
 
 

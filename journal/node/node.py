@@ -18,6 +18,7 @@ from journal.node.owner import JournalOwner
 from journal.node.settings import NodeSettings
 from journal.node.transfer import fetch
 from journal.storage.disk import Disk
+from journal.storage.files import RealFiles
 from journal.storage.layout import CURRENT, why_bad_journal_id
 from journal.storage.lock import StorageLock
 
@@ -207,8 +208,11 @@ def prepare_folder(folder: Path, mode: int) -> None:
     if not folder.is_absolute():
         raise StorageFailed(f"{key}={folder} should be an absolute path.")
     try:
-        if not folder.exists():
+        missing = [place for place in (folder, *folder.parents) if not place.exists()]
+        if missing:
             folder.mkdir(mode=mode, parents=True)
+            for place in missing:
+                RealFiles().sync_folder(place.parent)
         if not folder.is_dir():
             raise StorageFailed(f"{key}: {folder} is a file. Not a directory: name another one.")
         probe = folder / ".writable"

@@ -26,7 +26,6 @@ from journal.core.requests import (
 )
 from journal.core.state import JournalState, digest_unknown, learn_digest
 from journal.errors import (
-    Fenced,
     InvariantBroken,
     JournalError,
     OutOfSync,
@@ -35,6 +34,7 @@ from journal.errors import (
 )
 from journal.model import JournalId, TxId
 from journal.node import metrics
+from journal.node.narrate import narrate
 from journal.storage.disk import Disk
 
 log = structlog.get_logger()
@@ -212,7 +212,7 @@ class JournalOwner:
         if effects:
             self._publish()
         for waiting, answer in answers:
-            self._note(waiting.request, answer)
+            narrate(self.journal_id, waiting.request, answer, state)
             if waiting.answer.done():
                 continue
             if isinstance(answer, JournalError):
@@ -251,6 +251,7 @@ class JournalOwner:
         metrics.SYNC_SECONDS.labels(journal).observe(took)
         metrics.GROUPS.labels(journal).inc()
         metrics.BATCHES.labels(journal).inc(len(appends))
+        metrics.TRANSACTIONS.labels(journal).inc(sum(append.count for append in appends))
         metrics.BYTES.labels(journal).inc(sum(len(append.records) for append in appends))
         if took > SLOW_SYNC_SECONDS:
             log.warning("journal.slow_sync", journal=journal, seconds=round(took, 3))
@@ -262,34 +263,6 @@ class JournalOwner:
             if self._disk.failed_because is not None:
                 self.fail(self._disk.failed_because)
             raise
-
-    def _note(self, request: Request, answer: Reply | JournalError) -> None:
-        """One log line per decision; batches only where somebody debugs."""
-        kind = type(request).__name__
-        if isinstance(answer, JournalError):
-            reason = _reason(answer)
-            metrics.REJECTED.labels(self.journal_id, reason).inc()
-            log.warning(
-                "journal.refused",
-                journal=self.journal_id,
-                request=kind,
-                reason=reason,
-                message=str(answer),
-            )
-            return
-        if isinstance(request, Journal):
-            metrics.TRANSACTIONS.labels(self.journal_id).inc(request.count)
-            log.debug(
-                "journal.written", journal=self.journal_id, first=request.first, count=request.count
-            )
-        elif not isinstance(request, Heartbeat):
-            log.info(
-                "journal.decided",
-                journal=self.journal_id,
-                request=_without_noise(request),
-                reply=answer,
-                promised=self._state.promised,
-            )
 
     def _publish(self) -> None:
         state, journal = self._state, self.journal_id
@@ -323,21 +296,3 @@ def _compared_segment(request: Request) -> TxId | None:
             return request.segment.first
         case _:
             return None
-
-
-def _reason(refusal: JournalError) -> str:
-    """A label of low cardinality."""
-    match refusal:
-        case Fenced():
-            return "fenced"
-        case OutOfSync():
-            return "out_of_order"
-        case StorageFailed():
-            return "storage_failed"
-        case _:
-            return type(refusal).__name__.lower()
-
-
-def _without_noise(request: Request) -> str:
-    text = repr(request)
-    return text if len(text) <= 400 else text[:400] + "..."

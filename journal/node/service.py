@@ -132,25 +132,32 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         self, stream: AsyncIterable[pb.WriteRequest], _context: Context
     ) -> AsyncIterator[pb.WriteReply]:
         """Read ahead while earlier batches are being synced, so that batches share a sync."""
-        pending: asyncio.Queue[_Pending | None] = asyncio.Queue(MAX_PIPELINED)
-        reader = asyncio.create_task(self._read_ahead(stream, pending), name="write stream")
+        pending: asyncio.Queue[_Pending | None] = asyncio.Queue()
+        room = asyncio.Semaphore(MAX_PIPELINED)
+        reader = asyncio.create_task(self._read_ahead(stream, pending, room), name="write stream")
         try:
             while (next_up := await pending.get()) is not None:
                 serial, answer = next_up
-                yield await _write_reply(serial, answer)
+                reply = await _write_reply(serial, answer)
+                room.release()
+                yield reply
             await reader  # raises if the stream broke rather than ended
         finally:
             reader.cancel()
-            await asyncio.wait([reader])
+            await asyncio.gather(reader, return_exceptions=True)
 
     async def _read_ahead(
-        self, stream: AsyncIterable[pb.WriteRequest], pending: "asyncio.Queue[_Pending | None]"
+        self,
+        stream: AsyncIterable[pb.WriteRequest],
+        pending: "asyncio.Queue[_Pending | None]",
+        room: asyncio.Semaphore,
     ) -> None:
         try:
             async for message in stream:
-                await pending.put((message.info.serial, self._submit(message)))
+                await room.acquire()
+                pending.put_nowait((message.info.serial, self._submit(message)))
         finally:
-            await pending.put(None)
+            pending.put_nowait(None)
 
     def _submit(self, message: pb.WriteRequest) -> "asyncio.Future[requests.Reply] | JournalError":
         try:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from journal.core.requests import Fetch
 from journal.core.state import JournalState
-from journal.errors import StorageFailed, Unavailable
+from journal.errors import Fenced, StorageFailed, Unavailable
 from journal.model import JournalId, Segment, TxId
 from journal.node import metrics
 from journal.node.owner import JournalOwner
@@ -24,6 +24,7 @@ log = structlog.get_logger()
 
 _CHUNK_BYTES: Final = 1 << 20
 _MAX_URLS: Final = 64
+_OPEN_ATTEMPTS: Final = 3
 
 
 class SegmentServer:
@@ -48,15 +49,10 @@ class SegmentServer:
         text = request.query.get("segmentTxId", "")
         if not text.isdecimal() or len(text) > 19:
             raise web.HTTPBadRequest(text=f"segmentTxId={text[:40]!r} is not a transaction id")
-        first = TxId(int(text))
-        segment = _find_segment(owner.state, first)
         in_progress_ok = request.query.get("inProgressOk") != "false"
-        if segment is None or not (segment.finalized or in_progress_ok):
-            raise web.HTTPNotFound(text=f"no segment of {journal_id} starts at {first}")
-        try:
-            file, end = await owner.in_thread(_open, owner, segment)
-        except StorageFailed as failure:
-            raise web.HTTPInternalServerError(text=str(failure)) from failure
+        segment, file, end = await _open_segment(
+            owner, TxId(int(text)), in_progress_ok=in_progress_ok
+        )
         try:
             return await _stream(request, file, end, segment.name(), owner.journal_id)
         finally:
@@ -81,16 +77,27 @@ def _find_segment(state: JournalState, first: TxId) -> Segment | None:
     return state.find(first)
 
 
-def _open(owner: JournalOwner, segment: Segment) -> tuple[BinaryIO, int]:
-    """Open a segment and find its end; on the journal's thread, so that no rename interferes.
+async def _open_segment(
+    owner: JournalOwner, first: TxId, *, in_progress_ok: bool
+) -> tuple[Segment, BinaryIO, int]:
+    """Open a segment's file.  It may be finalized between our look and the opening: look again."""
+    for _ in range(_OPEN_ATTEMPTS):
+        segment = _find_segment(owner.state, first)
+        if segment is None or not (segment.finalized or in_progress_ok):
+            raise web.HTTPNotFound(text=f"no segment of {owner.journal_id} starts at {first}")
+        try:
+            file, end = await owner.in_thread(_open, owner, segment)
+        except FileNotFoundError:
+            continue
+        except (StorageFailed, OSError) as failure:
+            raise web.HTTPInternalServerError(text=str(failure)) from failure
+        return segment, file, end
+    raise web.HTTPInternalServerError(text=f"the file of segment {first} is gone")
 
-    A segment that was finalized or replaced since we looked is gone under that name.
-    """
+
+def _open(owner: JournalOwner, segment: Segment) -> tuple[BinaryIO, int]:
     extent = owner.disk.extent(segment)
-    try:
-        return extent.path.open("rb"), extent.end
-    except OSError as failure:
-        raise StorageFailed(f"cannot read {extent.path.name}: {failure}") from failure
+    return extent.path.open("rb"), extent.end
 
 
 async def _stream(
@@ -132,6 +139,7 @@ async def fetch(
 
     Raises:
         Unavailable: no source gave the decided bytes; nothing has changed here.
+        Fenced: a newer writer was promised meanwhile.
         StorageFailed: our own disk failed.
     """
     timeout = aiohttp.ClientTimeout(
@@ -141,12 +149,15 @@ async def fetch(
     async with aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session:
         for url in urls[:_MAX_URLS]:
             if owner.state.promised != wanted.epoch:
-                break  # a newer writer came; AdoptRecovery would be refused
+                break
             why = await _fetch_one(owner, wanted, session, url, settings.max_segment_bytes)
             if why is None:
                 return
             failures.append(f"{url}: {why}")
             log.warning("recovery.source_failed", journal=owner.journal_id, url=url, because=why)
+    promised = owner.state.promised
+    if promised != wanted.epoch:
+        raise Fenced(f"epoch {promised} was promised during the download", promised=promised)
     raise Unavailable(
         f"no source gave the decided edits {wanted.segment.first}-{wanted.segment.last}: "
         + ("; ".join(failures) or "none was named")

@@ -108,16 +108,18 @@ class Disk:
         """The segment with its content digest, computed from the file if need be.
 
         Raises:
-            StorageFailed: its file is damaged; other segments are not affected.
+            StorageFailed: its file is damaged or cannot be read; the journal goes on.
         """
         writing = self._writing
         if writing is not None and writing.first == segment.first:
             return Segment(
                 segment.first, segment.last, finalized=False, digest=writing.hash.digest()
             )
-        with self._working("read a segment"):
-            path = self._current / segment.name()
+        path = self._current / segment.name()
+        try:
             found = inspect(self._files, path, segment.first, last_wanted=segment.last)
+        except OSError as failure:
+            raise StorageFailed(f"cannot read {path}: {failure}") from failure
         if found.last != segment.last:
             raise StorageFailed(
                 f"{path} is damaged at byte {found.end}: {found.damage or 'it ends there'}; it "
@@ -283,6 +285,6 @@ class Download:
 
     def discard(self) -> None:
         """Forget the bytes: the source did not hold what was decided."""
+        self._file.close()
         with self._disk._working("drop a recovery's bytes"):
-            self._file.close()
             self._disk._files.remove(self._path)
