@@ -1,0 +1,128 @@
+"""One log line, and the counters, for each decision of a journal."""
+
+import structlog
+
+from journal.core.requests import (
+    AcceptRecovery,
+    AdoptRecovery,
+    Fetch,
+    FinalizeLogSegment,
+    Format,
+    Heartbeat,
+    Journal,
+    Manifest,
+    NewEpoch,
+    Prepared,
+    PrepareRecovery,
+    Promised,
+    Reply,
+    Request,
+    StartLogSegment,
+)
+from journal.core.state import JournalState
+from journal.errors import BadRequest, Fenced, JournalError, OutOfSync, StorageFailed
+from journal.model import JournalId, Segment
+from journal.node import metrics
+
+log = structlog.get_logger()
+
+Fact = int | str | None
+
+
+def narrate(
+    journal_id: JournalId, request: Request, answer: Reply | JournalError, state: JournalState
+) -> None:
+    """Say what was decided; batches and heartbeats that went well only where somebody debugs."""
+    name = type(request).__name__
+    if isinstance(answer, JournalError):
+        reason = _reason(answer)
+        metrics.REJECTED.labels(journal_id, reason).inc()
+        if isinstance(answer, BadRequest) and isinstance(request, Journal):
+            metrics.CORRUPT.labels(journal_id).inc()
+        log.warning(
+            "journal.refused",
+            journal=journal_id,
+            request=name,
+            reason=reason,
+            message=str(answer),
+            promised=state.promised,
+            **_asked(request),
+        )
+    elif isinstance(request, Journal | Heartbeat):
+        log.debug("journal.written", journal=journal_id, request=name, **_asked(request))
+    else:
+        log.info(
+            "journal.decided",
+            journal=journal_id,
+            request=name,
+            promised=state.promised,
+            **_asked(request),
+            **_answered(answer),
+        )
+
+
+def _asked(request: Request) -> dict[str, Fact]:
+    match request:
+        case Format(namespace, force):
+            return {"cluster_id": namespace.cluster_id, "force": force}
+        case NewEpoch(_, epoch):
+            return {"epoch": epoch}
+        case StartLogSegment(stamp, first, layout_version):
+            return {"epoch": stamp.epoch, "first": first, "layout_version": layout_version}
+        case Journal(stamp, segment_first, first, count):
+            return {
+                "epoch": stamp.epoch,
+                "segment": segment_first,
+                "first": first,
+                "count": count,
+            }
+        case FinalizeLogSegment(stamp, first, last, digest):
+            asked = Segment(first, last, finalized=True, digest=digest)
+            return {"epoch": stamp.epoch, **_segment(asked)}
+        case PrepareRecovery(stamp, first):
+            return {"epoch": stamp.epoch, "first": first}
+        case AcceptRecovery(stamp, segment):
+            return {"epoch": stamp.epoch, **_segment(segment)}
+        case AdoptRecovery(epoch, segment):
+            return {"epoch": epoch, **_segment(segment)}
+        case Heartbeat(stamp):
+            return {"epoch": stamp.epoch}
+        case _:
+            return {}
+
+
+def _answered(reply: Reply) -> dict[str, Fact]:
+    match reply:
+        case Promised(last_segment_first):
+            return {"last_segment": last_segment_first}
+        case Prepared(segment, decision, writer, committed):
+            return {
+                "held": None if segment is None else segment.name(),
+                "held_last": None if segment is None else segment.last,
+                "accepted_in_epoch": None if decision is None else decision.epoch,
+                "writer": writer,
+                "committed": committed,
+            }
+        case Fetch():
+            return {"answer": "our copy differs, fetching"}
+        case Manifest(segments):
+            return {"segments": len(segments)}
+        case _:
+            return {}
+
+
+def _segment(segment: Segment) -> dict[str, Fact]:
+    return {"first": segment.first, "last": segment.last, "digest": segment.digest.hex()[:16]}
+
+
+def _reason(refusal: JournalError) -> str:
+    """A label of low cardinality."""
+    match refusal:
+        case Fenced():
+            return "fenced"
+        case OutOfSync():
+            return "out_of_order"
+        case StorageFailed():
+            return "storage_failed"
+        case _:
+            return type(refusal).__name__.lower()
