@@ -119,6 +119,19 @@ class Cluster:
         self.wait_for_answer(name)
         return process
 
+    def heal(self) -> None:
+        """Thaw and start whatever does not run, until all is as after ``up``."""
+        for process in self.supervisor.processes.values():
+            process.thaw()
+        for name in (ZOOKEEPER, *JOURNALNODES, *NAMENODES, *map(zkfc_of, NAMENODES)):
+            if not self.process(name).running:
+                self.start(name)
+        active = self.wait_for_active()
+        for name in NAMENODES:
+            self.wait_for_candidate(name)
+            if name != active:
+                self.wait_for_ready_standby(name)
+
     def kill(self, name: str) -> float:
         """SIGKILL; gives the wall-clock time of the instant before it, in seconds."""
         process = self.process(name)

@@ -1,0 +1,166 @@
+"""A whole cluster of real processes under the real Hadoop client: what issue 2 accepts it by."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+from rich.console import Console
+
+from deploy.local.cluster import Cluster, zkfc_of
+from deploy.local.dfs import fs_shell
+from deploy.local.screen import Screen
+from deploy.local.stage import Stage, request_failover, staged
+from deploy.local.trial import hand_over, kill_active, settle, the_active
+from deploy.local.workload import Workload
+
+pytestmark = pytest.mark.cluster
+
+SHELL_SECONDS = 30.0
+STATUS_SECONDS = 2.0
+START_SECONDS = 2.0
+"""What Python may take to start `nnha status` on a loaded machine; no part of its answer."""
+
+STEADY_CALL_SECONDS = 1.0
+"""No call may take longer while a minority of JournalNodes is away."""
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """One cluster for all of these tests, since a start takes seconds."""
+    directory = tmp_path_factory.mktemp("cluster")
+    with staged(directory, Screen(Console(stderr=True, width=200))) as stage:
+        yield stage
+
+
+@pytest.fixture
+def stage(shared: Stage) -> Stage:
+    """The same cluster, healed from what the test before did to it."""
+    shared.cluster.heal()
+    return shared
+
+
+def writing(stage: Stage, name: str) -> Stage:
+    """The stage with a client of its own tree that has begun to write."""
+    workload = Workload(stage.client, root=f"/test/{name}")
+    workload.start()
+    workload.wait_for_acknowledged(40, deadline_seconds=30)
+    return Stage(stage.cluster, stage.client, workload, stage.screen)
+
+
+def listing(cluster: Cluster) -> list[str]:
+    """Every path as Hadoop's own shell shows it, with owner, mode and time."""
+    shell = fs_shell(cluster.conf_dir, "-ls", "-R", "/", deadline_seconds=SHELL_SECONDS)
+    assert shell.returncode == 0, shell.stderr
+    return sorted(shell.stdout.splitlines())
+
+
+def assert_nothing_lost(stage: Stage) -> None:
+    """End the writing and hold every acknowledged write against tree and journal."""
+    stage.workload.stop()
+    verdict = stage.verdict()
+    assert (verdict.missing, verdict.duplicated) == ((), ())
+    assert (verdict.gaps, verdict.diverging) == (0, 0)
+    assert stage.workload.errors() == ()
+
+
+def test_a_killed_active_is_replaced_and_nothing_acknowledged_is_missing(stage: Stage) -> None:
+    stage = writing(stage, "kill")
+    failover = kill_active(stage.cluster, stage.workload)
+    assert failover.epoch_after > failover.epoch_before
+    assert_nothing_lost(stage)
+    assert the_active(stage.cluster)[0] == failover.new
+
+
+def test_a_failover_on_request_goes_back_and_forth(stage: Stage) -> None:
+    stage = writing(stage, "graceful")
+    first, _ = the_active(stage.cluster)
+    for _ in range(2):
+        failover = hand_over(
+            stage.cluster,
+            stage.workload,
+            lambda old, new: request_failover(stage.cluster, old, new),
+        )
+        settle(stage.cluster, failover.old)
+    assert the_active(stage.cluster)[0] == first
+    assert_nothing_lost(stage)
+
+
+def test_the_client_does_not_notice_one_killed_journalnode(stage: Stage) -> None:
+    stage = writing(stage, "one-journalnode")
+    before = the_active(stage.cluster)
+    began = time.monotonic()
+    stage.cluster.kill("jn2")
+    stage.workload.wait_for_more(100, deadline_seconds=30)
+    assert stage.workload.longest_call_seconds(began) < STEADY_CALL_SECONDS
+    stage.cluster.start("jn2")
+    stage.workload.wait_for_more(100, deadline_seconds=30)
+    assert_nothing_lost(stage)
+    assert the_active(stage.cluster) == before
+
+
+def test_without_a_quorum_the_active_ends_and_names_the_journalnodes_it_lost(stage: Stage) -> None:
+    stage = writing(stage, "two-journalnodes")
+    active, _ = the_active(stage.cluster)
+    lost = ("jn1", "jn3")
+    for name in lost:
+        stage.cluster.kill(name)
+    process = stage.cluster.process(active)
+    assert process.wait(30) > 0
+    told = process.log_tail()
+    for name in lost:
+        assert f"127.0.0.1:{stage.cluster.layout.journalnodes[name].rpc}" in told
+    stage.cluster.heal()
+    assert_nothing_lost(stage)
+
+
+@pytest.mark.parametrize("part", ["active", "standby", "jn1", "zkfc of the active", "zookeeper"])
+def test_status_answers_in_time_while_a_part_is_frozen_and_says_which(
+    stage: Stage, part: str
+) -> None:
+    active, _ = the_active(stage.cluster)
+    standby = "nn2" if active == "nn1" else "nn1"
+    names = {"active": active, "standby": standby, "zkfc of the active": zkfc_of(active)}
+    process = stage.cluster.process(names.get(part, part))
+    process.freeze()
+    began = time.monotonic()
+    try:
+        told = subprocess.run(
+            stage.cluster.command("status"),
+            capture_output=True,
+            text=True,
+            timeout=SHELL_SECONDS,
+            check=False,
+        )
+        took = time.monotonic() - began
+    finally:
+        process.send(signal.SIGCONT)
+    assert took < STATUS_SECONDS + START_SECONDS, told.stdout
+    row = next(line for line in told.stdout.splitlines() if row_of(part, names, line))
+    assert "no answer" in row.lower() or "not answer" in row.lower(), told.stdout
+
+
+def row_of(part: str, names: dict[str, str], line: str) -> bool:
+    """Whether that line of the table is about the frozen part."""
+    name = names.get(part, part).removeprefix("zkfc-")
+    return name.lower() in line.lower()
+
+
+def test_the_namespace_is_the_same_after_everything_was_stopped(stage: Stage) -> None:
+    stage = writing(stage, "restart")
+    stage.workload.stop()
+    cluster = stage.cluster
+    before = listing(cluster)
+    assert len(before) > len(stage.workload.writes()) // 2
+    cluster.down()
+    cluster.heal()
+    assert listing(cluster) == before
+    assert_nothing_lost(stage)
+
+
+def test_the_shell_fails_as_hadoop_s_own_does(stage: Stage) -> None:
+    conf = stage.cluster.conf_dir
+    shell = fs_shell(conf, "-ls", "/no/such/path", deadline_seconds=SHELL_SECONDS)
+    assert shell.returncode == 1
+    assert "No such file or directory" in shell.stderr
