@@ -50,8 +50,9 @@ class Configuration:
             expanded = self._expand(text)
             return key.parse(expanded)
         except (BadValue, ExpansionFailed) as error:
-            shown = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
-            raise ConfigurationError(f"{origin}: {name} is {shown!r}, but it {error}.") from error
+            raise ConfigurationError(
+                f"{origin}: {name} is {_shown(text)}, but it {error}."
+            ) from error
 
     def require(
         self, key: Key[T | None], *, nameservice: str | None = None, namenode: str | None = None
@@ -65,18 +66,20 @@ class Configuration:
         return value
 
     def raw(self, name: str) -> str | None:
-        """The text of a key after expansion of ``${}``, its default if we know one, or None.
+        """The configured text of a key after expansion of ``${}``; None when it is not set.
 
-        Raises ``ConfigurationError`` when the expansion does not end.
+        Defaults do not count.  Raises ``ConfigurationError`` when the expansion does not end.
         """
-        text = self._unexpanded(name)
-        if text is None:
+        setting = self.settings.get(name)
+        if setting is None:
             return None
         try:
-            return self._expand(text)
+            return self._expand(setting.value)
         except ExpansionFailed as error:
-            origin = self.settings[name].origin if name in self.settings else "the default"
-            raise ConfigurationError(f"{origin}: {name} is {text!r}, but it {error}.") from error
+            shown = _shown(setting.value)
+            raise ConfigurationError(
+                f"{setting.origin}: {name} is {shown}, but it {error}."
+            ) from error
 
     def with_overrides(self, overrides: Sequence[str]) -> "Configuration":
         """This configuration with ``key=value`` texts on top; they beat even final values."""
@@ -197,6 +200,10 @@ def _checked(
 def _nodes(configuration: Configuration) -> dict[str, tuple[str, ...]]:
     names = configuration.get(ALL_NAMESERVICES) or configuration.get(INTERNAL_NAMESERVICES)
     return {name: words(configuration.raw(f"{NAMENODES.name}.{name}") or "") for name in names}
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "...")
 
 
 def _names(key: Key[T], nameservice: str | None, namenode: str | None) -> tuple[str, ...]:

@@ -26,6 +26,13 @@ def test_every_default_parses(tmp_path: Path) -> None:
         found.get(key)
 
 
+def test_the_raw_text_is_what_was_configured_and_nothing_else(tmp_path: Path) -> None:
+    found = configured(tmp_path, "fs.trash.interval=${dfs.replication}m")
+    assert found.raw("fs.trash.interval") == "3m"
+    assert found.raw("dfs.replication") is None
+    assert found.raw("no.such.key") is None
+
+
 def test_the_most_specific_suffix_wins(tmp_path: Path) -> None:
     name = keys.ZKFC_PORT.name
     found = configured(tmp_path, *CLUSTER, f"{name}=1", f"{name}.ns1=2", f"{name}.ns1.nn1=3")
