@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from journal.client import metrics, wire
 from journal.client.call import QuorumCall, T
 from journal.client.remote import RemoteNode, WriteStream, translated
 from journal.client.settings import WriterSettings
-from journal.errors import JournalError, OutOfSync, Unavailable
+from journal.errors import JournalError, OutOfSync, QuorumLost, Unavailable
 from journal.model import NO_EPOCH, NO_TXID, Epoch, NodeName, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -128,6 +129,19 @@ class NodeChannel:
         """Raise OutOfSync while this node is left out."""
         if self._lost_because is not None:
             raise self._disabled()
+
+    async def settle(self, timeout_seconds: float) -> None:
+        """Wait until everything queued so far is answered or failed, or time is up."""
+
+        async def nothing() -> None:
+            return
+
+        call: QuorumCall[None] = QuorumCall(
+            "settling", [self.name], timeout_seconds=timeout_seconds
+        )
+        self.ask(call, nothing)
+        with suppress(QuorumLost):
+            await call.outcome()
 
     async def close(self) -> None:
         """Stop sending; what waits is failed."""

@@ -33,7 +33,7 @@ from journal.model import (
     TxId,
 )
 from journal.proto import journal_pb2 as pb
-from journal.recovery import Copy, Skip, choose
+from journal.recovery import Answer, Copy, Empty, Held, Skip, choose
 
 __all__ = ["ChannelStatus", "QuorumWriter", "Recovered", "WriterSettings"]
 
@@ -99,6 +99,10 @@ class QuorumWriter:
     def node_statuses(self) -> tuple[ChannelStatus, ...]:
         """How each node fares, in the configured order."""
         return tuple(channel.status() for channel in self._channels)
+
+    async def settle(self, *, timeout_seconds: float) -> None:
+        """Give the nodes behind the quorum time to answer; before an orderly ``close``."""
+        await asyncio.gather(*(channel.settle(timeout_seconds) for channel in self._channels))
 
     async def close(self) -> None:
         """Drop every connection.  Nothing is finalized; the next writer recovers."""
@@ -176,7 +180,12 @@ class QuorumWriter:
         except InvariantBroken as broken:
             self._death = broken
             raise
-        log.info("journal.recovery", first=first, decision=decision, answers=answers)
+        log.info(
+            "journal.recovery",
+            first=first,
+            decision=_brief(decision),
+            answers={node: _brief(answer) for node, answer in answers.items()},
+        )
         match decision:
             case Skip():
                 # Its writer had the segments before it finalized on a quorum (qjm 9.2, I8).
@@ -344,6 +353,22 @@ class QuorumWriter:
                 raise QuorumLost(f"this writer has ended: {lost}", failures=lost.failures)
             case InvariantBroken() as broken:
                 raise InvariantBroken(f"this writer has ended: {broken}")
+
+
+def _brief(told: Answer | Copy | Skip) -> str:
+    """What a log line needs of it."""
+    match told:
+        case Skip() | Empty():
+            return "none"
+        case Copy():
+            return f"{_name(told.segment)} from {', '.join(told.sources)}"
+        case Held():
+            return f"{_name(told.segment)} writer {told.last_writer} accepted {told.accepted_in}"
+
+
+def _name(segment: Segment) -> str:
+    state = "finalized" if segment.finalized else "in progress"
+    return f"{segment.first}-{segment.last} {state} {segment.digest.hex()[:16]}"
 
 
 def _ensure_all_answered(operation: str, answers: Mapping[NodeName, object]) -> None:

@@ -1,0 +1,129 @@
+"""Real JournalNodes on real sockets and folders, in this process, and edits to write to them."""
+
+import struct
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from journal.client.reader import JournalReader
+from journal.client.writer import QuorumWriter, WriterSettings
+from journal.model import JournalId, NamespaceInfo, TxId
+from journal.node.daemon import JournalNodeDaemon
+from journal.node.settings import NodeSettings
+
+JOURNAL = JournalId("test-journal")
+NAMESPACE = NamespaceInfo(-65, 12345, "mycluster", 0, "my-bp")
+QUICK = WriterSettings(
+    get_journal_state_timeout_seconds=5,
+    new_epoch_timeout_seconds=5,
+    prepare_recovery_timeout_seconds=5,
+    accept_recovery_timeout_seconds=5,
+    finalize_segment_timeout_seconds=5,
+    start_segment_timeout_seconds=5,
+    write_txns_timeout_seconds=5,
+    operations_timeout_seconds=5,
+)
+
+
+def edit(txid: int, tag: str = "") -> bytes:
+    """One framed edit.  The tag tells writers apart: equal txids with other bytes must be seen."""
+    body = f"{tag}#{txid}".encode()
+    head = struct.pack(">Biq", 3, 12 + len(body), txid) + body
+    return head + struct.pack(">I", zlib.crc32(head))
+
+
+def edits(first: int, last: int, tag: str = "") -> bytes:
+    return b"".join(edit(txid, tag) for txid in range(first, last + 1))
+
+
+class Nodes:
+    """Some JournalNodes; each keeps its folder and its ports when it is started again."""
+
+    def __init__(self, folder: Path, count: int = 3) -> None:
+        self._folder = folder
+        self._ports = [(0, 0)] * count
+        self.daemons: list[JournalNodeDaemon | None] = [None] * count
+
+    async def start(self, *which: int) -> None:
+        for i in which or range(len(self.daemons)):
+            rpc, http = self._ports[i]
+            daemon = JournalNodeDaemon(
+                NodeSettings(
+                    folder=self._folder / f"jn{i}",
+                    rpc_port=rpc,
+                    http_port=http,
+                    stop_grace_seconds=0.0,
+                )
+            )
+            await daemon.start()
+            self.daemons[i], self._ports[i] = daemon, (daemon.rpc_port, daemon.http_port)
+
+    async def stop(self, *which: int) -> None:
+        for i in which or range(len(self.daemons)):
+            daemon, self.daemons[i] = self.daemons[i], None
+            if daemon is not None:
+                await daemon.stop()
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        return [("127.0.0.1", rpc) for rpc, _ in self._ports]
+
+    def name(self, i: int) -> str:
+        return f"127.0.0.1:{self._ports[i][0]}"
+
+    def writer(
+        self, settings: WriterSettings = QUICK, addresses: Sequence[tuple[str, int]] = ()
+    ) -> QuorumWriter:
+        return QuorumWriter(
+            addresses or self.addresses,
+            journal_id=JOURNAL,
+            nameservice_id="ns1",
+            namespace=NAMESPACE,
+            settings=settings,
+        )
+
+    def reader(self) -> JournalReader:
+        return JournalReader(
+            self.addresses, journal_id=JOURNAL, nameservice_id="ns1", namespace=NAMESPACE
+        )
+
+    def current(self, i: int) -> Path:
+        return self._folder / f"jn{i}" / JOURNAL / "current"
+
+    def finalized(self, i: int) -> list[tuple[int, int]]:
+        """The finalized segments on one node's disk."""
+        names = sorted(p.name for p in self.current(i).glob("edits_[0-9]*-*"))
+        return [(int(n[6:25]), int(n[26:45])) for n in names]
+
+    async def format(self) -> None:
+        writer = self.writer()
+        await writer.format()
+        await writer.close()
+
+    async def recover(self) -> tuple[int, int]:
+        """A clean writer recovers and leaves; its epoch and the last txid."""
+        writer = self.writer()
+        try:
+            won = await writer.become_writer()
+            return won.epoch, won.last_txid
+        finally:
+            await writer.close()
+
+    async def read_all(self, first: int = 1) -> bytes:
+        reader = self.reader()
+        try:
+            return b"".join([chunk.records async for chunk in reader.edits(TxId(first))])
+        finally:
+            await reader.close()
+
+    def ensure_recovered(self, first: int, last: int) -> None:
+        """At least a majority has finalized it so, and nobody otherwise (qjm 8.4)."""
+        found = [dict(self.finalized(i)).get(first) for i in range(len(self.daemons))]
+        assert found.count(last) * 2 > len(found), found
+        assert set(found) <= {last, None}, found
+
+
+async def write_segment(writer: QuorumWriter, first: int, last: int, tag: str = "") -> None:
+    await writer.start_segment(TxId(first))
+    await writer.write(TxId(first), last - first + 1, edits(first, last, tag))
+    await writer.finalize_segment(TxId(last))
