@@ -1,0 +1,1 @@
+"""Hadoop's fsimage: a whole namespace in one file."""

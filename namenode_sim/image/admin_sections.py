@@ -1,0 +1,213 @@
+"""Sections NS_INFO, SECRET_MANAGER, CACHE_MANAGER and ERASURE_CODING (hadoop-formats 3.2)."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from journal.model import TxId
+from namenode_sim.edits.attributes import delimited
+from namenode_sim.edits.values import (
+    CacheDirective,
+    CachePool,
+    DelegationKey,
+    DelegationTokenIdentifier,
+    EcPolicy,
+)
+from namenode_sim.image.container import next_message
+from namenode_sim.image.errors import ImageError
+from namenode_sim.image.inodes_reader import signed
+from namenode_sim.image.proto import fsimage_pb2 as pb
+from namenode_sim.namespace import Namespace
+from namenode_sim.namespace_state import (
+    FIRST_USER_EC_ID,
+    NO_STRIPED_BLOCK_ID,
+    EcState,
+    ErasureCodingPolicy,
+)
+
+ERASURE_CODING_LAYOUT: Final = -64
+_MASK_64: Final = (1 << 64) - 1
+_DEFAULT_REPLICATION: Final = 1
+
+Write = Callable[[bytes], None]
+
+
+def read_ns_info(section: Iterator[bytes], namespace: Namespace) -> int:
+    """Counters and the last txid; returns the namespace id."""
+    message = pb.NameSystemSection.FromString(next_message(section))
+    counters = namespace.counters
+    counters.generation_stamp_v1 = message.genstampV1
+    counters.generation_stamp_v2 = message.genstampV2
+    counters.generation_stamp_v1_limit = message.genstampV1Limit
+    counters.last_block_id = message.lastAllocatedBlockId
+    if message.HasField("lastAllocatedStripedBlockId"):
+        counters.last_striped_block_id = signed(message.lastAllocatedStripedBlockId)
+    if message.HasField("rollingUpgradeStartTime"):
+        namespace.rolling_upgrade_start = message.rollingUpgradeStartTime
+    namespace.last_applied = TxId(message.transactionId)
+    return message.namespaceId
+
+
+def write_ns_info(write: Write, namespace: Namespace, namespace_id: int, layout: int) -> None:
+    """Counters and the last txid."""
+    counters = namespace.counters
+    message = pb.NameSystemSection(
+        namespaceId=namespace_id,
+        genstampV1=counters.generation_stamp_v1,
+        genstampV2=counters.generation_stamp_v2,
+        genstampV1Limit=counters.generation_stamp_v1_limit,
+        lastAllocatedBlockId=counters.last_block_id,
+        transactionId=namespace.last_applied,
+        rollingUpgradeStartTime=namespace.rolling_upgrade_start,
+    )
+    if layout <= ERASURE_CODING_LAYOUT or counters.last_striped_block_id != NO_STRIPED_BLOCK_ID:
+        message.lastAllocatedStripedBlockId = counters.last_striped_block_id & _MASK_64
+    write(delimited(message.SerializeToString()))
+
+
+def read_secrets(section: Iterator[bytes], namespace: Namespace) -> None:
+    """Delegation keys and tokens."""
+    header = pb.SecretManagerSection.FromString(next_message(section))
+    secrets = namespace.secrets
+    secrets.current_key_id = header.currentId
+    secrets.token_sequence_number = header.tokenSequenceNumber
+    for _ in range(header.numKeys):
+        key = pb.DelegationKey.FromString(next_message(section))
+        content = key.key if key.HasField("key") else None
+        secrets.keys[key.id] = DelegationKey(key.id, signed(key.expiryDate), content)
+    for _ in range(header.numTokens):
+        token = pb.PersistToken.FromString(next_message(section))
+        identifier = DelegationTokenIdentifier(
+            token.owner,
+            token.renewer,
+            token.realUser,
+            signed(token.issueDate),
+            signed(token.maxDate),
+            token.sequenceNumber,
+            token.masterKeyId,
+        )
+        secrets.tokens[identifier] = signed(token.expiryDate)
+
+
+def write_secrets(write: Write, namespace: Namespace) -> None:
+    """Delegation keys and tokens."""
+    secrets = namespace.secrets
+    header = pb.SecretManagerSection(
+        currentId=secrets.current_key_id,
+        tokenSequenceNumber=secrets.token_sequence_number,
+        numKeys=len(secrets.keys),
+        numTokens=len(secrets.tokens),
+    )
+    write(delimited(header.SerializeToString()))
+    for key in secrets.keys.values():
+        record = pb.DelegationKey(id=key.key_id, expiryDate=key.expiry_date & _MASK_64, key=key.key)
+        write(delimited(record.SerializeToString()))
+    for token, expiry in secrets.tokens.items():
+        persisted = pb.PersistToken(
+            owner=token.owner,
+            renewer=token.renewer,
+            realUser=token.real_user,
+            issueDate=token.issue_date & _MASK_64,
+            maxDate=token.max_date & _MASK_64,
+            sequenceNumber=token.sequence_number,
+            masterKeyId=token.master_key_id,
+            expiryDate=expiry & _MASK_64,
+        )
+        write(delimited(persisted.SerializeToString()))
+
+
+def read_cache(section: Iterator[bytes], namespace: Namespace) -> None:
+    """Cache pools and directives."""
+    header = pb.CacheManagerSection.FromString(next_message(section))
+    cache = namespace.cache
+    cache.next_directive_id = header.nextDirectiveId
+    for _ in range(header.numPools):
+        pool = pb.CachePoolInfo.FromString(next_message(section))
+        replication = pool.defaultReplication if pool.HasField("defaultReplication") else None
+        cache.pools[pool.poolName] = CachePool(
+            pool.poolName,
+            pool.ownerName,
+            pool.groupName,
+            pool.mode,
+            pool.limit if pool.HasField("limit") else (1 << 63) - 1,
+            pool.maxRelativeExpiry if pool.HasField("maxRelativeExpiry") else ((1 << 63) - 1) // 4,
+            _DEFAULT_REPLICATION if replication is None else replication,
+        )
+    for _ in range(header.numDirectives):
+        found = pb.CacheDirectiveInfo.FromString(next_message(section))
+        if found.HasField("expiration") and found.expiration.isRelative:
+            raise ImageError(f"cache directive {found.id} has a relative expiry, expected a date")
+        expiration = found.expiration.millis if found.HasField("expiration") else None
+        cache.directives[found.id] = CacheDirective(
+            found.id, found.path, found.replication, found.pool, expiration
+        )
+
+
+def write_cache(write: Write, namespace: Namespace) -> None:
+    """Cache pools and directives.
+
+    Hadoop forgets a pool's default replication here; we write it where it says something, in the
+    field that its message has for it.
+    """
+    cache = namespace.cache
+    header = pb.CacheManagerSection(
+        nextDirectiveId=cache.next_directive_id,
+        numPools=len(cache.pools),
+        numDirectives=len(cache.directives),
+    )
+    write(delimited(header.SerializeToString()))
+    for pool in cache.pools.values():
+        replication = pool.default_replication
+        record = pb.CachePoolInfo(
+            poolName=pool.name,
+            ownerName=pool.owner,
+            groupName=pool.group,
+            mode=pool.mode,
+            limit=pool.limit,
+            maxRelativeExpiry=pool.max_relative_expiry,
+            defaultReplication=None if replication == _DEFAULT_REPLICATION else replication,
+        )
+        write(delimited(record.SerializeToString()))
+    for directive in cache.directives.values():
+        entry = pb.CacheDirectiveInfo(
+            id=directive.id,
+            path=directive.path,
+            replication=directive.replication,
+            pool=directive.pool,
+        )
+        if directive.expiration is not None:
+            entry.expiration.millis = directive.expiration
+            entry.expiration.isRelative = False
+        write(delimited(entry.SerializeToString()))
+
+
+def read_erasure_coding(section: Iterator[bytes], namespace: Namespace) -> None:
+    """Erasure coding policies; the system's own are stored as id and state only."""
+    message = pb.ErasureCodingSection.FromString(next_message(section))
+    for found in message.policies:
+        state = EcState(found.state or EcState.DISABLED)
+        if found.id in namespace.ec_policies:
+            namespace.ec_policies[found.id].state = state
+            continue
+        schema = found.schema
+        options = tuple((option.key, option.value) for option in schema.options)
+        policy = EcPolicy(
+            schema.codecName, schema.dataUnits, schema.parityUnits, found.cellSize, options
+        )
+        namespace.ec_policies[found.id] = ErasureCodingPolicy(found.id, found.name, policy, state)
+
+
+def write_erasure_coding(write: Write, namespace: Namespace) -> None:
+    """Erasure coding policies by id."""
+    message = pb.ErasureCodingSection()
+    for number in sorted(namespace.ec_policies):
+        known = namespace.ec_policies[number]
+        record = message.policies.add(id=number, state=known.state.value)
+        if number >= FIRST_USER_EC_ID:
+            record.name = known.name
+            record.schema.codecName = known.policy.codec
+            record.schema.dataUnits = known.policy.data_units
+            record.schema.parityUnits = known.policy.parity_units
+            for key, content in known.policy.options:
+                record.schema.options.add(key=key, value=content)
+            record.cellSize = known.policy.cell_size
+    write(delimited(message.SerializeToString()))

@@ -1,0 +1,1 @@
+"""Protobuf messages of Hadoop's fsimage."""

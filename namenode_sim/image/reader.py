@@ -1,0 +1,212 @@
+"""Load an fsimage into a namespace (hadoop-formats 3)."""
+
+import gc
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import structlog
+from google.protobuf.message import DecodeError
+
+from namenode_sim.edits.attributes import delimited
+from namenode_sim.image.admin_sections import (
+    read_cache,
+    read_erasure_coding,
+    read_ns_info,
+    read_secrets,
+)
+from namenode_sim.image.container import (
+    Section,
+    Summary,
+    next_message,
+    read_summary,
+    section_messages,
+)
+from namenode_sim.image.errors import ImageError
+from namenode_sim.image.files import check_digest
+from namenode_sim.image.inodes_reader import link_children, read_inodes
+from namenode_sim.image.proto import fsimage_pb2 as pb
+from namenode_sim.image.snapshots import (
+    read_diffs,
+    read_references,
+    read_snapshots,
+)
+from namenode_sim.image.strings import Strings
+from namenode_sim.inode import ROOT_ID, INode, INodeDirectory, INodeFile
+from namenode_sim.namespace import Namespace
+from namenode_sim.namespace_state import CarriedSnapshots
+
+log = structlog.get_logger()
+
+KNOWN_SECTIONS: Final = frozenset((
+    "NS_INFO", "STRING_TABLE", "ERASURE_CODING", "INODE", "INODE_REFERENCE", "SNAPSHOT",
+    "INODE_DIR", "FILES_UNDERCONSTRUCTION", "SNAPSHOT_DIFF", "SECRET_MANAGER", "CACHE_MANAGER",
+    # Parts of a section, for loading in parallel; together they are the section (3.5).
+    "INODE_SUB", "INODE_DIR_SUB", "SNAPSHOT_DIFF_SUB", "INODE_REFERENCE_SUB",
+))  # fmt: skip
+
+_NAME = re.compile(r"fsimage(?:_rollback)?_(\d+)")
+_BROKEN: Final = (DecodeError, KeyError, IndexError, ValueError, OverflowError)
+
+
+def load_image(path: Path) -> Namespace:
+    """Check an image against its digest and load it.
+
+    Raises:
+        ImageError: if the digest is missing or differs, or the image cannot be understood;
+            names the file.
+        OSError: if it cannot be read.
+    """
+    check_digest(path)
+    with path.open("rb") as file:
+        try:
+            namespace = read_namespace(file)
+        except ImageError as problem:
+            raise ImageError(
+                f"{path} cannot be loaded: {problem}. Take another copy of this image, or load it "
+                "with the Hadoop version that wrote it."
+            ) from problem
+    match = _NAME.fullmatch(path.name)
+    if match is not None and int(match[1]) != namespace.last_applied:
+        # Hadoop does not compare the two, and images with other names are in use (Dynamometer's
+        # are); replay goes on from what the image says, and a gap would be noticed there.
+        log.warning("image.name_differs", path=str(path), last_applied=namespace.last_applied)
+    return namespace
+
+
+def read_namespace(file: BinaryIO) -> Namespace:
+    """The namespace of an image, without looking at a digest.
+
+    Raises:
+        ImageError: if it is not a sound image; the message does not name the file.
+    """
+    with _translated("summary"):
+        summary = read_summary(file)
+    with _no_collection():
+        return _Loader(file, summary).load()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Millions of objects come and none goes: to look for garbage only takes time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+@contextmanager
+def _translated(where: str) -> Iterator[None]:
+    try:
+        yield
+    except _BROKEN as problem:
+        what = f"{type(problem).__name__}: {problem}"
+        raise ImageError(f"its {where} is malformed ({what})") from problem
+
+
+class _Loader:
+    """One pass over an image: the sections in Hadoop's load order, wherever they lie."""
+
+    def __init__(self, file: BinaryIO, summary: Summary) -> None:
+        self._file = file
+        self._codec = summary.codec
+        self._sections: dict[str, Section] = {}
+        for section in summary.sections:
+            if section.name not in KNOWN_SECTIONS:
+                raise ImageError(f"its section {section.name!r} is unknown")
+            if section.name in self._sections and not section.name.endswith("_SUB"):
+                raise ImageError(f"its section {section.name} is there twice")
+            self._sections[section.name] = section
+
+    @contextmanager
+    def _section(self, name: str) -> Iterator[Iterator[bytes]]:
+        """The messages of a section, none if it is absent; all of them must be wanted."""
+        section = self._sections.get(name)
+        with _translated(f"section {name}"):
+            if section is None:
+                yield iter(())
+                return
+            found = section_messages(self._file, section, self._codec)
+            yield found
+            if next(found, None) is not None:
+                raise ImageError(f"its section {name} holds more than it announces")
+
+    def load(self) -> Namespace:
+        """The whole image."""
+        for name in ("NS_INFO", "STRING_TABLE", "INODE"):
+            if name not in self._sections:
+                raise ImageError(f"it has no section {name}")
+        with self._section("STRING_TABLE") as section:
+            strings = _read_strings(section)
+        with self._section("INODE") as section:
+            last_inode_id, inodes = read_inodes(section, strings)
+        namespace = Namespace(_root(inodes))
+        namespace.tree.inodes = inodes
+        namespace.counters.last_inode_id = last_inode_id
+        with self._section("NS_INFO") as section:
+            read_ns_info(section, namespace)
+        if "ERASURE_CODING" in self._sections:
+            with self._section("ERASURE_CODING") as section:
+                read_erasure_coding(section, namespace)
+        self._load_links(namespace, strings)
+        for name, read in (("SECRET_MANAGER", read_secrets), ("CACHE_MANAGER", read_cache)):
+            if name in self._sections:
+                with self._section(name) as section:
+                    read(section, namespace)
+        with self._section("FILES_UNDERCONSTRUCTION") as section:
+            for raw in section:  # leases come from the inodes, as in Hadoop since 2.8
+                pb.FileUnderConstructionEntry.FromString(raw)
+        for inode in inodes.values():
+            if type(inode) is INodeFile and inode.under_construction is not None:
+                namespace.tree.add_lease(inode)
+        return namespace
+
+    def _load_links(self, namespace: Namespace, strings: Strings) -> None:
+        """Directories' children, snapshots and the references between them."""
+        with self._section("INODE_REFERENCE") as section:
+            referred, references = read_references(section)
+        if "SNAPSHOT" in self._sections:
+            with self._section("SNAPSHOT") as section:
+                namespace.snapshots = read_snapshots(section, strings)
+        with self._section("INODE_DIR") as section:
+            ref_children = link_children(section, namespace.tree.inodes, referred)
+        with self._section("SNAPSHOT_DIFF") as section:
+            found = list(read_diffs(section))
+        if references or any(one.changed for one in found):
+            diffs = b"".join(
+                delimited(raw)
+                for one in found
+                for raw in (one.entry.SerializeToString(), *one.records)
+            )
+            namespace.snapshots.carried = CarriedSnapshots(
+                diffs=diffs,
+                references=b"".join(map(delimited, references)),
+                ref_children=ref_children,
+                referred=frozenset(referred),
+                strings=strings.raw,
+            )
+
+
+def _read_strings(section: Iterator[bytes]) -> Strings:
+    header = pb.StringTableSection.FromString(next_message(section))
+    entries = {}
+    for _ in range(header.numEntry):
+        entry = pb.StringTableSection.Entry.FromString(next_message(section))
+        entries[entry.id] = entry.str
+    return Strings.of(entries, header.maskBits)
+
+
+def _root(inodes: dict[int, INode]) -> INodeDirectory:
+    """The root has a fixed id today; very old images have another, but no name either."""
+    usual = inodes.get(ROOT_ID)
+    if isinstance(usual, INodeDirectory):
+        return usual
+    for inode in inodes.values():
+        if isinstance(inode, INodeDirectory) and not inode.name:
+            return inode
+    raise ImageError("it has no root directory")

@@ -1,0 +1,173 @@
+"""The string table, and the numbers packed with its ids (hadoop-formats 3.3 and 3.4).
+
+From layout -65 on users, groups and names of extended attributes are numbered apart; before, all
+share one numbering.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from namenode_sim.edits.values import AclEntry, AclScope, AclType, XAttr, XAttrNamespace
+from namenode_sim.image.errors import ImageError
+
+MASKED_LAYOUT: Final = -65
+MASK_BITS: Final = 3
+_KIND_SHIFT: Final = 32 - MASK_BITS
+_SERIAL_MASK: Final = (1 << _KIND_SHIFT) - 1
+_RECORD_MASK: Final = (1 << 24) - 1
+USER, GROUP, XATTR = 1, 2, 3
+
+_SCOPES: Final = tuple(AclScope)
+_TYPES: Final = tuple(AclType)
+_NAMESPACES: Final = tuple(XAttrNamespace)
+
+Owner = tuple[str, str, int]
+"""User, group and mode."""
+
+
+def _table() -> dict[int, str]:
+    return {0: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """A loaded string table; id 0 is Java's null, read as the empty string."""
+
+    users: dict[int, str] = field(default_factory=_table)
+    groups: dict[int, str] = field(default_factory=_table)
+    xattrs: dict[int, str] = field(default_factory=_table)
+    raw: dict[int, str] = field(default_factory=dict)
+    _owners: dict[int, Owner] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: Mapping[int, str], mask_bits: int) -> "Strings":
+        """Sort the table's entries by kind.
+
+        Raises:
+            ImageError: for a table of another make.
+        """
+        table = cls(raw=dict(entries))
+        if mask_bits not in (0, MASK_BITS):
+            raise ImageError(f"its string table has {mask_bits} mask bits, expected 0 or 3")
+        kinds = {USER: table.users, GROUP: table.groups, XATTR: table.xattrs}
+        for number, text in entries.items():
+            if mask_bits == 0:
+                for kind in kinds.values():
+                    kind[number] = text
+            elif number >> _KIND_SHIFT in kinds:
+                kinds[number >> _KIND_SHIFT][number & _SERIAL_MASK] = text
+        return table
+
+    def owner(self, permission: int) -> Owner:
+        """Unpack a permission; KeyError if the table lacks a name."""
+        found = self._owners.get(permission)
+        if found is None:
+            user, group = permission >> 40, permission >> 16 & _RECORD_MASK
+            found = (self.users[user], self.groups[group], permission & 0xFFFF)
+            self._owners[permission] = found
+        return found
+
+    def acl_entry(self, bits: int) -> AclEntry:
+        """Unpack an entry of an ACL; KeyError if the table lacks its name."""
+        kind = _TYPES[bits >> 3 & 3]
+        serial = bits >> 6 & _RECORD_MASK
+        names = self.groups if kind is AclType.GROUP else self.users
+        name = names[serial] if serial else None
+        return AclEntry(_SCOPES[bits >> 5 & 1], kind, name, bits & 7)
+
+    def xattr(self, bits: int, value: bytes | None) -> XAttr:
+        """Unpack an extended attribute; KeyError or IndexError if its name is unknown."""
+        namespace = _NAMESPACES[bits >> 30 | (bits >> 5 & 1) << 2]
+        return XAttr(namespace, self.xattrs[bits >> 6 & _RECORD_MASK], value)
+
+
+class _Serials:
+    """One numbering, from 1 on."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.next = 1
+
+    def seed(self, number: int, text: str) -> None:
+        self.numbers.setdefault(text, number)
+        self.next = max(self.next, number + 1)
+
+    def of(self, text: str) -> int:
+        number = self.numbers.get(text)
+        if number is None:
+            number = self.next
+            if number > _RECORD_MASK:
+                raise ImageError("more than 16 million names of one kind do not fit in an image")
+            self.numbers[text] = number
+            self.next += 1
+        return number
+
+
+class StringNumbers:
+    """Gives out string ids while the sections are written; the table is written last.
+
+    Args:
+        layout: decides on one numbering or three.
+        carried: table entries whose ids must stay as they are, because records that we do not
+            rewrite hold them.
+    """
+
+    def __init__(self, layout: int, carried: Mapping[int, str] | None = None) -> None:
+        self.masked = layout <= MASKED_LAYOUT
+        self._users = _Serials()
+        self._groups = _Serials() if self.masked else self._users
+        self._xattrs = _Serials() if self.masked else self._users
+        self._carried = dict(carried or {})
+        self._owners: dict[Owner, int] = {}
+        for number, text in self._carried.items():
+            self._seed(number, text)
+
+    def _seed(self, number: int, text: str) -> None:
+        kinds = {USER: self._users, GROUP: self._groups, XATTR: self._xattrs}
+        kind = number >> _KIND_SHIFT
+        if kind == 0:  # from an old table: any record may mean any kind by it
+            for serials in kinds.values():
+                serials.seed(number, text)
+        elif not self.masked:
+            raise ImageError(
+                "its snapshots were loaded from a layout of -65 or newer and cannot be saved in an "
+                "older one"
+            )
+        elif kind in kinds:
+            kinds[kind].seed(number & _SERIAL_MASK, text)
+
+    def permission(self, owner: Owner) -> int:
+        """Pack user, group and mode."""
+        packed = self._owners.get(owner)
+        if packed is None:
+            user, group, mode = owner
+            packed = self._users.of(user) << 40 | self._groups.of(group) << 16 | mode
+            self._owners[owner] = packed
+        return packed
+
+    def acl_entry(self, entry: AclEntry) -> int:
+        """Pack an entry of an ACL."""
+        names = self._groups if entry.type is AclType.GROUP else self._users
+        serial = names.of(entry.name) if entry.name is not None else 0
+        return serial << 6 | entry.scope << 5 | entry.type << 3 | entry.permission
+
+    def xattr(self, xattr: XAttr) -> int:
+        """Pack namespace and name of an extended attribute."""
+        namespace = xattr.namespace.value
+        name = self._xattrs.of(xattr.name)
+        return (namespace & 3) << 30 | name << 6 | (namespace >> 2) << 5
+
+    def entries(self) -> Iterator[tuple[int, str]]:
+        """The table's entries as (id, string)."""
+        if not self.masked:
+            table = {number: text for text, number in self._users.numbers.items()}
+            yield from sorted((table | self._carried).items())
+            return
+        masked = {number: text for number, text in self._carried.items() if number >> _KIND_SHIFT}
+        for kind, serials in ((USER, self._users), (GROUP, self._groups), (XATTR, self._xattrs)):
+            masked |= {kind << _KIND_SHIFT | n: text for text, n in serials.numbers.items()}
+        for number, text in self._carried.items():
+            if not number >> _KIND_SHIFT:
+                masked |= {kind << _KIND_SHIFT | number: text for kind in (USER, GROUP, XATTR)}
+        yield from sorted(masked.items())

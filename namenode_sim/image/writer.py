@@ -1,0 +1,116 @@
+"""Save a namespace as an fsimage (hadoop-formats 3)."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from journal.model import NamespaceInfo
+from namenode_sim.durable import rename_durably
+from namenode_sim.edits.attributes import delimited
+from namenode_sim.image.admin_sections import (
+    write_cache,
+    write_erasure_coding,
+    write_ns_info,
+    write_secrets,
+)
+from namenode_sim.image.container import ImageWriter
+from namenode_sim.image.files import write_digest
+from namenode_sim.image.inodes_writer import (
+    ERASURE_CODING_LAYOUT,
+    write_directories,
+    write_files_under_construction,
+    write_inodes,
+)
+from namenode_sim.image.proto import fsimage_pb2 as pb
+from namenode_sim.image.snapshots import referred_inodes, write_diffs, write_snapshots
+from namenode_sim.image.strings import MASK_BITS, MASKED_LAYOUT, StringNumbers
+from namenode_sim.inode import INodeFile
+from namenode_sim.namespace import Namespace
+
+_BUFFER_BYTES: Final = 1024 * 1024
+
+Write = Callable[[bytes], None]
+
+
+def save_image(namespace: Namespace, path: Path, info: NamespaceInfo, *, codec: str = "") -> None:
+    """Save a namespace; when this returns the image and its digest are on the disk.
+
+    The order is Hadoop's: ``fsimage.ckpt_N`` whole and synced, then the digest, then the name.
+    A crash in between leaves a file that nobody takes for an image.
+
+    Args:
+        namespace: what to save; must not change meanwhile.
+        path: ``fsimage_N`` in a name directory; N should be ``namespace.last_applied``.
+        info: layout version and namespace id to write.
+        codec: Hadoop's class name of a compression codec; none if empty.
+
+    Raises:
+        ImageError: if the namespace does not fit into an image of that layout.
+        OSError: if the disk refuses.
+    """
+    checkpoint = path.with_name(f"fsimage.ckpt_{namespace.last_applied:019d}")
+    try:
+        with checkpoint.open("wb", buffering=_BUFFER_BYTES) as file:
+            digest = write_namespace(namespace, file, info, codec=codec)
+            file.flush()
+            os.fsync(file.fileno())
+        write_digest(path, digest)
+        rename_durably(checkpoint, path)
+    except BaseException:
+        checkpoint.unlink(missing_ok=True)
+        raise
+
+
+def write_namespace(
+    namespace: Namespace, file: BinaryIO, info: NamespaceInfo, *, codec: str = ""
+) -> str:
+    """Write an image into an open file; returns its MD5 digest in hex."""
+    layout = info.layout_version
+    tree, snapshots = namespace.tree, namespace.snapshots
+    carried = snapshots.carried
+    numbers = StringNumbers(layout, carried.strings if carried else None)
+    writer = ImageWriter(file, layout=layout, codec=codec)
+    with writer.section("NS_INFO") as write:
+        write_ns_info(write, namespace, info.namespace_id, layout)
+    if layout <= ERASURE_CODING_LAYOUT:
+        with writer.section("ERASURE_CODING") as write:
+            write_erasure_coding(write, namespace)
+    with writer.section("INODE") as write:
+        write_inodes(write, tree.inodes, namespace.counters.last_inode_id, numbers, layout)
+    with writer.section("INODE_DIR") as write:
+        ref_children = carried.ref_children if carried else {}
+        write_directories(write, tree.inodes, ref_children, referred_inodes(snapshots))
+    with writer.section("FILES_UNDERCONSTRUCTION") as write:
+        write_files_under_construction(write, _open_files(namespace))
+    with writer.section("SNAPSHOT") as write:
+        write_snapshots(write, snapshots, numbers, layout)
+    if snapshots.count() or carried:
+        with writer.section("SNAPSHOT_DIFF") as write:
+            write_diffs(write, namespace)
+    with writer.section("INODE_REFERENCE") as write:
+        write(carried.references if carried else b"")
+    with writer.section("SECRET_MANAGER") as write:
+        write_secrets(write, namespace)
+    with writer.section("CACHE_MANAGER") as write:
+        write_cache(write, namespace)
+    with writer.section("STRING_TABLE") as write:
+        _write_strings(write, numbers, layout)
+    return writer.finish()
+
+
+def _open_files(namespace: Namespace) -> list[INodeFile]:
+    ids = [number for files in namespace.tree.leases.values() for number in files]
+    files = [namespace.tree.inodes[number] for number in ids]
+    return [file for file in files if isinstance(file, INodeFile) and file.parent is not None]
+
+
+def _write_strings(write: Write, numbers: StringNumbers, layout: int) -> None:
+    entries = list(numbers.entries())
+    header = pb.StringTableSection(numEntry=len(entries))
+    if layout <= MASKED_LAYOUT:
+        header.maskBits = MASK_BITS
+    write(delimited(header.SerializeToString()))
+    for number, text in entries:
+        entry = pb.StringTableSection.Entry(id=number, str=text)
+        write(delimited(entry.SerializeToString()))

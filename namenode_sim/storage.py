@@ -1,0 +1,310 @@
+"""Name directories: where a NameNode keeps its images (hadoop-formats 5).
+
+    <dir>/in_use.lock
+    <dir>/current/VERSION  seen_txid  fsimage_<txid>  fsimage_<txid>.md5
+
+Several directories hold copies of the same; one that fails while we write is dropped, and the
+NameNode goes on as long as one is left.
+"""
+
+import re
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+import structlog
+
+from journal.model import NamespaceInfo, TxId
+from namenode_sim.durable import sync_folder, write_durably
+from namenode_sim.image.errors import ImageError
+from namenode_sim.image.files import image_name
+from namenode_sim.image.reader import load_image
+from namenode_sim.image.writer import save_image
+from namenode_sim.namespace import Namespace
+from namenode_sim.storage_errors import (
+    Inconsistent,
+    NotEmpty,
+    NotFormatted,
+    StorageError,
+)
+from namenode_sim.storage_lock import DirectoryLock
+from namenode_sim.version_file import parse_version, version_text
+
+log = structlog.get_logger()
+
+OLDEST_LAYOUT: Final = -52
+"""The first layout with a protobuf image."""
+NEWEST_LAYOUT: Final = -67
+
+_IMAGE = re.compile(r"fsimage_(\d+)")
+_HALF_DONE: Final = ("previous.tmp", "removed.tmp", "finalized.tmp", "lastcheckpoint.tmp")
+_FORMAT_ADVICE = (
+    "To create a new, empty file system there: nnha namenode --format. To make this NameNode the "
+    "standby of an existing one, copy the other's name directory or bootstrap from it."
+)
+
+
+def path_of(uri: str) -> Path:
+    """The directory that an entry of ``dfs.namenode.name.dir`` names: a path or a file: URI.
+
+    Raises:
+        ValueError: for a URI of another scheme.
+    """
+    parts = urlsplit(uri)
+    if parts.scheme not in ("", "file"):
+        raise ValueError(f"{uri!r} is not a local directory: expected a path or file:///path")
+    return Path(unquote(parts.path)) if parts.scheme else Path(uri)
+
+
+class NameStorage:
+    """Opened and locked name directories; ``close`` lets go of them."""
+
+    def __init__(
+        self,
+        directories: Sequence[Path],
+        namespace_info: NamespaceInfo,
+        locks: ExitStack,
+    ) -> None:
+        self.directories = tuple(directories)
+        self.namespace_info = namespace_info
+        self._locks = locks
+
+    @property
+    def seen_txid(self) -> TxId:
+        """The newest segment that any directory knows of; edits must reach at least that far."""
+        return TxId(max(_seen_txid(directory) for directory in self.directories))
+
+    def write_seen_txid(self, txid: TxId) -> None:
+        """Note in all directories that edits from ``txid`` on exist.
+
+        Raises:
+            StorageError: when no directory took it.
+        """
+        self._in_all(lambda current: write_durably(current / "seen_txid", b"%d\n" % txid))
+
+    def newest_images(self) -> tuple[Path, ...]:
+        """All copies of the newest image.
+
+        Raises:
+            Inconsistent: if there is no image at all.
+        """
+        found = _images(self.directories)
+        if not found:
+            raise Inconsistent(
+                self.directories[0] / "current",
+                "is formatted but holds no fsimage",
+                "Restore fsimage_N and its .md5 from a backup or from another NameNode.",
+            )
+        return found[max(found)]
+
+    def newest_image(self) -> Path:
+        """The first copy of the newest image."""
+        return self.newest_images()[0]
+
+    def load(self) -> Namespace:
+        """The namespace of the newest image, from the first copy of it that is sound.
+
+        An older image is never taken in its place without being asked: edits may be gone that
+        only the newer one holds.
+
+        Raises:
+            ImageError: the last copy's problem, if none is sound.
+        """
+        *others, last = self.newest_images()
+        for path in others:
+            try:
+                return load_image(path)
+            except ImageError as problem:
+                log.warning("storage.image_copy_unusable", path=str(path), problem=str(problem))
+        return load_image(last)
+
+    def save(self, namespace: Namespace) -> Path:
+        """Write ``fsimage_N`` for the namespace's last applied edit into all directories.
+
+        Raises:
+            StorageError: when no directory took it.
+        """
+        name = image_name(namespace.last_applied)
+        self._in_all(lambda current: save_image(namespace, current / name, self.namespace_info))
+        return self.directories[0] / "current" / name
+
+    def _in_all(self, write: "_Write") -> None:
+        """Write into each directory; one that fails is left out from now on."""
+        good = []
+        for directory in self.directories:
+            try:
+                write(directory / "current")
+                good.append(directory)
+            except OSError as problem:
+                log.warning("storage.directory_failed", path=str(directory), problem=str(problem))
+        if not good:
+            raise StorageError(
+                self.directories[0],
+                "and all other name directories failed",
+                "See the log for each one's problem; nothing can be saved before that is mended.",
+            )
+        self.directories = tuple(good)
+
+    def close(self) -> None:
+        """Release the locks."""
+        self._locks.close()
+
+
+_Write = Callable[[Path], None]
+
+
+def _images(directories: Iterable[Path]) -> dict[int, tuple[Path, ...]]:
+    """All finished images by txid."""
+    found: dict[int, tuple[Path, ...]] = {}
+    for directory in directories:
+        for path in sorted((directory / "current").iterdir()):
+            match = _IMAGE.fullmatch(path.name)
+            if match is not None:
+                txid = int(match[1])
+                found[txid] = (*found.get(txid, ()), path)
+    return found
+
+
+def _seen_txid(directory: Path) -> int:
+    path = directory / "current" / "seen_txid"
+    try:
+        text = path.read_text("ascii", "replace").strip()
+    except FileNotFoundError:
+        return 0
+    if not text.isdecimal() or len(text) > 19:
+        raise Inconsistent(
+            path,
+            f"holds {text[:40]!r}, expected a transaction id",
+            "Write the first txid of the newest edits segment into it, in decimal.",
+        )
+    return int(text)
+
+
+def format_name_dirs(
+    directories: Sequence[Path],
+    namespace_info: NamespaceInfo,
+    namespace: Namespace,
+    *,
+    force: bool = False,
+    comment: str = "written by nnha",
+) -> None:
+    """Create a new file system in all directories: VERSION, seen_txid 0 and ``fsimage_0``.
+
+    Nothing is touched unless all directories can be had.  VERSION is written last: a directory
+    with VERSION is formatted, one without is not, whenever the power goes.
+
+    Args:
+        directories: the name directories; created where they do not exist.
+        namespace_info: the ids of the new cluster, and the layout to write.
+        namespace: what the first image holds; ``Namespace.empty(user)``.
+        force: erase what is there.
+        comment: VERSION's first line.
+
+    Raises:
+        NotEmpty: if a directory holds something and ``force`` is not given.
+        InUse: if another process works in one.
+    """
+    with ExitStack() as locks:
+        for directory in directories:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            locks.callback(DirectoryLock(directory).release)
+        if not force:
+            for directory in directories:
+                _refuse_non_empty(directory)
+        for directory in directories:
+            _format(directory, namespace_info, namespace, comment)
+
+
+def _refuse_non_empty(directory: Path) -> None:
+    current = directory / "current"
+    held = sorted(path.name for path in current.iterdir()) if current.is_dir() else []
+    if held:
+        shown = ", ".join(held[:3]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
+        raise NotEmpty(
+            current,
+            f"is not empty: it holds {shown}",
+            "Formatting would erase that file system for good. If that is what you want, move the "
+            "directory away, or give --force.",
+        )
+
+
+def _format(directory: Path, info: NamespaceInfo, namespace: Namespace, comment: str) -> None:
+    current = directory / "current"
+    if current.exists():
+        # VERSION goes first: a crash in here must not leave half a file system that says it is one.
+        (current / "VERSION").unlink(missing_ok=True)
+        shutil.rmtree(current)
+    current.mkdir(mode=0o700)
+    sync_folder(directory)
+    save_image(namespace, current / image_name(namespace.last_applied), info)
+    write_durably(current / "seen_txid", b"0\n")
+    write_durably(current / "VERSION", version_text(info, comment=comment))
+    log.info("storage.formatted", path=str(directory), cluster_id=info.cluster_id)
+
+
+def open_name_dirs(directories: Sequence[Path]) -> NameStorage:
+    """Lock the name directories and check that they belong together.
+
+    Raises:
+        NotFormatted: if there is no file system in them; says what to run.
+        InUse: if another process works in one.
+        Inconsistent: if they contradict each other, or an upgrade was interrupted.
+        StorageError: if one is missing or its VERSION cannot be read.
+    """
+    with ExitStack() as locks:
+        infos = {}
+        for directory in directories:
+            if not directory.is_dir():
+                raise NotFormatted(directory, "does not exist", _FORMAT_ADVICE)
+            locks.callback(DirectoryLock(directory).release)
+            infos[directory] = _read_version(directory)
+        formatted = {d: info for d, info in infos.items() if info is not None}
+        if not formatted:
+            raise NotFormatted(directories[0], "is not formatted", _FORMAT_ADVICE)
+        first, info = next(iter(formatted.items()))
+        for directory, other in infos.items():
+            if other is None:
+                raise Inconsistent(
+                    directory,
+                    f"is not formatted, but {first} is",
+                    f"Copy {first / 'current'} into it, or take it out of dfs.namenode.name.dir.",
+                )
+            if other != info:
+                raise Inconsistent(
+                    directory / "current" / "VERSION",
+                    f"belongs to {other.storage_info()} {other.block_pool_id}, but that of {first} "
+                    f"to {info.storage_info()} {info.block_pool_id}",
+                    "Name only directories of one file system in dfs.namenode.name.dir.",
+                )
+        return NameStorage(directories, info, locks.pop_all())
+    raise AssertionError("ExitStack never swallows")
+
+
+def _read_version(directory: Path) -> NamespaceInfo | None:
+    for name in _HALF_DONE:
+        if (directory / name).exists():
+            raise Inconsistent(
+                directory / name,
+                "is left from an upgrade, rollback or finalization that was interrupted",
+                "Start the Hadoop version that began it once, so that it finishes or undoes it.",
+            )
+    path = directory / "current" / "VERSION"
+    try:
+        info = parse_version(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except ValueError as problem:
+        raise StorageError(
+            path, f"cannot be used: {problem}", "Restore it from another name directory."
+        ) from problem
+    if not NEWEST_LAYOUT <= info.layout_version <= OLDEST_LAYOUT:
+        raise StorageError(
+            path,
+            f"has layout version {info.layout_version}, expected {OLDEST_LAYOUT} to "
+            f"{NEWEST_LAYOUT}",
+            "Start the Hadoop version that wrote it, or upgrade the directory with Hadoop first.",
+        )
+    return info
