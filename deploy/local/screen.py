@@ -38,7 +38,10 @@ class Screen:
     def title(self, text: str) -> None:
         """A line that begins a part."""
         self.console.print()
-        self.console.rule(f"[bold]{text}", align="left")
+        if self.console.is_terminal:
+            self.console.rule(f"[bold]{text}", align="left")
+        else:
+            self.console.print(f"== {text}")
 
     @contextlib.contextmanager
     def watching(self, cluster: Cluster) -> Iterator[None]:

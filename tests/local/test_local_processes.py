@@ -19,6 +19,12 @@ STUBBORN = [
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
     "print('ready', flush=True); time.sleep(600)",
 ]
+POLITE = [
+    sys.executable,
+    "-c",
+    "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); "
+    "print('ready', flush=True); time.sleep(600)",
+]
 OWNER = """
 import sys, time
 from pathlib import Path
@@ -63,10 +69,14 @@ def test_an_error_in_the_block_ends_everything(tmp_path: Path) -> None:
     assert not marked_processes(supervisor.mark)
 
 
-def test_a_frozen_process_can_be_stopped(tmp_path: Path) -> None:
+def test_a_frozen_process_that_handles_sigterm_gets_to_do_so(tmp_path: Path) -> None:
     with Supervisor(tmp_path) as supervisor:
-        supervisor.start("frozen", SLEEPER).freeze()
-        assert supervisor.stop("frozen") == -signal.SIGTERM
+        polite = supervisor.start("polite", POLITE)
+        wait_until(
+            lambda: "ready" in polite.log.read_text(), what="it to start", deadline_seconds=10
+        )
+        polite.freeze()
+        assert supervisor.stop("polite", deadline_seconds=5) == 7
 
 
 def test_one_that_ignores_sigterm_is_killed_at_the_deadline(tmp_path: Path) -> None:
