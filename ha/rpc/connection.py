@@ -197,7 +197,7 @@ class ServerConnection(asyncio.Protocol):
     def _flush(self) -> None:
         data = b"".join(self._outgoing)
         self._outgoing.clear()
-        if self._transport is None or not data:
+        if self._transport is None or self._transport.is_closing() or not data:
             return
         if self._transport.get_write_buffer_size() + len(data) > self._limits.max_outgoing_bytes:
             self.abort("max_outgoing_bytes")

@@ -161,7 +161,7 @@ class ServerSession:
         if start[:4] == HTTP_MAGIC:
             return Hangup(HTTP_ANSWER, "an HTTP request on the RPC port")
         if not (MAGIC.startswith(start[:4]) or HTTP_MAGIC.startswith(start[:4])):
-            return Hangup(b"", f"not Hadoop RPC: starts with {start[:4]!r}")
+            return Hangup(b"", "not Hadoop RPC")
         if len(start) < PREAMBLE_BYTES:
             return None
         self._splitter.skip(PREAMBLE_BYTES)

@@ -6,11 +6,7 @@ from hypothesis import strategies as st
 
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import FrameSplitter, frame_of, take_delimited, varint
-
-
-def cut(data: bytes, cuts: list[int]) -> list[bytes]:
-    places = sorted({place % (len(data) + 1) for place in cuts} | {0, len(data)})
-    return [data[a:b] for a, b in zip(places, places[1:], strict=False)]
+from tests.rpc.wire import cut
 
 
 @given(st.lists(st.binary(max_size=300), max_size=12), st.lists(st.integers(0, 10_000)))

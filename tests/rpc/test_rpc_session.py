@@ -19,7 +19,7 @@ from ha.rpc.session import (
     Send,
     ServerSession,
 )
-from tests.rpc.wire import CLIENT, ECHO, GREETING, Echo, answers, echo_call, header
+from tests.rpc.wire import CLIENT, ECHO, GREETING, Echo, answers, cut, echo_call, header
 
 LIMITS = RpcLimits(max_frame_bytes=4096, max_handshake_frame_bytes=1024)
 SASL_PREAMBLE = bytes.fromhex("68727063 09 00 df")
@@ -178,8 +178,7 @@ HOSTILE = st.one_of(
 @example(CONVERSATION, [3, 8, 40])
 @given(HOSTILE, st.lists(st.integers(0, 400), max_size=20))
 def test_any_bytes_in_any_split_give_the_same_events(data: bytes, cuts: list[int]) -> None:
-    places = sorted({min(place, len(data)) for place in cuts} | {0, len(data)})
-    pieces = [data[a:b] for a, b in zip(places, places[1:], strict=False)]
+    pieces = cut(data, cuts)
     assert events_of(*pieces) == events_of(data)
 
 

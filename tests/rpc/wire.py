@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 from ha.rpc.client import RpcConnection
 from ha.rpc.frames import FrameSplitter
@@ -56,6 +57,12 @@ def header(call_id: int, *, op: int | None = 0, kind: int | None = 2) -> bytes:
     return message.SerializeToString()
 
 
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    """Bytes in pieces, cut at these places (counted around the end)."""
+    ends = sorted({place % (len(data) + 1) for place in places} | {0, len(data)})
+    return [data[a:b] for a, b in pairwise(ends)]
+
+
 def answers(data: bytes) -> Iterator[Answer]:
     """All answers in a server's bytes."""
     splitter = FrameSplitter()
@@ -104,6 +111,16 @@ async def raw(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.St
         yield reader, writer
     finally:
         writer.transport.abort()
+
+
+async def read_answers(reader: asyncio.StreamReader, count: int) -> list[Answer]:
+    """The next answers of a server."""
+    seen: list[Answer] = []
+    async with asyncio.timeout(5):
+        while len(seen) < count:
+            size = await reader.readexactly(4)
+            seen.extend(answers(size + await reader.readexactly(int.from_bytes(size, "big"))))
+    return seen
 
 
 async def until_closed(reader: asyncio.StreamReader, *, seconds: float = 5) -> bytes:
