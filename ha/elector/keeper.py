@@ -61,6 +61,10 @@ class Keeper(Protocol):
     def perform(self, action: ZooKeeperAction) -> None:
         """Begin this; its end arrives as an event."""
 
+    @property
+    def session_timeout_seconds(self) -> float | None:
+        """As negotiated; None without a session."""
+
     async def settled(self) -> None:
         """Return when nothing that was begun to leave the election is still under way."""
 

@@ -30,7 +30,7 @@ from ha.elector.events import (
     TakeoverFailed,
 )
 from ha.elector.keeper import Keeper, Post
-from ha.elector.model import AttemptNumber, Role
+from ha.elector.model import AttemptNumber
 from ha.elector.state import ElectorState
 
 log = structlog.get_logger()
@@ -50,8 +50,8 @@ class Application(Protocol):
     async def serve_as_standby(self) -> None:
         """Demote our NameNode; it must not raise for a NameNode that does not answer."""
 
-    def role_changed(self, before: Role, after: Role, attempt: AttemptNumber) -> None:
-        """The election's role has changed."""
+    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
+        """This has happened, and the election's state has changed so (or not at all)."""
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
         """The attempt failed, and the election was left."""
@@ -73,7 +73,7 @@ class Elector:
     ) -> None:
         self._name = name
         self._application = application
-        self._keeper = keeper(self.post)
+        self.keeper = keeper(self.post)
         self._look_interval_seconds = look_interval_seconds
         self._state = ElectorState()
         self._inbox: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -93,11 +93,14 @@ class Elector:
         """Ask to be in the election."""
         self.post(JoinRequested(data))
 
-    async def quit(self, *, keep_breadcrumb: bool) -> None:
-        """Ask to be out of the election; returns when lock and session are gone or given up."""
+    def quit(self, *, keep_breadcrumb: bool) -> None:
+        """Ask to be out of the election."""
         self.post(QuitRequested(keep_breadcrumb))
+
+    async def settled(self) -> None:
+        """Return when all that was asked is done, and lock and session are gone or given up."""
         await self._inbox.join()
-        await self._keeper.settled()
+        await self.keeper.settled()
 
     async def run(self) -> None:
         """Work until cancelled; then the election is left, the breadcrumb kept."""
@@ -115,7 +118,7 @@ class Elector:
             self._step(QuitRequested(keep_breadcrumb=True))
             if self._work is not None:
                 self._work.cancel()
-            await asyncio.shield(self._keeper.settled())
+            await asyncio.shield(self.keeper.settled())
 
     async def _tick(self) -> None:
         while True:
@@ -130,8 +133,7 @@ class Elector:
         self._log(event, before, result.actions)
         for action in result.actions:
             self._act(action)
-        if before.role is not result.state.role:
-            self._application.role_changed(before.role, result.state.role, result.state.attempt)
+        self._application.stepped(event, before, result.state)
 
     def _log(self, event: Event, before: ElectorState, actions: tuple[Action, ...]) -> None:
         looks = all(isinstance(action, WatchLock) for action in actions)
@@ -158,7 +160,7 @@ class Elector:
             ):
                 self._tell_application(action)
             case _:
-                self._keeper.perform(action)
+                self.keeper.perform(action)
 
     def _tell_application(self, action: ApplicationAction) -> None:
         application = self._application

@@ -130,6 +130,11 @@ class Session:
         """ZooKeeper's own number of this session, once it was connected."""
         return self._session_id
 
+    @property
+    def configured_acl(self) -> frozenset[AclEntry]:
+        """The ACL that this session gives to znodes, as a server reports it."""
+        return frozenset(self._settings.acl)
+
     def open(self) -> None:
         """Begin to connect; kazoo tries for ever, and ``on_state`` tells how it goes."""
         self._client.start_async()

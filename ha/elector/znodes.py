@@ -1,0 +1,155 @@
+"""The nameservice's znodes from outside the election: exists, format, who is active."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from ha.conf.configuration import Configuration
+from ha.elector.breadcrumb import ActiveNodeInfo, decode
+from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.outcome import Done, Outcome, Refusal, Refused, SessionState, T_co, Unknown
+from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
+from ha.elector.zookeeper import Session
+
+CLOSE_DEADLINE_SECONDS = 1.0
+ACL_ATTEMPTS = 3
+
+
+@asynccontextmanager
+async def connected(
+    settings: ZooKeeperSettings, *, deadline_seconds: float
+) -> AsyncIterator[Session]:
+    """A short session of its own.
+
+    Raises:
+        ZooKeeperUnavailable: no server took us within the deadline.
+        ZooKeeperRefused: the credentials were refused.
+    """
+    loop = asyncio.get_running_loop()
+    first: asyncio.Future[tuple[SessionState, str]] = loop.create_future()
+
+    def on_state(state: SessionState, reason: str) -> None:
+        if not first.done() and state is not SessionState.SUSPENDED:
+            first.set_result((state, reason))
+
+    session = Session(settings, on_state)
+    session.open()
+    try:
+        try:
+            async with asyncio.timeout(deadline_seconds):
+                state, reason = await first
+        except TimeoutError as failure:
+            raise ZooKeeperUnavailable(
+                f"no ZooKeeper of {settings.hosts} answered within {deadline_seconds:g} s; "
+                f"check ha.zookeeper.quorum and that the ensemble has a quorum"
+            ) from failure
+        if state is not SessionState.CONNECTED:
+            raise ZooKeeperRefused(
+                f"ZooKeeper at {settings.hosts} refused the session ({reason}); "
+                f"check ha.zookeeper.auth"
+            )
+        yield session
+    finally:
+        await session.close(deadline_seconds=CLOSE_DEADLINE_SECONDS)
+
+
+async def parent_exists(session: Session, settings: ZooKeeperSettings) -> bool:
+    """Has this nameservice been formatted?"""
+    outcome = await session.look(settings.scope)
+    return _value(outcome, f"look at {settings.scope}") is not None
+
+
+async def lock_exists(session: Session, settings: ZooKeeperSettings) -> bool:
+    """Does anybody hold the lock at present?"""
+    return _value(await session.look(settings.lock), f"look at {settings.lock}") is not None
+
+
+async def ensure_parent(session: Session, settings: ZooKeeperSettings) -> None:
+    """Create the nameservice's znode and what is missing above it, with the configured ACL.
+
+    A scope that exists gets the configured ACL.  Unlike Hadoop, existing znodes above it keep
+    theirs: other nameservices live there, too (hadoop-ha W21).
+    """
+    parts = settings.scope.strip("/").split("/")
+    for depth in range(1, len(parts) + 1):
+        path = "/" + "/".join(parts[:depth])
+        outcome = await session.create(path)
+        match outcome:
+            case Refused(why=Refusal.NODE_EXISTS):
+                if depth == len(parts):
+                    await _ensure_acl(session, path)
+            case Refused(why=Refusal.NO_RIGHTS) if depth < len(parts):
+                # Creating needs rights on the parent even where the znode exists already.
+                if _value(await session.look(path), f"look at {path}") is None:
+                    _value(outcome, f"create {path}")
+            case _:
+                _value(outcome, f"create {path}")
+
+
+async def clear_parent(session: Session, settings: ZooKeeperSettings) -> None:
+    """Delete the nameservice's znode and all below it."""
+    await _delete_tree(session, settings.scope)
+
+
+async def read_active(
+    settings: ZooKeeperSettings, *, deadline_seconds: float
+) -> ActiveNodeInfo | None:
+    """Who holds the lock, from a session of its own; None when nobody does.
+
+    Raises ZooKeeperUnavailable, ZooKeeperRefused, or BadBreadcrumb for bytes that name nobody.
+    """
+    try:
+        async with (
+            asyncio.timeout(deadline_seconds + CLOSE_DEADLINE_SECONDS),
+            connected(settings, deadline_seconds=deadline_seconds) as session,
+        ):
+            outcome = await session.read(settings.lock)
+    except TimeoutError as failure:
+        raise ZooKeeperUnavailable(
+            f"ZooKeeper at {settings.hosts} took longer than {deadline_seconds:g} s"
+        ) from failure
+    if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
+        return None
+    content, _ = _value(outcome, f"read {settings.lock}")
+    return decode(content)
+
+
+async def active_of(
+    conf: Configuration, nameservice: str, *, deadline_seconds: float
+) -> ActiveNodeInfo | None:
+    """``read_active`` of a nameservice by its configuration; ConfigurationError as it is read."""
+    settings = zookeeper_settings(conf, nameservice=nameservice)
+    return await read_active(settings, deadline_seconds=deadline_seconds)
+
+
+async def _ensure_acl(session: Session, path: str) -> None:
+    for _ in range(ACL_ATTEMPTS):
+        present, version = _value(await session.acl(path), f"read the ACL of {path}")
+        if present == session.configured_acl:
+            return
+        outcome = await session.set_acl(path, acl_version=version)
+        if not (isinstance(outcome, Refused) and outcome.why is Refusal.BAD_VERSION):
+            _value(outcome, f"set the ACL of {path}")
+            return
+    raise ZooKeeperRefused(f"the ACL of {path} keeps changing under us; is another format running?")
+
+
+async def _delete_tree(session: Session, path: str) -> None:
+    outcome = await session.children(path)
+    if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
+        return
+    for name in sorted(_value(outcome, f"list {path}")):
+        await _delete_tree(session, f"{path}/{name}")
+    deleted = await session.delete(path)
+    if not (isinstance(deleted, Refused) and deleted.why is Refusal.NO_NODE):
+        _value(deleted, f"delete {path}")
+
+
+def _value(outcome: Outcome[T_co], request: str) -> T_co:
+    match outcome:
+        case Done(value=value):
+            return value
+        case Refused(why=why, text=text):
+            raise ZooKeeperRefused(f"ZooKeeper refused to {request}: {why} ({text})")
+        case Unknown(why=doubt):
+            raise ZooKeeperUnavailable(f"no answer to: {request} ({doubt}); it may have been done")

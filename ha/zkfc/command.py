@@ -1,0 +1,219 @@
+"""The command ``nnha zkfc``: run a failover controller, or prepare ZooKeeper for one."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import structlog
+
+from ha.conf import keys
+from ha.conf.configuration import Configuration, load_configuration
+from ha.conf.errors import ConfigurationError
+from ha.daemon.endpoint import Endpoint
+from ha.daemon.logs import configure_logging
+from ha.daemon.process import ExitWith, run_daemon
+from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.keeper import KazooKeeper
+from ha.elector.znodes import clear_parent, connected, ensure_parent, lock_exists, parent_exists
+from ha.elector.zookeeper import Session
+from ha.zkfc.controller import Controller, ElectionImpossible
+from ha.zkfc.settings import ZkfcSettings, automatic_failover, fencing_plans, zkfc_settings
+
+log = structlog.get_logger()
+
+# hadoop-ha 3.1; scripts read these.
+FAILED = 1
+FORMAT_DENIED = 2
+NO_PARENT_ZNODE = 3
+NO_FENCER = 4
+NO_AUTO_FAILOVER = 5
+NO_ZOOKEEPER = 6
+
+MINIMUM_CONNECT_SECONDS = 5.0
+
+
+class _Command(click.Command):
+    """A bad argument is exit code 1, as in Hadoop: click's 2 means "format denied" here."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as failure:
+            failure.exit_code = FAILED
+            raise
+
+
+@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "-help", "--help"]})
+@click.option(
+    "--conf-dir", "--config", type=click.Path(path_type=Path), help="Folder of *-site.xml."
+)
+@click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key.")
+@click.option("--format-zk", "-formatZK", is_flag=True, help="Create the znodes, then end.")
+@click.option("--force", "-force", is_flag=True, help="Format without asking.")
+@click.option(
+    "--non-interactive", "-nonInteractive", is_flag=True, help="Refuse instead of asking."
+)
+def zkfc(
+    conf_dir: Path | None,
+    overrides: Sequence[str],
+    format_zk: bool,  # noqa: FBT001 - click gives flags so
+    force: bool,  # noqa: FBT001
+    non_interactive: bool,  # noqa: FBT001
+) -> None:
+    """Run the failover controller of the local NameNode.
+
+    \b
+    Exit codes: 0 formatted, or stopped by a signal; 1 failed; 2 format denied;
+    3 ZooKeeper is not formatted; 4 no usable fencing; 5 automatic failover is off;
+    6 no ZooKeeper.
+    """
+    configure_logging("zkfc")
+
+    async def main(stop: asyncio.Event) -> None:
+        try:
+            conf = load_configuration(conf_dir, overrides)
+            settings = _checked_settings(conf)
+            if format_zk:
+                await _format(settings, force=force, ask=not non_interactive)
+            else:
+                await _serve(conf, settings, stop)
+        except ConfigurationError as failure:
+            raise ExitWith(FAILED, str(failure)) from failure
+        except ZooKeeperRefused as failure:
+            raise ExitWith(FAILED, str(failure)) from failure
+        except ZooKeeperUnavailable as failure:
+            raise ExitWith(NO_ZOOKEEPER, f"Unable to start failover controller: {failure}") from (
+                failure
+            )
+
+    sys.exit(run_daemon("zkfc", main))
+
+
+def _checked_settings(conf: Configuration) -> ZkfcSettings:
+    for warning in conf.warnings:
+        log.warning("configuration.warning", text=warning)
+    settings = zkfc_settings(conf)
+    if not automatic_failover(conf, settings.own.nameservice):
+        raise ExitWith(
+            NO_AUTO_FAILOVER,
+            f"Automatic failover is not enabled for nameservice {settings.own.nameservice}; set "
+            f"{keys.AUTO_FAILOVER.name} to true, here and for the NameNodes, to run a zkfc",
+        )
+    return settings
+
+
+# -- format ----------------------------------------------------------------------------------
+
+
+async def _format(settings: ZkfcSettings, *, force: bool, ask: bool) -> None:
+    zookeeper = settings.zookeeper
+    async with connected(zookeeper, deadline_seconds=_connect_seconds(settings)) as session:
+        if await parent_exists(session, zookeeper):
+            if not force:
+                await _confirm(session, settings, ask=ask)
+            await clear_parent(session, zookeeper)
+        await ensure_parent(session, zookeeper)
+    log.info("zkfc.formatted", znode=zookeeper.scope)
+    click.echo(f"Successfully created {zookeeper.scope} in ZooKeeper.")
+
+
+async def _confirm(session: Session, settings: ZkfcSettings, *, ask: bool) -> None:
+    scope = settings.zookeeper.scope
+    denied = (
+        f"{scope} exists in ZooKeeper at {settings.zookeeper.hosts}, and was left as it is; to "
+        f"format it again, stop all NameNodes and zkfcs of the nameservice and add --force"
+    )
+    if not ask:
+        raise ExitWith(FORMAT_DENIED, denied)
+    held = ""
+    if await lock_exists(session, settings.zookeeper):
+        held = "The lock is HELD AT PRESENT: a zkfc is running.\n"
+    question = (
+        f"===============================================\n"
+        f"The configured parent znode {scope} already exists.\n{held}"
+        f"Are you sure you want to clear all failover information from ZooKeeper?\n"
+        f"WARNING: Before proceeding, ensure that all HDFS services and failover controllers are "
+        f"stopped!\n"
+        f"===============================================\n"
+        f"Proceed formatting {scope}? (Y or N) "
+    )
+    if not await asyncio.to_thread(_answer, question):
+        raise ExitWith(FORMAT_DENIED, denied)
+
+
+def _answer(question: str) -> bool:
+    """Yes or no from stdin.  The end of input is a no: Hadoop asks for ever (hadoop-ha W21)."""
+    while True:
+        click.echo(question, nl=False, err=True)
+        line = sys.stdin.readline()
+        match line.strip().lower():
+            case "y" | "yes":
+                return True
+            case "n" | "no":
+                return False
+            case _ if not line:
+                click.echo("no answer: taken for N", err=True)
+                return False
+            case other:
+                click.echo(f"Invalid input: {other}", err=True)
+
+
+# -- run -------------------------------------------------------------------------------------
+
+
+async def _serve(conf: Configuration, settings: ZkfcSettings, stop: asyncio.Event) -> None:
+    zookeeper = settings.zookeeper
+    async with connected(zookeeper, deadline_seconds=_connect_seconds(settings)) as session:
+        if not await parent_exists(session, zookeeper):
+            raise ExitWith(
+                NO_PARENT_ZNODE,
+                f"Unable to start failover controller. Parent znode {zookeeper.scope} does not "
+                f"exist; run with --format-zk (-formatZK) once to initialize ZooKeeper",
+            )
+    try:
+        settings = replace(settings, fencing=fencing_plans(conf, settings))
+    except ConfigurationError as failure:
+        raise ExitWith(NO_FENCER, f"Fencing is not usable. {failure}") from failure
+    controller = Controller(
+        settings,
+        keeper=lambda post, released: KazooKeeper(zookeeper, post, on_release=released),
+    )
+    endpoint = Endpoint(
+        status=lambda: controller.observer.status(
+            controller.monitor.state,
+            controller.elector.state,
+            controller.candidacy,
+            controller.elector.keeper,
+        ),
+        healthy=controller.trouble,
+    )
+    address = settings.own.zkfc_http
+    await endpoint.start(address.host, address.port)
+    try:
+        await _until_stopped(controller, stop)
+    finally:
+        await endpoint.stop()
+
+
+async def _until_stopped(controller: Controller, stop: asyncio.Event) -> None:
+    running = asyncio.create_task(controller.run())
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        if not running.done():
+            running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            try:
+                await running
+            except ElectionImpossible as failure:
+                raise ExitWith(FAILED, f"The election cannot go on: {failure}") from failure
+
+
+def _connect_seconds(settings: ZkfcSettings) -> float:
+    return max(MINIMUM_CONNECT_SECONDS, settings.zookeeper.session_timeout_seconds)

@@ -1,0 +1,250 @@
+"""Wires monitor, election and takeover together, and supervises their tasks."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from ha.elector.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.events import Event as ElectorEvent
+from ha.elector.keeper import Keeper, Post
+from ha.elector.model import AttemptNumber, Link, Role
+from ha.elector.runner import Elector
+from ha.elector.state import ElectorState
+from ha.elector.znodes import read_active
+from ha.health.core import Health
+from ha.health.monitor import HealthMonitor
+from ha.service.client import ServiceClient
+from ha.service.model import ServiceState, ServiceStatus
+from ha.zkfc.attempts import Attempts
+from ha.zkfc.core import (
+    AskAgainAfter,
+    Candidacy,
+    CedeAsked,
+    CedeEnded,
+    Demoted,
+    Elected,
+    Event,
+    HealthChanged,
+    Join,
+    Leave,
+    RecheckDue,
+    StatusReported,
+    TakeoverFailed,
+    TransitionAbandoned,
+    TransitionBegun,
+    step,
+)
+from ha.zkfc.graceful import HandOver
+from ha.zkfc.observer import Observer
+from ha.zkfc.server import ZkfcFace, rpc_server
+from ha.zkfc.settings import ZkfcSettings
+from ha.zkfc.takeover import Takeover
+
+log = structlog.get_logger()
+
+READ_ACTIVE_DEADLINE_SECONDS = 5.0
+
+
+class ElectionImpossible(Exception):
+    """The election needs an operator; the text says what is wrong."""
+
+
+class Controller:
+    """One failover controller: everything in it happens on one event loop.
+
+    ``keeper`` builds the door to ZooKeeper, given where events go and whom to tell of a release.
+    """
+
+    def __init__(
+        self,
+        settings: ZkfcSettings,
+        *,
+        keeper: Callable[[Post, Callable[[], None]], Keeper],
+    ) -> None:
+        self._settings = settings
+        self.attempts = Attempts()
+        self.observer = Observer(settings, self.attempts)
+        self._takeover = Takeover(settings, measure=self.observer.fence_tried)
+        self._candidacy = Candidacy(back_off=settings.back_off)
+        self.monitor = HealthMonitor(
+            settings.own.lifeline, settings.health, self, measure=self.observer.probed
+        )
+        self.elector = Elector(
+            name=settings.own.namenode,
+            application=self,
+            keeper=lambda post: keeper(post, self.observer.lock_released),
+        )
+        self.hand_over = HandOver(
+            settings,
+            self.attempts,
+            read_active=self._read_active,
+            unfit=self._unfit,
+            come_back=lambda: self._decide(CedeEnded()),
+        )
+        face = ZkfcFace(settings, cede=self.cede, hand_over=self.hand_over.to_us)
+        self._server = rpc_server(face)
+        self._own_data = b""
+        self._recheck: asyncio.TimerHandle | None = None
+        self._fatal: asyncio.Future[str] | None = None
+        self.port = 0
+
+    @property
+    def candidacy(self) -> Candidacy:
+        """The candidacy after the last decision; a frozen value."""
+        return self._candidacy
+
+    @property
+    def believed(self) -> ServiceState:
+        """What this controller has made of its NameNode."""
+        return self._candidacy.believed
+
+    async def run(self) -> None:
+        """Work until cancelled; then leave the election, the breadcrumb kept (hadoop-ha W14).
+
+        The NameNode stays what it is; whoever takes over asks it politely first.  Raises
+        ElectionImpossible where only an operator can help, OSError if the port cannot be had.
+        """
+        self._fatal = asyncio.get_running_loop().create_future()
+        own = self._settings.own
+        self.port = await self._server.start(self._settings.bind_host, own.zkfc.port)
+        self._own_data = encode(
+            ActiveNodeInfo(
+                own.nameservice, own.namenode, own.service.host, own.service.port, self.port
+            )
+        )
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.elector.run())
+                group.create_task(self.monitor.run())
+                group.create_task(self._raise_fatal(self._fatal))
+        except* ElectionImpossible:
+            # Raised from here it would travel in a group; the future knows what it was.
+            pass
+        finally:
+            if self._recheck is not None:
+                self._recheck.cancel()
+            await self._server.stop()
+        if self._fatal.done():
+            raise ElectionImpossible(self._fatal.result())
+
+    async def cede(self, seconds: float) -> None:
+        """Leave the election for so long (hadoop-ha 3.6); 0 or less: come back now."""
+        if seconds <= 0:
+            self._decide(CedeEnded())
+            return
+        self._decide(TransitionBegun())
+        busy = self.elector.state.role is Role.TAKING_OVER
+        confirmed = await self._takeover.demote()
+        # A promotion that is under way may win over the demotion: then the successor must fence.
+        self._decide(CedeAsked(seconds, needs_fencing=busy or not confirmed))
+        async with asyncio.timeout(self._settings.graceful_fence_timeout_seconds):
+            await self.elector.settled()
+
+    def trouble(self) -> str | None:
+        """Why this controller could not fail over right now; None when it could."""
+        elector = self.elector.state
+        if self.monitor.state.health is not Health.HEALTHY:
+            return f"the NameNode is {self.monitor.state.health}: {self.monitor.state.reason}"
+        if not elector.wanted:
+            return f"not in the election: {self._candidacy.out_because or 'not joined yet'}"
+        if elector.link is not Link.CONNECTED:
+            return f"ZooKeeper: {elector.link.value}"
+        return None
+
+    # -- told by the health monitor ----------------------------------------------------------
+
+    def status_reported(self, status: ServiceStatus) -> None:
+        """The NameNode's report of itself."""
+        self._decide(StatusReported(status.state))
+
+    def health_changed(self, health: Health, reason: str) -> None:
+        """The monitor's judgement."""
+        serving = self.elector.state.role in (Role.ACTIVE, Role.TAKING_OVER)
+        self.observer.health_changed(health, reason, serving=serving)
+        self._decide(HealthChanged(health))
+        self.attempts.wake()
+
+    # -- driven by the election --------------------------------------------------------------
+
+    async def fence_old_active(self, attempt: AttemptNumber, content: bytes) -> None:
+        """Make the node in the breadcrumb harmless."""
+        how = await self._takeover.fence(content)
+        self.observer.fenced(attempt, how)
+
+    async def serve_as_active(self, attempt: AttemptNumber) -> None:
+        """Promote our NameNode."""
+        self._decide(TransitionBegun())
+        self.observer.promoting(attempt)
+        await self._takeover.promote(self._open_connection())
+
+    async def serve_as_standby(self) -> None:
+        """Demote our NameNode.  Unconfirmed, its next reports show it, and we leave and return."""
+        self._decide(TransitionBegun())
+        await self._takeover.demote()
+        self._decide(Demoted())
+
+    def stepped(self, event: ElectorEvent, before: ElectorState, after: ElectorState) -> None:
+        """The election has moved."""
+        kind = "switchover" if self.hand_over.in_progress else "auto"
+        self.observer.stepped(event, before, after, kind=kind)
+        if before.role is not Role.TAKING_OVER or after.role is Role.TAKING_OVER:
+            return
+        self._decide(Elected() if after.role is Role.ACTIVE else TransitionAbandoned())
+
+    def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
+        """The attempt failed, and the election was left."""
+        kind = "switchover" if self.hand_over.in_progress else "auto"
+        self.observer.takeover_failed(attempt, reason, kind=kind)
+        self._decide(TakeoverFailed())
+
+    def gave_up(self, reason: str) -> None:
+        """Only an operator can help: the process ends, and says why."""
+        if self._fatal is not None and not self._fatal.done():
+            self._fatal.set_result(reason)
+
+    # -- decisions ---------------------------------------------------------------------------
+
+    def _decide(self, event: Event) -> None:
+        loop = asyncio.get_running_loop()
+        before = self._candidacy
+        result = step(before, event, now=loop.time())
+        self._candidacy = result.state
+        if result.decisions:
+            log.info(
+                "zkfc.decided",
+                namenode=self._settings.own.namenode,
+                saw=repr(event),
+                decisions=[repr(decision) for decision in result.decisions],
+            )
+        for decision in result.decisions:
+            match decision:
+                case Join():
+                    self.elector.join(self._own_data)
+                case Leave(needs_fencing=needs_fencing):
+                    self.elector.quit(keep_breadcrumb=needs_fencing)
+                case AskAgainAfter(seconds=seconds):
+                    if self._recheck is not None:
+                        self._recheck.cancel()
+                    self._recheck = loop.call_later(seconds, self._decide, RecheckDue())
+
+    def _open_connection(self) -> ServiceClient | None:
+        """The monitor's connection saves the promotion a connect; if it speaks to that port."""
+        own = self._settings.own
+        return self.monitor.client if own.lifeline == own.service else None
+
+    async def _read_active(self) -> ActiveNodeInfo | None:
+        return await read_active(
+            self._settings.zookeeper, deadline_seconds=READ_ACTIVE_DEADLINE_SECONDS
+        )
+
+    def _unfit(self) -> str | None:
+        state = self.monitor.state
+        if state.health is not Health.HEALTHY:
+            return state.reason or state.health.value
+        if self._candidacy.reported is ServiceState.OBSERVER:
+            return "it is an observer"
+        return None
+
+    async def _raise_fatal(self, fatal: "asyncio.Future[str]") -> None:
+        raise ElectionImpossible(await fatal)

@@ -1,0 +1,157 @@
+"""A planned hand-over to our NameNode: the active cedes, we win, everybody comes back.
+
+hadoop-ha 3.7, without its faults: attempts are compared by number and never by clock (W7, 3.9);
+only the active must cede, other controllers may be down (W8); and whoever was asked to stand back
+is let go in every outcome, which never turns a success into a failure.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from ha.conf.topology import HostPort
+from ha.elector.breadcrumb import ActiveNodeInfo
+from ha.elector.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.model import AttemptNumber
+from ha.service.errors import ServiceError, ServiceFailed
+from ha.service.zkfc_client import ZkfcClient
+from ha.zkfc.attempts import AttemptRecord, Attempts
+from ha.zkfc.settings import ZkfcSettings
+
+log = structlog.get_logger()
+
+PEER_PATIENCE_SECONDS = 2.0
+"""How long other standbys' controllers may keep a hand-over waiting before it goes on."""
+
+ReadActive = Callable[[], Awaitable[ActiveNodeInfo | None]]
+
+
+class HandOver:
+    """Carries out gracefulFailover in the controller of the NameNode that is to become active."""
+
+    def __init__(
+        self,
+        settings: ZkfcSettings,
+        attempts: Attempts,
+        *,
+        read_active: ReadActive,
+        unfit: Callable[[], str | None],
+        come_back: Callable[[], None],
+    ) -> None:
+        """``unfit`` says why we cannot be the target; ``come_back`` ends our own pause."""
+        self._settings = settings
+        self._attempts = attempts
+        self._read_active = read_active
+        self._unfit = unfit
+        self._come_back = come_back
+        self._turn = asyncio.Lock()
+
+    @property
+    def in_progress(self) -> bool:
+        """Is a hand-over under way here?"""
+        return self._turn.locked()
+
+    async def to_us(self) -> None:
+        """Make our NameNode active.  Raises ServiceFailed with the reason."""
+        async with self._turn:
+            self._check_fit()
+            active = await self._who_is_active()
+            if active.namenode == self._settings.own.namenode:
+                return
+            await self._replace(active)
+
+    def _check_fit(self) -> None:
+        reason = self._unfit()
+        if reason is not None:
+            own = self._settings.own
+            raise ServiceFailed(
+                f"NameNode {own.nameservice}.{own.namenode} at {own.service} is not currently "
+                f"healthy. Cannot be failover target: {reason}"
+            )
+
+    async def _who_is_active(self) -> ActiveNodeInfo:
+        try:
+            active = await self._read_active()
+        except (ZooKeeperUnavailable, ZooKeeperRefused, BadBreadcrumb) as failure:
+            raise ServiceFailed(f"cannot tell who is active: {failure}") from failure
+        if active is None:
+            raise ServiceFailed(
+                "No other node is currently active: nobody holds the lock, and the election is "
+                "open; see the status of each zkfc for why none takes it"
+            )
+        return active
+
+    async def _replace(self, active: ActiveNodeInfo) -> None:
+        before = self._attempts.number
+        self._come_back()
+        holder = HostPort(active.hostname, active.zkfc_port)
+        peers = [one.zkfc for one in self._settings.others if one.namenode != active.namenode]
+        log.info("handover.begun", active=active.namenode, active_zkfc=str(holder))
+        try:
+            await self._ask_peers(peers)
+            try:
+                await self._cede(holder, self._cede_seconds)
+            except ServiceError as failure:
+                raise ServiceFailed(
+                    f"the zkfc of the active NameNode {active.namenode} at {holder} did not cede: "
+                    f"{failure}"
+                ) from failure
+            record = await self._wait_for_attempt(before)
+        finally:
+            await asyncio.shield(self._release([*peers, holder]))
+        log.info("handover.ended", succeeded=record.succeeded, reason=record.text)
+        if not record.succeeded:
+            raise ServiceFailed(record.text)
+
+    @property
+    def _cede_seconds(self) -> float:
+        return 2 * self._settings.graceful_fence_timeout_seconds
+
+    async def _ask_peers(self, peers: Sequence[HostPort]) -> None:
+        """Other standbys stand back, so that the lock comes to us; those that can be reached."""
+        if not peers:
+            return
+        tasks = [asyncio.create_task(self._cede(peer, self._cede_seconds)) for peer in peers]
+        _, late = await asyncio.wait(tasks, timeout=PEER_PATIENCE_SECONDS)
+        for task in late:
+            task.cancel()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        for peer, outcome in zip(peers, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                log.warning("handover.peer.silent", peer=str(peer), reason=repr(outcome))
+
+    async def _release(self, asked: Sequence[HostPort]) -> None:
+        outcomes = await asyncio.gather(
+            *(self._cede(one, 0.0) for one in asked), return_exceptions=True
+        )
+        for peer, outcome in zip(asked, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                # It comes back by itself when its pause ends.
+                log.warning("handover.release.failed", peer=str(peer), reason=repr(outcome))
+
+    async def _cede(self, address: HostPort, seconds: float) -> None:
+        deadline = self._cede_seconds if seconds > 0 else PEER_PATIENCE_SECONDS
+        client = await ZkfcClient.open(address, deadline_seconds=min(deadline, 2.0))
+        try:
+            await client.cede_active(round(seconds * 1000), deadline_seconds=deadline)
+        finally:
+            await client.close()
+
+    async def _wait_for_attempt(self, before: AttemptNumber) -> AttemptRecord:
+        seconds = self._cede_seconds + self._settings.new_active_timeout_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    last = self._attempts.last
+                    if last is not None and last.number > before:
+                        return last
+                    reason = self._unfit()
+                    if reason is not None:
+                        raise ServiceFailed(f"our NameNode became unhealthy meanwhile: {reason}")
+                    await self._attempts.changed()
+        except TimeoutError as failure:
+            raise ServiceFailed(
+                f"no opportunity to become active within {seconds:g} s: the lock did not come to "
+                f"us; see who holds it with: nnha status"
+            ) from failure

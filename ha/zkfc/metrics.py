@@ -1,0 +1,48 @@
+"""The controller's metrics (operators E.1); ``node`` is ``<nameservice>.<namenode>``."""
+
+from enum import StrEnum
+
+from prometheus_client import Counter, Gauge, Histogram
+
+_FAST = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+HEALTH = Gauge("nnha_health_state", "1 for the state that the NameNode is in", ["node", "state"])
+HEALTH_DURATION = Histogram(
+    "nnha_health_check_duration_seconds", "How long a probe took", ["node"], buckets=_FAST
+)
+HEALTH_FAILURES = Counter(
+    "nnha_health_check_failures", "Probes that did not answer well", ["node", "reason"]
+)
+ELECTOR = Gauge("nnha_elector_state", "1 for the elector's role", ["node", "state"])
+ROLE_CHANGES = Counter("nnha_role_changes", "Role changes of the elector", ["node", "to"])
+ACTIVE_SINCE = Gauge(
+    "nnha_active_since_timestamp_seconds", "When the lock was last turned into an active", ["node"]
+)
+FAILOVERS = Counter("nnha_failovers", "Takeovers by their result", ["node", "kind", "result"])
+FAILOVER_DURATION = Histogram(
+    "nnha_failover_duration_seconds", "How long a takeover's phase took", ["node", "phase"],
+    buckets=_FAST,
+)  # fmt: skip
+LAST_FAILOVER = Gauge(
+    "nnha_last_failover_timestamp_seconds", "When a takeover last succeeded here", ["node"]
+)
+FENCE_ATTEMPTS = Counter(
+    "nnha_fence_attempts", "Fencing tries by method and result", ["node", "method", "result"]
+)
+FENCE_DURATION = Histogram(
+    "nnha_fence_duration_seconds", "How long fencing took", ["node"], buckets=_FAST
+)
+FENCE_CONFIGURED = Gauge("nnha_fence_configured", "Number of fencing methods", ["node"])
+ZK_STATE = Gauge("nnha_zk_session_state", "1 for the session's state", ["node", "state"])
+ZK_TIMEOUT = Gauge("nnha_zk_session_timeout_seconds", "As negotiated with the server", ["node"])
+ZK_EXPIRATIONS = Counter("nnha_zk_session_expirations", "Sessions lost for good", ["node"])
+ZK_RECONNECTS = Counter("nnha_zk_reconnects", "Sessions connected again", ["node"])
+ZK_UNKNOWN = Counter(
+    "nnha_zk_unknown_outcomes", "Requests whose outcome was never learnt", ["node"]
+)
+
+
+def set_state(gauge: Gauge, node: str, present: StrEnum) -> None:
+    """One gauge per state, 1 for the present one: never a magic number."""
+    for state in type(present):
+        gauge.labels(node, state.value).set(1.0 if state is present else 0.0)

@@ -1,0 +1,205 @@
+"""What operators see of a controller: phases of a failover, attempts, metrics, /status."""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+import structlog
+
+from ha.elector.events import Event, OutcomeUnknown, SessionExpired, SessionOpened
+from ha.elector.keeper import Keeper
+from ha.elector.model import AttemptNumber, Link, Role
+from ha.elector.state import ElectorState
+from ha.health.core import Answered, Health, HealthState, Outcome
+from ha.zkfc import metrics
+from ha.zkfc.attempts import AttemptRecord, Attempts
+from ha.zkfc.core import Candidacy
+from ha.zkfc.settings import ZkfcSettings
+
+log = structlog.get_logger()
+
+NOTHING_TO_FENCE = "nothing to fence"
+
+
+class Observer:
+    """Remembers when phases began, and tells logs, metrics and the attempt record."""
+
+    def __init__(self, settings: ZkfcSettings, attempts: Attempts) -> None:
+        own = settings.own
+        self._settings = settings
+        self._attempts = attempts
+        self._node = f"{own.nameservice}.{own.namenode}"
+        self._detected_at: float | None = None
+        self._held_as_active = False
+        self._phase_began = 0.0
+        self._attempt_began = 0.0
+        self._fenced = NOTHING_TO_FENCE
+        metrics.set_state(metrics.ELECTOR, self._node, Role.INIT)
+        metrics.set_state(metrics.HEALTH, self._node, Health.INITIALIZING)
+        metrics.set_state(metrics.ZK_STATE, self._node, Link.CLOSED)
+        self._link = Link.CLOSED
+
+    # -- health ------------------------------------------------------------------------------
+
+    def probed(self, seconds: float, outcome: Outcome) -> None:
+        """A probe has ended."""
+        metrics.HEALTH_DURATION.labels(self._node).observe(seconds)
+        if not isinstance(outcome, Answered):
+            metrics.HEALTH_FAILURES.labels(self._node, type(outcome).__name__.lower()).inc()
+
+    def health_changed(self, health: Health, reason: str, *, serving: bool) -> None:
+        """The judgement changed; losing a serving NameNode begins a failover."""
+        metrics.set_state(metrics.HEALTH, self._node, health)
+        if serving and health is not Health.HEALTHY:
+            self._detected_at = _now()
+            self._phase("detected", None, 0.0, reason=reason)
+
+    # -- the election ------------------------------------------------------------------------
+
+    def stepped(
+        self, event: Event, before: ElectorState, after: ElectorState, *, kind: str
+    ) -> None:
+        """The election has moved."""
+        self._count(event, before, after)
+        if before.role is after.role:
+            return
+        metrics.set_state(metrics.ELECTOR, self._node, after.role)
+        metrics.ROLE_CHANGES.labels(self._node, after.role.value).inc()
+        if before.role is Role.ACTIVE:
+            self._held_as_active = True
+        if after.role is Role.TAKING_OVER:
+            self._fenced = NOTHING_TO_FENCE
+            self._attempt_began = self._phase_began = _now()
+            self._phase("lock", after.attempt, 0.0)
+        elif before.role is Role.TAKING_OVER and after.role is Role.ACTIVE:
+            self._end_phase("active", after.attempt)
+            metrics.ACTIVE_SINCE.labels(self._node).set(time.time())
+            metrics.LAST_FAILOVER.labels(self._node).set(time.time())
+            self._record(after.attempt, "", kind)
+
+    def lock_released(self) -> None:
+        """ZooKeeper confirmed that our lock is gone."""
+        began = self._detected_at
+        self._detected_at = None
+        seconds = 0.0 if began is None else _now() - began
+        self._phase("released", None, seconds, was_active=self._held_as_active)
+        self._held_as_active = False
+
+    def fence_tried(self, method: str, result: str) -> None:
+        """One method, or the polite request, has ended."""
+        metrics.FENCE_ATTEMPTS.labels(self._node, method, result).inc()
+
+    def fenced(self, attempt: AttemptNumber, how: str) -> None:
+        """The old active is harmless."""
+        self._fenced = how
+        metrics.FENCE_DURATION.labels(self._node).observe(_now() - self._phase_began)
+        self._end_phase("fenced", attempt, how=how)
+
+    def promoting(self, attempt: AttemptNumber) -> None:
+        """Our NameNode is being told."""
+        self._end_phase("promoting", attempt)
+
+    def takeover_failed(self, attempt: AttemptNumber, reason: str, *, kind: str) -> None:
+        """The attempt has come to nothing."""
+        log.error("takeover.failed", namenode=self._node, attempt=attempt, reason=reason)
+        self._record(attempt, reason, kind)
+
+    def _record(self, attempt: AttemptNumber, failure: str, kind: str) -> None:
+        result = "failed" if failure else "succeeded"
+        metrics.FAILOVERS.labels(self._node, kind, result).inc()
+        self._attempts.add(
+            AttemptRecord(
+                number=attempt,
+                succeeded=not failure,
+                text=failure,
+                fenced=self._fenced,
+                duration_seconds=round(_now() - self._attempt_began, 6),
+                finished_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            )
+        )
+
+    def _count(self, event: Event, before: ElectorState, after: ElectorState) -> None:
+        match event:
+            case SessionExpired() if event.session == before.session:
+                metrics.ZK_EXPIRATIONS.labels(self._node).inc()
+            case SessionOpened() if before.link is Link.SUSPENDED:
+                metrics.ZK_RECONNECTS.labels(self._node).inc()
+            case OutcomeUnknown():
+                metrics.ZK_UNKNOWN.labels(self._node).inc()
+            case _:
+                pass
+        if after.link is not self._link:
+            self._link = after.link
+            metrics.set_state(metrics.ZK_STATE, self._node, after.link)
+
+    def _end_phase(self, phase: str, attempt: AttemptNumber, **facts: object) -> None:
+        seconds = _now() - self._phase_began
+        self._phase_began = _now()
+        self._phase(phase, attempt, seconds, **facts)
+
+    def _phase(
+        self, phase: str, attempt: AttemptNumber | None, seconds: float, **facts: object
+    ) -> None:
+        metrics.FAILOVER_DURATION.labels(self._node, phase).observe(seconds)
+        log.info(
+            "failover.phase",
+            phase=phase,
+            namenode=self._settings.own.namenode,
+            attempt=attempt,
+            seconds=round(seconds, 6),
+            **facts,
+        )
+
+    # -- /status -----------------------------------------------------------------------------
+
+    def status(
+        self, health: HealthState, elector: ElectorState, candidacy: Candidacy, keeper: Keeper
+    ) -> Mapping[str, object]:
+        """The object shown at /status; its first keys are fixed, scripts read them."""
+        own = self._settings.own
+        timeout = keeper.session_timeout_seconds
+        if timeout is not None:
+            metrics.ZK_TIMEOUT.labels(self._node).set(timeout)
+        last = self._attempts.last
+        return {
+            "role": "zkfc",
+            "nameservice": own.nameservice,
+            "namenode": own.namenode,
+            "health": health.health.value,
+            "health_reason": health.reason,
+            "elector": elector.role.value,
+            "zookeeper": _zookeeper(elector),
+            "session_timeout_seconds": timeout,
+            "fencing_methods": self._methods(),
+            "last_attempt": None if last is None else asdict(last),
+            "pid": os.getpid(),
+            "believed_state": candidacy.believed.value,
+            "in_election": candidacy.joined,
+            "out_because": candidacy.out_because,
+            "failed_takeovers_in_a_row": candidacy.failures,
+        }
+
+    def _methods(self) -> list[str]:
+        names = [one.namenode for one in self._settings.others]
+        found = [str(method) for name in names for method in self._settings.plan_for(name).methods]
+        metrics.FENCE_CONFIGURED.labels(self._node).set(len(found))
+        return list(dict.fromkeys(found))
+
+
+def _zookeeper(elector: ElectorState) -> str:
+    match elector.link:
+        case Link.CLOSED:
+            return "not in the election"
+        case Link.CONNECTING:
+            return "connecting"
+        case Link.SUSPENDED:
+            return "connection lost; the NameNode is left as it is until ZooKeeper is back"
+        case Link.CONNECTED:
+            return "connected"
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,132 @@
+"""What a failover controller must know, read once and checked once."""
+
+import getpass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fencing.errors import BadSpec
+from fencing.model import MethodSpec
+from fencing.spec import parse_methods
+from ha.conf import keys
+from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
+from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
+from ha.health.core import HealthSettings
+from ha.zkfc.core import BackOff
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FencingPlan:
+    """How one victim is fenced, by the victim's own configuration (hadoop-ha 4.1)."""
+
+    methods: tuple[MethodSpec, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    method_timeout_seconds: float = 30.0
+    total_timeout_seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZkfcSettings:
+    """One controller's surroundings and limits."""
+
+    own: NameNodeAddress
+    others: tuple[NameNodeAddress, ...]
+    zookeeper: ZooKeeperSettings
+    health: HealthSettings
+    fencing: Mapping[str, FencingPlan] = field(default_factory=lambda: {"": FencingPlan()})
+    """By NameNode id; the empty id is for a victim that the configuration does not know."""
+    bind_host: str
+    new_active_timeout_seconds: float = 60.0
+    graceful_fence_timeout_seconds: float = 5.0
+    polite_connect_seconds: float = 1.0
+    """A dead host drops packets: it must not cost more than this before the methods run."""
+    back_off: BackOff = field(default_factory=BackOff)
+    user: str = field(default_factory=getpass.getuser)
+    administrators: frozenset[str] = frozenset()
+
+    def plan_for(self, namenode: str) -> FencingPlan:
+        """The plan for this victim."""
+        return self.fencing.get(namenode) or self.fencing[""]
+
+    def address_of(self, namenode: str) -> NameNodeAddress | None:
+        """Where the configuration says that this NameNode is."""
+        return next((one for one in (self.own, *self.others) if one.namenode == namenode), None)
+
+
+def automatic_failover(conf: Configuration, nameservice: str) -> bool:
+    """Is dfs.ha.automatic-failover.enabled set for the nameservice?"""
+    return conf.get(keys.AUTO_FAILOVER, nameservice=nameservice)
+
+
+def fencing_plans(conf: Configuration, settings: ZkfcSettings) -> Mapping[str, FencingPlan]:
+    """Every victim's plan.
+
+    Raises ConfigurationError where a peer has none, or naming the line that cannot be parsed.
+    """
+    nameservice = settings.own.nameservice
+    names = [one.namenode for one in (settings.own, *settings.others)]
+    plans = {name: _fencing_plan(conf, nameservice, name) for name in names}
+    for peer in settings.others:
+        if not plans[peer.namenode].methods:
+            raise ConfigurationError(
+                f"{keys.FENCING_METHODS.name} is not set for {nameservice}.{peer.namenode}: "
+                f"nobody could be made harmless before a takeover; set it to one method a line, "
+                f"shell(command) or sshfence"
+            )
+    return {"": _fencing_plan(conf, nameservice, None), **plans}
+
+
+def _fencing_plan(conf: Configuration, nameservice: str, namenode: str | None) -> FencingPlan:
+    scope = {"nameservice": nameservice, "namenode": namenode}
+    try:
+        methods = parse_methods(conf.get(keys.FENCING_METHODS, **scope))
+    except BadSpec as failure:
+        raise ConfigurationError(f"{keys.FENCING_METHODS.name}: {failure}") from failure
+    return FencingPlan(
+        methods=methods,
+        environment=conf.promoted(nameservice, namenode),
+        method_timeout_seconds=conf.get(keys.FENCING_METHOD_TIMEOUT, **scope),
+        total_timeout_seconds=conf.get(keys.FENCING_TOTAL_TIMEOUT, **scope),
+    )
+
+
+def zkfc_settings(conf: Configuration) -> ZkfcSettings:
+    """Read the local controller's settings, but for fencing, whose check comes later (3.2).
+
+    Raises ConfigurationError, saying what to do.
+    """
+    own = local_namenode(conf)
+    scope = {"nameservice": own.nameservice, "namenode": own.namenode}
+    others = tuple(one for one in namenodes(conf, own.nameservice) if one.namenode != own.namenode)
+    return ZkfcSettings(
+        own=own,
+        others=others,
+        zookeeper=zookeeper_settings(conf, **scope),
+        health=_health(conf, own),
+        bind_host=conf.get(keys.NAMENODE_SERVICE_RPC_BIND, **scope)
+        or conf.get(keys.NAMENODE_RPC_BIND, **scope)
+        or own.zkfc.host,
+        new_active_timeout_seconds=conf.get(keys.NEW_ACTIVE_TIMEOUT),
+        graceful_fence_timeout_seconds=conf.get(keys.GRACEFUL_FENCE_TIMEOUT),
+        administrators=_users(conf.get(keys.ADMINISTRATORS)),
+    )
+
+
+def _health(conf: Configuration, own: NameNodeAddress) -> HealthSettings:
+    scope = {"nameservice": own.nameservice, "namenode": own.namenode}
+    return HealthSettings(
+        check_interval_seconds=conf.get(keys.HEALTH_CHECK_INTERVAL),
+        retry_interval_seconds=max(
+            conf.get(keys.HEALTH_CONNECT_RETRY), conf.get(keys.HEALTH_SLEEP_AFTER_DISCONNECT)
+        ),
+        rpc_timeout_seconds=conf.get(keys.HEALTH_RPC_TIMEOUT),
+        refusals=conf.get(keys.HEALTH_REFUSALS, **scope),
+        timeouts=conf.get(keys.HEALTH_TIMEOUTS, **scope),
+    )
+
+
+def _users(text: str) -> frozenset[str]:
+    """The users of ``user,user group,group``; groups are not resolved here."""
+    users = text.split(" ", 1)[0]
+    return frozenset(user.strip() for user in users.split(",") if user.strip())

@@ -1,0 +1,161 @@
+"""The long work of becoming active: ask the old active nicely, fence it, promote our NameNode."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from fencing.fencer import fence
+from fencing.model import Outcome, Report, Target
+from ha.conf.topology import HostPort
+from ha.elector.breadcrumb import ActiveNodeInfo, decode
+from ha.elector.errors import BadBreadcrumb, TakeoverImpossible
+from ha.service.client import ServiceClient
+from ha.service.errors import ServiceError, ServiceUnreachable
+from ha.service.model import RequestSource
+from ha.zkfc.settings import ZkfcSettings
+
+log = structlog.get_logger()
+
+Measure = Callable[[str, str], None]
+"""Told of each try: method and result."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why a NameNode did not confirm that it is standby."""
+
+    text: str
+    nobody_listens: bool
+
+
+class Takeover:
+    """Speaks to NameNodes on behalf of one controller."""
+
+    def __init__(
+        self, settings: ZkfcSettings, *, measure: Measure = lambda _method, _result: None
+    ) -> None:
+        self._settings = settings
+        self._measure = measure
+
+    async def fence(self, content: bytes) -> str:
+        """Make whoever these breadcrumb bytes name harmless; says how.
+
+        The node is matched by its ids; its address is advisory (hadoop-ha W1).  Where the
+        breadcrumb's address is not the configured one, both are fenced: the name may have moved
+        while the old process lives on.  Raises TakeoverImpossible.
+        """
+        try:
+            info = decode(content)
+        except BadBreadcrumb as failure:
+            raise TakeoverImpossible(
+                f"cannot tell whom to fence: {failure}; make sure that no NameNode is active, "
+                f"then run zkfc --format-zk"
+            ) from failure
+        told = [await self._fence_one(target) for target in self._victims(info)]
+        return "; ".join(told)
+
+    async def promote(self, client: ServiceClient | None) -> None:
+        """Make our NameNode active, over this open connection if there is one."""
+        deadline = self._settings.new_active_timeout_seconds
+        own = self._settings.own
+        try:
+            if client is not None:
+                await client.transition_to_active(RequestSource.ZKFC, deadline_seconds=deadline)
+                return
+            fresh = await ServiceClient.open(own.service, deadline_seconds=deadline)
+            try:
+                await fresh.transition_to_active(RequestSource.ZKFC, deadline_seconds=deadline)
+            finally:
+                await fresh.close()
+        except ServiceError as failure:
+            raise TakeoverImpossible(
+                f"Couldn't make NameNode {own.nameservice}.{own.namenode} at {own.service} "
+                f"active: {failure}"
+            ) from failure
+
+    async def demote(self) -> bool:
+        """Ask our NameNode to be standby; False when it did not confirm."""
+        refusal = await self._ask_to_stand_by(
+            self._settings.own.service, self._settings.graceful_fence_timeout_seconds
+        )
+        if refusal is not None:
+            log.warning("takeover.demotion.unconfirmed", reason=refusal.text)
+        return refusal is None
+
+    def _victims(self, info: ActiveNodeInfo) -> list[Target]:
+        named = Target(info.nameservice, info.namenode, info.hostname, info.port)
+        configured = None
+        if info.nameservice == self._settings.own.nameservice:
+            configured = self._settings.address_of(info.namenode)
+        if configured is None:
+            log.warning("takeover.victim.unknown", victim=str(named))
+            return [named]
+        host, port = configured.service.host, configured.service.port
+        if (host, port) == (named.host, named.port):
+            return [named]
+        log.warning(
+            "takeover.victim.moved", breadcrumb=f"{named.host}:{named.port}",
+            configured=f"{host}:{port}", namenode=info.namenode,
+        )  # fmt: skip
+        return [named, Target(info.nameservice, info.namenode, host, port)]
+
+    async def _fence_one(self, target: Target) -> str:
+        own = self._settings.own
+        refusal = await self._ask_to_stand_by(
+            HostPort(target.host, target.port), self._settings.polite_connect_seconds
+        )
+        self._measure("rpc", "succeeded" if refusal is None else "failed")
+        if refusal is None:
+            return f"{target} went standby"
+        log.info("takeover.polite_fence.failed", target=str(target), reason=refusal.text)
+        if (target.nameservice, target.namenode) == (own.nameservice, own.namenode):
+            return self._judge_ourselves(target, refusal)
+        report = await self._run_methods(target)
+        for attempt in report.attempts:
+            self._measure(attempt.method.partition("(")[0], attempt.outcome.value)
+        if not report.fenced:
+            raise TakeoverImpossible(f"Unable to fence {target}: {report} ({refusal.text})")
+        by = next(one for one in report.attempts if one.outcome is Outcome.SUCCEEDED)
+        return f"{target} was fenced by {by.method}"
+
+    def _judge_ourselves(self, target: Target, refusal: _Refusal) -> str:
+        """A breadcrumb with our own ids: fencing methods would strike our own NameNode."""
+        own = self._settings.own.service
+        moved = (own.host, own.port) != (target.host, target.port)
+        if moved and refusal.nobody_listens:
+            return f"nobody listens at our former address {target.host}:{target.port}"
+        raise TakeoverImpossible(
+            f"the breadcrumb names our own NameNode as {target}, and it did not confirm that it "
+            f"is standby: {refusal.text}"
+        )
+
+    async def _run_methods(self, target: Target) -> Report:
+        plan = self._settings.plan_for(target.namenode)
+        return await fence(
+            plan.methods,
+            target,
+            environment=plan.environment,
+            method_timeout_seconds=plan.method_timeout_seconds,
+            total_timeout_seconds=plan.total_timeout_seconds,
+        )
+
+    async def _ask_to_stand_by(self, address: HostPort, connect_seconds: float) -> _Refusal | None:
+        try:
+            client = await ServiceClient.open(address, deadline_seconds=connect_seconds)
+            try:
+                await client.transition_to_standby(
+                    RequestSource.ZKFC,
+                    deadline_seconds=self._settings.graceful_fence_timeout_seconds,
+                )
+            finally:
+                await client.close()
+        except ServiceUnreachable as failure:
+            rpc_failure = failure.__cause__
+            refused = rpc_failure is not None and isinstance(
+                rpc_failure.__cause__, ConnectionRefusedError
+            )
+            return _Refusal(str(failure), nobody_listens=refused)
+        except ServiceError as failure:
+            return _Refusal(str(failure), nobody_listens=False)
+        return None
