@@ -1,0 +1,1 @@
+"""The command line: ``nnha`` and its commands for people and scripts."""

@@ -1,0 +1,20 @@
+"""Exit codes of ``nnha`` commands (operators.md B.5), and of the Hadoop-compatible haadmin."""
+
+from typing import Final
+
+DONE: Final = 0
+UNEXPECTED: Final = 1
+USAGE: Final = 2
+REFUSED: Final = 3
+"""Refused, and nothing was changed."""
+FAILED: Final = 4
+"""Failed, and the state is known."""
+OUTCOME_UNKNOWN: Final = 5
+"""Nobody can tell whether it was done; the message says how to find out."""
+UNREACHABLE: Final = 6
+UNHEALTHY: Final = 8
+"""Only with ``--check``."""
+INTERRUPTED: Final = 130
+
+HADOOP_FAILURE: Final = 255
+"""Hadoop's -1, as a shell sees it: wrong usage, refused, failed and unreachable alike."""

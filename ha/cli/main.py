@@ -1,0 +1,112 @@
+"""``nnha``: finds a command in a static table and loads only that one."""
+
+import difflib
+import importlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import click
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a command lives (``module:attribute``), and its line in the list of commands."""
+
+    place: str
+    summary: str
+
+
+COMMANDS: Mapping[str, Entry] = {
+    "status": Entry("ha.cli.status:status", "Show the whole cluster on one screen."),
+    "haadmin": Entry("ha.cli.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."),
+    "namenode": Entry("namenode_sim.command:namenode", "Run a NameNode, or format it."),
+    "journalnode": Entry("journal.node.command:journalnode", "Run a JournalNode."),
+    "zkfc": Entry("ha.zkfc.command:zkfc", "Run a failover controller, or format ZooKeeper."),
+    "journal": Entry("journal.client.command:journal", "Look into the quorum journal."),
+    "dfs": Entry("deploy.local.dfs:dfs", "Hadoop's own file system shell."),
+    "cluster": Entry("deploy.local.command:cluster", "Run a local cluster in the foreground."),
+    "demo": Entry("deploy.local.demo:demo", "Watch a local cluster fail over."),
+}
+"""``ha`` knows the other packages by these names only: it imports none of them."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is called, so that no command slows another."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the table's order, which is by use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command; a command whose package is not installed is told as such."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module_name, _, attribute = entry.place.partition(":")
+        try:
+            command = getattr(importlib.import_module(module_name), attribute)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+                raise
+            raise click.ClickException(
+                f"'{cmd_name}' is not part of this installation (there is no {error.name})."
+            ) from error
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{entry.place} is no command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one may have been meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, n=2, cutoff=0.5)
+            advice = f"Did you mean {' or '.join(near)}?" if near else "See nnha --help."
+            ctx.fail(f"There is no command '{args[0]}'. {advice}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+def version() -> str:
+    """The installed version, or that of the checkout we run from."""
+    try:
+        return metadata.version("nnha")
+    except metadata.PackageNotFoundError:
+        project = Path(__file__).parents[2] / "pyproject.toml"
+        return f"{tomllib.loads(project.read_text())['project']['version']} (from a checkout)"
+
+
+def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's own shape
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"nnha {version()}")
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+def main() -> None:
+    """High availability for HDFS NameNodes.
+
+    Commands read core-site.xml and hdfs-site.xml from --conf-dir or $HADOOP_CONF_DIR.
+    """
+
+
+if __name__ == "__main__":
+    main(prog_name="nnha")
