@@ -1,0 +1,297 @@
+"""What each haadmin command does, and the lines that it prints (hadoop-ha.md 6)."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import click
+
+from ha.cli.exits import DONE, HADOOP_FAILURE, OUTCOME_UNKNOWN
+from ha.conf import keys
+from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.topology import HostPort, NameNodeAddress, namenodes, nameservice_of
+from ha.service.client import ServiceClient
+from ha.service.errors import (
+    HealthCheckFailed,
+    ServiceError,
+    ServiceFailed,
+    ServiceUnreachable,
+)
+from ha.service.model import RequestSource, ServiceState
+from ha.service.zkfc_client import ZkfcClient
+
+OTHERS_STATUS_SECONDS = 5.0
+"""Hadoop's limit for asking each other NameNode before one is made active by hand."""
+TRANSITION_SECONDS = 600.0
+"""Hadoop waits for ever here; nothing of ours does."""
+SERVER_SLACK_SECONDS = 5.0
+
+
+class IllegalArgument(Exception):
+    """Hadoop's IllegalArgumentException: the request makes no sense for this cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One command with what it needs.  The nameservice is found only when it is used."""
+
+    configuration: Configuration
+    nameservice: str | None
+    arguments: tuple[str, ...]
+    flags: frozenset[str]
+
+    def nodes(self) -> tuple[NameNodeAddress, ...]:
+        """All NameNodes of the nameservice; raises ConfigurationError."""
+        return namenodes(self.configuration, self.service())
+
+    def service(self) -> str:
+        """The nameservice: -ns, or the one that the configuration is about."""
+        if self.nameservice is not None:
+            return self.nameservice
+        try:
+            return nameservice_of(self.configuration)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error} (haadmin: -ns <nameserviceId>)") from error
+
+    def node(self, name: str) -> NameNodeAddress:
+        """One NameNode by its id; raises IllegalArgument."""
+        nodes = self.nodes()
+        for one in nodes:
+            if one.namenode == name:
+                return one
+        raise IllegalArgument(
+            f"Unable to determine service address for namenode '{name}' "
+            f"({keys.NAMENODES.name}.{self.service()} lists "
+            f"{', '.join(one.namenode for one in nodes)})"
+        )
+
+    @property
+    def check_seconds(self) -> float:
+        """The limit of a call that changes nothing."""
+        return self.configuration.get(keys.CLI_CHECK_TIMEOUT)
+
+    @property
+    def automatic(self) -> bool:
+        """Whether ZKFCs decide who is active."""
+        return self.configuration.get(keys.AUTO_FAILOVER, nameservice=self.service())
+
+
+Action = Callable[[Asked], Coroutine[None, None, int]]
+
+
+async def service_state(asked: Asked) -> int:
+    """-getServiceState: one line, the state in lower case."""
+    state = await _state(asked.node(asked.arguments[0]).service, asked.check_seconds)
+    click.echo(state)
+    return DONE
+
+
+async def all_service_states(asked: Asked) -> int:
+    """-getAllServiceState: a line for each NameNode, 0 even if some do not answer, as in Hadoop.
+
+    Unlike Hadoop all are asked at once, so that a dead one does not hold up the others.
+    """
+    nodes = asked.nodes()
+    asking = (_state(node.service, asked.check_seconds) for node in nodes)
+    answers = await asyncio.gather(*asking, return_exceptions=True)
+    for node, answer in zip(nodes, answers, strict=True):
+        if isinstance(answer, BaseException) and not isinstance(answer, ServiceError):
+            raise answer
+        shown = f"Failed to connect: {answer}" if isinstance(answer, ServiceError) else answer
+        click.echo(f"{node.service!s:<50} {shown!s:<10}")
+    return DONE
+
+
+async def check_health(asked: Asked) -> int:
+    """-checkHealth: nothing when it is well, else the reason on stderr."""
+    try:
+        async with _service(asked.node(asked.arguments[0]).service, asked.check_seconds) as client:
+            await client.monitor_health(deadline_seconds=asked.check_seconds)
+    except HealthCheckFailed as error:
+        click.echo(f"Health check failed: {error}", err=True)
+        return HADOOP_FAILURE
+    return DONE
+
+
+async def failover(asked: Asked) -> int:
+    """-failover: asks the second node's ZKFC to make its NameNode the active one.
+
+    The first node is only looked up, as in Hadoop: whoever is active steps back.
+    """
+    first, second = (asked.node(name) for name in asked.arguments)
+    if not asked.automatic:
+        click.echo(
+            "Failover failed: automatic failover is off for this nameservice, and failover by "
+            "hand is not built yet. Nothing was changed. Make one NameNode standby with "
+            "-transitionToStandby, then the other active with -transitionToActive.",
+            err=True,
+        )
+        return HADOOP_FAILURE
+    if asked.flags & {"forcefence", "forceactive"}:
+        click.echo(
+            "Failover failed: forcefence and forceactive flags not supported with auto-failover "
+            "enabled. Nothing was changed.",
+            err=True,
+        )
+        return HADOOP_FAILURE
+    if first == second:
+        raise IllegalArgument(f"Can't failover a service to itself ({first.namenode})")
+    return await _graceful_failover(asked, second)
+
+
+async def to_active(asked: Asked) -> int:
+    """-transitionToActive: by hand, and only if no other NameNode is or may be active."""
+    target = asked.node(asked.arguments[0])
+    source = _source(asked, target)
+    if source is None:
+        return HADOOP_FAILURE
+    if "forceactive" not in asked.flags:
+        for other in asked.nodes():
+            if other != target and not await _surely_not_active(other):
+                return HADOOP_FAILURE
+    async with _service(target.service, asked.check_seconds) as client:
+        await client.transition_to_active(source, deadline_seconds=TRANSITION_SECONDS)
+    return DONE
+
+
+async def to_standby(asked: Asked) -> int:
+    """-transitionToStandby: by hand."""
+    target = asked.node(asked.arguments[0])
+    source = _source(asked, target)
+    if source is None:
+        return HADOOP_FAILURE
+    async with _service(target.service, asked.check_seconds) as client:
+        await client.transition_to_standby(source, deadline_seconds=TRANSITION_SECONDS)
+    return DONE
+
+
+async def _graceful_failover(asked: Asked, target: NameNodeAddress) -> int:
+    configuration = asked.configuration
+    # Hadoop's client gives up before its server does, and reports a success as a failure (W9).
+    seconds = (
+        configuration.get(keys.NEW_ACTIVE_TIMEOUT)
+        + 2 * configuration.get(keys.GRACEFUL_FENCE_TIMEOUT)
+        + SERVER_SLACK_SECONDS
+    )
+    try:
+        client = await ZkfcClient.open(target.zkfc, deadline_seconds=asked.check_seconds)
+        try:
+            await client.graceful_failover(deadline_seconds=seconds)
+        finally:
+            await client.close()
+    except ServiceFailed as error:
+        click.echo(f"Failover failed: {error}", err=True)
+        return HADOOP_FAILURE
+    except ServiceUnreachable as error:
+        if not error.sent:
+            raise
+        return await _after_silence(asked, target, error)
+    click.echo(f"Failover to {_java_name(target)} successful")
+    return DONE
+
+
+async def _after_silence(asked: Asked, target: NameNodeAddress, error: ServiceError) -> int:
+    """The request may have been carried out: look, and say no more than what was seen."""
+    try:
+        state = await _state(target.service, OTHERS_STATUS_SECONDS)
+    except ServiceError:
+        state = None
+    if state is ServiceState.ACTIVE:
+        click.echo(f"Failover to {_java_name(target)} successful")
+        return DONE
+    seen = f"is {state} at this moment" if state else "does not answer either"
+    click.echo(
+        f"Failover outcome unknown: the failover controller of {target.namenode} stopped "
+        f"answering ({error}). {target.namenode} {seen}; the failover may still happen. "
+        "Look with: haadmin -getAllServiceState, or nnha status.",
+        err=True,
+    )
+    return OUTCOME_UNKNOWN
+
+
+def _source(asked: Asked, target: NameNodeAddress) -> RequestSource | None:
+    """As whom we ask; None when the request must not be made, which has been said already."""
+    forced = "forcemanual" in asked.flags
+    if not asked.automatic:
+        return RequestSource.USER
+    if not forced:
+        click.echo(
+            f"Automatic failover is enabled for {_java_name(target)}\n"
+            "Refusing to manually manage HA state, since it may cause\n"
+            "a split-brain scenario or other incorrect state.\n"
+            "Use -failover instead. If you are very sure you know what you are doing,\n"
+            "please specify the --forcemanual flag.",
+            err=True,
+        )
+        return None
+    return RequestSource.USER_FORCED if _confirmed() else None
+
+
+def _confirmed() -> bool:
+    click.echo(
+        "You have specified the --forcemanual flag. It goes past the failover controllers, which\n"
+        "may undo what you do, and two active NameNodes can corrupt the namespace for good.\n"
+        "It is better to stop the controllers first, or to use -failover.\n\n"
+        "You may abort safely by answering 'n' or hitting ^C now.\n",
+        err=True,
+    )
+    while True:
+        click.echo("Are you sure you want to continue? (Y or N) ", err=True, nl=False)
+        answer = sys.stdin.readline()
+        match answer.strip().lower():
+            case "y" | "yes":
+                return True
+            case "n" | "no":
+                return False
+            case _ if not answer:
+                return False  # the end of input is a no; Hadoop asks for ever (W21)
+            case _:
+                continue
+
+
+async def _surely_not_active(node: NameNodeAddress) -> bool:
+    try:
+        state = await _state(node.service, OTHERS_STATUS_SECONDS)
+    except ServiceError as error:
+        click.echo(
+            f"Unexpected error occurred while asking {_java_name(node)}: {error}\n"
+            "It may be active. Nothing was changed. --forceactive goes on without asking.",
+            err=True,
+        )
+        return False
+    if state is ServiceState.ACTIVE:
+        click.echo(
+            f"transitionToActive: Node {node.namenode} is already active. Nothing was changed.",
+            err=True,
+        )
+        return False
+    return True
+
+
+async def _state(address: HostPort, seconds: float) -> ServiceState:
+    async with _service(address, seconds) as client:
+        return (await client.status(deadline_seconds=seconds)).state
+
+
+@asynccontextmanager
+async def _service(address: HostPort, seconds: float) -> AsyncIterator[ServiceClient]:
+    client = await ServiceClient.open(address, deadline_seconds=seconds)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+def _java_name(node: NameNodeAddress) -> str:
+    """``NameNode at host/ip:port``, as Java prints it; scripts look for this line."""
+    address = node.lifeline
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        resolved = str(found[0][4][0])
+    except OSError:
+        resolved = "<unresolved>"
+    return f"NameNode at {address.host}/{resolved}:{address.port}"
