@@ -36,6 +36,10 @@ NO_ZOOKEEPER = 6
 MINIMUM_CONNECT_SECONDS = 5.0
 
 
+class _BadUsageError(click.UsageError):
+    exit_code = FAILED
+
+
 class _Command(click.Command):
     """A bad argument is exit code 1, as in Hadoop: click's 2 means "format denied" here."""
 
@@ -43,8 +47,7 @@ class _Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as failure:
-            failure.exit_code = FAILED
-            raise
+            raise _BadUsageError(failure.message, failure.ctx) from failure
 
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "-help", "--help"]})

@@ -1,0 +1,97 @@
+"""A NameNode reduced to its role, with switches that make it fail, and a shared resource."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from ha.conf.topology import HostPort
+from ha.rpc.protocol import Call
+from ha.rpc.server import RpcServer
+from ha.service.errors import HealthCheckFailed, ServiceFailed
+from ha.service.face import ha_service_protocol
+from ha.service.model import RequestSource, ServiceState, ServiceStatus
+
+HOST = "127.0.0.1"
+
+
+@dataclass
+class SharedResource:
+    """What only one active may hold; a second taker is a violation (hadoop-ha 8.0)."""
+
+    holder: str | None = None
+    violations: int = 0
+
+    def take(self, who: str) -> None:
+        """Become the holder."""
+        if self.holder not in (None, who):
+            self.violations += 1
+        self.holder = who
+
+    def release(self, who: str) -> None:
+        """No longer be it."""
+        if self.holder == who:
+            self.holder = None
+
+
+@dataclass
+class ToyNameNode:
+    """Serves HAServiceProtocol on a real RPC server; counts before any failure is injected."""
+
+    name: str
+    resource: SharedResource
+    state: ServiceState = ServiceState.STANDBY
+    healthy: bool = True
+    fail_to_become_active: bool = False
+    fail_to_become_standby: bool = False
+    active_transitions: int = 0
+    promoted_at: float = 0.0
+    hold_promotion: asyncio.Event | None = None
+    seen: list[str] = field(default_factory=list)
+    server: RpcServer | None = None
+    port: int = 0
+
+    async def start(self) -> None:
+        """Listen, on the same port as before if there was one."""
+        self.server = RpcServer([ha_service_protocol(self)])
+        self.port = await self.server.start(HOST, self.port)
+
+    async def die(self) -> None:
+        """As kill -9 does: sockets gone, port refused, role forgotten."""
+        if self.server is None:
+            return
+        server, self.server = self.server, None
+        assert server._server is not None
+        server._server.close()
+        server.abort_connections()
+        self.resource.release(self.name)
+        self.state = ServiceState.STANDBY
+        await server.stop()
+
+    @property
+    def address(self) -> HostPort:
+        """Where it listens."""
+        return HostPort(HOST, self.port)
+
+    async def status(self) -> ServiceStatus:
+        return ServiceStatus(self.state, ready_to_become_active=True)
+
+    async def monitor_health(self) -> None:
+        if not self.healthy:
+            raise HealthCheckFailed("the toy is switched to unhealthy")
+
+    async def transition_to_active(self, source: RequestSource, call: Call) -> None:
+        self.seen.append(f"active by {source.name}")
+        self.active_transitions += 1
+        if self.hold_promotion is not None:
+            await self.hold_promotion.wait()
+        if self.fail_to_become_active:
+            raise ServiceFailed("injected failure")
+        self.resource.take(self.name)
+        self.state = ServiceState.ACTIVE
+        self.promoted_at = asyncio.get_running_loop().time()
+
+    async def transition_to_standby(self, source: RequestSource, call: Call) -> None:
+        self.seen.append(f"standby by {source.name}")
+        if self.fail_to_become_standby:
+            raise ServiceFailed("injected failure")
+        self.resource.release(self.name)
+        self.state = ServiceState.STANDBY
