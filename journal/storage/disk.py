@@ -278,10 +278,15 @@ class Download:
             self._file.append(data)
 
     def finish(self) -> None:
-        """Make the bytes durable; their name becomes so when they are adopted."""
+        """Make the bytes and their name durable.
+
+        The name too: a decision that outlives a power cut without its bytes can neither be
+        rolled forward nor taken back.
+        """
         with self._disk._working("sync a recovery's bytes"):
             self._file.sync()
             self._file.close()
+            self._disk._files.sync_folder(self._path.parent)
 
     def discard(self) -> None:
         """Forget the bytes: the source did not hold what was decided."""
