@@ -26,16 +26,24 @@ def new_root(user: str, group: str, mode: int = 0o755) -> INodeDirectory:
     return INodeDirectory(ROOT_ID, b"", user, group, mode, mtime=0, quotas=ROOT_QUOTAS)
 
 
+def size(top: INode) -> int:
+    """How many inodes a node and all below it are."""
+    if not isinstance(top, INodeDirectory) or not top.children:
+        return 1
+    return sum(1 for _ in subtree(top))
+
+
 class Tree:
     """All inodes.  Every inode reachable from ``root`` is in ``inodes``, by its id."""
 
-    __slots__ = ("_interned", "inodes", "leases", "root")
+    __slots__ = ("_counted", "_interned", "inodes", "leases", "root")
 
     def __init__(self, root: INodeDirectory) -> None:
         self.root = root
         self.inodes: dict[int, INode] = {root.id: root}
         self.leases: dict[str, set[int]] = {}
         self._interned: dict[str, str] = {}
+        self._counted: dict[int, int] = {}
 
     def intern(self, text: str) -> str:
         """One shared copy of a user or group name."""
@@ -94,6 +102,8 @@ class Tree:
             insort(parent.sorted_names, child.name, key=signed_order)
         child.parent = parent
         self.inodes[child.id] = child
+        if self._counted:
+            self._recount(parent, size(child))
 
     def unlink(self, child: INode) -> INodeDirectory:
         """Take a node out of its directory (which is returned); it stays in ``inodes``."""
@@ -105,15 +115,34 @@ class Tree:
         if names is not None:
             del names[bisect_left(names, signed_order(child.name), key=signed_order)]
         child.parent = None
+        if self._counted:
+            self._recount(parent, -size(child))
         return parent
 
     def forget(self, top: INode) -> None:
         """Drop an unlinked node and all below it from the inode map and the leases."""
         for node in subtree(top):
             self.inodes.pop(node.id, None)
+            self._counted.pop(node.id, None)
             node.parent = None  # no cycles are left for the garbage collector to find
             if isinstance(node, INodeFile):
                 self.drop_lease(node)
+
+    def count(self, directory: INodeDirectory) -> int:
+        """How many inodes a directory holds, itself included.
+
+        The first question costs a walk; from then on the number is kept, so that a directory with
+        a name quota does not make every creation in it slow.
+        """
+        if directory.id not in self._counted:
+            self._counted[directory.id] = size(directory)
+        return self._counted[directory.id]
+
+    def _recount(self, directory: INodeDirectory | None, change: int) -> None:
+        while directory is not None:
+            if directory.id in self._counted:
+                self._counted[directory.id] += change
+            directory = directory.parent
 
     def add_lease(self, file: INodeFile) -> None:
         """Note that the holder in ``file.under_construction`` writes this file."""

@@ -1,0 +1,1 @@
+"""What Hadoop's unmodified client talks to: ClientProtocol served from the namespace."""

@@ -1,0 +1,194 @@
+"""Calls that change attributes: mode, owner, times, replication, quota, policies (FSDirAttrOp)."""
+
+from ha.rpc.java_names import ILLEGAL_ARGUMENT, PATH_IS_NOT_DIRECTORY
+from namenode_sim.client_protocol.errors import (
+    HADOOP_ILLEGAL_ARGUMENT,
+    FsError,
+    denied,
+    io_error,
+    not_found,
+)
+from namenode_sim.client_protocol.file_writes import check_replication
+from namenode_sim.client_protocol.model import Plan, Scene, no_edits
+from namenode_sim.client_protocol.paths import Route, as_file
+from namenode_sim.client_protocol.permissions import (
+    READ,
+    WRITE,
+    check_owner,
+    check_path,
+    check_superuser,
+    find,
+)
+from namenode_sim.client_protocol.policies import BY_NAME
+from namenode_sim.edits.ops import (
+    SetOwner,
+    SetPermissions,
+    SetQuota,
+    SetQuotaByStorageType,
+    SetReplication,
+    SetStoragePolicy,
+    StorageType,
+    Times,
+)
+from namenode_sim.inode import (
+    CONTIGUOUS,
+    QUOTA_DONT_SET,
+    QUOTA_RESET,
+    INodeDirectory,
+    INodeFile,
+    INodeSymlink,
+)
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto import hdfs_types_pb2 as types
+
+_U64, _I64 = 2**64, 2**63
+
+
+def signed(number: int) -> int:
+    """A Java long that travelled as uint64."""
+    return number - _U64 if number >= _I64 else number
+
+
+def set_permission(scene: Scene, request: calls.SetPermissionRequestProto) -> Plan:
+    """chmod, by the owner."""
+    route = find(scene, request.src)
+    check_owner(scene.caller, route)
+    op = SetPermissions(route.path, request.permission.perm)
+    return Plan((op,), calls.SetPermissionResponseProto)
+
+
+def set_owner(scene: Scene, request: calls.SetOwnerRequestProto) -> Plan:
+    """chown, by the superuser; chgrp, by the owner, to a group of his."""
+    route = find(scene, request.src)
+    check_owner(scene.caller, route)
+    caller = scene.caller
+    if not caller.is_super:
+        if request.username and request.username != caller.user:
+            raise denied(
+                f"User {caller.user} is not a super user (non-super user cannot change owner)."
+            )
+        if request.groupname and request.groupname not in caller.groups:
+            raise denied(f"User {caller.user} does not belong to {request.groupname}")
+    op = SetOwner(route.path, request.username, request.groupname)
+    return Plan((op,), calls.SetOwnerResponseProto)
+
+
+def set_times(scene: Scene, request: calls.SetTimesRequestProto) -> Plan:
+    """Set the times that are not -1; write access is enough."""
+    route = find(scene, request.src)
+    check_path(scene.caller, route, WRITE)
+    if route.last is None:
+        raise not_found(f"File/Directory {route.path} does not exist.")
+    op = Times(route.path, signed(request.mtime), signed(request.atime))
+    return Plan((op,), calls.SetTimesResponseProto)
+
+
+def set_replication(scene: Scene, request: calls.SetReplicationRequestProto) -> Plan:
+    """Change a file's replication; false for anything that is no replicated file."""
+    check_replication(scene, request.replication, request.src, None)
+    route = find(scene, request.src)
+    check_path(scene.caller, route, WRITE)
+    file = route.last
+    if not isinstance(file, INodeFile) or file.block_type != CONTIGUOUS:
+        return no_edits(calls.SetReplicationResponseProto(result=False))
+    op = SetReplication(route.path, request.replication)
+    return Plan((op,), lambda: calls.SetReplicationResponseProto(result=True))
+
+
+def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> Plan:
+    """Set, keep or clear quotas; for the superuser.  Space by type has its own edit."""
+    check_superuser(scene.caller)
+    names, space = signed(request.namespaceQuota), signed(request.storagespaceQuota)
+    if min(names, space) < QUOTA_RESET:
+        raise FsError(
+            ILLEGAL_ARGUMENT, f"Illegal value for nsQuota or ssQuota : {names} and {space}"
+        )
+    route = find(scene, request.path)
+    directory = _directory(route)
+    if directory.parent is None and names == QUOTA_RESET:
+        raise FsError(ILLEGAL_ARGUMENT, "Cannot clear namespace quota on root.")
+    if request.HasField("storageType"):
+        kind = StorageType[types.StorageTypeProto.Name(request.storageType)]
+        return Plan((SetQuotaByStorageType(route.path, kind, space),), calls.SetQuotaResponseProto)
+    old = directory.quotas
+    new = (
+        old.namespace if names == QUOTA_DONT_SET else names,
+        old.space if space == QUOTA_DONT_SET else space,
+    )
+    if new == (old.namespace, old.space):
+        return no_edits(calls.SetQuotaResponseProto())
+    return Plan((SetQuota(route.path, *new),), calls.SetQuotaResponseProto)
+
+
+def _directory(route: Route) -> INodeDirectory:
+    if route.last is None:
+        raise not_found(f"Directory does not exist: {route.path}")
+    if not isinstance(route.last, INodeDirectory):
+        raise FsError(PATH_IS_NOT_DIRECTORY, f"`{route.path}': Is not a directory")
+    return route.last
+
+
+def set_storage_policy(scene: Scene, request: calls.SetStoragePolicyRequestProto) -> Plan:
+    """Set a path's storage policy by name."""
+    policy = BY_NAME.get(request.policyName.upper())
+    if policy is None:
+        raise FsError(
+            HADOOP_ILLEGAL_ARGUMENT,
+            f"Cannot find a block policy with the name {request.policyName}",
+        )
+    route = _policy_target(scene, request.src)
+    return Plan((SetStoragePolicy(route.path, policy.id),), calls.SetStoragePolicyResponseProto)
+
+
+def unset_storage_policy(scene: Scene, request: calls.UnsetStoragePolicyRequestProto) -> Plan:
+    """Let a path follow the directory above it again."""
+    route = _policy_target(scene, request.src)
+    return Plan((SetStoragePolicy(route.path, 0),), calls.UnsetStoragePolicyResponseProto)
+
+
+def _policy_target(scene: Scene, path: str) -> Route:
+    route = find(scene, path)
+    check_path(scene.caller, route, WRITE)
+    if route.last is None:
+        raise not_found(f"File/Directory does not exist: {route.path}")
+    if isinstance(route.last, INodeSymlink):
+        raise io_error(f"{route.path} is not a file or directory")
+    return route
+
+
+def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestProto) -> Plan:
+    """Where a file's bytes are; reading it may move its access time (at most once an hour)."""
+    route = find(scene, request.src)
+    file = as_file(route)
+    check_path(scene.caller, route, READ)
+    precision = scene.settings.access_time_precision_ms
+    ops: tuple[Times, ...] = ()
+    if 0 < precision < scene.now_ms - file.atime:
+        ops = (Times(route.path, -1, scene.now_ms),)
+    answer = calls.GetBlockLocationsResponseProto(locations=located(file, request))
+    return Plan(ops, lambda: answer)
+
+
+def located(
+    file: INodeFile, request: calls.GetBlockLocationsRequestProto
+) -> types.LocatedBlocksProto:
+    """The blocks in the asked-for range, without replicas: no DataNode has reported any."""
+    locations = types.LocatedBlocksProto(
+        fileLength=file.length(),
+        underConstruction=file.under_construction is not None,
+        isLastBlockComplete=file.under_construction is None or not file.blocks,
+    )
+    offset = 0
+    for block in file.blocks:
+        end = offset + block.num_bytes
+        if offset < request.offset + request.length and end > request.offset:
+            entry = locations.blocks.add(offset=offset, corrupt=False)
+            entry.b.poolId = ""
+            entry.b.blockId = block.block_id % _U64
+            entry.b.generationStamp = block.generation_stamp
+            entry.b.numBytes = block.num_bytes
+            entry.blockToken.SetInParent()
+            entry.blockToken.identifier = entry.blockToken.password = b""
+            entry.blockToken.kind = entry.blockToken.service = ""
+        offset = end
+    return locations

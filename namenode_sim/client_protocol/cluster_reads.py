@@ -1,0 +1,220 @@
+"""Calls about the cluster rather than a path: sizes, DataNodes, policies, safe mode.
+
+There are no DataNodes in this build: capacities are 0 and reports are empty.
+"""
+
+from namenode_sim.client_protocol.errors import (
+    HADOOP_ILLEGAL_ARGUMENT,
+    FsError,
+    io_error,
+    not_found,
+)
+from namenode_sim.client_protocol.model import Scene
+from namenode_sim.client_protocol.permissions import check_superuser, find
+from namenode_sim.client_protocol.policies import (
+    DEFAULT_POLICY_ID,
+    POLICIES,
+    effective_policy_id,
+)
+from namenode_sim.client_protocol.status import ec_policy_proto, erasure_coding_of
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto import hdfs_types_pb2 as types
+
+
+def get_server_defaults(
+    scene: Scene, _: calls.GetServerDefaultsRequestProto
+) -> calls.GetServerDefaultsResponseProto:
+    """The defaults that a client may take over from the server."""
+    settings = scene.settings
+    return calls.GetServerDefaultsResponseProto(
+        serverDefaults=types.FsServerDefaultsProto(
+            blockSize=settings.block_size,
+            bytesPerChecksum=settings.bytes_per_checksum,
+            writePacketSize=settings.write_packet_size,
+            replication=settings.replication,
+            fileBufferSize=settings.file_buffer_size,
+            encryptDataTransfer=False,
+            trashInterval=settings.trash_interval_minutes,
+            checksumType=types.ChecksumTypeProto.CHECKSUM_CRC32C,
+            keyProviderUri="",
+            policyId=DEFAULT_POLICY_ID,
+            snapshotTrashRootEnabled=False,
+        )
+    )
+
+
+def get_fs_stats(_: Scene, __: calls.GetFsStatusRequestProto) -> calls.GetFsStatsResponseProto:
+    """Capacity and block health."""
+    return calls.GetFsStatsResponseProto(
+        capacity=0,
+        used=0,
+        remaining=0,
+        under_replicated=0,
+        corrupt_blocks=0,
+        missing_blocks=0,
+        missing_repl_one_blocks=0,
+        blocks_in_future=0,
+        pending_deletion_blocks=0,
+    )
+
+
+def get_fs_replicated_block_stats(
+    _: Scene, __: calls.GetFsReplicatedBlockStatsRequestProto
+) -> calls.GetFsReplicatedBlockStatsResponseProto:
+    """Health of replicated blocks."""
+    return calls.GetFsReplicatedBlockStatsResponseProto(
+        low_redundancy=0,
+        corrupt_blocks=0,
+        missing_blocks=0,
+        missing_repl_one_blocks=0,
+        blocks_in_future=0,
+        pending_deletion_blocks=0,
+    )
+
+
+def get_fs_ec_block_group_stats(
+    _: Scene, __: calls.GetFsECBlockGroupStatsRequestProto
+) -> calls.GetFsECBlockGroupStatsResponseProto:
+    """Health of erasure coded block groups."""
+    return calls.GetFsECBlockGroupStatsResponseProto(
+        low_redundancy=0,
+        corrupt_blocks=0,
+        missing_blocks=0,
+        blocks_in_future=0,
+        pending_deletion_blocks=0,
+    )
+
+
+def get_datanode_report(
+    scene: Scene, _: calls.GetDatanodeReportRequestProto
+) -> calls.GetDatanodeReportResponseProto:
+    """The DataNodes: none."""
+    check_superuser(scene.caller)
+    return calls.GetDatanodeReportResponseProto()
+
+
+def get_datanode_storage_report(
+    scene: Scene, _: calls.GetDatanodeStorageReportRequestProto
+) -> calls.GetDatanodeStorageReportResponseProto:
+    """The DataNodes' disks: none."""
+    check_superuser(scene.caller)
+    return calls.GetDatanodeStorageReportResponseProto()
+
+
+def get_storage_policies(
+    _: Scene, __: calls.GetStoragePoliciesRequestProto
+) -> calls.GetStoragePoliciesResponseProto:
+    """All block storage policies."""
+    policies = [policy.to_proto() for policy in POLICIES.values()]
+    return calls.GetStoragePoliciesResponseProto(policies=policies)
+
+
+def get_storage_policy(
+    scene: Scene, request: calls.GetStoragePolicyRequestProto
+) -> calls.GetStoragePolicyResponseProto:
+    """The policy in force at a path."""
+    route = find(scene, request.path, follow_last=False)
+    if route.last is None:
+        raise not_found(f"File/Directory does not exist: {route.path}")
+    policy_id = effective_policy_id(route.last) or DEFAULT_POLICY_ID
+    if policy_id not in POLICIES:
+        raise FsError(HADOOP_ILLEGAL_ARGUMENT, f"Cannot find a block policy of id {policy_id}")
+    return calls.GetStoragePolicyResponseProto(storagePolicy=POLICIES[policy_id].to_proto())
+
+
+def get_erasure_coding_policies(
+    scene: Scene, _: calls.GetErasureCodingPoliciesRequestProto
+) -> calls.GetErasureCodingPoliciesResponseProto:
+    """All erasure coding policies and their states."""
+    policies = [ec_policy_proto(policy) for policy in scene.namespace.ec_policies.values()]
+    return calls.GetErasureCodingPoliciesResponseProto(ecPolicies=policies)
+
+
+def get_erasure_coding_policy(
+    scene: Scene, request: calls.GetErasureCodingPolicyRequestProto
+) -> calls.GetErasureCodingPolicyResponseProto:
+    """The erasure coding policy in force at a path; unset if it is replicated."""
+    route = find(scene, request.src)
+    if route.last is None:
+        raise not_found(f"Path not found: {route.path}")
+    policy = erasure_coding_of(scene.namespace, route.last)
+    if policy is None:
+        return calls.GetErasureCodingPolicyResponseProto()
+    return calls.GetErasureCodingPolicyResponseProto(ecPolicy=ec_policy_proto(policy))
+
+
+def get_ez_for_path(
+    scene: Scene, request: calls.GetEZForPathRequestProto
+) -> calls.GetEZForPathResponseProto:
+    """No encryption zones are served."""
+    find(scene, request.src)
+    return calls.GetEZForPathResponseProto()
+
+
+def list_encryption_zones(
+    scene: Scene, _: calls.ListEncryptionZonesRequestProto
+) -> calls.ListEncryptionZonesResponseProto:
+    """No encryption zones are served."""
+    check_superuser(scene.caller)
+    return calls.ListEncryptionZonesResponseProto(hasMore=False)
+
+
+def get_enclosing_root(
+    scene: Scene, request: calls.GetEnclosingRootRequestProto
+) -> calls.GetEnclosingRootResponseProto:
+    """Without encryption zones, the root encloses everything."""
+    find(scene, request.filename)
+    return calls.GetEnclosingRootResponseProto(enclosingRootPath="/")
+
+
+def list_corrupt_file_blocks(
+    scene: Scene, request: calls.ListCorruptFileBlocksRequestProto
+) -> calls.ListCorruptFileBlocksResponseProto:
+    """No block is known to be corrupt, for none is known to be anywhere."""
+    check_superuser(scene.caller)
+    corrupt = types.CorruptFileBlocksProto(cookie=request.cookie or "0")
+    return calls.ListCorruptFileBlocksResponseProto(corrupt=corrupt)
+
+
+def get_snapshottable_dir_listing(
+    _: Scene, __: calls.GetSnapshottableDirListingRequestProto
+) -> calls.GetSnapshottableDirListingResponseProto:
+    """Snapshots are not served to clients yet."""
+    return calls.GetSnapshottableDirListingResponseProto()
+
+
+def get_delegation_token(
+    _: Scene, __: calls.GetDelegationTokenRequestProto
+) -> calls.GetDelegationTokenResponseProto:
+    """None: tokens are for clusters with Kerberos; a client without takes this as "not needed"."""
+    return calls.GetDelegationTokenResponseProto()
+
+
+def get_current_edit_log_txid(
+    scene: Scene, _: calls.GetCurrentEditLogTxidRequestProto
+) -> calls.GetCurrentEditLogTxidResponseProto:
+    """The last transaction."""
+    check_superuser(scene.caller)
+    return calls.GetCurrentEditLogTxidResponseProto(txid=scene.namespace.last_applied)
+
+
+def set_safe_mode(
+    scene: Scene, request: calls.SetSafeModeRequestProto
+) -> calls.SetSafeModeResponseProto:
+    """Without DataNodes there is nothing to wait for: safe mode is always off."""
+    check_superuser(scene.caller)
+    if request.action == types.SafeModeActionProto.SAFEMODE_ENTER:
+        raise io_error("Safe mode cannot be entered: this NameNode has none yet")
+    return calls.SetSafeModeResponseProto(result=False)
+
+
+def upgrade_status(
+    _: Scene, __: calls.UpgradeStatusRequestProto
+) -> calls.UpgradeStatusResponseProto:
+    """No upgrade is ever open."""
+    return calls.UpgradeStatusResponseProto(upgradeFinalized=True)
+
+
+def msync(_: Scene, __: calls.MsyncRequestProto) -> calls.MsyncResponseProto:
+    """Nothing to do: every answer is as new as the active's state."""
+    return calls.MsyncResponseProto()

@@ -1,0 +1,66 @@
+"""How a client call is refused: a Java exception by name, with the text that the NameNode gives.
+
+The shells and file systems built on HDFS tell these apart by class, and print the first line.
+"""
+
+from ha.rpc import java_names
+
+DIRECTORY_ITEMS_EXCEEDED = (
+    "org.apache.hadoop.hdfs.protocol.FSLimitException$MaxDirectoryItemsExceededException"
+)
+NAME_TOO_LONG = "org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException"
+HADOOP_ILLEGAL_ARGUMENT = "org.apache.hadoop.HadoopIllegalArgumentException"
+RECOVERY_IN_PROGRESS = "org.apache.hadoop.hdfs.protocol.RecoveryInProgressException"
+UNRESOLVED_PATH = "org.apache.hadoop.hdfs.protocol.UnresolvedPathException"
+
+
+class FsError(Exception):
+    """A call that the file system refuses; nothing has changed.
+
+    Attributes:
+        java_class: the exception's name as Java knows it.
+        message: the first line the caller sees.
+    """
+
+    def __init__(self, java_class: str, message: str) -> None:
+        super().__init__(java_class, message)
+        self.java_class = java_class
+        self.message = message
+
+
+def io_error(message: str) -> FsError:
+    """An IOException of no particular class."""
+    return FsError(java_names.IO_EXCEPTION, message)
+
+
+def not_found(message: str) -> FsError:
+    """FileNotFoundException."""
+    return FsError(java_names.FILE_NOT_FOUND, message)
+
+
+def already_exists(message: str) -> FsError:
+    """FileAlreadyExistsException."""
+    return FsError(java_names.FILE_ALREADY_EXISTS, message)
+
+
+def denied(message: str) -> FsError:
+    """AccessControlException."""
+    return FsError(java_names.ACCESS_CONTROL, message)
+
+
+def invalid_path(message: str) -> FsError:
+    """InvalidPathException."""
+    return FsError(java_names.INVALID_PATH, message)
+
+
+def lease_expired(message: str) -> FsError:
+    """LeaseExpiredException."""
+    return FsError(java_names.LEASE_EXPIRED, message)
+
+
+def no_datanodes(path: str) -> FsError:
+    """What addBlock answers when there is nowhere to put a block."""
+    return io_error(
+        f"File {path} could only be written to 0 of the 1 minReplication nodes. "
+        "There are 0 datanode(s) running and 0 node(s) are excluded in this operation."
+    )

@@ -1,0 +1,73 @@
+"""What planning a call needs to know, and what it gives back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from google.protobuf.message import Message
+
+from namenode_sim.client_protocol.leases import LeaseTimes
+from namenode_sim.edits.ops import Op, RpcIds
+from namenode_sim.namespace import Namespace
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Limits and defaults, with Hadoop's values; sizes are bytes, times are as named."""
+
+    block_size: int = 128 * 1024 * 1024
+    bytes_per_checksum: int = 512
+    write_packet_size: int = 64 * 1024
+    replication: int = 3
+    file_buffer_size: int = 4096
+    trash_interval_minutes: int = 0
+    listing_limit: int = 1000
+    min_block_size: int = 1024 * 1024
+    max_component_bytes: int = 255
+    max_directory_items: int = 1024 * 1024
+    max_path_characters: int = 8000
+    max_path_depth: int = 1000
+    access_time_precision_ms: int = 3_600_000
+    soft_lease_seconds: float = 60.0
+    hard_lease_seconds: float = 1200.0
+    acls_enabled: bool = True
+    max_xattrs: int = 32
+    max_xattr_bytes: int = 16384
+
+
+DEFAULT_SETTINGS = Settings()
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: the name that the client claims, the groups that the NameNode knows it in."""
+
+    user: str
+    groups: frozenset[str]
+    is_super: bool
+    host: str
+    rpc: RpcIds
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything a call is planned from.  ``now_ms`` is wall time, ``now`` monotonic seconds."""
+
+    namespace: Namespace
+    caller: Caller
+    now_ms: int
+    now: float
+    leases: LeaseTimes
+    settings: Settings = field(default=DEFAULT_SETTINGS)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Edits to log and apply in order, and the answer to build from what they made."""
+
+    ops: tuple[Op, ...]
+    answer: Callable[[], Message]
+
+
+def no_edits(answer: Message) -> Plan:
+    """A plan that changes nothing."""
+    return Plan((), lambda: answer)

@@ -1,0 +1,187 @@
+"""From a path in a request to the inodes along it, with Hadoop's checks of its form."""
+
+from dataclasses import dataclass
+
+from ha.rpc.java_names import PARENT_NOT_DIRECTORY
+from namenode_sim.client_protocol.errors import (
+    HADOOP_ILLEGAL_ARGUMENT,
+    NAME_TOO_LONG,
+    UNRESOLVED_PATH,
+    FsError,
+    invalid_path,
+    io_error,
+    not_found,
+)
+from namenode_sim.client_protocol.model import Settings
+from namenode_sim.inode import INode, INodeDirectory, INodeFile, INodeSymlink, full_path
+from namenode_sim.namespace_tree import Tree, components
+
+_RESERVED = b".reserved"
+_INODES = b".inodes"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path and the inode at each step of it: ``nodes[0]`` is the root, missing ones are None."""
+
+    path: str
+    names: tuple[bytes, ...]
+    nodes: tuple[INode | None, ...]
+
+    @property
+    def last(self) -> INode | None:
+        """What the path leads to."""
+        return self.nodes[-1]
+
+    @property
+    def name(self) -> bytes:
+        """The last name on the path; empty for the root."""
+        return self.names[-1] if self.names else b""
+
+    @property
+    def parent(self) -> INode | None:
+        """The inode before the last, if there is one."""
+        return self.nodes[-2] if self.names else None
+
+    @property
+    def parent_path(self) -> str:
+        """The path without its last name."""
+        return self.prefix(len(self.names) - 1)
+
+    def prefix(self, length: int) -> str:
+        """The path of the first ``length`` names."""
+        return "/" + "/".join(text(name) for name in self.names[: max(length, 0)])
+
+    @property
+    def existing(self) -> int:
+        """The index of the last node that exists."""
+        return max(index for index, node in enumerate(self.nodes) if node is not None)
+
+
+def text(name: bytes) -> str:
+    """A name as the client writes it."""
+    return name.decode("utf-8", "replace")
+
+
+def is_valid_name(path: str) -> bool:
+    """DFSUtil.isValidName: absolute, no empty part but at the end, no ``.``, ``..`` or colon."""
+    if not path.startswith("/"):
+        return False
+    parts = path.split("/")[1:]
+    if parts[:2] == [".reserved", ".inodes"]:
+        parts = [part for part in parts if part != ".."]
+    if any(part in {".", ".."} or ":" in part for part in parts):
+        return False
+    return all(parts[:-1])
+
+
+def check_length(method: str, path: str, settings: Settings) -> None:
+    """NameNodeRpcServer.checkPathLength."""
+    depth = len([part for part in path.split("/") if part])
+    if len(path) > settings.max_path_characters or depth > settings.max_path_depth:
+        raise io_error(
+            f"{method}: Pathname too long.  Limit {settings.max_path_characters} characters, "
+            f"{settings.max_path_depth} levels."
+        )
+
+
+def check_new_name(name: bytes, parent: INodeDirectory, settings: Settings) -> None:
+    """What a name must satisfy that is about to appear in a directory."""
+    check_name_length(name, full_path(parent), settings)
+    if name == _RESERVED and parent.parent is None:
+        raise FsError(
+            HADOOP_ILLEGAL_ARGUMENT,
+            f'File name "{text(name)}" is reserved and cannot be created. If this is during '
+            "upgrade change the name of the existing file or directory to another name before "
+            "upgrading to the new release.",
+        )
+
+
+def check_name_length(name: bytes, parent_path: str, settings: Settings) -> None:
+    """The limit on one name, in bytes."""
+    if len(name) > settings.max_component_bytes:
+        raise FsError(
+            NAME_TOO_LONG,
+            f"The maximum path component name limit of {text(name)} in directory "
+            f"{parent_path} is exceeded: limit={settings.max_component_bytes} "
+            f"length={len(name)}",
+        )
+
+
+def resolve(tree: Tree, path: str) -> Route:
+    """The inodes along a path.  ``/.reserved/.inodes/ID`` means the inode of that id."""
+    if not path.startswith("/"):
+        raise invalid_path(f"Invalid path name {path}")
+    names = components(path)
+    if names[:1] == [_RESERVED]:
+        path, names = _reserved(tree, path, names)
+    nodes: list[INode | None] = list(tree.walk(path))
+    nodes += [None] * (len(names) + 1 - len(nodes))
+    return Route(path, tuple(names), tuple(nodes))
+
+
+def route_to(node: INode) -> Route:
+    """The route to an inode that is in the tree."""
+    nodes: list[INode] = [node]
+    while (parent := nodes[-1].parent) is not None:
+        nodes.append(parent)
+    nodes.reverse()
+    return Route(full_path(node), tuple(step.name for step in nodes[1:]), tuple(nodes))
+
+
+def _reserved(tree: Tree, path: str, names: list[bytes]) -> tuple[str, list[bytes]]:
+    if names[1:2] != [_INODES] or len(names) < 3:
+        return path, names
+    digits = names[2].decode("ascii", "replace")
+    node = tree.inodes.get(int(digits)) if digits.isdecimal() else None
+    if node is None:
+        raise not_found(f"File for given inode path does not exist: {path}")
+    rest = names[3:]
+    if rest == [b".."]:
+        node, rest = node.parent or node, []
+    found = [*components(full_path(node)), *rest]
+    return "/" + "/".join(text(name) for name in found), found
+
+
+def check_parents(route: Route) -> None:
+    """Every existing step before the last must be a directory (FSPermissionChecker)."""
+    for index, node in enumerate(route.nodes[:-1]):
+        if node is None:
+            return
+        if isinstance(node, INodeSymlink):
+            raise unresolved(route, index, node)
+        if not isinstance(node, INodeDirectory):
+            raise FsError(PARENT_NOT_DIRECTORY, f"{route.prefix(index)} (is not a directory)")
+
+
+def check_not_symlink(route: Route) -> None:
+    """The last step must not be a symlink, whose target the client has to resolve itself."""
+    if isinstance(route.last, INodeSymlink):
+        raise unresolved(route, len(route.names), route.last)
+
+
+def unresolved(route: Route, index: int, link: INodeSymlink) -> FsError:
+    """UnresolvedPathException: where the link is and what lies behind it."""
+    target = text(link.target)
+    rest = "/".join(text(name) for name in route.names[index:])
+    found = target if target.startswith("/") else f"{route.prefix(index - 1)}/{target}"
+    return FsError(UNRESOLVED_PATH, f"{found}/{rest}" if rest else found)
+
+
+def as_file(route: Route) -> INodeFile:
+    """The file a path leads to (INodeFile.valueOf)."""
+    if route.last is None:
+        raise not_found(f"File does not exist: {route.path}")
+    if not isinstance(route.last, INodeFile):
+        raise not_found(f"Path is not a file: {route.path}")
+    return route.last
+
+
+def check_parent_exists(route: Route) -> None:
+    """FSDirectory.verifyParentDir."""
+    if not route.names:
+        return
+    if route.parent is None:
+        raise not_found(f"Parent directory doesn't exist: {route.parent_path}")
+    if not isinstance(route.parent, INodeDirectory | INodeSymlink):
+        raise FsError(PARENT_NOT_DIRECTORY, f"Parent path is not a directory: {route.parent_path}")

@@ -1,0 +1,180 @@
+"""Who may do what: HDFS's permission model (Hadoop's FSPermissionChecker).
+
+The superuser is exempt from all of it.  Access is given as bits: r=4, w=2, x=1.
+"""
+
+from ha.rpc.java_names import PARENT_NOT_DIRECTORY
+from namenode_sim.client_protocol.errors import FsError, denied, not_found
+from namenode_sim.client_protocol.model import Caller, Scene
+from namenode_sim.client_protocol.paths import (
+    Route,
+    check_not_symlink,
+    check_parents,
+    resolve,
+)
+from namenode_sim.edits.ops import AclScope, AclType
+from namenode_sim.inode import INode, INodeDirectory, INodeSymlink, full_path, subtree
+
+READ, WRITE, EXECUTE, ALL = 4, 2, 1, 7
+_STICKY = 0o1000
+_ACTIONS = (
+    "NONE",
+    "EXECUTE",
+    "WRITE",
+    "WRITE_EXECUTE",
+    "READ",
+    "READ_EXECUTE",
+    "READ_WRITE",
+    "ALL",
+)
+
+
+def find(scene: Scene, path: str, *, follow_last: bool = True, creates: bool = False) -> Route:
+    """Resolve a path and check that the caller may walk it (FSDirectory.resolvePath).
+
+    Calls that create something learn that a parent is no directory; the others are told the same
+    as an access problem, since their Java signatures have no other exception for it.
+    """
+    route = resolve(scene.namespace.tree, path)
+    try:
+        check_parents(route)
+    except FsError as error:
+        if error.java_class == PARENT_NOT_DIRECTORY and not creates:
+            raise denied(error.message) from error
+        raise
+    if not scene.caller.is_super:
+        for index in range(min(route.existing, len(route.nodes) - 2) + 1):
+            _require(scene.caller, route, index, EXECUTE)
+    if follow_last:
+        check_not_symlink(route)
+    return route
+
+
+def check_path(caller: Caller, route: Route, access: int) -> None:
+    """Access to what the path leads to."""
+    if not caller.is_super:
+        _require(caller, route, len(route.names), access)
+
+
+def check_ancestor(caller: Caller, route: Route, access: int) -> None:
+    """Access to the nearest existing directory above the path."""
+    if not caller.is_super and route.names:
+        _require(caller, route, min(route.existing, len(route.names) - 1), access)
+
+
+def check_parent(caller: Caller, route: Route, access: int) -> None:
+    """Access to the directory that holds the path; with WRITE also its sticky bit."""
+    if caller.is_super or not route.names:
+        return
+    parent, last = route.parent, route.last
+    if access & WRITE and parent is not None and last is not None:
+        _check_sticky(caller, route.parent_path, parent, route.path, last)
+    _require(caller, route, len(route.names) - 1, access)
+
+
+def check_subtree(
+    caller: Caller, node: INode | None, access: int, *, ignore_empty: bool = False
+) -> None:
+    """Access to a directory and all directories below it; files do not matter."""
+    if caller.is_super or node is None:
+        return
+    for below in subtree(node):
+        if not isinstance(below, INodeDirectory) or (ignore_empty and not below.children):
+            continue
+        check_directory(caller, below, access)
+        for child in below.children.values() if below.mode & _STICKY else ():
+            _check_sticky(caller, full_path(below), below, full_path(child), child)
+
+
+def check_directory(caller: Caller, node: INodeDirectory, access: int) -> None:
+    """Access to one directory, wherever it is."""
+    if not caller.is_super and not allows(caller, node, access):
+        raise denied(_denial(caller, node, full_path(node), access))
+
+
+def check_owner(caller: Caller, route: Route) -> None:
+    """The caller must own the path."""
+    if route.last is None:
+        raise not_found(f"Directory/File does not exist {route.path}")
+    if not caller.is_super and route.last.user != caller.user:
+        raise denied(
+            f"Permission denied. user={caller.user} is not the owner of inode={route.path}"
+        )
+
+
+def check_superuser(caller: Caller) -> None:
+    """The caller must be the superuser."""
+    if not caller.is_super:
+        raise denied(f"Access denied for user {caller.user}. Superuser privilege is required")
+
+
+def allows(caller: Caller, node: INode, access: int) -> bool:
+    """Whether a node's mode or ACL gives the caller all these bits."""
+    entries = () if isinstance(node, INodeSymlink) else node.acl or ()
+    if entries and entries[0].scope == AclScope.ACCESS:
+        return _acl_allows(caller, node, access)
+    if caller.user == node.user:
+        granted = node.mode >> 6
+    elif node.group in caller.groups:
+        granted = node.mode >> 3
+    else:
+        granted = node.mode
+    return granted & access == access
+
+
+def _acl_allows(caller: Caller, node: INode, access: int) -> bool:
+    """An ACL: the owner, named users, groups (any that grants), then others; masked."""
+    if caller.user == node.user:
+        return (node.mode >> 6) & access == access
+    entries = () if isinstance(node, INodeSymlink) else node.acl or ()
+    mask = node.mode >> 3
+    matched = False
+    for entry in entries:
+        if entry.scope == AclScope.DEFAULT:
+            break
+        granted = entry.permission & mask & access == access
+        if entry.type == AclType.USER and entry.name == caller.user:
+            return granted
+        if entry.type == AclType.GROUP and (entry.name or node.group) in caller.groups:
+            if granted:
+                return True
+            matched = True
+    return not matched and node.mode & access == access
+
+
+def _require(caller: Caller, route: Route, index: int, access: int) -> None:
+    node = route.nodes[index]
+    if node is not None and not allows(caller, node, access):
+        raise denied(_denial(caller, node, route.prefix(index), access))
+
+
+def _denial(caller: Caller, node: INode, path: str, access: int) -> str:
+    return (
+        f"Permission denied: user={caller.user}, access={_ACTIONS[access]}, "
+        f'inode="{path}":{_described(node)}'
+    )
+
+
+def _check_sticky(caller: Caller, parent_path: str, parent: INode, path: str, node: INode) -> None:
+    if not parent.mode & _STICKY or caller.user in {parent.user, node.user}:
+        return
+    raise denied(
+        f'Permission denied by sticky bit: user={caller.user}, path="{path}":{_described(node)}, '
+        f'parent="{parent_path}":{_described(parent)}'
+    )
+
+
+def _described(node: INode) -> str:
+    kind = "d" if isinstance(node, INodeDirectory) else "-"
+    return f"{node.user}:{node.group}:{kind}{symbolic(node.mode)}"
+
+
+def symbolic(mode: int) -> str:
+    """A mode as ``rwxr-xr-t`` (FsPermission.toString)."""
+    bits = "".join(
+        letter if mode >> shift & 1 else "-"
+        for shift, letter in zip(range(8, -1, -1), "rwxrwxrwx", strict=True)
+    )
+    if not mode & _STICKY:
+        return bits
+    return bits[:-1] + ("t" if mode & 1 else "T")

@@ -1,0 +1,219 @@
+"""Serves ClientProtocol: admit, look or plan, log and apply, wait until durable, answer.
+
+Planning is pure and refuses before anything changes; the edits of a plan are numbered, buffered
+and applied in one turn of the event loop, so that the order in memory is the order in the log.
+Every answer, also of a read and also a refusal, waits until the last applied edit is durable:
+nobody ever learns of an edit that could still vanish (design D8).
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from google.protobuf.message import Message
+
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import CLIENT_PROTOCOL, UNSUPPORTED_OPERATION
+from ha.rpc.protocol import Call, Method, RpcProtocol
+from journal.model import TxId
+from namenode_sim.client_protocol import summary
+from namenode_sim.client_protocol.errors import FsError, not_found
+from namenode_sim.client_protocol.file_writes import expired_leases
+from namenode_sim.client_protocol.groups import GroupsOf, SystemGroups
+from namenode_sim.client_protocol.leases import LeaseTimes
+from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Caller, Plan, Scene, Settings
+from namenode_sim.client_protocol.permissions import find
+from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, Read, Write
+from namenode_sim.edits.ops import Op, RpcIds
+from namenode_sim.inode import INode
+from namenode_sim.namespace import Namespace
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto
+
+SUPERGROUP = "supergroup"
+"""dfs.permissions.superusergroup."""
+
+
+class EditLog(Protocol):
+    """Where edits become durable."""
+
+    def append(self, op: Op) -> TxId: ...
+
+    async def durable(self, txid: TxId) -> None: ...
+
+
+class Gate(Protocol):
+    """Lets a call in, or raises RemoteFault (StandbyException)."""
+
+    async def admit(self, method: str, *, writes: bool) -> None: ...
+
+
+def _state_unknown() -> str:
+    return "active"
+
+
+@dataclass(slots=True)
+class ClientFace:
+    """The calls of one NameNode's clients.  ``superuser`` owns the file system."""
+
+    namespace: Namespace
+    log: EditLog
+    gate: Gate
+    superuser: str
+    supergroup: str = SUPERGROUP
+    settings: Settings = DEFAULT_SETTINGS
+    groups_of: GroupsOf = field(default_factory=SystemGroups)
+    state: Callable[[], str] = _state_unknown
+    leases: LeaseTimes = field(default_factory=LeaseTimes)
+
+    def protocol(self) -> RpcProtocol:
+        """The Java interface with every method that is served."""
+        methods = {
+            name: Method(read.request, self._reader(name, read)) for name, read in READS.items()
+        }
+        methods |= {
+            name: Method(write.request, self._writer(name, write)) for name, write in WRITES.items()
+        }
+        methods |= {name: Method(_request_of(name), self._refuse) for name in NOT_SERVED}
+        methods["getContentSummary"] = Method(
+            calls.GetContentSummaryRequestProto, self._content_summary
+        )
+        methods["getQuotaUsage"] = Method(calls.GetQuotaUsageRequestProto, self._quota_usage)
+        methods["getHAServiceState"] = Method(calls.HAServiceStateRequestProto, self._ha_state)
+        return RpcProtocol(CLIENT_PROTOCOL, methods)
+
+    def scene(self, call: Call) -> Scene:
+        """What planning this call may look at."""
+        groups = self.groups_of(call.user)
+        caller = Caller(
+            user=call.user,
+            groups=groups,
+            is_super=call.user == self.superuser or self.supergroup in groups,
+            host=call.host,
+            rpc=RpcIds(call.client_id, call.call_id),
+        )
+        now = time.monotonic()
+        self.namespace.retry_cache.advance(now)
+        return Scene(
+            self.namespace, caller, int(time.time() * 1000), now, self.leases, self.settings
+        )
+
+    def _reader(self, name: str, read: Read) -> Callable[[Call, Any], Any]:
+        async def handle(call: Call, request: Message) -> Message:
+            await self.gate.admit(name, writes=False)
+            return await self._answer(lambda: read.answer(self.scene(call), request))
+
+        return handle
+
+    def _writer(self, name: str, write: Write) -> Callable[[Call, Any], Any]:
+        async def handle(call: Call, request: Message) -> Message:
+            await self.gate.admit(name, writes=not write.checked_as_read)
+            return await self._answer(lambda: self._write(self.scene(call), write, request))
+
+        return handle
+
+    def _write(self, scene: Scene, write: Write, request: Message) -> Message:
+        """Do a call once: a repetition gets the first one's answer, which may still be on its way.
+
+        The cache is filled as the edit is applied, so a duplicate that arrives while the first
+        waits for the journal finds it, and waits with it.
+        """
+        if write.repeated is not None:
+            before = self.namespace.retry_cache.find(scene.caller.rpc)
+            if before is not None:
+                return write.repeated(scene, request)
+        return self._carry_out(write.plan(scene, request))
+
+    def _carry_out(self, plan: Plan) -> Message:
+        for op in plan.ops:
+            self.namespace.apply(self.log.append(op), op)
+        return plan.answer()
+
+    async def _answer(self, compute: Callable[[], Message]) -> Message:
+        """Compute in one turn, then wait until what was seen is durable."""
+        try:
+            answer = compute()
+        except FsError as error:
+            await self.log.durable(self.namespace.last_applied)
+            raise RemoteFault(error.java_class, error.message) from error
+        await self.log.durable(self.namespace.last_applied)
+        return answer
+
+    async def _content_summary(
+        self, call: Call, request: calls.GetContentSummaryRequestProto
+    ) -> Message:
+        await self.gate.admit("getContentSummary", writes=False)
+        node, counts = await self._count(call, request.path)
+        return calls.GetContentSummaryResponseProto(summary=summary.content_summary(node, counts))
+
+    async def _quota_usage(self, call: Call, request: calls.GetQuotaUsageRequestProto) -> Message:
+        await self.gate.admit("getQuotaUsage", writes=False)
+        node, counts = await self._count(call, request.path)
+        return calls.GetQuotaUsageResponseProto(usage=summary.quota_usage(node, counts))
+
+    async def _count(self, call: Call, path: str) -> tuple[INode, summary.Counts]:
+        """Count a subtree, letting other calls in between (as Hadoop yields its lock)."""
+        counts = summary.Counts()
+        try:
+            scene = self.scene(call)
+            node = find(scene, path).last
+            if node is None:
+                raise not_found(f"File does not exist: {path}")
+            for _ in summary.counting(scene.caller, node, counts):
+                await asyncio.sleep(0)
+        except FsError as error:
+            await self.log.durable(self.namespace.last_applied)
+            raise RemoteFault(error.java_class, error.message) from error
+        await self.log.durable(self.namespace.last_applied)
+        return node, counts
+
+    async def _ha_state(self, _: Call, __: calls.HAServiceStateRequestProto) -> Message:
+        name = self.state().upper()
+        known = name if name in HAServiceStateProto.keys() else "INITIALIZING"  # noqa: SIM118 - an enum, no dict
+        return calls.HAServiceStateResponseProto(state=HAServiceStateProto.Value(known))
+
+    async def _refuse(self, call: Call, _: Message) -> Message:
+        await self.gate.admit(call.method, writes=True)
+        raise RemoteFault(
+            UNSUPPORTED_OPERATION, f"{call.method} is not served by this NameNode yet"
+        )
+
+    async def release_expired_leases(self) -> int:
+        """Close the empty files of writers silent for longer than the hard limit.
+
+        To be called on the active every few seconds (LeaseManager.Monitor); returns how many
+        files were closed.  Files with blocks stay open: closing those takes DataNodes.
+        """
+        scene = self.scene(_NOBODY)
+        closing = expired_leases(scene)
+        for op in closing:
+            self.namespace.apply(self.log.append(op), op)
+        self.leases.keep_only(set(self.namespace.tree.leases))
+        await self.log.durable(self.namespace.last_applied)
+        return len(closing)
+
+
+_NOBODY = Call(CLIENT_PROTOCOL, "", b"", -2, -1, "", None, "")
+
+
+def _request_of(method: str) -> type[Message]:
+    """The request class by Hadoop's naming rule."""
+    found: type[Message] = getattr(calls, f"{method[0].upper()}{method[1:]}RequestProto")
+    return found
+
+
+def client_namenode_protocol(
+    namespace: Namespace,
+    log: EditLog,
+    gate: Gate,
+    *,
+    superuser: str,
+    state: Callable[[], str] = _state_unknown,
+) -> RpcProtocol:
+    """ClientProtocol from a namespace, with Hadoop's default settings.
+
+    ``state`` names the HA state for getHAServiceState, which is answered in every state.
+    """
+    return ClientFace(namespace, log, gate, superuser, state=state).protocol()
