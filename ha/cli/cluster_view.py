@@ -1,0 +1,203 @@
+"""What one look at the cluster has shown, and what is wrong with it.  Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+BEHIND_WORTH_TELLING = 1000
+"""Transactions that a JournalNode which is in sync may seem to lack, as all are asked in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameNodeRow:
+    """One NameNode.  ``error`` is why it did not answer; then nothing else is known."""
+
+    namenode: str
+    address: str
+    state: str | None = None
+    ready: bool | None = None
+    not_ready_reason: str | None = None
+    epoch: int | None = None
+    last_txid: int | None = None
+    journal: tuple["JournalView", ...] = ()
+    error: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JournalView:
+    """One JournalNode as the active NameNode sees it."""
+
+    node: str
+    in_sync: bool
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ZkfcRow:
+    """One failover controller."""
+
+    namenode: str
+    address: str
+    health: str | None = None
+    health_reason: str | None = None
+    elector: str | None = None
+    zookeeper: str | None = None
+    session_timeout_seconds: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JournalNodeRow:
+    """One JournalNode's own word on the journal."""
+
+    node: str
+    formatted: bool | None = None
+    promised_epoch: int | None = None
+    writer_epoch: int | None = None
+    committed_txid: int | None = None
+    last_txid: int | None = None
+    disk_free_bytes: int | None = None
+    disk_total_bytes: int | None = None
+    failed_because: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperRow:
+    """One server of the ensemble; ``mode`` is leader, follower, observer or standalone."""
+
+    server: str
+    mode: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LockView:
+    """Who holds the election's lock: a NameNode id, or nobody, or why that is not known."""
+
+    holder: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """Everything that was seen in one look."""
+
+    nameservice: str
+    taken_at: str
+    seconds: float
+    automatic_failover: bool
+    namenodes: tuple[NameNodeRow, ...]
+    zkfcs: tuple[ZkfcRow, ...]
+    journalnodes: tuple[JournalNodeRow, ...]
+    zookeepers: tuple[ZooKeeperRow, ...]
+    lock: LockView
+
+    @property
+    def active(self) -> NameNodeRow | None:
+        """The active NameNode, if exactly one says that it is."""
+        found = [row for row in self.namenodes if row.state == "active"]
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch of the active, or the newest that a JournalNode has promised."""
+        if self.active is not None and self.active.epoch is not None:
+            return self.active.epoch
+        promised = [row.promised_epoch for row in self.journalnodes]
+        return max((epoch for epoch in promised if epoch is not None), default=None)
+
+    @property
+    def newest_txid(self) -> int | None:
+        """The newest transaction that the active, or without one a JournalNode, knows of."""
+        if self.active is not None and self.active.last_txid is not None:
+            return self.active.last_txid
+        seen = [row.last_txid for row in self.journalnodes]
+        return max((txid for txid in seen if txid is not None), default=None)
+
+    def lag(self, row: NameNodeRow) -> int | None:
+        """Transactions that a NameNode is behind the newest; None for the active."""
+        return None if row.state == "active" else self._behind(row.last_txid)
+
+    def behind(self, row: JournalNodeRow) -> int | None:
+        """Transactions that a JournalNode lacks."""
+        return self._behind(row.last_txid)
+
+    def _behind(self, txid: int | None) -> int | None:
+        newest = self.newest_txid
+        return None if newest is None or txid is None else max(0, newest - txid)
+
+    def state_of(self, row: JournalNodeRow) -> str:
+        """One word or two for a JournalNode: does it take part?"""
+        if row.error is not None:
+            return row.error
+        if row.failed_because is not None:
+            return "FAILED"
+        if row.formatted is False:
+            return "NOT FORMATTED"
+        views = self.active.journal if self.active is not None else ()
+        for view in views:
+            if view.node == row.node:
+                return "in sync" if view.in_sync else "OUT OF SYNC"
+        return "up"
+
+    @property
+    def spare_journalnodes(self) -> int:
+        """How many more JournalNodes may fail before no edit can be written; -1 or less: too few.
+
+        A node counts as lost when it does not answer, has failed, or is out of sync.
+        """
+        well = sum(self.state_of(row) in ("in sync", "up") for row in self.journalnodes)
+        return well - (len(self.journalnodes) // 2 + 1)
+
+    def problems(self) -> tuple[str, ...]:
+        """Everything that should not be so, the worst first; empty means healthy."""
+        return (
+            *self._problems_of_roles(),
+            *self._problems_of_the_journal(),
+            *self._problems_of_processes(),
+        )
+
+    def _problems_of_roles(self) -> Iterator[str]:
+        actives = [row.namenode for row in self.namenodes if row.state == "active"]
+        if len(actives) > 1:
+            yield f"{' and '.join(actives)} both say that they are active"
+        elif not actives:
+            yield "no NameNode is active"
+        elif self.lock.holder is not None and self.lock.holder != actives[0]:
+            yield f"{actives[0]} is active, but {self.lock.holder} holds the lock"
+        elif self.automatic_failover and self.lock.holder is None and self.lock.error is None:
+            yield f"{actives[0]} is active, but nobody holds the lock"
+
+    def _problems_of_the_journal(self) -> Iterator[str]:
+        if not self.journalnodes:
+            return
+        if self.spare_journalnodes < 0:
+            yield "the journal has no quorum: nothing can be written"
+        elif self.spare_journalnodes == 0 and len(self.journalnodes) > 1:
+            yield "the quorum can lose 0 more JournalNodes"
+        for row in self.journalnodes:
+            state = self.state_of(row)
+            if state not in ("in sync", "up"):
+                because = f": {row.failed_because}" if row.failed_because else ""
+                yield f"JournalNode {row.node}: {state}{because}"
+            elif (self.behind(row) or 0) > BEHIND_WORTH_TELLING:
+                yield f"JournalNode {row.node} is {self.behind(row):,} transactions behind"
+
+    def _problems_of_processes(self) -> Iterator[str]:
+        for node in self.namenodes:
+            if node.error is not None:
+                yield f"NameNode {node.namenode}: {node.error}"
+        if not self.automatic_failover:
+            return
+        for zkfc in self.zkfcs:
+            if zkfc.error is not None:
+                yield f"ZKFC of {zkfc.namenode}: {zkfc.error}"
+        serving = sum(row.error is None for row in self.zookeepers)
+        for server in self.zookeepers:
+            if server.error is not None:
+                yield f"ZooKeeper {server.server}: {server.error}"
+        if self.zookeepers and serving < len(self.zookeepers) // 2 + 1:
+            yield "ZooKeeper has no quorum: nobody can fail over until it is back"
+        elif self.lock.error is not None:
+            yield f"who holds the lock is not known: {self.lock.error}"

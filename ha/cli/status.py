@@ -1,0 +1,107 @@
+"""``nnha status``: the whole cluster on one screen, or as JSON."""
+
+import asyncio
+import json
+import logging
+import sys
+from pathlib import Path
+
+import click
+import structlog
+from rich.console import Console
+from rich.live import Live
+
+from ha.cli.asking import look_at
+from ha.cli.cluster_view import ClusterView
+from ha.cli.exits import DONE, INTERRUPTED, UNHEALTHY, USAGE
+from ha.cli.status_table import as_json, as_text
+from ha.conf.configuration import Configuration, load_configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.topology import nameservice_of
+
+DEADLINE_SECONDS = 1.5
+WATCH_SECONDS = 2.0
+WIDE_ENOUGH = 160
+"""Columns when nobody's terminal says otherwise: a line in a file must not be broken."""
+
+
+@click.command()
+@click.option(
+    "--conf-dir",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
+)
+@click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key.")
+@click.option("-ns", "--nameservice", default=None, help="Which nameservice, if several.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
+@click.option("-w", "--watch", is_flag=True, help="Look again every 2 s until interrupted.")
+@click.option("--check", is_flag=True, help="Exit 8 if anything is not as it should be.")
+def status(
+    *,
+    conf_dir: Path | None,
+    overrides: tuple[str, ...],
+    nameservice: str | None,
+    output: str,
+    watch: bool,
+    check: bool,
+) -> None:
+    """Show who is active, and every NameNode, ZKFC, JournalNode and ZooKeeper server.
+
+    All are asked at once and have 1.5 s to answer.  Exits 0 whatever is found, unless --check.
+    """
+    _silence()
+    try:
+        configuration = load_configuration(conf_dir, overrides)
+        name = nameservice or nameservice_of(configuration)
+        # Read once before asking, so that a bad value is told as one.
+        if watch:
+            asyncio.run(_watch(configuration, name, output))
+            view = None
+        else:
+            view = asyncio.run(_once(configuration, name, output))
+    except ConfigurationError as error:
+        click.echo(f"nnha status: {error}", err=True)
+        sys.exit(USAGE)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    for warning in configuration.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    sys.exit(UNHEALTHY if check and view is not None and view.problems() else DONE)
+
+
+async def _once(configuration: Configuration, nameservice: str, output: str) -> ClusterView:
+    view = await look_at(configuration, nameservice, deadline_seconds=DEADLINE_SECONDS)
+    # Shown before the loop ends: a name that is still being looked up must not hold it back.
+    if output == "json":
+        click.echo(json.dumps(as_json(view), indent=2))
+    else:
+        _console().print(as_text(view))
+    sys.stdout.flush()
+    return view
+
+
+async def _watch(configuration: Configuration, nameservice: str, output: str) -> None:
+    if output == "json":
+        while True:
+            view = await look_at(configuration, nameservice, deadline_seconds=DEADLINE_SECONDS)
+            click.echo(json.dumps(as_json(view)))
+            sys.stdout.flush()
+            await asyncio.sleep(WATCH_SECONDS)
+    with Live(console=_console(), auto_refresh=False) as live:
+        while True:
+            view = await look_at(configuration, nameservice, deadline_seconds=DEADLINE_SECONDS)
+            live.update(as_text(view), refresh=True)
+            await asyncio.sleep(WATCH_SECONDS)
+
+
+def _console() -> Console:
+    console = Console(highlight=False, soft_wrap=False)
+    return console if console.is_terminal else Console(highlight=False, width=WIDE_ENOUGH)
+
+
+def _silence() -> None:
+    """What the libraries complain about is in the rows already, in plainer words."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.getLogger().addHandler(logging.NullHandler())
+    logging.getLogger().setLevel(logging.CRITICAL)

@@ -1,0 +1,35 @@
+"""One question to one JournalNode, for `nnha status`: plain values out, builtin errors."""
+
+from collections.abc import Mapping
+
+from journal.client.remote import JournalAddress, RemoteNode
+from journal.errors import JournalError
+from journal.model import JournalId
+
+
+async def journal_status(
+    host: str, port: int, *, journal_id: str, nameservice_id: str, timeout_seconds: float
+) -> Mapping[str, object]:
+    """What the node tells about one journal; txids that it does not have are None.
+
+    The command line loads this by name, as `ha` imports nothing of `journal`; therefore it gives
+    no types of ours.  Raises ``OSError`` with the reason when there is no answer, or a refusal.
+    """
+    node = RemoteNode(host, port, JournalAddress(JournalId(journal_id), nameservice_id))
+    try:
+        status = await node.status(timeout_seconds)
+    except JournalError as error:
+        raise OSError(str(error)) from error
+    finally:
+        await node.close()
+    return {
+        "formatted": status.is_formatted,
+        "promised_epoch": status.last_promised_epoch,
+        "writer_epoch": status.last_writer_epoch,
+        "committed_txid": status.committed_txid if status.HasField("committed_txid") else None,
+        "last_txid": status.last_written_txid if status.HasField("last_written_txid") else None,
+        "open": status.HasField("open_segment_first_txid"),
+        "disk_free_bytes": status.disk_free_bytes,
+        "disk_total_bytes": status.disk_total_bytes,
+        "failed_because": status.failed_because if status.HasField("failed_because") else None,
+    }
