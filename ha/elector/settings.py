@@ -54,6 +54,15 @@ class ZooKeeperSettings:
         """How long one server may take to accept: two dead ones must leave time for the third."""
         return max(0.2, self.session_timeout_seconds / 6)
 
+    @property
+    def handshake_cap_seconds(self) -> float:
+        """How long a server that accepted may take to answer the first word.
+
+        One that has just started sometimes never does; kazoo would wait a whole session timeout
+        for it, and lose the session with it (limits.md 6).
+        """
+        return max(0.5, self.session_timeout_seconds / 4)
+
 
 def zookeeper_settings(
     conf: Configuration, *, nameservice: str, namenode: str | None = None

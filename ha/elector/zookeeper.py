@@ -121,8 +121,9 @@ class Session:
             read_only=False,
         )
         self._acl = [_acl(entry) for entry in settings.acl]
-        self._connect = self._client._connection._connect
-        self._client._connection._connect = self._noting_timeout
+        connection = self._client._connection
+        self._connect, self._invoke = connection._connect, connection._invoke
+        connection._connect, connection._invoke = self._noting_timeout, self._impatient
         self._client.add_listener(self._listener)
 
     @property
@@ -274,6 +275,11 @@ class Session:
         negotiated = read_timeout * 1.5 / 1000
         self._hand_over(self._note_timeout, negotiated)
         return negotiated / 2 * 1000, connect_timeout
+
+    def _impatient(self, timeout_seconds: float, *arguments: object, **named: object) -> object:
+        """The handshake and the credentials, within a limit of their own."""
+        cap = self._settings.handshake_cap_seconds
+        return self._invoke(min(timeout_seconds, cap), *arguments, **named)
 
     def _note_timeout(self, seconds: float) -> None:
         if (

@@ -14,7 +14,7 @@ HEALTH_FAILURES = Counter(
     "nnha_health_check_failures", "Probes that did not answer well", ["node", "reason"]
 )
 ELECTOR = Gauge("nnha_elector_state", "1 for the elector's role", ["node", "state"])
-ROLE_CHANGES = Counter("nnha_role_changes", "Role changes of the elector", ["node", "to"])
+ROLE_CHANGES = Counter("nnha_elector_role_changes", "Role changes of the elector", ["node", "to"])
 ACTIVE_SINCE = Gauge(
     "nnha_active_since_timestamp_seconds", "When the lock was last turned into an active", ["node"]
 )

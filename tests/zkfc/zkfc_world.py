@@ -2,13 +2,17 @@
 
 import asyncio
 import itertools
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from kazoo.client import KazooClient
 
 from fencing.model import ShellMethod
 from ha.conf.topology import HostPort, NameNodeAddress
+from ha.elector.credentials import parse_acl
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Role
 from ha.elector.settings import ZooKeeperSettings
@@ -39,8 +43,6 @@ async def until(
 
 def free_port() -> int:
     """A port that was free a moment ago."""
-    import socket
-
     with socket.socket() as sock:
         sock.bind((HOST, 0))
         return int(sock.getsockname()[1])
@@ -156,23 +158,25 @@ class World:
     async def active(self, node: Node) -> None:
         """Wait until this node's controller has made it active."""
         await until(
-            lambda: node.zkfc.believed is ServiceState.ACTIVE
-            and node.namenode.state is ServiceState.ACTIVE,
+            lambda: (
+                node.zkfc.believed is ServiceState.ACTIVE
+                and node.namenode.state is ServiceState.ACTIVE
+            ),
             f"{node.name} active; {self.story()}",
         )
 
     async def standby(self, node: Node) -> None:
         """Wait until this node's controller has made it standby."""
         await until(
-            lambda: node.zkfc.believed is ServiceState.STANDBY
-            and node.zkfc.elector.state.role is Role.STANDBY,
+            lambda: (
+                node.zkfc.believed is ServiceState.STANDBY
+                and node.zkfc.elector.state.role is Role.STANDBY
+            ),
             f"{node.name} standby; {self.story()}",
         )
 
     async def expire(self, node: Node) -> None:
         """End the node's session at the server, as if it had been silent for too long."""
-        from kazoo.client import KazooClient
-
         session = max(node.keeper._sessions)
         client_id = node.keeper._sessions[session]._client.client_id
 
@@ -202,9 +206,8 @@ async def world(
         hosts=hosts,
         session_timeout_seconds=session_timeout_seconds,
         scope=f"/hadoop-ha/toy{next(_scopes)}",
-        acl=(),
+        acl=parse_acl("world:anyone:rwcda"),
     )
-    zookeeper = replace(zookeeper, acl=_open_acl())
     async with connected(zookeeper, deadline_seconds=10.0) as session:
         await ensure_parent(session, zookeeper)
     made = World(zookeeper, directory)
@@ -221,9 +224,3 @@ async def world(
         for node in made.nodes:
             await node.namenode.die()
     assert made.resource.violations == 0
-
-
-def _open_acl() -> tuple[object, ...]:
-    from ha.elector.credentials import parse_acl
-
-    return parse_acl("world:anyone:rwcda")
