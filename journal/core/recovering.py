@@ -18,7 +18,7 @@ from journal.core.requests import (
 )
 from journal.core.state import Decision, JournalState
 from journal.core.writing import DIGEST_BYTES
-from journal.errors import BadRequest, Fenced, StorageFailed, ensure
+from journal.errors import BadRequest, Fenced, InvariantBroken, StorageFailed, ensure
 from journal.model import Epoch, Segment, TxId
 
 
@@ -84,7 +84,11 @@ def accept(state: JournalState, request: AcceptRecovery) -> Step:
     if len(decided.digest) != DIGEST_BYTES:
         bad = BadRequest(f"a recovery with a digest of {len(decided.digest)} bytes")
         return Step(state, closed.effects, bad)
-    if _fate(state, decided, request.stamp.epoch) is Fate.FETCH:
+    try:
+        fate = _fate(state, decided, request.stamp.epoch)
+    except InvariantBroken as broken:
+        return Step(state, closed.effects, broken)
+    if fate is Fate.FETCH:
         return Step(state, closed.effects, Fetch(decided, request.stamp.epoch))
     decision = Decision(decided, request.stamp.epoch)
     effects = (*closed.effects, PersistDecision(decision))

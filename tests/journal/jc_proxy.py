@@ -75,8 +75,9 @@ class Proxy:
             await asyncio.Event().wait()
         if fate is Fate.LOSE_REQUEST:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the request was lost")
+        answer = b""
         try:
-            answer: bytes = await self._channel.unary_unary(_SERVICE + method)(request)
+            answer = await self._channel.unary_unary(_SERVICE + method)(request)
         except grpc.aio.AioRpcError as error:
             await context.abort(error.code(), error.details(), error.trailing_metadata())
         if fate is Fate.LOSE_ANSWER:
@@ -84,12 +85,12 @@ class Proxy:
         return answer
 
     async def stream(
-        self, method: str, requests: AsyncIterable[bytes], context: Context
+        self, requests: AsyncIterable[bytes], context: Context
     ) -> AsyncIterator[bytes]:
-        upstream = self._channel.stream_stream(_SERVICE + method)()
+        upstream = self._channel.stream_stream(_SERVICE + "Write")()
         try:
             async for request in requests:
-                fate = self.fate(method)
+                fate = self.fate("Write")
                 if fate is Fate.HANG:
                     await asyncio.Event().wait()
                 if fate is Fate.LOSE_REQUEST:
@@ -105,7 +106,7 @@ class Proxy:
             upstream.cancel()
 
 
-class _Router(grpc.GenericRpcHandler):
+class _Router(grpc.GenericRpcHandler):  # type: ignore[misc] # grpc has no types
     """Hands each method of the service to the proxy, as bytes."""
 
     def __init__(self, proxy: Proxy) -> None:
@@ -114,14 +115,7 @@ class _Router(grpc.GenericRpcHandler):
     def service(self, handler_call_details: Context) -> Context:
         method = handler_call_details.method.removeprefix(_SERVICE)
         if method == "Write":
-
-            async def stream(
-                requests: AsyncIterable[bytes], context: Context
-            ) -> AsyncIterator[bytes]:
-                async for reply in self._proxy.stream(method, requests, context):
-                    yield reply
-
-            return grpc.stream_stream_rpc_method_handler(stream)
+            return grpc.stream_stream_rpc_method_handler(self._proxy.stream)
 
         async def unary(request: bytes, context: Context) -> bytes:
             return await self._proxy.unary(method, request, context)

@@ -223,6 +223,7 @@ async def test_a_heartbeat_tells_a_node_that_is_left_out(rig: Rig) -> None:
     await writer.start_segment(TxId(1))
     rig.arm(lose("Write"), always_pass, always_pass)
     await writer.write(TxId(1), 1, edits(1, 1))
+    await writer.settle(timeout_seconds=5)
     rig.heal()
     async with asyncio.timeout(5):
         while "Write" not in rig.proxies[0].calls:
