@@ -153,10 +153,12 @@ class _Wire(asyncio.Protocol):
             self._slots.release()
 
     def send(self, data: bytes) -> None:
-        """Queue bytes; all of one turn of the loop leave in one write."""
-        if not self._outgoing:
-            self._loop.call_soon(self._flush)
+        """Send at once, or with many calls under way, all of one turn in one write."""
         self._outgoing.append(data)
+        if len(self._pending) <= 1:
+            self._flush()
+        elif len(self._outgoing) == 1:
+            self._loop.call_soon(self._flush)
 
     def drop(self, reason: Exception) -> None:
         """The connection is of no more use: say so to all who wait."""
@@ -230,7 +232,7 @@ class _Wire(asyncio.Protocol):
             self.drop(RemoteFault(answer.java_class, answer.message, fatal=True))
 
     def _flush(self) -> None:
-        if self._transport is not None:
+        if self._transport is not None and self._outgoing:
             self._transport.write(b"".join(self._outgoing))
         self._outgoing.clear()
 

@@ -187,12 +187,14 @@ class ServerConnection(asyncio.Protocol):
 
     def _send(self, data: bytes) -> None:
         # Answers of one turn of the loop leave in one write: a system call costs more than
-        # most handlers.
+        # most handlers.  The last one that is owed has nothing to wait for.
         if self._transport is None:
             return
-        if not self._outgoing:
-            self._loop.call_soon(self._flush)
         self._outgoing.append(data)
+        if self._unanswered == 0:
+            self._flush()
+        elif len(self._outgoing) == 1:
+            self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         data = b"".join(self._outgoing)
