@@ -16,3 +16,8 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
             yield server
     except LocalClusterError as failure:
         pytest.skip(str(failure))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--rewrite``: renew the transcripts, to be reviewed as a diff."""
+    parser.addoption("--rewrite", action="store_true", help="write transcripts anew")
