@@ -7,6 +7,8 @@ file costs under 500 bytes with its name and its two dictionary entries.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import starmap
+from struct import Struct
 
 from namenode_sim.edits.ops import AclEntry, Block, XAttr
 
@@ -50,13 +52,24 @@ NO_QUOTAS = Quotas()
 ROOT_QUOTAS = Quotas(namespace=QUOTA_DONT_SET)
 
 
+PACKED_BLOCK = Struct(">qqq")
+"""Id, length and generation stamp of one block."""
+
+
+def pack_blocks(blocks: tuple[Block, ...]) -> bytes:
+    """Blocks as ``INodeFile.packed_blocks`` keeps them."""
+    pack = PACKED_BLOCK.pack
+    return b"".join([pack(b.block_id, b.num_bytes, b.generation_stamp) for b in blocks])
+
+
 @dataclass(slots=True, eq=False)
 class INodeFile:
     """A file.  Times are milliseconds since 1970, sizes bytes.
 
     ``blocks`` is an immutable tuple replaced as a whole; the last one is under construction when
-    ``under_construction`` is set.  ``acl`` holds the feature's entries (hadoop-formats 3.4), not
-    those folded into ``mode``.  ``ec_policy_id`` is 0 for contiguous files.
+    ``under_construction`` is set.  It is kept packed: one block as objects takes 200 bytes, packed
+    64, and blocks are the largest part of a namespace.  ``acl`` holds the feature's entries
+    (hadoop-formats 3.4), not those folded into ``mode``.  ``ec_policy_id`` is 0 for contiguous files.
     """
 
     id: int
@@ -68,7 +81,7 @@ class INodeFile:
     atime: int
     replication: int
     preferred_block_size: int
-    blocks: tuple[Block, ...] = ()
+    packed_blocks: bytes = b""
     under_construction: UnderConstruction | None = None
     acl: tuple[AclEntry, ...] | None = None
     xattrs: tuple[XAttr, ...] | None = None
@@ -76,6 +89,15 @@ class INodeFile:
     block_type: int = CONTIGUOUS
     ec_policy_id: int = 0
     parent: "INodeDirectory | None" = None
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The file's blocks in order."""
+        return tuple(starmap(Block, PACKED_BLOCK.iter_unpack(self.packed_blocks)))
+
+    @blocks.setter
+    def blocks(self, blocks: tuple[Block, ...]) -> None:
+        self.packed_blocks = pack_blocks(blocks)
 
     def length(self) -> int:
         """The file's length in bytes, a last block under construction included."""

@@ -10,6 +10,7 @@ from namenode_sim.inode import (
     STRIPED,
     INodeFile,
     UnderConstruction,
+    pack_blocks,
 )
 from namenode_sim.namespace_acl import set_acl
 from namenode_sim.namespace_errors import ApplyError
@@ -59,7 +60,7 @@ def _create(tree: Tree, op: ops.Add, inode_id: int, limits: tuple[int, int]) -> 
         atime=op.atime,
         replication=0 if striped else _clamp(op.replication, limits),
         preferred_block_size=op.block_size or 1,  # the header field's minimum in Hadoop
-        blocks=op.blocks,
+        packed_blocks=pack_blocks(op.blocks),
         under_construction=UnderConstruction(tree.intern(op.client_name), op.client_machine),
         xattrs=op.xattrs or None,
         storage_policy_id=op.storage_policy_id,

@@ -1,9 +1,10 @@
 """Sections INODE and INODE_DIR to the tree (hadoop-formats 3.2)."""
 
 from collections.abc import Iterator
+from struct import Struct
 from typing import Final
 
-from namenode_sim.edits.values import AclEntry, Block, StorageType, XAttr
+from namenode_sim.edits.values import AclEntry, StorageType, XAttr
 from namenode_sim.image.container import next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
@@ -30,6 +31,8 @@ STORAGE_TYPES: Final = {
 """The image's numbers for storage types; the edit log has others."""
 
 _FILE, _DIRECTORY, _SYMLINK = pb.INode.FILE, pb.INode.DIRECTORY, pb.INode.SYMLINK
+_PACK_BLOCK: Final = Struct(">Qqq").pack
+"""As ``INodeFile.packed_blocks``; a negative id comes without its sign here."""
 _SIGN: Final = 1 << 63
 _TWO_64: Final = 1 << 64
 
@@ -48,15 +51,17 @@ def read_inodes(section: Iterator[bytes], strings: Strings) -> tuple[int, dict[i
     header = pb.INodeSection.FromString(next_message(section))
     inodes: dict[int, INode] = {}
     parse, count = pb.INode.FromString, 0
+    sizes: dict[int, int] = {}
     for raw in section:
         message = parse(raw)
+        inode_id = message.id
         if message.type == _FILE:
-            inode: INode = read_file(message.id, message.name, message.file, strings)
+            inode: INode = read_file(inode_id, message.name, message.file, strings, sizes)
         elif message.type == _DIRECTORY:
-            inode = read_directory(message.id, message.name, message.directory, strings)
+            inode = read_directory(inode_id, message.name, message.directory, strings)
         else:
             inode = _read_symlink(message, strings)
-        inodes[inode.id] = inode
+        inodes[inode_id] = inode
         count += 1
     if count != header.numInodes or count != len(inodes):
         raise ImageError(
@@ -66,20 +71,31 @@ def read_inodes(section: Iterator[bytes], strings: Strings) -> tuple[int, dict[i
     return header.lastInodeId, inodes
 
 
-def read_file(inode_id: int, name: bytes, message: pb.INodeFile, strings: Strings) -> INodeFile:
-    """A file, linked to nothing yet."""
-    user, group, mode = strings.owner(message.permission)
+def read_file(
+    inode_id: int, name: bytes, message: pb.INodeFile, strings: Strings, sizes: dict[int, int]
+) -> INodeFile:
+    """A file, linked to nothing yet.
+
+    ``sizes`` holds one object for each block size seen: a file system has a few of them.
+    """
+    mtime = message.modificationTime
+    atime = message.accessTime
+    size = message.preferredBlockSize or 1  # as Hadoop's loader: its field begins at 1
+    found = message.blocks
+    if len(found) == 1:
+        block = found[0]
+        blocks = _PACK_BLOCK(block.blockId, block.numBytes, block.genStamp)
+    else:
+        blocks = b"".join([_PACK_BLOCK(b.blockId, b.numBytes, b.genStamp) for b in found])
     inode = INodeFile(
         inode_id,
         name,
-        user,
-        group,
-        mode,
-        message.modificationTime,
-        message.accessTime,
+        *strings.owner(message.permission),
+        mtime,
+        mtime if atime == mtime else atime,
         message.replication,
-        _shared(message.preferredBlockSize or 1),
-        tuple([Block(b.blockId, b.numBytes, b.genStamp) for b in message.blocks]),
+        sizes.setdefault(size, size),
+        blocks,
     )
     if message.HasField("fileUC"):
         holder = message.fileUC
@@ -91,24 +107,9 @@ def read_file(inode_id: int, name: bytes, message: pb.INodeFile, strings: String
     if message.storagePolicyID:
         inode.storage_policy_id = message.storagePolicyID
     if message.blockType:
-        _make_striped(inode, message)
+        inode.block_type = message.blockType
+        inode.ec_policy_id = message.erasureCodingPolicyID
     return inode
-
-
-def _make_striped(inode: INodeFile, message: pb.INodeFile) -> None:
-    inode.block_type = message.blockType
-    inode.ec_policy_id = message.erasureCodingPolicyID
-    inode.blocks = tuple(Block(signed(b.blockId), b.numBytes, b.genStamp) for b in message.blocks)
-
-
-_SIZES: Final[dict[int, int]] = {}
-
-
-def _shared(size: int) -> int:
-    """One object for each block size in use: a file system has a few, not one for each file."""
-    if len(_SIZES) > 1024:
-        _SIZES.clear()
-    return _SIZES.setdefault(size, size)
 
 
 def read_directory(

@@ -1,8 +1,11 @@
 """The tree to sections INODE, INODE_DIR and FILES_UNDERCONSTRUCTION (hadoop-formats 3.2)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
+from struct import Struct
 from typing import Final
+
+from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.edits.values import AclEntry, XAttr
@@ -11,6 +14,7 @@ from namenode_sim.image.inodes_reader import STORAGE_TYPES
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import StringNumbers
 from namenode_sim.inode import (
+    CONTIGUOUS,
     STRIPED,
     INode,
     INodeDirectory,
@@ -23,6 +27,7 @@ from namenode_sim.inode import (
 ERASURE_CODING_LAYOUT: Final = -64
 STORAGE_TYPE_NUMBERS: Final = {ordinal: number for number, ordinal in STORAGE_TYPES.items()}
 
+_BLOCK = Struct(">Qqq")  # as INodeFile.packed_blocks, a negative id without its sign
 _BATCH: Final = 4096
 _MASK_64: Final = (1 << 64) - 1
 _PREFIXES: Final = tuple(delimited(bytes(size))[: -size or None] for size in range(1024))
@@ -45,48 +50,86 @@ def write_inodes(
         write(b"".join(_inode_batch(batch, numbers, layout)))
 
 
-def _inode_batch(batch: Iterable[INode], numbers: StringNumbers, layout: int) -> Iterator[bytes]:
+def _inode_batch(batch: Iterable[INode], numbers: StringNumbers, layout: int) -> list[bytes]:
     """Delimited INode messages.
 
-    Filling one message again and again is twice as fast as making a new one for each inode; its
-    memory grows with every use, so it lives for one batch.
+    Nearly all inodes are ordinary files, and neighbours differ in few fields.  To fill one
+    message again and again, and only what has changed, takes a third of the time of a new message
+    for each (measured 1.0 µs and 2.9 µs).  Its memory grows with every use, so it lives for one
+    batch.
     """
-    message = pb.INode(type=pb.INode.FILE)
-    file = message.file
+    out: list[bytes] = []
+    template = _PlainFile(numbers, layout)
     for inode in batch:
-        if (
-            type(inode) is INodeFile
-            and inode.under_construction is None
-            and not (inode.acl or inode.xattrs or inode.block_type)
+        if type(inode) is INodeFile and not (
+            inode.under_construction or inode.acl or inode.xattrs or inode.block_type
         ):
-            message.id, message.name = inode.id, inode.name
-            _fill_plain(file, inode, numbers, layout)
-            raw = message.SerializeToString()
+            raw = template.bytes_of(inode)
         else:
             raw = inode_message(inode, numbers, layout).SerializeToString()
         size = len(raw)
-        yield _PREFIXES[size] + raw if size < 1024 else delimited(raw)
+        if size < len(_PREFIXES):
+            out += (_PREFIXES[size], raw)
+        else:
+            out.append(delimited(raw))
+    return out
 
 
-def _fill_plain(file: pb.INodeFile, inode: INodeFile, numbers: StringNumbers, layout: int) -> None:
-    """What every file has; the message may hold another file's fields."""
-    file.replication = inode.replication
-    file.modificationTime = inode.mtime
-    file.accessTime = inode.atime
-    file.preferredBlockSize = inode.preferred_block_size
-    file.permission = numbers.permission((inode.user, inode.group, inode.mode))
-    found = inode.blocks
-    if len(file.blocks) != len(found):
-        del file.blocks[:]
-        for _ in found:
-            file.blocks.add()
-    for target, block in zip(file.blocks, found, strict=True):
-        target.blockId = block.block_id & _MASK_64
-        target.genStamp = block.generation_stamp
-        target.numBytes = block.num_bytes
-    file.storagePolicyID = inode.storage_policy_id
-    if layout <= ERASURE_CODING_LAYOUT:
-        file.blockType = inode.block_type
+class _PlainFile:
+    """The message of a file without features, used for one file after another."""
+
+    __slots__ = (
+        "_blocks",
+        "_file",
+        "_first",
+        "_message",
+        "_numbers",
+        "_packed_size",
+        "_serialize",
+        "_shared",
+    )
+
+    def __init__(self, numbers: StringNumbers, layout: int) -> None:
+        self._numbers = numbers
+        self._message = pb.INode(type=pb.INode.FILE)
+        self._file = self._message.file
+        if layout <= ERASURE_CODING_LAYOUT:
+            self._file.blockType = CONTIGUOUS
+        self._blocks = self._file.blocks
+        self._first = pb.BlockProto()
+        self._packed_size = 0
+        self._shared: tuple[str, str, int, int, int, int] | None = None
+        self._serialize = self._message.SerializeToString
+
+    def bytes_of(self, inode: INodeFile) -> bytes:
+        """The file as a message."""
+        message, file, packed = self._message, self._file, inode.packed_blocks
+        message.id = inode.id
+        message.name = inode.name
+        file.modificationTime = inode.mtime
+        file.accessTime = inode.atime
+        shared = (inode.user, inode.group, inode.mode, inode.replication,
+                  inode.preferred_block_size, inode.storage_policy_id)  # fmt: skip
+        if shared != self._shared:
+            self._shared = shared
+            file.permission = self._numbers.permission(shared[:3])
+            file.replication = inode.replication
+            file.preferredBlockSize = inode.preferred_block_size
+            file.storagePolicyID = inode.storage_policy_id
+        if len(packed) == _BLOCK.size == self._packed_size:
+            first = self._first
+            first.blockId, first.numBytes, first.genStamp = _BLOCK.unpack(packed)
+        elif packed or self._packed_size:
+            del self._blocks[:]
+            _add_blocks(self._blocks, packed)
+            self._first = self._blocks[0] if packed else self._first
+            self._packed_size = len(packed)
+        return self._serialize()
+
+
+def _add_blocks(targets: RepeatedCompositeFieldContainer[pb.BlockProto], packed: bytes) -> None:
+    for block_id, num_bytes, stamp in _BLOCK.iter_unpack(packed):
+        targets.add(blockId=block_id, numBytes=num_bytes, genStamp=stamp)
 
 
 def inode_message(inode: INode, numbers: StringNumbers, layout: int) -> pb.INode:
@@ -95,8 +138,7 @@ def inode_message(inode: INode, numbers: StringNumbers, layout: int) -> pb.INode
     match inode:
         case INodeFile():
             message.type = pb.INode.FILE
-            _fill_plain(message.file, inode, numbers, layout)
-            _fill_features(message.file, inode, numbers, layout)
+            _fill_file(message.file, inode, numbers, layout)
         case INodeDirectory():
             message.type = pb.INode.DIRECTORY
             _fill_directory(message.directory, inode, numbers)
@@ -110,9 +152,18 @@ def inode_message(inode: INode, numbers: StringNumbers, layout: int) -> pb.INode
     return message
 
 
-def _fill_features(
+def _fill_file(
     message: pb.INodeFile, inode: INodeFile, numbers: StringNumbers, layout: int
 ) -> None:
+    message.replication = inode.replication
+    message.modificationTime = inode.mtime
+    message.accessTime = inode.atime
+    message.preferredBlockSize = inode.preferred_block_size
+    message.permission = numbers.permission((inode.user, inode.group, inode.mode))
+    _add_blocks(message.blocks, inode.packed_blocks)
+    message.storagePolicyID = inode.storage_policy_id
+    if layout <= ERASURE_CODING_LAYOUT:
+        message.blockType = inode.block_type
     if inode.under_construction is not None:
         message.fileUC.clientName = inode.under_construction.client_name
         message.fileUC.clientMachine = inode.under_construction.client_machine

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from struct import error as StructError
 from typing import BinaryIO, Final
 
 import structlog
@@ -48,7 +49,8 @@ KNOWN_SECTIONS: Final = frozenset((
 ))  # fmt: skip
 
 _NAME = re.compile(r"fsimage(?:_rollback)?_(\d+)")
-_BROKEN: Final = (DecodeError, KeyError, IndexError, ValueError, OverflowError)
+_BROKEN: Final = (DecodeError, KeyError, IndexError, ValueError, OverflowError, StructError)
+_MANY_INODES: Final = 100_000
 
 
 def load_image(path: Path) -> Namespace:
@@ -85,7 +87,11 @@ def read_namespace(file: BinaryIO) -> Namespace:
     with _translated("summary"):
         summary = read_summary(file)
     with _no_collection():
-        return _Loader(file, summary).load()
+        namespace = _Loader(file, summary).load()
+        if len(namespace.tree.inodes) >= _MANY_INODES:
+            # They live as long as the process: the collector need not look at them ever again.
+            gc.freeze()
+    return namespace
 
 
 @contextmanager
