@@ -69,7 +69,8 @@ class INodeFile:
     ``blocks`` is an immutable tuple replaced as a whole; the last one is under construction when
     ``under_construction`` is set.  It is kept packed: one block as objects takes 200 bytes, packed
     64, and blocks are the largest part of a namespace.  ``acl`` holds the feature's entries
-    (hadoop-formats 3.4), not those folded into ``mode``.  ``ec_policy_id`` is 0 for contiguous files.
+    (hadoop-formats 3.4), not those folded into ``mode``.  ``ec_policy_id`` is 0 for contiguous
+    files.
     """
 
     id: int
