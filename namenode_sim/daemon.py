@@ -15,7 +15,7 @@ from ha.daemon.endpoint import Endpoint
 from ha.daemon.process import ExitWith
 from ha.rpc.server import RpcServer
 from ha.service.face import ha_service_protocol
-from namenode_sim.client_protocol.protocol import client_namenode_protocol
+from namenode_sim.client_protocol.protocol import ClientFace
 from namenode_sim.gate import Gate
 from namenode_sim.ha_face import HaFace, disk_trouble_of
 from namenode_sim.namenode import NameNode, TransitionRefused
@@ -30,6 +30,7 @@ log = structlog.get_logger()
 
 PEER_DEADLINE_SECONDS: Final = 0.3
 LEAVE_SECONDS: Final = 10.0
+LEASE_CHECK_SECONDS: Final = 2.0
 
 
 async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
@@ -102,8 +103,15 @@ async def _start_parts(
             reserved_bytes=conf.get(keys_namenode.RESOURCE_RESERVED),
         ),
     )
-    client_face = client_namenode_protocol(namespace, namenode, gate, superuser=superuser)
-    server = RpcServer([client_face, ha_service_protocol(face)])
+    client_face = ClientFace(
+        namespace,
+        namenode,
+        gate,
+        superuser,
+        supergroup=conf.get(keys_namenode.SUPERGROUP),
+        state=lambda: "active" if namenode.state.role is Role.ACTIVE else "standby",
+    )
+    server = RpcServer([client_face.protocol(), ha_service_protocol(face)])
     page = StatusPage(place, namenode, face)
     endpoint = Endpoint(status=page.status, healthy=page.trouble)
     namenode.start()
@@ -113,9 +121,11 @@ async def _start_parts(
     await _listen(endpoint.start, place.address.http.host, place.address.http.port, "HTTP")
     running.push_async_callback(endpoint.stop)
     period = conf.get(keys_namenode.LOG_ROLL_PERIOD, nameservice=nameservice, namenode=name)
+    duties = [asyncio.create_task(_release_leases(namenode, client_face), name="leases")]
     if period > 0:
-        rolling = asyncio.create_task(_roll_edits(namenode, period), name="roll-edits")
-        running.callback(rolling.cancel)
+        duties.append(asyncio.create_task(_roll_edits(namenode, period), name="roll-edits"))
+    for duty in duties:
+        running.callback(duty.cancel)
     return namenode
 
 
@@ -135,6 +145,13 @@ async def _roll_edits(namenode: NameNode, period_seconds: float) -> None:
     while True:
         await asyncio.sleep(period_seconds)
         namenode.roll_edits()
+
+
+async def _release_leases(namenode: NameNode, client_face: ClientFace) -> None:
+    while True:
+        await asyncio.sleep(LEASE_CHECK_SECONDS)
+        if namenode.state.role is Role.ACTIVE:
+            await client_face.release_expired_leases()
 
 
 async def _listen(

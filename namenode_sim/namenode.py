@@ -11,6 +11,8 @@ from typing import assert_never
 
 import structlog
 
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import STANDBY_EXCEPTION
 from journal.errors import JournalError
 from journal.model import Epoch, TxId
 from namenode_sim.edit_log import EditLog, LogFailed
@@ -125,15 +127,32 @@ class NameNode:
         await done
 
     def append(self, op: Op) -> TxId:
-        """Number and buffer an edit of the active; see ``EditLog.append``."""
+        """Number and buffer an edit of the active; see ``EditLog.append``.
+
+        Raises:
+            RemoteFault: StandbyException, when nothing can be logged here any more.
+        """
         if self.edit_log is None:
-            raise LogFailed(f"{self.name} is not active")
-        return self.edit_log.append(op)
+            raise RemoteFault(STANDBY_EXCEPTION, f"{self.name} is not active")
+        try:
+            return self.edit_log.append(op)
+        except LogFailed as failure:
+            raise RemoteFault(STANDBY_EXCEPTION, f"{self.name}: {failure}") from failure
 
     async def durable(self, txid: TxId) -> None:
-        """Wait until a quorum has ``txid``; on a standby everything applied is durable."""
-        if self.edit_log is not None:
+        """Wait until a quorum has ``txid``; on a standby everything applied is durable.
+
+        When that can no longer be known this never returns, and its caller gives no answer: the
+        connection ends with the process, and the client asks the next NameNode, whose retry cache
+        knows what became of the edit.  Any answer of ours could be wrong.
+        """
+        if self.edit_log is None:
+            return
+        try:
             await self.edit_log.durable(txid)
+        except LogFailed as failure:
+            log.warning("namenode.call_not_answered", txid=txid, why=str(failure))
+            await asyncio.get_running_loop().create_future()
 
     def roll_edits(self) -> None:
         """End the segment and begin the next, if the open one holds more than its mark."""

@@ -170,3 +170,7 @@ def main(arguments: Sequence[str]) -> int:
         supervisor, ports = start_journalnodes(running, directory)
         rows = asyncio.run(quorum_rows(ports, supervisor, floor_p50))
     return publish("journal", rows, as_json="--json" in arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
