@@ -1,1 +1,6 @@
 """The command line: ``nnha`` and its commands for people and scripts."""
+
+import time
+
+STARTED = time.monotonic()
+"""When this process began to load the command line; a deadline for a person counts from here."""

@@ -37,6 +37,7 @@ JOURNAL_PROBE = "journal.client.probe:journal_status"
 
 MAX_ANSWER_BYTES = 1024 * 1024
 MAX_TEXT_CHARACTERS = 300
+AT_LEAST_SECONDS = 1.2
 LOCK_RESERVE_SECONDS = 0.2
 """Kept back of the deadline for hanging up on ZooKeeper."""
 _SOON = 0.01
@@ -57,9 +58,13 @@ class Look:
     seconds: float
 
     @classmethod
-    def starting_now(cls, seconds: float) -> "Look":
-        """A look that must be over in so many seconds; called on the event loop."""
-        return cls(asyncio.get_running_loop().time() + seconds, seconds)
+    def starting_now(cls, seconds: float, *, spent_seconds: float = 0.0) -> "Look":
+        """A look that must be over in so many seconds, less what the start has already taken.
+
+        However slow the start was, the processes get ``AT_LEAST_SECONDS`` of it.
+        """
+        left = max(min(AT_LEAST_SECONDS, seconds), seconds - spent_seconds)
+        return cls(asyncio.get_running_loop().time() + left, seconds)
 
     def left(self) -> float:
         """Seconds until the deadline, at least a moment."""
@@ -94,28 +99,29 @@ class Look:
 
 
 async def look_at(
-    configuration: Configuration, nameservice: str, *, deadline_seconds: float
+    configuration: Configuration,
+    nameservice: str,
+    *,
+    deadline_seconds: float,
+    spent_seconds: float = 0.0,
 ) -> ClusterView:
     """Ask all, in parallel, and put what they say side by side.
 
-    Raises ``ConfigurationError``; a process that does not answer only has that in its row.
+    ``spent_seconds`` of the deadline are over already, since the person began to wait.  Raises ``ConfigurationError``; a process that does not answer only has that in its row.
     """
     nodes = namenodes(configuration, nameservice)
     automatic = configuration.get(keys.AUTO_FAILOVER, nameservice=nameservice)
     shared = configuration.get(keys_journal.SHARED_EDITS, nameservice=nameservice)
     journal = shared_edits(configuration, nameservice) if shared else JournalUri((), "")
     zookeeper = zookeeper_settings(configuration, nameservice=nameservice) if automatic else None
-    probe = _journal_probe()
     started = time.monotonic()
     taken_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    look = Look.starting_now(deadline_seconds)
+    look = Look.starting_now(deadline_seconds, spent_seconds=spent_seconds)
     async with aiohttp.ClientSession(trust_env=False) as http:
         namenode_rows, zkfc_rows, journal_rows, (zookeeper_rows, lock) = await asyncio.gather(
             asyncio.gather(*(_namenode(look, http, node) for node in nodes)),
             asyncio.gather(*(_zkfc(look, http, node) for node in (nodes if automatic else ()))),
-            asyncio.gather(
-                *(_journalnode(look, probe, node, journal, nameservice) for node in journal.nodes)
-            ),
+            _journalnodes(look, journal, nameservice),
             _zookeeper(look, zookeeper),
         )
     return ClusterView(
@@ -125,7 +131,7 @@ async def look_at(
         automatic_failover=automatic,
         namenodes=tuple(namenode_rows),
         zkfcs=tuple(zkfc_rows),
-        journalnodes=tuple(journal_rows),
+        journalnodes=journal_rows,
         zookeepers=zookeeper_rows,
         lock=lock,
     )
@@ -185,6 +191,19 @@ async def _zkfc(look: Look, http: aiohttp.ClientSession, node: NameNodeAddress) 
     )
 
 
+async def _journalnodes(
+    look: Look, journal: JournalUri, nameservice: str
+) -> tuple[JournalNodeRow, ...]:
+    # The others have their questions on the way by now: gRPC is loaded while they are answered.
+    await asyncio.sleep(0)
+    probe = _journal_probe()
+    return tuple(
+        await asyncio.gather(
+            *(_journalnode(look, probe, node, journal, nameservice) for node in journal.nodes)
+        )
+    )
+
+
 async def _journalnode(
     look: Look, probe: JournalProbe | None, node: HostPort, journal: JournalUri, nameservice: str
 ) -> JournalNodeRow:
@@ -192,20 +211,15 @@ async def _journalnode(
     if probe is None:
         return dataclasses.replace(row, error="the journal package is not installed here")
 
-    async def question() -> Mapping[str, object]:
-        # gRPC words a refused connection in its own way; a socket says it plainly.
-        _, writer = await asyncio.open_connection(node.host, node.port)
-        writer.close()
-        return await probe(
-            node.host,
-            node.port,
-            journal_id=journal.journal_id,
-            nameservice_id=nameservice,
-            timeout_seconds=look.left(),
-        )
-
+    question = probe(
+        node.host,
+        node.port,
+        journal_id=journal.journal_id,
+        nameservice_id=nameservice,
+        timeout_seconds=look.left(),
+    )
     try:
-        answer = await look.ask(question())
+        answer = await look.ask(question)
     except NoAnswer as error:
         return dataclasses.replace(row, error=str(error))
     return dataclasses.replace(
