@@ -2,7 +2,8 @@
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from journal.client.reader import JournalReader
@@ -121,6 +122,18 @@ class Nodes:
         found = [dict(self.finalized(i)).get(first) for i in range(len(self.daemons))]
         assert found.count(last) * 2 > len(found), found
         assert set(found) <= {last, None}, found
+
+
+@asynccontextmanager
+async def formatted_nodes(folder: Path, count: int = 3) -> AsyncIterator[Nodes]:
+    """Running nodes with an empty journal."""
+    nodes = Nodes(folder, count)
+    try:
+        await nodes.start()
+        await nodes.format()
+        yield nodes
+    finally:
+        await nodes.stop()
 
 
 async def write_segment(writer: QuorumWriter, first: int, last: int, tag: str = "") -> None:

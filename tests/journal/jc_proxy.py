@@ -5,7 +5,8 @@ from 1 in the order in which they come; each message on the stream of writes cou
 """
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum, auto
 from typing import Any
 
@@ -104,6 +105,17 @@ class Proxy:
             await context.abort(error.code(), error.details(), error.trailing_metadata())
         finally:
             upstream.cancel()
+
+
+@asynccontextmanager
+async def behind_proxies(addresses: Sequence[tuple[str, int]]) -> AsyncIterator[list[Proxy]]:
+    """A proxy before each of these nodes."""
+    async with AsyncExitStack() as running:
+        proxies = [Proxy(address) for address in addresses]
+        for proxy in proxies:
+            await proxy.start()
+            running.push_async_callback(proxy.stop)
+        yield proxies
 
 
 class _Router(grpc.GenericRpcHandler):  # type: ignore[misc] # grpc has no types

@@ -9,8 +9,8 @@ import pytest
 from journal.client.writer import QuorumWriter, WriterSettings
 from journal.errors import QuorumLost
 from journal.model import TxId
-from tests.journal.jc_cluster import Nodes, edits, write_segment
-from tests.journal.jc_proxy import Fate, Judge, Proxy, always_pass
+from tests.journal.jc_cluster import Nodes, edits, formatted_nodes, write_segment
+from tests.journal.jc_proxy import Fate, Judge, Proxy, always_pass, behind_proxies
 
 SUBSETS = [(0, 1), (0, 2), (1, 2), (0, 1, 2)]
 
@@ -72,16 +72,8 @@ class Rig:
 
 @pytest.fixture
 async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
-    nodes = Nodes(tmp_path)
-    await nodes.start()
-    await nodes.format()
-    proxies = [Proxy(address) for address in nodes.addresses]
-    for proxy in proxies:
-        await proxy.start()
-    yield Rig(nodes, proxies)
-    for proxy in proxies:
-        await proxy.stop()
-    await nodes.stop()
+    async with formatted_nodes(tmp_path) as nodes, behind_proxies(nodes.addresses) as proxies:
+        yield Rig(nodes, proxies)
 
 
 @pytest.mark.parametrize("up", SUBSETS)

@@ -9,17 +9,14 @@ import pytest
 from journal.client.writer import QuorumWriter
 from journal.errors import BadRequest, InvariantBroken, NotFormatted, QuorumLost
 from journal.model import TxId
-from tests.journal.jc_cluster import Nodes, edits, write_segment
+from tests.journal.jc_cluster import Nodes, edits, formatted_nodes, write_segment
 
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
     """Three formatted nodes."""
-    nodes = Nodes(tmp_path)
-    await nodes.start()
-    await nodes.format()
-    yield nodes
-    await nodes.stop()
+    async with formatted_nodes(tmp_path) as nodes:
+        yield nodes
 
 
 async def test_single_writer(nodes: Nodes) -> None:
