@@ -1,0 +1,162 @@
+"""A NameNode's client face without processes: a log in memory, a gate that is always open."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+from google.protobuf.message import Message
+
+from ha.rpc.java_names import CLIENT_PROTOCOL
+from ha.rpc.protocol import Call
+from journal.model import LAYOUT_VERSION, TxId
+from namenode_sim.client_protocol.model import Settings
+from namenode_sim.client_protocol.protocol import ClientFace
+from namenode_sim.edits.codec import decode_all, encode
+from namenode_sim.edits.ops import Op
+from namenode_sim.namespace import Namespace
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto, HdfsFileStatusProto
+
+SUPERUSER = "hdfs"
+GROUPS = {
+    "hdfs": frozenset({"hdfs"}),
+    "alice": frozenset({"alice", "staff"}),
+    "bob": frozenset({"bob", "staff"}),
+    "carol": frozenset({"carol"}),
+    "admin": frozenset({"supergroup"}),
+}
+
+
+@dataclass(slots=True)
+class MemoryLog:
+    """Keeps frames; ``held`` makes edits wait until it is set, ``broken`` makes them fail."""
+
+    frames: list[bytes] = field(default_factory=list)
+    held: asyncio.Event | None = None
+    broken: bool = False
+    waited_for: list[TxId] = field(default_factory=list)
+
+    def append(self, op: Op) -> TxId:
+        txid = TxId(len(self.frames) + 1)
+        self.frames.append(encode(op, txid))
+        return txid
+
+    async def durable(self, txid: TxId) -> None:
+        self.waited_for.append(txid)
+        if self.broken:
+            raise ConnectionError("the journal is gone")
+        if self.held is not None:
+            await self.held.wait()
+
+    def ops(self) -> list[Op]:
+        """The edits as a standby reads them."""
+        return [op for _, op in decode_all(b"".join(self.frames), LAYOUT_VERSION)]
+
+    def replayed(self) -> Namespace:
+        """A second namespace, made from the log alone."""
+        namespace = Namespace.empty(SUPERUSER)
+        for txid, op in decode_all(b"".join(self.frames), LAYOUT_VERSION):
+            namespace.apply(txid, op)
+        return namespace
+
+
+@dataclass(slots=True)
+class OpenGate:
+    """Lets everybody in and remembers what for."""
+
+    admitted: list[tuple[str, bool]] = field(default_factory=list)
+
+    async def admit(self, method: str, *, writes: bool) -> None:
+        self.admitted.append((method, writes))
+
+
+@dataclass(slots=True)
+class Served:
+    """A client face and ways to call it as different users."""
+
+    log: MemoryLog
+    gate: OpenGate
+    face: ClientFace
+    methods: dict[str, tuple[type[Message], Callable[[Call, Message], Awaitable[Message]]]]
+    call_ids: "count[int]" = field(default_factory=count)
+
+    @property
+    def namespace(self) -> Namespace:
+        return self.face.namespace
+
+    async def call(
+        self,
+        method: str,
+        *,
+        user: str = SUPERUSER,
+        client: bytes = b"client-of-16byte",
+        call_id: int | None = None,
+        host: str = "127.0.0.1",
+        **fields: object,
+    ) -> Message:
+        """Make one call; a ``call_id`` used before makes it a repetition."""
+        request, handle = self.methods[method]
+        number = next(self.call_ids) if call_id is None else call_id
+        call = Call(CLIENT_PROTOCOL, method, client, number, 0, user, None, host)
+        return await handle(call, request(**fields)) # protobuf checks
+
+    async def mkdirs(self, src: str, mode: int = 0o755, **more: object) -> bool:
+        """mkdir -p."""
+        fields = {"src": src, "masked": FsPermissionProto(perm=mode), "createParent": True}
+        answer = await self.call("mkdirs", **{**fields, **more})  # type: ignore[arg-type]
+        assert isinstance(answer, calls.MkdirsResponseProto)
+        return answer.result
+
+    async def create(self, src: str, **more: object) -> HdfsFileStatusProto:
+        """Create and leave open; ``createFlag`` 1 is CREATE, 3 CREATE and OVERWRITE."""
+        fields = {
+            "src": src,
+            "masked": FsPermissionProto(perm=0o644),
+            "clientName": "writer",
+            "createFlag": 1,
+            "createParent": True,
+            "replication": 3,
+            "blockSize": 1 << 27,
+        }
+        answer = await self.call("create", **{**fields, **more})  # type: ignore[arg-type]
+        assert isinstance(answer, calls.CreateResponseProto)
+        return answer.fs
+
+    async def touch(self, src: str, **more: object) -> HdfsFileStatusProto:
+        """Create an empty file and close it."""
+        status = await self.create(src, **more)
+        names = {key: value for key, value in more.items() if key in {"user", "clientName"}}
+        await self.complete(src, fileId=status.fileId, **names)
+        return status
+
+    async def complete(self, src: str, **more: object) -> bool:
+        """Close a file."""
+        answer = await self.call("complete", **{"src": src, "clientName": "writer", **more})  # type: ignore[arg-type]
+        assert isinstance(answer, calls.CompleteResponseProto)
+        return answer.result
+
+    async def status(self, src: str, **more: object) -> HdfsFileStatusProto | None:
+        """A path's status, or None."""
+        answer = await self.call("getFileInfo", src=src, **more)  # type: ignore[arg-type]
+        assert isinstance(answer, calls.GetFileInfoResponseProto)
+        return answer.fs if answer.HasField("fs") else None
+
+
+def serve(*, settings: Settings | None = None, namespace: Namespace | None = None) -> Served:
+    """A new NameNode in memory; give a namespace to go on from one, as after a failover."""
+    log, gate = MemoryLog(), OpenGate()
+    face = ClientFace(
+        namespace or Namespace.empty(SUPERUSER),
+        log,
+        gate,
+        SUPERUSER,
+        settings=settings or Settings(),
+        groups_of=lambda user: GROUPS.get(user, frozenset()),
+    )
+    if namespace is not None:
+        log.frames = [b""] * namespace.last_applied
+    methods = {
+        name: (method.request, method.handle) for name, method in face.protocol().methods.items()
+    }
+    return Served(log, gate, face, methods)

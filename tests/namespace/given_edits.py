@@ -1,0 +1,53 @@
+"""Short ways to write edits, and the namespace they make."""
+
+from journal.model import TxId
+from namenode_sim.edits import ops
+from namenode_sim.edits.ops import Block, Op, Permission
+from namenode_sim.inode import full_path, subtree
+from namenode_sim.namespace import Namespace
+
+WHO = Permission("alice", "staff", 0o750)
+B1, B2, B3 = Block(1, 100, 11), Block(2, 100, 12), Block(3, 50, 13)
+
+
+def mkdir(path: str, time: int = 10) -> ops.Mkdir:
+    return ops.Mkdir(0, path, time, time, WHO)
+
+
+def add(path: str, time: int = 10, **more: object) -> ops.Add:
+    fields = {"client_name": "writer", "client_machine": "here", **more}
+    return ops.Add(0, path, 3, time, time, 128, (), WHO, **fields)  # type: ignore[arg-type]
+
+
+def reopened(path: str, *blocks: Block) -> ops.Add:
+    """The append of logs before layout -62."""
+    return ops.Add(0, path, 3, 30, 30, 128, blocks, WHO, client_name="writer")
+
+
+def close(path: str, *blocks: Block, time: int = 20) -> ops.Close:
+    return ops.Close(0, path, 3, time, time, 128, blocks, WHO)
+
+
+def file(path: str, *blocks: Block) -> list[Op]:
+    """A closed file."""
+    given: list[Op] = [add(path)]
+    before = None
+    for block in blocks:
+        given.append(ops.AddBlock(path, before, block))
+        before = block
+    return [*given, close(path, *blocks)]
+
+
+def after(*given: Op | list[Op]) -> Namespace:
+    namespace = Namespace.empty("hdfs")
+    for op in [op for some in given for op in (some if isinstance(some, list) else [some])]:
+        namespace.apply(TxId(namespace.last_applied + 1), op)
+    return namespace
+
+
+def mtime(namespace: Namespace, path: str) -> int:
+    return namespace.tree.node(path).mtime
+
+
+def paths(namespace: Namespace) -> list[str]:
+    return sorted(full_path(node) for node in subtree(namespace.tree.root))[1:]
