@@ -1,0 +1,195 @@
+"""The candidacy's rules (hadoop-ha 3.5, 3.6, 3.8) as a table and as properties."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ha.health.core import Health
+from ha.service.model import ServiceState
+from ha.zkfc.core import (
+    AskAgainAfter,
+    BackOff,
+    Candidacy,
+    CedeAsked,
+    CedeEnded,
+    Decision,
+    Demoted,
+    Elected,
+    Event,
+    HealthChanged,
+    Join,
+    Leave,
+    RecheckDue,
+    StatusReported,
+    TakeoverFailed,
+    TransitionAbandoned,
+    TransitionBegun,
+    step,
+)
+
+NOW = 100.0
+S = ServiceState
+NEW = Candidacy()
+WELL = replace(NEW, health=Health.HEALTHY, reported=S.STANDBY)
+IN = replace(WELL, joined=True)
+STANDBY = replace(IN, believed=S.STANDBY)
+ACTIVE = replace(IN, believed=S.ACTIVE, reported=S.ACTIVE)
+PAUSED = replace(WELL, out_until=NOW + 3)
+
+ILL = "our NameNode is unhealthy"
+GONE = "our NameNode is not_responding"
+
+CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
+    "healthy and reported: join": (
+        replace(NEW, reported=S.STANDBY), HealthChanged(Health.HEALTHY), (Join(),)),
+    "healthy, nothing reported yet: wait": (NEW, HealthChanged(Health.HEALTHY), ()),
+    "healthy but initializing: wait": (
+        replace(NEW, reported=S.INITIALIZING), HealthChanged(Health.HEALTHY), ()),
+    "no longer initializing: join": (
+        replace(WELL, reported=S.INITIALIZING), StatusReported(S.STANDBY), (Join(),)),
+    "a report without health joins nobody": (NEW, StatusReported(S.STANDBY), ()),
+    "already in": (IN, HealthChanged(Health.HEALTHY), ()),
+    "ill while in: leave, keep the breadcrumb": (
+        ACTIVE, HealthChanged(Health.UNHEALTHY), (Leave(True, ILL),)),
+    "gone while in: leave, keep the breadcrumb": (
+        STANDBY, HealthChanged(Health.NOT_RESPONDING), (Leave(True, GONE),)),
+    "ill while out": (WELL, HealthChanged(Health.UNHEALTHY), ()),
+    "a pause defers joining": (PAUSED, RecheckDue(), (AskAgainAfter(3.0),)),
+    "a pause that is over": (replace(PAUSED, out_until=NOW), RecheckDue(), (Join(),)),
+    "cede while in": (
+        ACTIVE, CedeAsked(5.0, needs_fencing=False),
+        (Leave(False, "asked to cede"), AskAgainAfter(5.0))),
+    "cede unconfirmed": (
+        ACTIVE, CedeAsked(5.0, needs_fencing=True),
+        (Leave(True, "asked to cede"), AskAgainAfter(5.0))),
+    "cede while out": (WELL, CedeAsked(5.0, needs_fencing=False), (AskAgainAfter(5.0),)),
+    "cede ended": (PAUSED, CedeEnded(), (Join(),)),
+    "cede ended while ill": (replace(PAUSED, health=Health.UNHEALTHY), CedeEnded(), ()),
+    "failed takeover: back off": (IN, TakeoverFailed(), (AskAgainAfter(1.0),)),
+    "failed again: twice as long": (
+        replace(IN, failures=1), TakeoverFailed(), (AskAgainAfter(2.0),)),
+    "failed often: the cap": (replace(IN, failures=40), TakeoverFailed(), (AskAgainAfter(30.0),)),
+    "one wrong report is forgiven": (ACTIVE, StatusReported(S.STANDBY), ()),
+    "a second one is not": (
+        replace(ACTIVE, mismatches=1), StatusReported(S.STANDBY),
+        (Leave(True, "our NameNode says that it is standby, not active"), AskAgainAfter(1.0))),
+    "a standby that says it is active": (
+        replace(STANDBY, mismatches=1), StatusReported(S.ACTIVE),
+        (Leave(True, "our NameNode says that it is active, not standby"), AskAgainAfter(1.0))),
+    "reports during a transition mean nothing": (
+        replace(STANDBY, mismatches=1, in_transition=True), StatusReported(S.ACTIVE), ()),
+    "reports before the first transition mean nothing": (
+        replace(IN, mismatches=1), StatusReported(S.ACTIVE), ()),
+    "an observer leaves": (
+        STANDBY, StatusReported(S.OBSERVER), (Leave(True, "our NameNode is an observer"),)),
+    "an observer does not come back": (
+        replace(WELL, believed=S.OBSERVER, reported=S.OBSERVER), RecheckDue(), ()),
+    "a former observer does": (
+        replace(WELL, believed=S.OBSERVER, reported=S.OBSERVER), StatusReported(S.STANDBY),
+        (Join(),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_decisions(case: str) -> None:
+    state, event, decisions = CASES[case]
+    assert step(state, event, now=NOW).decisions == decisions
+
+
+def test_a_right_report_clears_the_count() -> None:
+    once = step(ACTIVE, StatusReported(S.STANDBY), now=NOW).state
+    right = step(once, StatusReported(S.ACTIVE), now=NOW).state
+    assert right.mismatches == 0
+
+
+def test_somebody_becoming_active_ends_the_back_off() -> None:
+    failed = replace(IN, failures=3)
+    assert step(failed, Elected(), now=NOW).state.failures == 0
+    assert step(failed, Demoted(), now=NOW).state.failures == 0
+
+
+def test_an_abandoned_transition_leaves_us_not_knowing() -> None:
+    begun = step(STANDBY, TransitionBegun(), now=NOW).state
+    over = step(begun, TransitionAbandoned(), now=NOW).state
+    assert (over.in_transition, over.believed) == (False, S.INITIALIZING)
+
+
+def test_a_back_off_must_make_sense() -> None:
+    with pytest.raises(ValueError, match="pause"):
+        BackOff(first_seconds=2.0, cap_seconds=1.0)
+
+
+_events = st.one_of(
+    st.builds(HealthChanged, st.sampled_from(Health)),
+    st.builds(StatusReported, st.sampled_from(ServiceState)),
+    st.builds(CedeAsked, st.floats(0.1, 50), needs_fencing=st.booleans()),
+    *(
+        st.just(kind())
+        for kind in (
+            TransitionBegun, TransitionAbandoned, Elected, Demoted, TakeoverFailed, CedeEnded,
+            RecheckDue,
+        )
+    ),
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(_events, st.floats(0.0, 20.0)), max_size=50))
+def test_joins_and_leaves_alternate_only_the_fit_join_and_nobody_is_forgotten(
+    history: list[tuple[Event, float]],
+) -> None:
+    run = _Run()
+    for event, passed in history:
+        run.pass_time(passed)
+        run.feed(event)
+        fit = run.state.health is Health.HEALTHY and run.state.reported in (S.ACTIVE, S.STANDBY)
+        if fit and not run.inside:
+            assert run.recheck_at is not None, f"out for ever after {event}"
+
+
+@dataclass
+class _Run:
+    """A controller's timer and elector around the core, with a memory of its own."""
+
+    state: Candidacy = field(default_factory=Candidacy)
+    now: float = 0.0
+    inside: bool = False
+    recheck_at: float | None = None
+    ceded_until: float = 0.0
+
+    def pass_time(self, seconds: float) -> None:
+        """The timer fires on its way."""
+        until = self.now + seconds
+        while self.recheck_at is not None and self.recheck_at <= until:
+            self.now, self.recheck_at = max(self.now, self.recheck_at), None
+            self.feed(RecheckDue())
+        self.now = until
+
+    def feed(self, event: Event) -> None:
+        """One step, judged."""
+        if isinstance(event, CedeAsked | CedeEnded):
+            self.ceded_until = self.now + getattr(event, "seconds", 0.0)
+        if isinstance(event, TakeoverFailed):
+            self.inside = False  # the elector has left by itself
+        result = step(self.state, event, now=self.now)
+        self.state = result.state
+        for decision in result.decisions:
+            self._judge(decision)
+        assert self.state.joined is self.inside
+
+    def _judge(self, decision: Decision) -> None:
+        match decision:
+            case Join():
+                assert not self.inside
+                assert self.state.health is Health.HEALTHY
+                assert self.state.reported in (S.ACTIVE, S.STANDBY)
+                assert self.now >= self.ceded_until
+                self.inside = True
+            case Leave():
+                assert self.inside
+                self.inside = False
+            case AskAgainAfter(seconds=seconds):
+                assert seconds > 0
+                self.recheck_at = self.now + seconds
