@@ -1,0 +1,162 @@
+"""``nnha zkfc`` as a process: exit codes and their order (hadoop-ha 3.1, 3.2), and its end."""
+
+import asyncio
+import itertools
+import json
+import os
+import signal
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from deploy.local.zookeeper import ZooKeeper
+from ha.elector.settings import ZooKeeperSettings
+from ha.elector.znodes import read_active
+from ha.service.model import ServiceState
+from tests.zkfc.toy_namenode import SharedResource, ToyNameNode
+from tests.zkfc.zkfc_world import free_port, until
+
+pytestmark = pytest.mark.zookeeper
+
+_names = itertools.count(1)
+
+
+class Site:
+    """A configuration folder of one nameservice with two NameNodes."""
+
+    def __init__(self, directory: Path, zookeeper: str, namenode_port: int = 1) -> None:
+        self.nameservice = f"cli{next(_names)}"
+        self.directory = directory / self.nameservice
+        self.directory.mkdir()
+        self.http_port = free_port()
+        ns = self.nameservice
+        self.values = {
+            "fs.defaultFS": f"hdfs://{ns}",
+            "dfs.nameservices": ns,
+            f"dfs.ha.namenodes.{ns}": "nn1,nn2",
+            "dfs.ha.namenode.id": "nn1",
+            f"dfs.namenode.rpc-address.{ns}.nn1": f"127.0.0.1:{namenode_port}",
+            f"dfs.namenode.rpc-address.{ns}.nn2": "127.0.0.1:2",
+            "dfs.ha.automatic-failover.enabled": "true",
+            "dfs.ha.fencing.methods": "shell(/bin/true)",
+            "dfs.ha.zkfc.port": "0",
+            f"nnha.zkfc.http-address.{ns}.nn1": f"127.0.0.1:{self.http_port}",
+            f"ha.zookeeper.quorum.{ns}": zookeeper,
+            "ha.health-monitor.check-interval.ms": "50",
+            "ha.zookeeper.session-timeout.ms": "5000",
+        }
+
+    def write(self) -> None:
+        """Write hdfs-site.xml and an empty core-site.xml."""
+        rows = "".join(
+            f"<property><name>{name}</name><value>{value}</value></property>"
+            for name, value in self.values.items()
+        )
+        (self.directory / "hdfs-site.xml").write_text(f"<configuration>{rows}</configuration>")
+        (self.directory / "core-site.xml").write_text("<configuration></configuration>")
+
+    async def begin(self, *arguments: str) -> asyncio.subprocess.Process:
+        """Start ``nnha zkfc`` with stdin at its end."""
+        self.write()
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "ha.cli.main", "zkfc", "--conf-dir", str(self.directory),
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=Path(__file__).resolve().parents[2],
+            env={**os.environ},
+        )  # fmt: skip
+
+    async def run(self, *arguments: str) -> tuple[int | None, str]:
+        """Run to the end: exit code, and all it said."""
+        process = await self.begin(*arguments)
+        try:
+            async with asyncio.timeout(30):
+                out, err = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+        return process.returncode, (out + err).decode()
+
+
+async def test_format_and_its_codes(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    site = Site(tmp_path, zookeeper.connect)
+    other = Site(tmp_path, zookeeper.connect)
+    code, said = await site.run()
+    assert (code, "--format-zk" in said) == (3, True)
+    assert (await site.run("-formatZK"))[0] == 0
+    code, said = await site.run("-formatZK", "-nonInteractive")
+    assert (code, "--force" in said) == (2, True)
+    # The end of input is a no (hadoop-ha W21: Hadoop asks for ever).
+    code, said = await site.run("--format-zk")
+    assert (code, "Y or N" in said) == (2, True)
+    assert (await site.run("--format-zk", "--non-interactive", "--force"))[0] == 0
+    assert (await other.run())[0] == 3
+    assert (await other.run("-formatZK"))[0] == 0
+    assert (await site.run("-formatZK", "-nonInteractive"))[0] == 2
+
+
+async def test_codes_come_in_hadoops_order(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    site = Site(tmp_path, f"127.0.0.1:{free_port()}")
+    code, said = await site.run("-D", "dfs.ha.automatic-failover.enabled=false", "-formatZK")
+    assert (code, "automatic-failover" in said) == (5, True)  # before ZooKeeper is looked at
+    code, said = await site.run("-D", "dfs.ha.fencing.methods=")
+    assert (code, "ha.zookeeper.quorum" in said) == (6, True)  # before fencing is looked at
+    code, said = await site.run("-D", "ha.zookeeper.acl=nonsense")
+    assert (code, "ha.zookeeper.acl" in said) == (1, True)
+    assert (await site.run("--no-such-option"))[0] == 1
+    site = Site(tmp_path, zookeeper.connect)
+    assert (await site.run("-formatZK", "-D", "dfs.ha.fencing.methods="))[0] == 0
+    for bad in ("", "foobar!"):
+        code, said = await site.run("-D", f"dfs.ha.fencing.methods={bad}")
+        assert (code, "dfs.ha.fencing.methods" in said) == (4, True)
+
+
+async def test_the_process_serves_its_status_and_leaves_on_sigterm(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    namenode = ToyNameNode("nn1", SharedResource())
+    await namenode.start()
+    site = Site(tmp_path, zookeeper.connect, namenode.port)
+    assert (await site.run("-formatZK"))[0] == 0
+    process = await site.begin()
+    gathering = asyncio.create_task(process.communicate())
+    try:
+        await until(lambda: namenode.state is ServiceState.ACTIVE, "active")
+        await until(lambda: process.returncode is None, "alive")
+        status = await asyncio.to_thread(_get, f"http://127.0.0.1:{site.http_port}/status")
+        assert status["role"] == "zkfc"
+        assert status["fencing_methods"] == ["shell(/bin/true)"]
+        assert status["pid"] == process.pid
+        assert status["session_timeout_seconds"] == 5.0
+        scope = ZooKeeperSettings(
+            hosts=zookeeper.connect, session_timeout_seconds=5.0,
+            scope=f"/hadoop-ha/{site.nameservice}",
+        )  # fmt: skip
+        assert (await read_active(scope, deadline_seconds=5.0)) is not None
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(10):
+            _, err = await gathering
+        assert process.returncode == 0
+        assert (await read_active(scope, deadline_seconds=5.0)) is None
+        assert namenode.state is ServiceState.ACTIVE  # nobody touched it
+        phases = [
+            line["phase"]
+            for line in map(json.loads, err.decode().splitlines())
+            if line["event"] == "failover.phase"
+        ]
+        assert phases == ["lock", "promoting", "active", "released"]
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await asyncio.wait({gathering})
+        await namenode.die()
+
+
+def _get(url: str) -> dict[str, object]:
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        found: dict[str, object] = json.load(answer)
+        return found
