@@ -1,5 +1,7 @@
 """One log line, and the counters, for each decision of a journal."""
 
+from typing import Final
+
 import structlog
 
 from journal.core.requests import (
@@ -20,13 +22,32 @@ from journal.core.requests import (
     StartLogSegment,
 )
 from journal.core.state import JournalState
-from journal.errors import BadRequest, Fenced, JournalError, OutOfSync, StorageFailed
+from journal.errors import (
+    BadRequest,
+    Fenced,
+    InvariantBroken,
+    JournalError,
+    NotFormatted,
+    OutOfSync,
+    StorageFailed,
+    WrongNamespace,
+)
 from journal.model import JournalId, Segment
 from journal.node import metrics
 
 log = structlog.get_logger()
 
 Fact = int | str | None
+
+_LABELS: Final = (
+    (Fenced, "fenced"),
+    (OutOfSync, "out_of_order"),
+    (BadRequest, "bad_request"),
+    (NotFormatted, "not_formatted"),
+    (WrongNamespace, "wrong_namespace"),
+    (StorageFailed, "storage_failed"),
+    (InvariantBroken, "invariant_broken"),
+)
 
 
 def narrate(
@@ -117,12 +138,4 @@ def _segment(segment: Segment) -> dict[str, Fact]:
 
 def _reason(refusal: JournalError) -> str:
     """A label of low cardinality."""
-    match refusal:
-        case Fenced():
-            return "fenced"
-        case OutOfSync():
-            return "out_of_order"
-        case StorageFailed():
-            return "storage_failed"
-        case _:
-            return type(refusal).__name__.lower()
+    return next((label for kind, label in _LABELS if isinstance(refusal, kind)), "other")

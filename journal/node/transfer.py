@@ -47,7 +47,7 @@ class SegmentServer:
             raise web.HTTPNotFound(text=f"this node has no journal {journal_id}")
         _check_storage_info(owner.state, request.query.get("storageInfo"))
         text = request.query.get("segmentTxId", "")
-        if not text.isdecimal() or len(text) > 19:
+        if not (text.isascii() and text.isdecimal()) or len(text) > 19:
             raise web.HTTPBadRequest(text=f"segmentTxId={text[:40]!r} is not a transaction id")
         in_progress_ok = request.query.get("inProgressOk") != "false"
         segment, file, end = await _open_segment(

@@ -16,10 +16,10 @@ LOCK: Final = "in_use.lock"
 UNFINISHED: Final = ".tmp"
 """What a file is called while it is being written; worthless after a crash."""
 
-_FINALIZED = re.compile(r"edits_(\d{1,19})-(\d{1,19})\Z")
-_IN_PROGRESS = re.compile(r"edits_inprogress_(\d{1,19})\Z")
-_DOWNLOAD = re.compile(r"edits_inprogress_(\d{1,19})\.epoch=(\d{1,19})\Z")
-_DECISION = re.compile(r"\d{1,19}\Z")
+_FINALIZED = re.compile(r"edits_(\d{1,19})-(\d{1,19})\Z", re.ASCII)
+_IN_PROGRESS = re.compile(r"edits_inprogress_(\d{1,19})\Z", re.ASCII)
+_DOWNLOAD = re.compile(r"edits_inprogress_(\d{1,19})\.epoch=(\d{1,19})\Z", re.ASCII)
+_DECISION = re.compile(r"\d{1,19}\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
