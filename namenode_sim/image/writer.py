@@ -15,6 +15,7 @@ from namenode_sim.image.admin_sections import (
     write_secrets,
 )
 from namenode_sim.image.container import ImageWriter
+from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import write_digest
 from namenode_sim.image.inodes_writer import (
     ERASURE_CODING_LAYOUT,
@@ -52,7 +53,11 @@ def save_image(namespace: Namespace, path: Path, info: NamespaceInfo, *, codec: 
     checkpoint = path.with_name(f"fsimage.ckpt_{namespace.last_applied:019d}")
     try:
         with checkpoint.open("wb", buffering=_BUFFER_BYTES) as file:
-            digest = write_namespace(namespace, file, info, codec=codec)
+            try:
+                digest = write_namespace(namespace, file, info, codec=codec)
+            except ValueError as problem:
+                # A number or text that protobuf does not take; nothing of it may be lost quietly.
+                raise ImageError(f"{path} cannot be saved: {problem}") from problem
             file.flush()
             os.fsync(file.fileno())
         write_digest(path, digest)
