@@ -107,7 +107,8 @@ async def look_at(
 ) -> ClusterView:
     """Ask all, in parallel, and put what they say side by side.
 
-    ``spent_seconds`` of the deadline are over already, since the person began to wait.  Raises ``ConfigurationError``; a process that does not answer only has that in its row.
+    ``spent_seconds`` of the deadline are over already, since the person began to wait.  Raises
+    ``ConfigurationError``; a process that does not answer only has that in its row.
     """
     nodes = namenodes(configuration, nameservice)
     automatic = configuration.get(keys.AUTO_FAILOVER, nameservice=nameservice)

@@ -50,7 +50,8 @@ def status(
 ) -> None:
     """Show who is active, and every NameNode, ZKFC, JournalNode and ZooKeeper server.
 
-    All are asked at once, and what has not answered 1.5 s after the start is shown so.  Exits 0 whatever is found, unless --check.
+    All are asked at once, and what has not answered 1.5 s after the start is shown so.  Exits 0
+    whatever is found, unless --check.
     """
     _silence()
     try:

@@ -1,0 +1,155 @@
+"""Stand-ins for a cluster's processes, behind the real servers and protocols."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ha.daemon.endpoint import Endpoint
+from ha.rpc.protocol import Call
+from ha.rpc.server import RpcServer
+from ha.service.errors import HealthCheckFailed, ServiceFailed
+from ha.service.face import ha_service_protocol, zkfc_protocol
+from ha.service.model import RequestSource, ServiceState, ServiceStatus
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass
+class NameNode:
+    """A NameNode that does what it is told and remembers who told it."""
+
+    state: ServiceState = ServiceState.STANDBY
+    unwell: str | None = None
+    asked: list[tuple[str, RequestSource]] = field(default_factory=list)
+    page: dict[str, object] = field(default_factory=dict)
+
+    async def status(self) -> ServiceStatus:
+        return ServiceStatus(self.state, self.unwell is None, self.unwell or "")
+
+    async def monitor_health(self) -> None:
+        if self.unwell is not None:
+            raise HealthCheckFailed(self.unwell)
+
+    async def transition_to_active(self, source: RequestSource, call: Call) -> None:
+        self.asked.append(("active", source))
+        self.state = ServiceState.ACTIVE
+
+    async def transition_to_standby(self, source: RequestSource, call: Call) -> None:
+        self.asked.append(("standby", source))
+        self.state = ServiceState.STANDBY
+
+
+@dataclass
+class Controller:
+    """A ZKFC that makes its NameNode active when asked, or refuses, or falls silent."""
+
+    own: NameNode
+    others: list[NameNode]
+    refusal: str | None = None
+    hang_up: bool = False
+    still_acts: bool = True
+    asked: int = 0
+    server: RpcServer | None = None
+
+    async def cede_active(self, millis: int, call: Call) -> None:
+        raise ServiceFailed("nobody cedes here")
+
+    async def graceful_failover(self, call: Call) -> None:
+        self.asked += 1
+        if self.refusal is not None:
+            raise ServiceFailed(self.refusal)
+        if self.still_acts:
+            for other in self.others:
+                other.state = ServiceState.STANDBY
+            self.own.state = ServiceState.ACTIVE
+        if self.hang_up:
+            assert self.server is not None
+            self.server.abort_connections()
+
+
+@dataclass
+class Cluster:
+    """Two NameNodes and their controllers, and a configuration folder that names them."""
+
+    conf_dir: Path
+    namenodes: dict[str, NameNode]
+    controllers: dict[str, Controller]
+    ports: Mapping[str, int]
+
+    def words(self, *words: str) -> tuple[str, ...]:
+        """A command line of haadmin for this cluster."""
+        return ("--conf-dir", str(self.conf_dir), *words)
+
+
+def page_of(own: NameNode) -> Mapping[str, object]:
+    """A NameNode's status page."""
+    return {"role": "namenode", "state": own.state.value, **own.page}
+
+
+@asynccontextmanager
+async def running_cluster(conf_dir: Path) -> AsyncIterator[Cluster]:
+    """nn1 active, nn2 standby; automatic failover as the written configuration says."""
+    namenodes = {"nn1": NameNode(ServiceState.ACTIVE), "nn2": NameNode()}
+    controllers: dict[str, Controller] = {}
+    ports: dict[str, int] = {}
+    async with asyncio.timeout(60):
+        servers: list[RpcServer | Endpoint] = []
+        for name, own in namenodes.items():
+            others = [other for other in namenodes.values() if other is not own]
+            controller = Controller(own, others)
+            controllers[name] = controller
+            rpc = RpcServer([ha_service_protocol(own)])
+            controller.server = RpcServer([zkfc_protocol(controller)])
+            page = Endpoint(status=lambda own=own: page_of(own), healthy=lambda: None)  # type: ignore[misc]
+            zkfc_page = Endpoint(
+                status=lambda: {"role": "zkfc", "health": "healthy", "elector": "active"},
+                healthy=lambda: None,
+            )
+            ports[f"rpc-{name}"] = await rpc.start(LOOPBACK, 0)
+            ports[f"zkfc-{name}"] = await controller.server.start(LOOPBACK, 0)
+            ports[f"http-{name}"] = await page.start(LOOPBACK, 0)
+            ports[f"zkfc-http-{name}"] = await zkfc_page.start(LOOPBACK, 0)
+            servers += [rpc, controller.server, page, zkfc_page]
+        write_configuration(conf_dir, ports)
+        try:
+            yield Cluster(conf_dir, namenodes, controllers, ports)
+        finally:
+            for server in servers:
+                await server.stop()
+
+
+def write_configuration(conf_dir: Path, ports: Mapping[str, int], **extra: str) -> None:
+    """An hdfs-site.xml for those ports."""
+    keys = {"dfs.nameservices": "ns1", "dfs.ha.namenodes.ns1": "nn1,nn2"}
+    for name in ("nn1", "nn2"):
+        keys |= {
+            f"dfs.namenode.rpc-address.ns1.{name}": f"{LOOPBACK}:{ports[f'rpc-{name}']}",
+            f"dfs.namenode.http-address.ns1.{name}": f"{LOOPBACK}:{ports[f'http-{name}']}",
+            f"dfs.ha.zkfc.port.ns1.{name}": str(ports[f"zkfc-{name}"]),
+            f"nnha.zkfc.http-address.ns1.{name}": f"{LOOPBACK}:{ports[f'zkfc-http-{name}']}",
+        }
+    properties = "".join(
+        f"<property><name>{name}</name><value>{value}</value></property>"
+        for name, value in (keys | extra).items()
+    )
+    (conf_dir / "hdfs-site.xml").write_text(f"<configuration>{properties}</configuration>")
+
+
+@asynccontextmanager
+async def frozen_process() -> AsyncIterator[int]:
+    """A port that accepts connections and then says nothing, as a process under SIGSTOP does."""
+    release = asyncio.Event()
+
+    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await release.wait()
+        writer.close()
+
+    server = await asyncio.start_server(silent, LOOPBACK, 0)
+    try:
+        yield int(server.sockets[0].getsockname()[1])
+    finally:
+        release.set()
+        server.close()
+        await server.wait_closed()

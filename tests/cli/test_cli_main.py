@@ -1,0 +1,75 @@
+"""nnha itself: its table of commands, its help, its version, and mistyped commands."""
+
+import importlib.util
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from ha.cli.main import COMMANDS, LazyGroup, main
+
+
+def nnha(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ha.cli.main", *words],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_help_lists_every_command_without_loading_one() -> None:
+    program = (
+        "import sys, click.testing, ha.cli.main as m\n"
+        "print(click.testing.CliRunner().invoke(m.main, ['--help']).output)\n"
+        "heavy = {'grpc', 'aiohttp', 'kazoo', 'rich', 'journal', 'namenode_sim'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    for name, entry in COMMANDS.items():
+        assert f"  {name} " in told.stdout
+        assert entry.summary in told.stdout
+
+
+def test_the_version_is_the_projects() -> None:
+    assert nnha("--version").stdout.startswith("nnha 0.")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("statsu", "status"), ("hadmin", "haadmin"), ("journalnod", "journalnode")]
+)
+def test_a_mistyped_command_is_answered_with_what_was_meant(typed: str, meant: str) -> None:
+    told = CliRunner().invoke(main, [typed])
+    assert told.exit_code == 2
+    assert f"There is no command '{typed}'." in told.output
+    assert meant in told.output
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_table_can_be_loaded(name: str) -> None:
+    module, _, _ = COMMANDS[name].place.partition(":")
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        spec = None
+    if spec is None:
+        pytest.skip(f"{module} is not built yet")
+    context = click.Context(main)
+    assert isinstance(main, LazyGroup)
+    assert isinstance(main.get_command(context, name), click.Command)
+
+
+def test_a_command_of_a_package_that_is_not_installed_is_told_as_such(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "journal.node", None)
+    monkeypatch.delitem(sys.modules, "journal.node.command", raising=False)
+    told = CliRunner().invoke(main, ["journalnode"])
+    assert told.exit_code == 1
+    assert "is not part of this installation" in told.output

@@ -1,0 +1,142 @@
+"""What counts as a problem of the cluster, in a table of situations."""
+
+import dataclasses
+
+import pytest
+
+from ha.cli.cluster_view import (
+    ClusterView,
+    JournalNodeRow,
+    JournalView,
+    LockView,
+    NameNodeRow,
+    ZkfcRow,
+    ZooKeeperRow,
+)
+
+JOURNALS = ("j1:1", "j2:1", "j3:1")
+ACTIVE = NameNodeRow(
+    "nn1",
+    "h:1",
+    state="active",
+    epoch=5,
+    last_txid=5000,
+    journal=tuple(JournalView(node, in_sync=True, last_error=None) for node in JOURNALS),
+)
+STANDBY = NameNodeRow("nn2", "h:2", state="standby", last_txid=4990)
+GONE = "not running (connection refused)"
+WELL = ClusterView(
+    nameservice="ns1",
+    taken_at="2026-01-01T00:00:00.000Z",
+    seconds=0.1,
+    automatic_failover=True,
+    namenodes=(ACTIVE, STANDBY),
+    zkfcs=(ZkfcRow("nn1", "h:3", health="healthy"), ZkfcRow("nn2", "h:4", health="healthy")),
+    journalnodes=tuple(
+        JournalNodeRow(node, formatted=True, promised_epoch=5, last_txid=5000) for node in JOURNALS
+    ),
+    zookeepers=(ZooKeeperRow("z:1", mode="standalone"),),
+    lock=LockView(holder="nn1"),
+)
+
+
+def journals(*changes: dict[str, object]) -> dict[str, object]:
+    """The view's JournalNodes with changes to the first ones."""
+    rows = list(WELL.journalnodes)
+    for index, change in enumerate(changes):
+        rows[index] = dataclasses.replace(rows[index], **change)  # type: ignore[arg-type]
+    return {"journalnodes": tuple(rows)}
+
+
+def out_of_sync(count: int) -> tuple[NameNodeRow, NameNodeRow]:
+    views = tuple(
+        JournalView(node, in_sync=index >= count, last_error=None)
+        for index, node in enumerate(JOURNALS)
+    )
+    return (dataclasses.replace(ACTIVE, journal=views), STANDBY)
+
+
+SITUATIONS: dict[str, tuple[dict[str, object], list[str]]] = {
+    "all is well": ({}, []),
+    "nobody is active": (
+        {"namenodes": (dataclasses.replace(ACTIVE, state="standby"), STANDBY)},
+        ["no NameNode is active"],
+    ),
+    "two are active": (
+        {"namenodes": (ACTIVE, dataclasses.replace(STANDBY, state="active"))},
+        ["nn1 and nn2 both say that they are active"],
+    ),
+    "another holds the lock": (
+        {"lock": LockView(holder="nn2")},
+        ["nn1 is active, but nn2 holds the lock"],
+    ),
+    "nobody holds the lock": ({"lock": LockView()}, ["nn1 is active, but nobody holds the lock"]),
+    "nobody needs a lock without controllers": (
+        {"lock": LockView(), "automatic_failover": False, "zkfcs": (), "zookeepers": ()},
+        [],
+    ),
+    "one JournalNode is gone": (
+        journals({"error": GONE}),
+        ["the quorum can lose 0 more JournalNodes", f"JournalNode j1:1: {GONE}"],
+    ),
+    "two JournalNodes are gone": (
+        journals({"error": GONE}, {"error": GONE}),
+        [
+            "the journal has no quorum: nothing can be written",
+            f"JournalNode j1:1: {GONE}",
+            f"JournalNode j2:1: {GONE}",
+        ],
+    ),
+    "a JournalNode's disk has failed": (
+        journals({"failed_because": "disk full"}),
+        ["the quorum can lose 0 more JournalNodes", "JournalNode j1:1: FAILED: disk full"],
+    ),
+    "a JournalNode is not formatted": (
+        journals({"formatted": False}),
+        ["the quorum can lose 0 more JournalNodes", "JournalNode j1:1: NOT FORMATTED"],
+    ),
+    "the active says that one is out of sync": (
+        {"namenodes": out_of_sync(1)},
+        ["the quorum can lose 0 more JournalNodes", "JournalNode j1:1: OUT OF SYNC"],
+    ),
+    "a JournalNode is far behind": (
+        journals({"last_txid": 10}),
+        ["JournalNode j1:1 is 4,990 transactions behind"],
+    ),
+    "a standby is gone": (
+        {"namenodes": (ACTIVE, NameNodeRow("nn2", "h:2", error=GONE))},
+        [f"NameNode nn2: {GONE}"],
+    ),
+    "a controller is gone": (
+        {"zkfcs": (WELL.zkfcs[0], ZkfcRow("nn2", "h:4", error=GONE))},
+        [f"ZKFC of nn2: {GONE}"],
+    ),
+    "ZooKeeper is gone": (
+        {"zookeepers": (ZooKeeperRow("z:1", error=GONE),), "lock": LockView(error="none answers")},
+        [
+            f"ZooKeeper z:1: {GONE}",
+            "ZooKeeper has no quorum: nobody can fail over until it is back",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SITUATIONS.values(), ids=SITUATIONS.keys())
+def test_problems(case: tuple[dict[str, object], list[str]]) -> None:
+    change, expected = case
+    view = dataclasses.replace(WELL, **change)  # type: ignore[arg-type]
+    assert list(view.problems()) == expected
+
+
+def test_without_an_active_the_journal_tells_epoch_and_newest_transaction() -> None:
+    gone = NameNodeRow("nn1", "h:1", error=GONE)
+    view = dataclasses.replace(WELL, namenodes=(gone, STANDBY))
+    assert view.active is None
+    assert view.epoch == 5
+    assert view.lag(STANDBY) == 10
+    assert view.lag(gone) is None
+
+
+def test_a_standby_that_was_asked_later_than_the_active_is_not_ahead() -> None:
+    assert WELL.lag(dataclasses.replace(STANDBY, last_txid=5003)) == 0
+    assert WELL.lag(ACTIVE) is None
