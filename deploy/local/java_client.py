@@ -1,5 +1,6 @@
 """Hadoop's own FileSystem in a long-lived JVM, driven from here through py4j."""
 
+import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,11 @@ from deploy.local.ports import HOST
 from deploy.local.processes import ManagedProcess, Supervisor
 
 NAME = "java-client"
+
+# It logs each failed call with every exception behind it, partly through the root logger; we raise
+# them, and tell the first line.
+logging.getLogger("py4j").setLevel(logging.CRITICAL)
+logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
 
 T = TypeVar("T")
 
@@ -92,7 +98,7 @@ class JavaClient:
         directories: set[str] = set()
         files: set[str] = set()
         to_visit = [root]
-        arrays = self._gateway.jvm.java.util.Arrays
+        arrays = self._gateway.jvm.org.apache.commons.lang3.ArrayUtils
         while to_visit:
             path = to_visit.pop()
 
@@ -117,9 +123,17 @@ class JavaClient:
         try:
             return action()
         except Py4JJavaError as failure:
-            raise CallFailed(str(failure.java_exception.toString()).splitlines()[0]) from failure
+            raise CallFailed(_first_line(failure)) from failure
         except Py4JError as failure:
-            raise CallFailed(f"the Java client is gone: {failure}") from failure
+            raise CallFailed("the Java client is gone") from failure
+
+
+def _first_line(failure: Any) -> str:  # noqa: ANN401 - py4j has no types
+    """What Java calls the exception; asking for it is a call to the JVM too, and may fail."""
+    try:
+        return str(failure.java_exception.toString()).splitlines()[0]
+    except Py4JError:
+        return "the Java client is gone"
 
 
 def start_java_client(

@@ -221,6 +221,11 @@ class Supervisor:
         self._terminate([managed], deadline_seconds)
         return managed.wait(STOP_SECONDS)
 
+    def stop_together(self, names: Sequence[str]) -> None:
+        """The same to several at once."""
+        started = [self._processes[name] for name in names if name in self._processes]
+        self._terminate(started, STOP_SECONDS)
+
     def stop_all(self, *, deadline_seconds: float = STOP_SECONDS) -> None:
         """End everything at once, the ones started last first to be asked."""
         self._terminate(list(reversed(self._processes.values())), deadline_seconds)

@@ -14,6 +14,7 @@ from deploy.local.java_client import JavaClient, open_java_client, start_java_cl
 from deploy.local.places import remember
 from deploy.local.screen import Screen
 from deploy.local.workload import Workload
+from ha.cli import haadmin
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,18 @@ def staged(directory: Path, screen: Screen) -> Iterator[Stage]:
         screen.parts(cluster)
         with open_java_client(process) as client:
             workload = Workload(client, root=f"/nnha/{time.time_ns()}")
-            yield Stage(cluster=cluster, client=client, workload=workload, screen=screen)
-            cluster.down()
+            try:
+                yield Stage(cluster=cluster, client=client, workload=workload, screen=screen)
+                cluster.down()
+            finally:
+                workload.abandon()
 
 
 def request_failover(cluster: Cluster, old: str, new: str) -> None:
     """`haadmin -failover old new`, in this process.  Raises LocalClusterError where it fails."""
-    from ha.cli.haadmin import haadmin
-
     printed = io.StringIO()
-    arguments = ["--conf-dir", str(cluster.conf_dir), "-failover", old, new]
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        code = haadmin.main(args=arguments, standalone_mode=False)
+        code = haadmin.run(("--conf-dir", str(cluster.conf_dir), "-failover", old, new))
     if code:
         raise LocalClusterError(
             f"Asked for a failover from {old} to {new}; haadmin ended with {code}:\n"

@@ -17,6 +17,10 @@ PAUSE_SECONDS = 0.01
 """Between two calls of one writer, as in the baseline's load (hadoop-baseline.md)."""
 
 FILES_PER_DIRECTORY = 8
+MOST_ERRORS = 100
+"""With so many it makes no sense to wait for successes."""
+
+ABANDON_SECONDS = 0.5
 STOP_SECONDS = 180.0
 """Longer than the client's own 15 failovers take (hadoop-rpc.md 5)."""
 
@@ -71,11 +75,15 @@ class Workload:
             self._threads.append(thread)
             thread.start()
 
+    def abandon(self) -> None:
+        """Begin no further call, and hardly wait for those under way."""
+        self._ask_to_stop()
+        for thread in self._threads:
+            thread.join(ABANDON_SECONDS)
+
     def stop(self) -> None:
         """Let each thread finish the call that it is in.  Raises LocalClusterError."""
-        with self._turn:
-            self._stopping.set()
-            self._turn.notify_all()
+        self._ask_to_stop()
         deadline = time.monotonic() + STOP_SECONDS
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -136,7 +144,7 @@ class Workload:
             what=f"{count} more writes of the client",
             deadline_seconds=deadline_seconds,
             poll_seconds=0.02,
-            abandon=self.client.process.ended_early,
+            abandon=self._hopeless,
         )
 
     def wait_for_acknowledged(self, count: int, *, deadline_seconds: float) -> None:
@@ -146,8 +154,20 @@ class Workload:
             what=f"{count} acknowledged writes",
             deadline_seconds=deadline_seconds,
             poll_seconds=0.05,
-            abandon=self.client.process.ended_early,
+            abandon=self._hopeless,
         )
+
+    def _ask_to_stop(self) -> None:
+        with self._turn:
+            self._stopping.set()
+            self._turn.notify_all()
+
+    def _hopeless(self) -> str | None:
+        errors = self.errors()
+        if len(errors) > MOST_ERRORS:
+            last = errors[-1]
+            return f"{len(errors)} calls failed; the last was {last.kind} {last.path}: {last.error}"
+        return self.client.process.ended_early()
 
     def _write(self, writer: int, base: str) -> None:
         for number in itertools.count():
