@@ -65,6 +65,15 @@ class Configuration:
             raise ConfigurationError(f"{name}{purpose} is not set. Add it to {FILES[1]}.")
         return value
 
+    def where(
+        self, key: Key[object], *, nameservice: str | None = None, namenode: str | None = None
+    ) -> str:
+        """``file line N: key`` of the setting that ``get`` reads, for messages about its value."""
+        setting = self._find(key, nameservice, namenode)
+        return (
+            f"the default: {key.name}" if setting is None else f"{setting.origin}: {setting.name}"
+        )
+
     def raw(self, name: str) -> str | None:
         """The configured text of a key after expansion of ``${}``; None when it is not set.
 

@@ -141,13 +141,14 @@ def shared_edits(
     """
     key = keys_journal.SHARED_EDITS
     text = configuration.require(key, nameservice=nameservice, namenode=namenode)
+    where = configuration.where(key, nameservice=nameservice, namenode=namenode)
     scheme, separator, rest = text.partition("://")
     authority, slash, journal_id = rest.partition("/")
     if scheme != "qjournal" or not separator or not slash or not journal_id.strip("/"):
-        raise ConfigurationError(f"{key.name} is {text!r}, but it must be {_SHAPE}.")
+        raise ConfigurationError(f"{where} is {text!r}, but it must be {_SHAPE}.")
     if "/" in journal_id or journal_id in (".", ".."):
         raise ConfigurationError(
-            f"{key.name} is {text!r}: the journal id {journal_id!r} must be one plain name."
+            f"{where} is {text!r}: the journal id {journal_id!r} must be one plain name."
         )
     try:
         nodes = tuple(
@@ -155,11 +156,11 @@ def shared_edits(
         )
     except BadValue as error:
         raise ConfigurationError(
-            f"{key.name} is {text!r}: one of its nodes {error}. The whole must be {_SHAPE}."
+            f"{where} is {text!r}: one of its nodes {error}. The whole must be {_SHAPE}."
         ) from error
     if not nodes or len(set(nodes)) != len(nodes):
         raise ConfigurationError(
-            f"{key.name} is {text!r}: it must name each JournalNode once, as {_SHAPE}."
+            f"{where} is {text!r}: it must name each JournalNode once, as {_SHAPE}."
         )
     return JournalUri(nodes, journal_id)
 

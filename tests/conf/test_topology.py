@@ -117,6 +117,13 @@ BAD_URIS = {
 }
 
 
+def test_refused_shared_edits_name_file_and_line(tmp_path: Path) -> None:
+    line = f"\n<property><name>{SHARED}</name><value>qjournal://a</value></property>"
+    (tmp_path / "hdfs-site.xml").write_text(f"<configuration>{line}</configuration>")
+    with pytest.raises(ConfigurationError, match=r"hdfs-site\.xml line 2: dfs\.namenode\.shared"):
+        shared_edits(load_configuration(tmp_path, environment={}), "ns1")
+
+
 @pytest.mark.parametrize("case", BAD_URIS.values(), ids=BAD_URIS.keys())
 def test_other_shared_edits_are_refused(tmp_path: Path, case: tuple[str, str]) -> None:
     text, message = case
