@@ -109,12 +109,13 @@ class ServerConnection(asyncio.Protocol):
         if self._session.buffered_bytes == 0:
             self._since.frame = None
         elif progress:
-            self._since.frame = self._since.heard
+            self._since.frame = self._loop.time()
         self._set_reading(may)
 
     def answer(self, data: bytes) -> None:
         """Send one call's answer."""
         self._unanswered -= 1
+        self._since.heard = self._loop.time()  # who had to wait for us was not idle
         self._send(data)
         if not self._reading:
             self._loop.call_soon(self.pump)
@@ -181,6 +182,8 @@ class ServerConnection(asyncio.Protocol):
             return
         self._reading = wanted
         if wanted:
+            if self._since.frame is not None:
+                self._since.frame = self._loop.time()  # its rest could not come before
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()

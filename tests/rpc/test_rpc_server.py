@@ -212,6 +212,22 @@ async def test_answers_that_nobody_reads_stop_the_calls_and_then_the_connection(
         assert answered < 50
 
 
+async def test_more_answers_than_we_may_hold_end_the_connection() -> None:
+    bench = Bench()
+
+    async def shout(call: Call, request: Echo) -> Echo:
+        await bench.handle(call, request)
+        return Echo(context="x" * 1_000_000)
+
+    limits = RpcLimits(outgoing_pause_bytes=100_000, max_outgoing_bytes=5_000_000)
+    async with serving(echo_protocol(shout), limits=limits) as (_, port):
+        async with raw(port) as (reader, writer):
+            writer.write(GREETING + b"".join(echo_call(n) for n in range(20)))
+            await eventually(lambda: len(bench.started) == 20)
+            bench.finish.set()
+            assert len(await until_closed(reader)) < 20_000_000
+
+
 async def test_one_connection_too_many_is_closed() -> None:
     async with serving(limits=RpcLimits(max_connections=1)) as (server, port):
         async with calling(port) as first:
@@ -244,27 +260,50 @@ async def test_who_keeps_us_waiting_is_hung_up_on(limits: RpcLimits, sent: bytes
 
 async def test_who_waits_for_an_answer_is_not_idle() -> None:
     bench = Bench()
-    limits = RpcLimits(idle_seconds=0.1, frame_seconds=0.1, handshake_seconds=0.1)
+    limits = RpcLimits(idle_seconds=0.4, frame_seconds=0.1, handshake_seconds=0.1)
     async with (
         serving(echo_protocol(bench.handle), limits=limits) as (_, port),
         calling(port) as connection,
     ):
         call = asyncio.create_task(ask(connection))
-        done, _ = await asyncio.wait([call], timeout=0.4)
+        done, _ = await asyncio.wait([call], timeout=0.6)
         assert not done
         bench.finish.set()
         assert await call == "hello"
+        gone = asyncio.create_task(connection.wait_closed())
+        await asyncio.wait([gone], timeout=0.2)  # idle only since its answer
+        assert not gone.done()
+        await asyncio.wait_for(gone, 3)
+
+
+async def test_a_frame_that_we_left_unread_is_not_slow() -> None:
+    bench = Bench()
+    limits = RpcLimits(max_calls_per_connection=1, frame_seconds=0.2)
+    second = echo_call(1)
+    async with (
+        serving(echo_protocol(bench.handle), limits=limits) as (_, port),
+        raw(port) as (reader, writer),
+    ):
+        writer.write(GREETING + echo_call(0) + second[:20])
+        await eventually(lambda: len(bench.started) == 1)
+        await asyncio.sleep(0.4)
+        bench.finish.set()
+        assert len(await read_answers(reader, 1)) == 1
+        await asyncio.sleep(0.1)  # two sweeps
+        writer.write(second[20:])
+        assert len(await read_answers(reader, 1)) == 1
 
 
 async def test_many_frames_with_a_piece_always_pending_are_not_one_slow_frame() -> None:
     limits = RpcLimits(frame_seconds=0.2)
-    stream = b"".join(echo_call(n) for n in range(60))
+    size = len(echo_call(0))
+    stream = b"".join(echo_call(n) for n in range(30))
     async with serving(limits=limits) as (_, port), raw(port) as (reader, writer):
-        writer.write(GREETING)
-        for start in range(0, len(stream), 150):  # never at the end of a frame
-            writer.write(stream[start : start + 150])
-            await asyncio.sleep(0.015)
-        assert len(await read_answers(reader, 60)) == 60
+        writer.write(GREETING + stream[:10])
+        for start in range(10, len(stream), size):  # always ten bytes into the next frame
+            writer.write(stream[start : start + size])
+            await asyncio.sleep(0.02)
+        assert len(await read_answers(reader, 30)) == 30
 
 
 # Dropping connections, and stopping.
