@@ -1,0 +1,212 @@
+"""What many copies of the journal say about each other: same bytes, no gap, enough copies (pure).
+
+The caller walks all copies in lock-step and hands over each stretch of transactions with the
+bytes that each node has for it; ``report`` then judges the whole.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from journal.frame import scan
+from journal.model import NodeName, Segment, TxId
+from journal.quorum import majority
+
+Range = tuple[TxId, TxId]
+
+
+class Kind(StrEnum):
+    """What can be wrong."""
+
+    DIFFERENCE = "difference"
+    GAP = "gap"
+    DUPLICATE = "duplicate"
+    DAMAGE = "damage"
+    TOO_FEW_COPIES = "too few copies"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, where it begins and whom it is about."""
+
+    kind: Kind
+    first: TxId
+    nodes: tuple[NodeName, ...]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Consecutive edits as one node has them.  ``open`` is whether a writer has them open."""
+
+    first: TxId
+    last: TxId
+    records: bytes
+    segment: Segment
+    open: bool = False
+
+    def cut(self, last: TxId) -> tuple["Piece", "Piece | None"]:
+        """The part up to ``last``, and the rest."""
+        if last >= self.last:
+            return self, None
+        end = scan(self.records, expected=self.first, last_wanted=last).end
+        head = Piece(self.first, last, self.records[:end], self.segment, self.open)
+        return head, Piece(TxId(last + 1), self.last, self.records[end:], self.segment, self.open)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The judgement.  ``missing`` and ``stale`` are about one node, and no fault of the journal."""
+
+    held: tuple[Range, ...]
+    missing: Mapping[NodeName, tuple[Range, ...]]
+    stale: Mapping[NodeName, tuple[str, ...]]
+    unconfirmed: tuple[Range, ...]
+    findings: tuple[Finding, ...]
+
+
+@dataclass(slots=True)
+class Audit:
+    """Collects what a walk over all copies shows.
+
+    Args:
+        nodes: those that were read.
+        silent: how many more belong to the journal, and could not be asked.
+        settled: every txid up to this one is finalized or committed, so a majority must have it.
+    """
+
+    nodes: tuple[NodeName, ...]
+    silent: int
+    settled: TxId
+    _runs: list[tuple[TxId, TxId, frozenset[NodeName]]] = field(default_factory=list)
+    _findings: list[Finding] = field(default_factory=list)
+    _stale: dict[NodeName, list[str]] = field(default_factory=dict)
+    _told: set[tuple[NodeName, TxId]] = field(default_factory=set)
+
+    @property
+    def needed(self) -> int:
+        """How many copies make a majority of the journal's nodes."""
+        return majority(len(self.nodes) + self.silent)
+
+    def found(self, finding: Finding) -> None:
+        """Note what was seen outside of the comparison."""
+        self._findings.append(finding)
+
+    def compare(self, pieces: Mapping[NodeName, Piece]) -> None:
+        """Judge one stretch; all pieces begin and end at the same txids."""
+        groups: dict[bytes, list[NodeName]] = {}
+        for node in sorted(pieces):
+            groups.setdefault(pieces[node].records, []).append(node)
+        ranked = sorted(groups.values(), key=lambda nodes: (-len(nodes), nodes))
+        right = ranked[0]
+        sample = pieces[right[0]]
+        for others in ranked[1:]:
+            for node in others:
+                self._differs(node, pieces[node], right, sample)
+        self._hold(sample.first, sample.last, frozenset(right))
+
+    def duplicates(self, node: NodeName, segments: Sequence[Segment]) -> None:
+        """Note the txids that one node has in two segments."""
+        before: Segment | None = None
+        for segment in sorted(segments, key=lambda s: (s.first, s.last)):
+            if before is not None and segment.first <= before.last:
+                self._findings.append(
+                    Finding(
+                        Kind.DUPLICATE,
+                        segment.first,
+                        (node,),
+                        f"{node} has transaction {segment.first} in {before.name()}"
+                        f" and in {segment.name()}",
+                    )
+                )
+            if before is None or segment.last > before.last:
+                before = segment
+
+    def report(self) -> Report:
+        """Judge the whole."""
+        held: list[Range] = []
+        unconfirmed: list[Range] = []
+        missing: dict[NodeName, list[Range]] = {node: [] for node in self.nodes}
+        findings = list(self._findings)
+        for first, last, nodes in self._runs:
+            if held and held[-1][1] + 1 < first:
+                findings.append(_gap(TxId(held[-1][1] + 1), TxId(first - 1)))
+            _extend(held, first, last)
+            for node in self.nodes:
+                if node not in nodes:
+                    _extend(missing[node], first, last)
+            due = min(last, self.settled)
+            if due >= first and len(nodes) < self.needed:
+                if len(nodes) + self.silent >= self.needed:
+                    _extend(unconfirmed, first, due)
+                else:
+                    findings.append(_too_few(first, due, nodes, self.needed))
+        findings.sort(key=lambda finding: (finding.first, finding.kind))
+        return Report(
+            tuple(held),
+            {node: tuple(ranges) for node, ranges in missing.items()},
+            {node: tuple(told) for node, told in self._stale.items()},
+            tuple(unconfirmed),
+            tuple(findings),
+        )
+
+    def _hold(self, first: TxId, last: TxId, nodes: frozenset[NodeName]) -> None:
+        if self._runs and self._runs[-1][1] + 1 == first and self._runs[-1][2] == nodes:
+            first = self._runs.pop()[0]
+        self._runs.append((first, last, nodes))
+
+    def _differs(
+        self, node: NodeName, piece: Piece, right: Sequence[NodeName], sample: Piece
+    ) -> None:
+        if (node, piece.segment.first) in self._told:
+            return
+        self._told.add((node, piece.segment.first))
+        txid = first_difference(piece, sample)
+        if len(right) >= self.needed and not piece.segment.finalized and not piece.open:
+            # What a writer left behind that never reached a majority.  Nobody reads it, and the
+            # next recovery of this segment would replace it.
+            self._stale.setdefault(node, []).append(
+                f"{piece.segment.name()} differs from transaction {txid} on; a majority agrees"
+                " on other edits, and nobody reads this copy"
+            )
+            return
+        self._findings.append(
+            Finding(
+                Kind.DIFFERENCE,
+                txid,
+                (node, *right),
+                f"transaction {txid} on {node} is not the one on {', '.join(right)}",
+            )
+        )
+
+
+def first_difference(one: Piece, other: Piece) -> TxId:
+    """The first txid at which two pieces that begin together have different bytes."""
+    low, high = one.first, min(one.last, other.last)
+    while low < high:
+        middle = TxId((low + high) // 2)
+        if one.cut(middle)[0].records == other.cut(middle)[0].records:
+            low = TxId(middle + 1)
+        else:
+            high = middle
+    return low
+
+
+def _extend(ranges: list[Range], first: TxId, last: TxId) -> None:
+    if ranges and ranges[-1][1] + 1 == first:
+        first = ranges.pop()[0]
+    ranges.append((first, last))
+
+
+def _gap(first: TxId, last: TxId) -> Finding:
+    return Finding(Kind.GAP, first, (), f"no node has transactions {first}-{last}")
+
+
+def _too_few(first: TxId, last: TxId, nodes: frozenset[NodeName], needed: int) -> Finding:
+    who = ", ".join(sorted(nodes))
+    return Finding(
+        Kind.TOO_FEW_COPIES,
+        first,
+        tuple(sorted(nodes)),
+        f"transactions {first}-{last} lie on {who} only; {needed} copies are a majority",
+    )
