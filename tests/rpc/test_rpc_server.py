@@ -220,12 +220,14 @@ async def test_more_answers_than_we_may_hold_end_the_connection() -> None:
         return Echo(context="x" * 1_000_000)
 
     limits = RpcLimits(outgoing_pause_bytes=100_000, max_outgoing_bytes=5_000_000)
-    async with serving(echo_protocol(shout), limits=limits) as (_, port):
-        async with raw(port) as (reader, writer):
-            writer.write(GREETING + b"".join(echo_call(n) for n in range(20)))
-            await eventually(lambda: len(bench.started) == 20)
-            bench.finish.set()
-            assert len(await until_closed(reader)) < 20_000_000
+    async with (
+        serving(echo_protocol(shout), limits=limits) as (_, port),
+        raw(port) as (reader, writer),
+    ):
+        writer.write(GREETING + b"".join(echo_call(n) for n in range(20)))
+        await eventually(lambda: len(bench.started) == 20)
+        bench.finish.set()
+        assert len(await until_closed(reader)) < 20_000_000
 
 
 async def test_one_connection_too_many_is_closed() -> None:
