@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any, TypeAlias
 
 from google.protobuf.message import Message
 
@@ -17,6 +18,9 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.namespace import Namespace
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto, HdfsFileStatusProto
+
+Fields: TypeAlias = dict[str, Any]
+"""A request's fields; a message inside may be written as a dictionary."""
 
 SUPERUSER = "hdfs"
 GROUPS = {
@@ -90,7 +94,7 @@ class Served:
         method: str,
         *,
         user: str = SUPERUSER,
-        client: bytes = b"client-of-16byte",
+        client_id: bytes = b"client-of-16byte",
         call_id: int | None = None,
         host: str = "127.0.0.1",
         **fields: object,
@@ -98,8 +102,8 @@ class Served:
         """Make one call; a ``call_id`` used before makes it a repetition."""
         request, handle = self.methods[method]
         number = next(self.call_ids) if call_id is None else call_id
-        call = Call(CLIENT_PROTOCOL, method, client, number, 0, user, None, host)
-        return await handle(call, request(**fields)) # protobuf checks
+        call = Call(CLIENT_PROTOCOL, method, client_id, number, 0, user, None, host)
+        return await handle(call, request(**fields))  # protobuf checks
 
     async def mkdirs(self, src: str, mode: int = 0o755, **more: object) -> bool:
         """mkdir -p."""
@@ -160,3 +164,13 @@ def serve(*, settings: Settings | None = None, namespace: Namespace | None = Non
         name: (method.request, method.handle) for name, method in face.protocol().methods.items()
     }
     return Served(log, gate, face, methods)
+
+
+async def prepared(settings: Settings | None = None) -> Served:
+    """``/d/e``, closed ``/f`` and ``/d/g``, open ``/open``."""
+    served = serve(settings=settings)
+    await served.mkdirs("/d/e")
+    await served.touch("/f")
+    await served.touch("/d/g")
+    await served.create("/open", host="10.0.0.9")
+    return served

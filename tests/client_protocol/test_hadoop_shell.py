@@ -108,7 +108,7 @@ async def test_attributes_the_shell_can_set(shell: Shell, served: tuple[Served, 
 
 FAILURES = {
     "listing what is not there": (("-ls", "/none"), "`/none': No such file or directory"),
-    "a directory over a file": (("-mkdir", "/f"), "`/f': File exists"),
+    "a directory over a file": (("-mkdir", "/f"), "`/f': Is not a directory"),
     "below a missing parent": (("-mkdir", "/x/y"), "/x': No such file or directory"),
     "removing a full directory": (("-rmdir", "/d"), "`/d': Directory is not empty"),
     "moving onto a file": (("-mv", "/d", "/f"), "`/f': File exists"),
