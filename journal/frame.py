@@ -24,6 +24,8 @@ _HEADER = struct.Struct(">ii")
 _FRAME = struct.Struct(">BiQ")
 _CRC = struct.Struct(">I")
 _FRAME_OVERHEAD = 5  # opcode and checksum, which ``length`` leaves out
+_SHORTEST = MIN_FRAME_BYTES - _FRAME_OVERHEAD
+_BEHIND_ALL = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +87,20 @@ def scan(
     unpack, read_crc, size = _FRAME.unpack_from, _CRC.unpack_from, len(data)
     position, first, last, count = start, None, None, 0
     damage: str | None = None
-    while position < size and (last is None or last_wanted is None or last < last_wanted):
+    # Every comparison counts here: this loop sets how fast a segment is validated.
+    longest = max_op_bytes - _FRAME_OVERHEAD
+    room, before = size - MIN_FRAME_BYTES, -1
+    stop = _BEHIND_ALL if last_wanted is None else max(last_wanted, 0)
+    while position < size and before < stop:
         if data[position] == TERMINATOR:
             damage = _padding_damage(data, position)
             break
-        if size - position < MIN_FRAME_BYTES:
+        if position > room:
             damage = f"a frame is cut short: {size - position} bytes are left"
             break
         _, length, txid = unpack(data, position)
         crc_at = position + 1 + length
-        if length < MIN_FRAME_BYTES - _FRAME_OVERHEAD or length + _FRAME_OVERHEAD > max_op_bytes:
+        if not _SHORTEST <= length <= longest:
             damage = f"a frame claims {length} bytes"
             break
         if crc_at + 4 > size:
@@ -107,8 +113,11 @@ def scan(
             damage = f"transaction {txid} stands where {expected} belongs"
             break
         if first is None:
-            first = TxId(txid)
-        last, expected, count, position = TxId(txid), TxId(txid + 1), count + 1, crc_at + 4
+            first = txid
+        before = last = txid
+        expected = txid + 1
+        count += 1
+        position = crc_at + 4
     return Scan(first, last, count, position, damage)
 
 

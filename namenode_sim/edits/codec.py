@@ -101,14 +101,14 @@ def decode(data: bytes, offset: int, layout: int) -> tuple[TxId, Op, int]:
     try:
         op, pos = reader(frame, 13, layout)
         if pos == len(frame):
-            return TxId(txid), op, end
+            return txid, op, end
         problem = f"its fields take {pos - 13} bytes, its frame has {len(frame) - 13}"
     except _MALFORMED as failure:
         problem = str(failure)
     if opcode in _SNAPSHOT_OPCODES and layout > SNAPSHOT_MTIME_LAYOUT:
         op_with_time = _decode_3_3_0(reader, frame)
         if op_with_time is not None:
-            return TxId(txid), op_with_time, end
+            return txid, op_with_time, end
     raise EditsError(f"opcode {opcode} is malformed at layout {layout}: {problem}",
                      offset=offset, txid=txid)  # fmt: skip
 
@@ -163,7 +163,7 @@ def _decode_old(data: bytes, offset: int, layout: int) -> tuple[TxId, Op, int]:
                          offset=offset, txid=txid) from None  # fmt: skip
     if crc32(window[:pos]) != checksum:
         raise EditsError("the checksum is wrong", offset=offset, txid=txid)
-    return TxId(txid), op, offset + pos + 4
+    return txid, op, offset + pos + 4
 
 
 def decode_all(
