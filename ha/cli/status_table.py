@@ -122,11 +122,12 @@ def _session(row: ZkfcRow) -> str:
 
 
 def _journal_table(view: ClusterView) -> Table:
-    table = _table(
-        "JN", "STATE", right=("EPOCH", "LAST TXID", "BEHIND", "DISK FREE"), last=("NOTE",)
-    )
-    for row in view.journalnodes:
+    numbers = ("EPOCH", "LAST TXID", "BEHIND", "DISK FREE")
+    table = _table("JN", "HOST", "STATE", right=numbers, last=("NOTE",))
+    # A JournalNode has no id in Hadoop's configuration: it is numbered as its URI lists it.
+    for number, row in enumerate(view.journalnodes, start=1):
         table.add_row(
+            f"jn{number}",
             _plain(row.node),
             _state(view.state_of(row) if row.error is None else "DOWN"),
             _number(row.promised_epoch),
