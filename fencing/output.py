@@ -1,7 +1,7 @@
 """What a command writes: cut into lines for the log, and its end kept for the report."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 MAX_LINES = 200
 MAX_LINE_BYTES = 2000
@@ -21,15 +21,32 @@ class Lines:
 
     def feed(self, data: bytes) -> None:
         """Take more bytes; a line longer than ``MAX_LINE_BYTES`` loses its rest."""
-        *complete, rest = data.split(b"\n")
-        for part in complete:
-            self._append(part)
-            self._finish()
-        self._append(rest)
+        *complete, rest = data.split(b"\n", MAX_LINES - self._emitted)
+        self._take(complete)
+        if self._emitted < MAX_LINES:
+            self._append(rest)
+        else:
+            self._skim(rest)
 
     def close(self) -> None:
         """There is no more: a last line without its end counts too."""
         if self._pending:
+            self._finish()
+
+    def _skim(self, data: bytes) -> None:
+        """Only count what nobody will read, or a flood would keep the event loop busy."""
+        superfluous = data.count(b"\n") - TAIL_LINES
+        if superfluous > 0:
+            self._pending.clear()
+            self.dropped += superfluous
+            data = b"\n".join(data.rsplit(b"\n", TAIL_LINES + 1)[1:])
+        *complete, rest = data.split(b"\n")
+        self._take(complete)
+        self._append(rest)
+
+    def _take(self, complete: Iterable[bytes]) -> None:
+        for part in complete:
+            self._append(part)
             self._finish()
 
     def _append(self, part: bytes) -> None:

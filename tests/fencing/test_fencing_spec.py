@@ -9,8 +9,26 @@ from hypothesis import strategies as st
 from fencing.environment import command_environment, is_secret
 from fencing.errors import BadSpec
 from fencing.model import MethodSpec, ShellMethod, SshMethod, Target
+from fencing.output import MAX_LINES, TAIL_LINES, Lines
 from fencing.shell import abbreviate
 from fencing.spec import parse_methods
+
+
+@given(st.lists(st.binary(max_size=50) | st.sampled_from([b"\n" * 150, b"a\n" * 90])))
+def test_output_is_the_same_lines_however_it_arrives(chunks: list[bytes]) -> None:
+    emitted: list[str] = []
+    lines = Lines(emitted.append)
+    for chunk in chunks:
+        lines.feed(chunk)
+    lines.close()
+    whole = b"".join(chunks)
+    expected = [part.decode("utf-8", "replace").rstrip("\r") for part in whole.split(b"\n")]
+    if not whole or whole.endswith(b"\n"):
+        expected.pop()
+    assert emitted == expected[:MAX_LINES]
+    assert lines.dropped == max(0, len(expected) - MAX_LINES)
+    assert list(lines.tail) == expected[-TAIL_LINES:]
+
 
 TARGET = Target("ns1", "nn1", "dummyhost", 1234)
 
