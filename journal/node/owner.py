@@ -43,6 +43,8 @@ T = TypeVar("T")
 
 MAX_WAITING: Final = 1024
 """Requests that may wait for one journal; writers keep at most a few under way."""
+MAX_WAITING_BYTES: Final = 256 * 1024 * 1024
+"""Batches that may wait for one journal, together; a slow disk must not fill the memory."""
 MAX_GROUP_BYTES: Final = 8 * 1024 * 1024
 """Batches that share one sync are at most this large together, or one batch."""
 SLOW_SYNC_SECONDS: Final = 1.0
@@ -69,6 +71,7 @@ class JournalOwner:
         self._disk = disk
         self._state = state
         self._waiting: deque[_Waiting] = deque()
+        self._waiting_bytes = 0
         self._wake = asyncio.Event()
         self._stopping = False
         self._failed_because: str | None = None
@@ -103,12 +106,16 @@ class JournalOwner:
             OutOfSync: too many requests are waiting.
         """
         self._require_running()
-        if len(self._waiting) >= MAX_WAITING:
-            raise OutOfSync(f"{MAX_WAITING} requests are waiting already")
+        size = _batch_bytes(request)
+        if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + size > MAX_WAITING_BYTES:
+            raise OutOfSync(
+                f"{len(self._waiting)} requests, {self._waiting_bytes} bytes, are waiting already"
+            )
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         # The caller may be gone when an error arrives; asyncio need not complain about that.
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._waiting.append(_Waiting(request, answer))
+        self._waiting_bytes += size
         self._wake.set()
         return answer
 
@@ -190,6 +197,7 @@ class JournalOwner:
         ):
             size += _batch_bytes(self._waiting[0].request)
             group.append(self._waiting.popleft())
+        self._waiting_bytes -= size
         return group
 
     async def _serve(self, group: Sequence[_Waiting]) -> None:

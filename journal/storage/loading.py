@@ -71,7 +71,10 @@ def _load(files: Files, root: Path) -> Loaded:
         )
     version = files.read(current / layout.VERSION)
     if version is None:
-        return Loaded(JournalState(occupied=bool(files.names(current))))
+        occupied = bool(files.names(current))
+        if occupied:
+            files.sync_folder(current)  # a format was cut short: it stays cut short
+        return Loaded(JournalState(occupied=occupied))
     namespace = parse_version(current / layout.VERSION, version)
     found = _sort_names(files, current)
     decisions = _load_decisions(files, current / layout.PAXOS)

@@ -3,6 +3,7 @@
 import errno
 import random
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -104,21 +105,31 @@ def _check_decided(decision: Decision | None, now: dict[TxId, Segment]) -> None:
         assert lies.digest == decision.segment.digest
 
 
+def undisturbed() -> list[JournalState]:
+    """The state before each act, and after the last."""
+    journal = LocalJournal(ROOT, MemoryFiles())
+    states = [journal.state]
+    for act in life():
+        act(journal)
+        states.append(journal.state)
+    return states
+
+
+STATES = undisturbed()
+
+
 def run_until(
     files: MemoryFiles, fail_at: int | None, journal: LocalJournal | None = None
 ) -> tuple[JournalState, JournalState, bool]:
     """Live until the n-th disk operation; the states around the request that it cut."""
-    reference = LocalJournal(ROOT, MemoryFiles())
     journal = journal or LocalJournal(ROOT, files)
     files.operations, files.fail_at = 0, fail_at
-    for act, same in zip(life(), life(), strict=True):
-        before = reference.state
-        same(reference)
+    for act, (before, after) in zip(life(), pairwise(STATES), strict=True):
         try:
             act(journal)
         except (PowerCut, StorageFailed):
-            return before, reference.state, True
-    return reference.state, reference.state, False
+            return before, after, True
+    return STATES[-1], STATES[-1], False
 
 
 def count_operations() -> int:
@@ -153,6 +164,21 @@ def test_after_a_cut_at_any_operation_everything_acknowledged_is_there(survival:
             raise AssertionError(f"cut at operation {fail_at} of {TOTAL}: {failure}") from failure
         again = LocalJournal(ROOT, files)
         assert _all_ends(again) == _all_ends(found), f"a second start at {fail_at} differs"
+
+
+def test_what_a_restarted_process_reports_outlives_a_power_cut() -> None:
+    """Killed between a write and its sync, restarted, asked, and only then the power fails."""
+    for fail_at in range(1, TOTAL + 1):
+        files = MemoryFiles()
+        run_until(files, fail_at)
+        files.fail_at = None  # the process died; the page cache did not
+        reported = LocalJournal(ROOT, files)
+        files.cut_power(lambda: False)
+        found = LocalJournal(ROOT, files)
+        at = f"cut at operation {fail_at} of {TOTAL}"
+        assert _all_ends(found) == _all_ends(reported), at
+        for name in ("namespace", "promised", "writer", "decisions"):
+            assert getattr(found.state, name) == getattr(reported.state, name), f"{name}: {at}"
 
 
 def _all_ends(journal: LocalJournal) -> dict[TxId, tuple[int, bool]]:

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from ha.conf.configuration import load_configuration
 from journal.core.requests import Format, Heartbeat
 from journal.errors import StorageFailed
 from journal.model import JournalId
+from journal.node.command import read_settings
 from journal.node.daemon import JournalNodeDaemon, PortTaken
 from journal.node.owner import JournalOwner
 from journal.node.settings import NodeSettings
@@ -208,3 +210,27 @@ async def test_a_failed_disk_stops_its_journal_and_no_other(tmp_path: Path) -> N
     assert well.failed_because is None
     for owner in (sick, well):
         await owner.stop()
+
+
+def test_settings_listen_on_the_loopback_unless_told_otherwise(tmp_path: Path) -> None:
+    bare = configuration(tmp_path / "bare", edits_dir=tmp_path / "jn")
+    settings = read_settings(load_configuration(bare))
+    assert (settings.rpc_host, settings.rpc_port) == ("127.0.0.1", 8485)
+    assert (settings.http_host, settings.http_port) == ("127.0.0.1", 8480)
+    assert settings.folder_of("any") == tmp_path / "jn"
+    told = load_configuration(
+        bare,
+        [
+            "dfs.journalnode.rpc-address=jn1:9000",
+            "dfs.journalnode.rpc-bind-host=0.0.0.0",
+            "dfs.journalnode.http-address=jn1:9001",
+            "dfs.nameservices=a,b",
+            f"dfs.journalnode.edits.dir.b={tmp_path}/b",
+        ],
+    )
+    settings = read_settings(told)
+    assert (settings.rpc_host, settings.rpc_port) == ("0.0.0.0", 9000)
+    assert (settings.http_host, settings.http_port) == ("jn1", 9001)
+    assert settings.folder_of("a") == tmp_path / "jn"
+    assert settings.folder_of("b") == tmp_path / "b"
+    assert settings.all_folders() == (tmp_path / "jn", tmp_path / "b")
