@@ -1,7 +1,7 @@
 """A majority call as arithmetic: which nodes said yes, which said no, and is it decided?"""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from journal.errors import ensure
@@ -42,12 +42,12 @@ class Tally:
     def yes(self, node: NodeName) -> "Tally":
         """The tally after that node agreed."""
         self._check(node)
-        return replace(self, succeeded=self.succeeded | {node})
+        return Tally(self.nodes, self.needed, self.succeeded | {node}, self.failed)
 
     def no(self, node: NodeName) -> "Tally":
         """The tally after that node refused, or stayed silent too long."""
         self._check(node)
-        return replace(self, failed=self.failed | {node})
+        return Tally(self.nodes, self.needed, self.succeeded, self.failed | {node})
 
     @property
     def verdict(self) -> Verdict:
@@ -64,7 +64,8 @@ class Tally:
         return self.nodes - self.succeeded - self.failed
 
     def _check(self, node: NodeName) -> None:
-        ensure(node in self.silent, f"{node} is asked, and answers once")
+        asked = node in self.nodes
+        ensure(asked and node not in self.succeeded | self.failed, f"{node} answers once")
 
 
 def majority_of(nodes: Iterable[NodeName]) -> Tally:

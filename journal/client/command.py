@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
@@ -112,7 +112,13 @@ def _failure(message: str, code: int) -> click.exceptions.Exit:
 
 def _show_verification(uri: JournalUri, result: Verification) -> None:
     report = result.report
-    table = Table("node", "transactions", "segments", "state", title=f"journal {uri.journal_id}")
+    table = Table(
+        Column("node", no_wrap=True),
+        "transactions",
+        "segments",
+        "state",
+        title=f"journal {uri.journal_id}",
+    )
     for view in result.views:
         ranges = _merged((s.first, s.last) for s in view.segments)
         closed = sum(segment.finalized for segment in view.segments)
@@ -123,10 +129,11 @@ def _show_verification(uri: JournalUri, result: Verification) -> None:
         if view.node in report.stale:
             state += "; holds an abandoned copy"
         table.add_row(view.node, _text(ranges) or "none", segments, state)
-    for node, failure in sorted(result.failures.items()):
-        table.add_row(node, "?", "?", f"not reachable: {failure}")
+    for node in sorted(result.failures):
+        table.add_row(node, "?", "?", "not reachable")
     console = Console()
     console.print(table)
+    _tell_failures(console, result.failures)
     for node, told in sorted(report.stale.items()):
         for line in told:
             console.print(f"note: {node}: {line}", highlight=False, soft_wrap=True)
@@ -205,20 +212,23 @@ def _show_status(
     uri: JournalUri, answers: Mapping[NodeName, pb.JournalStatus | JournalError]
 ) -> None:
     table = Table(
-        "node", "promised", "writer", "last txid", "committed", "open", "disk free", "state",
+        Column("node", no_wrap=True), "epoch", "last txid", "committed", "open", "free", "state",
         title=f"journal {uri.journal_id}",
     )  # fmt: skip
+    told: dict[NodeName, object] = {
+        node: answer for node, answer in answers.items() if isinstance(answer, JournalError)
+    }
     for node, answer in answers.items():
         if isinstance(answer, JournalError):
-            table.add_row(node, *["?"] * 6, f"not reachable: {answer}")
+            table.add_row(node, *["?"] * 5, "not reachable")
             continue
         state = "serves" if _serves(answer) else "not formatted"
         if answer.HasField("failed_because"):
-            state = f"stopped: {answer.failed_because}"
+            state = "stopped"
+            told[node] = answer.failed_because
         table.add_row(
             node,
             str(answer.last_promised_epoch),
-            str(answer.last_writer_epoch),
             str(answer.last_written_txid) if answer.HasField("last_written_txid") else "-",
             str(answer.committed_txid) if answer.HasField("committed_txid") else "-",
             str(answer.open_segment_first_txid)
@@ -227,7 +237,15 @@ def _show_status(
             f"{answer.disk_free_bytes / 2**30:.1f} GiB",
             state,
         )
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    _tell_failures(console, told)
+
+
+def _tell_failures(console: Console, failures: Mapping[NodeName, object]) -> None:
+    """Below the table, where a long reason has room."""
+    for node, failure in sorted(failures.items()):
+        console.print(f"{node}: {failure}", highlight=False, soft_wrap=True, markup=False)
 
 
 def _status_json(node: NodeName, answer: pb.JournalStatus | JournalError) -> dict[str, object]:

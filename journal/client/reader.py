@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from typing import Final
 
 import aiohttp
 import structlog
@@ -21,6 +22,9 @@ from journal.proto import journal_pb2 as pb
 __all__ = ["Chunk", "JournalReader", "ReaderSettings"]
 
 log = structlog.get_logger()
+
+STRAGGLER_SECONDS: Final = 5.0
+"""How long nodes behind the majority are waited for when the majority's copies cannot be read."""
 
 
 class JournalReader:
@@ -87,8 +91,8 @@ class JournalReader:
                     yield chunk
         self._last_finalized = max(self._last_finalized, TxId(expected - 1))
 
-    async def _select(self, first: TxId) -> tuple[Redundant, ...]:
-        manifests = await self._manifests(first)
+    async def _select(self, first: TxId, *, patient: bool = False) -> tuple[Redundant, ...]:
+        manifests = await self._manifests(first, patient=patient)
         return merge({node: _finalized(reply) for node, reply in manifests.items()}, first)
 
     async def _read(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
@@ -99,7 +103,9 @@ class JournalReader:
             if not sources:
                 if asked_again:
                     raise _unreadable(part, wanted, failures)
-                sources, asked_again = list((await self._select(wanted))[0].sources), True
+                # The majority that answered first may be just those whose copies are bad.
+                again = (await self._select(wanted, patient=True))[0].sources
+                sources, asked_again = sorted(again, key=lambda node: node in failures), True
                 continue
             node = sources.pop(0)
             try:
@@ -131,30 +137,36 @@ class JournalReader:
             async for chunk in chunks:
                 yield chunk
 
-    async def _manifests(self, since: TxId) -> dict[NodeName, pb.GetEditLogManifestReply]:
+    async def _manifests(
+        self, since: TxId, *, patient: bool = False
+    ) -> dict[NodeName, pb.GetEditLogManifestReply]:
+        """What a majority lists; with ``patient`` also what the rest says in the next seconds."""
         timeout = self._settings.select_input_streams_timeout_seconds
-        call: QuorumCall[pb.GetEditLogManifestReply] = QuorumCall(
+        call: QuorumCall[None] = QuorumCall(
             "listing the segments", self._remotes, timeout_seconds=timeout
         )
-        for remote in self._remotes.values():
-            task = asyncio.create_task(_list(remote, since, timeout, call))
+        replies: dict[NodeName, pb.GetEditLogManifestReply] = {}
+
+        async def ask(remote: RemoteNode) -> None:
+            try:
+                replies[remote.name] = await remote.manifest(
+                    since, in_progress=False, timeout_seconds=timeout
+                )
+            except JournalError as error:
+                call.fail(remote.name, error)
+            else:
+                call.succeed(remote.name, None)
+
+        tasks = [asyncio.create_task(ask(remote)) for remote in self._remotes.values()]
+        for task in tasks:
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
-        manifests = await call.outcome()
-        for node, reply in manifests.items():
+        await call.outcome()
+        if patient:
+            await asyncio.wait(tasks, timeout=min(timeout, STRAGGLER_SECONDS))
+        for node, reply in replies.items():
             self._http_ports[node] = reply.http_port
-        return manifests
-
-
-async def _list(
-    remote: RemoteNode, since: TxId, timeout: float, call: QuorumCall[pb.GetEditLogManifestReply]
-) -> None:
-    try:
-        reply = await remote.manifest(since, in_progress=False, timeout_seconds=timeout)
-    except JournalError as error:
-        call.fail(remote.name, error)
-    else:
-        call.succeed(remote.name, reply)
+        return dict(replies)
 
 
 def _finalized(reply: pb.GetEditLogManifestReply) -> list[Segment]:

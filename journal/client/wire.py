@@ -113,5 +113,7 @@ def rpc_error(
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return Unavailable("no answer in time")
     # gRPC wraps the cause of a failed connection in its own history; the end of it is the cause.
-    cause = (details or "").rpartition("last error: ")[2].rpartition("connect: ")[2]
+    cause = details or ""
+    for history in ("last error: ", "remote host: ", "connect: "):
+        cause = cause.rpartition(history)[2]
     return Unavailable(f"{cause} [{code.name}]" if cause else code.name)

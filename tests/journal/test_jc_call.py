@@ -1,0 +1,104 @@
+"""One question to all nodes: when it ends, what it says, and what our own pauses cost."""
+
+import asyncio
+import time
+
+import grpc
+import pytest
+
+from journal.client.call import QuorumCall
+from journal.client.wire import REFUSAL_KEY, rpc_error
+from journal.errors import Fenced, InvariantBroken, OutOfSync, QuorumLost, Unavailable
+from journal.model import Epoch, NodeName
+from journal.proto import journal_pb2 as pb
+
+A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")
+
+
+def asked(timeout_seconds: float = 5.0) -> QuorumCall[int]:
+    return QuorumCall("counting", [A, B, C], timeout_seconds=timeout_seconds)
+
+
+async def test_it_ends_with_the_majority() -> None:
+    call = asked()
+    call.succeed(A, 1)
+    call.fail(B, Unavailable("down"))
+    call.succeed(C, 3)
+    assert await call.outcome() == {A: 1, C: 3}
+
+
+async def test_late_answers_change_nothing() -> None:
+    call = asked()
+    call.succeed(A, 1)
+    call.succeed(C, 3)
+    call.succeed(B, 2)
+    assert await call.outcome() == {A: 1, C: 3}
+    call.fail(B, Unavailable("down"))
+
+
+async def test_a_lost_call_says_who_and_why() -> None:
+    call = asked()
+    call.fail(C, Unavailable("connection refused"))
+    call.fail(A, Fenced("a newer writer", promised=Epoch(7)))
+    with pytest.raises(QuorumLost) as lost:
+        await call.outcome()
+    assert str(lost.value) == (
+        "counting needs 2 of 3 JournalNodes; none agreed; failed:"
+        " a:1: a newer writer; c:1: connection refused"
+    )
+    assert lost.value.fenced_by == 7
+
+
+async def test_silence_is_named_when_patience_ends() -> None:
+    call = asked(0.05)
+    call.succeed(B, 2)
+    with pytest.raises(QuorumLost) as lost:
+        await call.outcome()
+    assert "agreed: b:1; failed: a:1: no answer within 0.05 s; c:1: no" in str(lost.value)
+
+
+async def test_one_broken_invariant_outweighs_a_quorum_to_come() -> None:
+    call = asked()
+    call.succeed(A, 1)
+    call.fail(B, InvariantBroken("would discard a committed edit"))
+    with pytest.raises(InvariantBroken, match="counting: b:1: would discard"):
+        await call.outcome()
+
+
+async def test_our_own_pause_is_not_the_nodes_fault() -> None:
+    """X20: the process stops for longer than the deadline, with answers on their way to us."""
+    call = asked(0.2)
+    loop = asyncio.get_running_loop()
+
+    def arrive(hops: int) -> None:
+        if hops:
+            loop.call_soon(arrive, hops - 1)
+        else:
+            call.succeed(A, 1)
+            call.succeed(B, 2)
+
+    loop.call_soon(time.sleep, 0.5)
+    loop.call_soon(arrive, 20)
+    assert await call.outcome() == {A: 1, B: 2}
+
+
+def test_a_typed_refusal_survives_the_wire() -> None:
+    refusal = pb.Refusal(kind=pb.Refusal.OUT_OF_SYNC, message="a gap", expected_txid=4)
+    metadata: list[tuple[str, str | bytes]] = [
+        ("other", "x"),
+        (REFUSAL_KEY, refusal.SerializeToString()),
+    ]
+    error = rpc_error(grpc.StatusCode.FAILED_PRECONDITION, "a gap", metadata)
+    assert isinstance(error, OutOfSync)
+    assert error.expected_txid == 4
+
+
+def test_a_silence_is_told_in_few_words() -> None:
+    history = (
+        "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:9: Failed to"
+        " connect to remote host: connect: Connection refused (111)"
+    )
+    error = rpc_error(grpc.StatusCode.UNAVAILABLE, history, None)
+    assert str(error) == "Connection refused (111) [UNAVAILABLE]"
+    assert isinstance(error, Unavailable)
+    assert str(rpc_error(grpc.StatusCode.DEADLINE_EXCEEDED, "x", ())) == "no answer in time"
