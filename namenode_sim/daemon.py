@@ -84,6 +84,7 @@ async def _start_parts(
         any_peer_active=peers.any_active,
         park_timeout_seconds=conf.get(keys.PARK_TIMEOUT, nameservice=nameservice, namenode=name),
     )
+    running.push_async_callback(gate.close)
     namenode = NameNode(
         name=name,
         namespace=namespace,

@@ -3,7 +3,8 @@
 Hadoop's standby refuses every call at once, and its clients then sleep 2-4 seconds after an
 instant switch.  Ours holds a call back while a takeover is plausible, that is while no peer says
 that it is active, and answers it when it becomes active itself (design D8, hadoop-rpc 5).  A
-NameNode that was just demoted refuses at once: its client has a better place to go.
+NameNode that was just demoted refuses at once, until it has seen its successor: its client has a
+better place to go, where the call is held.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from namenode_sim.role import TAKING_OVER, Role
 
 PEER_POLL_SECONDS: Final = 0.05
 JUST_DEMOTED_SECONDS: Final = 5.0
+"""How long a successor may take before calls are held here too."""
 
 UNGUARDED: Final = frozenset({"getHAServiceState"})
 """Calls that a standby answers too."""
@@ -37,14 +39,22 @@ class Gate:
         self._role = Role.STANDBY
         self._changed = asyncio.Event()
         self._demoted_at: float | None = None
+        self._successor_watch: asyncio.Task[None] | None = None
 
     def role_changed(self, role: Role) -> None:
         """Take note of the new role and wake the calls that wait for one."""
         if self._role is Role.ACTIVE and role is not Role.ACTIVE:
             self._demoted_at = time.monotonic()
+            self._successor_watch = asyncio.create_task(self._watch_for_successor())
         self._role = role
         self._changed.set()
         self._changed = asyncio.Event()
+
+    async def close(self) -> None:
+        """Stop looking for a successor."""
+        if self._successor_watch is not None:
+            self._successor_watch.cancel()
+            await asyncio.gather(self._successor_watch, return_exceptions=True)
 
     async def admit(self, method: str, *, writes: bool) -> None:
         """Return when the call may be served now.
@@ -85,6 +95,14 @@ class Gate:
             await self._wait_for_change(min(left, PEER_POLL_SECONDS))
         PARKED_CALLS.labels("timed out").inc()
         return self._role is Role.ACTIVE
+
+    async def _watch_for_successor(self) -> None:
+        # Without this a second switch within seconds would find its target still refusing calls
+        # as the one that was demoted last, and clients would back off between the two.
+        while self._just_demoted():
+            await asyncio.sleep(PEER_POLL_SECONDS)
+            if await self._any_peer_active():
+                self._demoted_at = None
 
     async def _wait_for_change(self, seconds: float) -> None:
         try:

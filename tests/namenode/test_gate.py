@@ -70,7 +70,26 @@ async def test_a_demoted_namenode_refuses_at_once() -> None:
     a_gate.role_changed(Role.ACTIVE)
     a_gate.role_changed(Role.CLOSING)
     await refused(a_gate)
-    assert others.asked == 0
+    await a_gate.close()
+
+
+async def test_a_demoted_namenode_holds_calls_again_once_it_has_seen_its_successor() -> None:
+    others = Others(active=False)
+    a_gate = gate(others)
+    a_gate.role_changed(Role.ACTIVE)
+    a_gate.role_changed(Role.CLOSING)
+    a_gate.role_changed(Role.STANDBY)
+    others.active = True
+    async with asyncio.timeout(5):
+        while others.asked == 0:
+            await asyncio.sleep(0.01)
+    others.active = False  # the successor is demoted in its turn: we are the next
+    held = asyncio.create_task(a_gate.admit("mkdirs", writes=True))
+    done, _ = await asyncio.wait({held}, timeout=0.2)
+    assert not done
+    a_gate.role_changed(Role.ACTIVE)
+    await asyncio.wait_for(held, 5)
+    await a_gate.close()
 
 
 async def test_a_call_is_not_held_longer_than_the_limit() -> None:
