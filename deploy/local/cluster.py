@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +30,10 @@ _FORMATTED = "formatted"
 def zkfc_of(namenode: str) -> str:
     """The process name of the ZKFC beside a NameNode."""
     return f"zkfc-{namenode}"
+
+
+ALL_PARTS = (ZOOKEEPER, *JOURNALNODES, *NAMENODES, *map(zkfc_of, NAMENODES))
+"""Their names, in the order of the start."""
 
 
 @dataclass(slots=True)
@@ -75,32 +79,17 @@ class Cluster:
 
         Raises LocalClusterError with the end of the log of the part that failed.
         """
-        for name in (ZOOKEEPER, *JOURNALNODES, *NAMENODES, *map(zkfc_of, NAMENODES)):
+        for name in ALL_PARTS:
             self.progress[name] = "waiting"
         ensure_free(self.layout.all_ports())
         site.write_conf_dir(self.layout)
-        server = self._launch_zookeeper()
-        for name in JOURNALNODES:
-            self._launch(name)
-        for name in JOURNALNODES:
-            self.wait_for_answer(name)
-        wait_for_zookeeper(server, deadline_seconds=START_SECONDS)
-        self.progress[ZOOKEEPER] = "serving"
-        if not (self.layout.directory / _FORMATTED).exists():
-            self._format()
-        for name in NAMENODES:
-            self._launch(name)
-        for name in NAMENODES:
-            self.wait_for_answer(name)
-        for name in NAMENODES:
-            self._launch(zkfc_of(name))
-        active = self.wait_for_active()
-        self.progress[active] = "active"
-        for name in NAMENODES:
-            self.wait_for_answer(zkfc_of(name))
-            if name != active:
-                self.wait_for_ready_standby(name)
-                self.progress[name] = "standby"
+        self._start_missing()
+
+    def heal(self) -> None:
+        """Thaw and start whatever does not run, until all is as after ``up``."""
+        for process in self.supervisor.processes.values():
+            process.thaw()
+        self._start_missing()
 
     def down(self) -> None:
         """Stop everything, ZKFCs first and together, so that nobody fails over meanwhile."""
@@ -116,19 +105,6 @@ class Cluster:
         process = self._launch(name)
         self.wait_for_answer(name)
         return process
-
-    def heal(self) -> None:
-        """Thaw and start whatever does not run, until all is as after ``up``."""
-        for process in self.supervisor.processes.values():
-            process.thaw()
-        for name in (ZOOKEEPER, *JOURNALNODES, *NAMENODES, *map(zkfc_of, NAMENODES)):
-            if not self.process(name).running:
-                self.start(name)
-        active = self.wait_for_active()
-        for name in NAMENODES:
-            self.wait_for_candidate(name)
-            if name != active:
-                self.wait_for_ready_standby(name)
 
     def kill(self, name: str) -> float:
         """SIGKILL; gives the wall-clock time of the instant before it, in seconds."""
@@ -207,6 +183,35 @@ class Cluster:
     def logs(self) -> dict[str, Path]:
         """The log of each part."""
         return {name: process.log for name, process in self.supervisor.processes.items()}
+
+    def _start_missing(self) -> None:
+        """Start what does not run, all parts of a kind at once, and wait until all is well."""
+        server = self._launch_zookeeper() if self._lacks(ZOOKEEPER) else None
+        self._launch_and_wait(JOURNALNODES)
+        if server is not None:
+            wait_for_zookeeper(server, deadline_seconds=START_SECONDS)
+            self.progress[ZOOKEEPER] = "serving"
+        if not (self.layout.directory / _FORMATTED).exists():
+            self._format()
+        self._launch_and_wait(NAMENODES)
+        self._launch_and_wait(tuple(map(zkfc_of, NAMENODES)))
+        active = self.wait_for_active()
+        self.progress[active] = "active"
+        for name in NAMENODES:
+            self.wait_for_candidate(name)
+            if name != active:
+                self.wait_for_ready_standby(name)
+                self.progress[name] = "standby"
+
+    def _launch_and_wait(self, names: Sequence[str]) -> None:
+        for name in filter(self._lacks, names):
+            self._launch(name)
+        for name in names:
+            self.wait_for_answer(name)
+
+    def _lacks(self, name: str) -> bool:
+        process = self.supervisor.processes.get(name)
+        return process is None or not process.running
 
     def _ended_early(self) -> str | None:
         reasons = (process.ended_early() for process in self.supervisor.processes.values())
