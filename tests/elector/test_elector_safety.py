@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ha.elector.actions import (
+    Action,
     CloseSession,
     CreateLock,
     DeleteBreadcrumb,
@@ -78,9 +79,12 @@ class Oracle:
     """Knows from events and actions alone what was proven; it never asks the elector."""
 
     session: SessionNumber = SessionNumber(0)
+    attempt: AttemptNumber = AttemptNumber(0)
     locked: bool = False
     fenced: bool = False
     written: bool = False
+    served: bool = False
+    """Our NameNode was promoted under a lock that has not been lost since."""
     asked: set[str] = field(default_factory=set)
 
     def forget(self) -> None:
@@ -88,23 +92,32 @@ class Oracle:
         self.locked = self.fenced = self.written = False
         self.asked.clear()
 
+    def lose(self) -> None:
+        """The lock was another's, or nobody's."""
+        self.forget()
+        self.served = False
+
     def saw(self, event: Event) -> None:
         """What an event proves or disproves."""
         match event:
-            case SessionSuspended(session=s) | SessionExpired(session=s) | LockGone(session=s):
-                if s == self.session:
-                    self.forget()
-            case LockSeen(session=s, ours=False) if s == self.session:
+            case SessionSuspended(session=s) if s == self.session:
                 self.forget()
+            case SessionExpired(session=s) | LockGone(session=s) if s == self.session:
+                self.lose()
+            case LockSeen(session=s, ours=False) if s == self.session:
+                self.lose()
+            case Promoted(attempt=a) if a == self.attempt and "promote" in self.asked:
+                self.served = True
             case LockCreated(session=s) | LockSeen(session=s, ours=True) if s == self.session:
                 self.locked = True
-            case BreadcrumbRead(session=s, breadcrumb=b) if s == self.session:
-                if "read" in self.asked and (b is None or b.content == ME):
+            case BreadcrumbRead(session=s, attempt=a, breadcrumb=b):
+                mine = (s, a) == (self.session, self.attempt) and "read" in self.asked
+                if mine and (b is None or b.content == ME):
                     self.fenced = True
-            case OldActiveFenced() if "fence" in self.asked:
+            case OldActiveFenced(attempt=a) if a == self.attempt and "fence" in self.asked:
                 self.fenced = True
-            case BreadcrumbWritten(session=s) if s == self.session and "write" in self.asked:
-                self.written = True
+            case BreadcrumbWritten(session=s, attempt=a) if "write" in self.asked:
+                self.written = self.written or (s, a) == (self.session, self.attempt)
             case _:
                 pass
 
@@ -113,15 +126,17 @@ class Oracle:
         match action:
             case OpenSession(session=s):
                 assert s > self.session, "each session is a new one"
-                self.forget()
+                self.lose()
                 self.session = s
             case CloseSession(session=s):
                 assert s == self.session
                 self.forget()
             case CreateLock(session=s) | WatchLock(session=s) | ReleaseLock(session=s):
                 assert s == self.session
-            case ReadBreadcrumb(session=s):
+            case ReadBreadcrumb(session=s, attempt=a):
                 assert s == self.session
+                assert a > self.attempt, "each takeover is a new attempt"
+                self.attempt = a
                 assert self.locked, "a breadcrumb is read under the lock"
                 self.fenced = self.written = False
                 self.asked = {"read"}
@@ -139,6 +154,7 @@ class Oracle:
                 assert self.locked, "promoted without the lock"
                 assert self.fenced, "promoted without fencing"
                 assert self.written, "promoted without a breadcrumb"
+                self.asked.add("promote")
             case _:
                 pass
 
@@ -170,23 +186,47 @@ def _near(event: Event, state: ElectorState) -> Event:
             return event
 
 
-@settings(max_examples=600, deadline=None)
-@given(st.lists(_relative(), min_size=5, max_size=60))
-def test_no_promotion_without_lock_fence_and_breadcrumb(events: list[Event]) -> None:
+def _answer(action: Action, roll: int) -> Event | None:
+    """What the world may well say to this, now or much later."""
+    match action:
+        case OpenSession(session=s):
+            return SessionOpened(s)
+        case CreateLock(session=s):
+            return LockCreated(s) if roll % 3 else LockTaken(s)
+        case WatchLock(session=s):
+            return LockSeen(s, ours=roll % 4 > 0)
+        case ReadBreadcrumb(session=s, attempt=a):
+            return BreadcrumbRead(s, a, Breadcrumb(OTHER if roll % 4 else ME, 1))
+        case WriteBreadcrumb(session=s, attempt=a):
+            return BreadcrumbWritten(s, a, 2)
+        case FenceOldActive(attempt=a):
+            return OldActiveFenced(a)
+        case ServeAsActive(attempt=a):
+            return Promoted(a)
+        case _:
+            return None
+
+
+@settings(max_examples=800, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 99), _relative()), min_size=10, max_size=70))
+def test_no_promotion_without_lock_fence_and_breadcrumb(rolls: list[tuple[int, Event]]) -> None:
     state, oracle = ElectorState(), Oracle()
-    for wished in (JoinRequested(ME), *events):
-        event = _near(wished, state)
+    unanswered: list[Action] = []
+    for roll, wished in ((0, JoinRequested(ME)), *rolls):
+        event: Event | None = None
+        if roll >= 25 and unanswered:
+            # Mostly the newest request is answered, sometimes one that is long forgotten.
+            event = _answer(unanswered.pop(-1 if roll < 90 else 0), roll)
+        event = event or _near(wished, state)
         before = state
-        current = not isinstance(event, BreadcrumbRead | BreadcrumbWritten | OldActiveFenced) or (
-            event.attempt == state.attempt
-        )
-        if current:
-            oracle.saw(event)
+        oracle.saw(event)
         result = step(state, event)
         state = result.state
         for action in result.actions:
             oracle.asks(action)
+        unanswered.extend(result.actions)
         if state.role is Role.ACTIVE and before.role is not Role.ACTIVE:
             assert oracle.locked, "active without the lock"
+            assert oracle.served, "active without a promotion under this lock"
         if not state.wanted:
             assert state.role is Role.INIT
