@@ -92,12 +92,13 @@ class Namespace:
         """
         if txid != self.last_applied + 1:
             raise TxIdOutOfOrder(self.last_applied + 1, txid)
-        if self.snapshots.snapshottable or self.snapshots.carried is not None:
-            self._guard_snapshots(op)
         try:
+            self.check_snapshots(op)
             self._apply(op)
         except ApplyError as error:
             raise type(error)(f"transaction {txid}, {type(op).__name__}: {error}") from error
+        if self.snapshots.snapshottable:
+            snapshots.forget_removed(self.tree, self.snapshots)
         self.last_applied = txid
 
     def _apply(self, op: Op) -> None:
@@ -221,7 +222,14 @@ class Namespace:
         self.counters.last_inode_id = max(self.counters.last_inode_id, number)
         return number
 
-    def _guard_snapshots(self, op: Op) -> None:
+    def check_snapshots(self, op: Op) -> None:
+        """Whether the edit leaves snapshots alone; to be asked before it is logged.
+
+        Raises:
+            SnapshotsNotSupported: if a snapshot would have to remember what the edit changes.
+        """
+        if not self.snapshots.snapshottable and self.snapshots.carried is None:
+            return
         for path in changed_paths(op):
             snapshots.guard(self.tree, self.snapshots, path)
         if isinstance(op, ops.Delete):

@@ -8,7 +8,7 @@ without saving would quietly alter the snapshot.
 from dataclasses import replace
 
 from namenode_sim.edits import ops
-from namenode_sim.inode import INodeDirectory, subtree
+from namenode_sim.inode import INode, INodeDirectory
 from namenode_sim.namespace_errors import ApplyError, SnapshotsNotSupported
 from namenode_sim.namespace_state import Snapshot, Snapshots
 from namenode_sim.namespace_tree import Tree
@@ -34,14 +34,20 @@ def guard(tree: Tree, snapshots: Snapshots, path: str) -> None:
 
 
 def guard_removal(tree: Tree, snapshots: Snapshots, path: str) -> None:
-    """Refuse to remove a tree that holds snapshots; forget snapshottable directories in it."""
-    node = tree.find(path)
-    if node is None:
-        return
-    inside = [below.id for below in subtree(node) if below.id in snapshots.snapshottable]
-    if any(snapshots.snapshottable[number] for number in inside):
-        raise SnapshotsNotSupported(f"{path} holds snapshots and cannot be removed")
-    for number in inside:
+    """Refuse to remove a tree that holds snapshots."""
+    gone = tree.find(path)
+    for number, taken in snapshots.snapshottable.items():
+        step: INode | None = tree.inodes.get(number)
+        while taken and step is not None:
+            if step is gone:
+                raise SnapshotsNotSupported(f"{path} holds snapshots and cannot be removed")
+            step = step.parent
+
+
+def forget_removed(tree: Tree, snapshots: Snapshots) -> None:
+    """Drop snapshottable directories that went away with the tree they were in."""
+    gone = [number for number in snapshots.snapshottable if number not in tree.inodes]
+    for number in gone:
         del snapshots.snapshottable[number]
 
 

@@ -8,10 +8,11 @@ nobody ever learns of an edit that could still vanish (design D8).
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import structlog
 from google.protobuf.message import Message
 
 from ha.rpc.errors import RemoteFault
@@ -29,8 +30,11 @@ from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, Read, 
 from namenode_sim.edits.ops import Op, RpcIds
 from namenode_sim.inode import INode
 from namenode_sim.namespace import Namespace
+from namenode_sim.namespace_errors import ApplyError, SnapshotsNotSupported
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto
+
+log = structlog.get_logger()
 
 SUPERGROUP = "supergroup"
 """dfs.permissions.superusergroup."""
@@ -54,9 +58,17 @@ def _state_unknown() -> str:
     return "active"
 
 
+def _nobody_told(_why: str) -> None:
+    return
+
+
 @dataclass(slots=True)
 class ClientFace:
-    """The calls of one NameNode's clients.  ``superuser`` owns the file system."""
+    """The calls of one NameNode's clients.
+
+    ``superuser`` owns the file system.  ``state`` names the HA state for getHAServiceState.
+    ``on_broken`` is told why when an edit was logged that does not apply: the process must end.
+    """
 
     namespace: Namespace
     log: EditLog
@@ -66,6 +78,7 @@ class ClientFace:
     settings: Settings = DEFAULT_SETTINGS
     groups_of: GroupsOf = field(default_factory=SystemGroups)
     state: Callable[[], str] = _state_unknown
+    on_broken: Callable[[str], None] = _nobody_told
     leases: LeaseTimes = field(default_factory=LeaseTimes)
 
     def protocol(self) -> RpcProtocol:
@@ -83,6 +96,13 @@ class ClientFace:
         methods["getQuotaUsage"] = Method(calls.GetQuotaUsageRequestProto, self._quota_usage)
         methods["getHAServiceState"] = Method(calls.HAServiceStateRequestProto, self._ha_state)
         return RpcProtocol(CLIENT_PROTOCOL, methods)
+
+    def became_active(self) -> None:
+        """Begin a term: every writer counts as just heard of (as FSNamesystem does at takeover).
+
+        Without this a writer that renewed its lease with the former active would look silent.
+        """
+        self.leases.forget_all()
 
     def scene(self, call: Call) -> Scene:
         """What planning this call may look at."""
@@ -127,9 +147,28 @@ class ClientFace:
         return self._carry_out(write.plan(scene, request))
 
     def _carry_out(self, plan: Plan) -> Message:
-        for op in plan.ops:
-            self.namespace.apply(self.log.append(op), op)
+        try:
+            for op in plan.ops:
+                self.namespace.check_snapshots(op)
+        except SnapshotsNotSupported as error:
+            raise FsError(UNSUPPORTED_OPERATION, str(error)) from error
+        self._log_and_apply(plan.ops)
         return plan.answer()
+
+    def _log_and_apply(self, ops: Sequence[Op]) -> None:
+        """Number, buffer and apply edits in one turn of the loop.
+
+        An edit that is logged but does not apply means that planning and applying disagree: what
+        the log says is then not what this process has, and it must not go on.
+        """
+        for op in ops:
+            txid = self.log.append(op)
+            try:
+                self.namespace.apply(txid, op)
+            except ApplyError as error:
+                log.critical("namespace.broken", txid=txid, op=type(op).__name__, why=str(error))
+                self.on_broken(str(error))
+                raise
 
     async def _answer(self, compute: Callable[[], Message]) -> Message:
         """Compute in one turn, then wait until what was seen is durable."""
@@ -188,8 +227,7 @@ class ClientFace:
         """
         scene = self.scene(_NOBODY)
         closing = expired_leases(scene)
-        for op in closing:
-            self.namespace.apply(self.log.append(op), op)
+        self._log_and_apply(closing)
         self.leases.keep_only(set(self.namespace.tree.leases))
         await self.log.durable(self.namespace.last_applied)
         return len(closing)
@@ -202,18 +240,3 @@ def _request_of(method: str) -> type[Message]:
     """The request class by Hadoop's naming rule."""
     found: type[Message] = getattr(calls, f"{method[0].upper()}{method[1:]}RequestProto")
     return found
-
-
-def client_namenode_protocol(
-    namespace: Namespace,
-    log: EditLog,
-    gate: Gate,
-    *,
-    superuser: str,
-    state: Callable[[], str] = _state_unknown,
-) -> RpcProtocol:
-    """ClientProtocol from a namespace, with Hadoop's default settings.
-
-    ``state`` names the HA state for getHAServiceState, which is answered in every state.
-    """
-    return ClientFace(namespace, log, gate, superuser, state=state).protocol()

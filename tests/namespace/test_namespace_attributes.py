@@ -243,6 +243,11 @@ def test_a_directory_with_snapshots_cannot_go_with_its_parent() -> None:
         namespace.apply(TxId(5), ops.Delete("/p", 5))
 
 
+def test_a_snapshottable_directory_without_snapshots_may_go() -> None:
+    namespace = after(mkdir("/d"), ops.AllowSnapshot("/d"), ops.Delete("/d", 5))
+    assert namespace.snapshots.snapshottable == {}
+
+
 def test_a_file_is_a_file() -> None:
     made = after(add("/f", storage_policy_id=2)).tree.file("/f")
     assert isinstance(made, INodeFile)
