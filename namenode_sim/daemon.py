@@ -111,6 +111,10 @@ async def _start_parts(
         superuser,
         supergroup=conf.get(keys_namenode.SUPERGROUP),
         state=lambda: "active" if namenode.state.role is Role.ACTIVE else "standby",
+        on_broken=namenode.end_because,
+    )
+    namenode.listen_for_roles(
+        lambda role: client_face.became_active() if role is Role.ACTIVE else None
     )
     server = RpcServer([client_face.protocol(), ha_service_protocol(face)])
     page = StatusPage(place, namenode, face)

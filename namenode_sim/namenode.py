@@ -6,6 +6,7 @@ else -- transition requests, the journal's refusal, the end of a takeover's step
 
 import asyncio
 import time
+from collections.abc import Callable
 from itertools import count
 from typing import assert_never
 
@@ -82,7 +83,7 @@ class NameNode:
         self.writer: TermWriter | None = None
         self.stopped_because: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._journal = journal
-        self._gate = gate
+        self._role_listeners = [gate.role_changed]
         self._inbox: asyncio.Queue[Event] = asyncio.Queue()
         self._tickets = count(1)
         self._callers: dict[Ticket, asyncio.Future[None]] = {}
@@ -95,7 +96,7 @@ class NameNode:
             journal.reader,
             namespace,
             period_seconds=tail_period_seconds,
-            on_damage=self._post_refused,
+            on_damage=self.end_because,
         )
 
     def start(self) -> None:
@@ -175,8 +176,13 @@ class NameNode:
         self._callers[ticket] = done
         return ticket, done
 
-    def _post_refused(self, reason: str) -> None:
+    def end_because(self, reason: str) -> None:
+        """End the process: the journal refused us, or memory is not what the journal says."""
         self._inbox.put_nowait(JournalRefused(reason))
+
+    def listen_for_roles(self, listener: Callable[[Role], None]) -> None:
+        """Call ``listener`` with each new role, before anything else happens in it."""
+        self._role_listeners.append(listener)
 
     async def _run(self) -> None:
         while True:
@@ -198,7 +204,8 @@ class NameNode:
         before, self.state = self.state.role, state
         if state.role is before:
             return
-        self._gate.role_changed(state.role)
+        for listener in self._role_listeners:
+            listener(state.role)
         name = _STATE_NAMES.get(state.role, "becoming active")
         NODE_STATE.state(name)
         EPOCH.set(state.epoch or 0)
@@ -279,7 +286,7 @@ class NameNode:
         if writer is None:
             self._takeover_failed(action.attempt, "the writer of this attempt is gone")
             return
-        edit_log = EditLog(writer, on_failure=self._post_refused)
+        edit_log = EditLog(writer, on_failure=self.end_because)
         try:
             mark = await edit_log.open(action.first_txid)
         except (JournalError, LogFailed) as failure:
@@ -304,12 +311,12 @@ class NameNode:
     async def _close_log(self) -> None:
         edit_log = self.edit_log
         if edit_log is None:
-            self._post_refused("the edit log is gone while it is being closed")
+            self.end_because("the edit log is gone while it is being closed")
             return
         try:
             end = await edit_log.close()
         except LogFailed as failure:
-            self._post_refused(str(failure))
+            self.end_because(str(failure))
             return
         self.namespace.apply(end, EndLogSegment())
         await self._drop_writer()
