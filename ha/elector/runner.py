@@ -30,7 +30,7 @@ from ha.elector.events import (
     TakeoverFailed,
 )
 from ha.elector.keeper import Keeper, Post
-from ha.elector.model import AttemptNumber
+from ha.elector.model import AttemptNumber, Breadcrumb
 from ha.elector.state import ElectorState
 
 log = structlog.get_logger()
@@ -219,9 +219,11 @@ async def _after(previous: asyncio.Task[None] | None, work: Coroutine[None, None
 
 def _shown(thing: Event | Action) -> str:
     """The class and its telling fields; znode bytes are long and say nothing to a reader."""
-    fields = (
-        f"{field}={getattr(thing, field)}"
-        for field in thing.__slots__
-        if not isinstance(getattr(thing, field), bytes)
-    )
+    fields = []
+    for name in thing.__slots__:
+        value = getattr(thing, name)
+        if isinstance(value, Breadcrumb):
+            fields.append(f"{name}=version {value.version}")
+        elif not isinstance(value, bytes):
+            fields.append(f"{name}={value}")
     return f"{type(thing).__name__}({', '.join(fields)})"

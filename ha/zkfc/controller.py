@@ -134,12 +134,17 @@ class Controller:
             self._decide(CedeEnded())
             return
         self._decide(TransitionBegun())
-        busy = self.elector.state.role is Role.TAKING_OVER
+        before = self.elector.state
         confirmed = await self._takeover.demote()
-        # A promotion that is under way may win over the demotion: then the successor must fence.
-        self._decide(CedeAsked(seconds, needs_fencing=busy or not confirmed))
-        async with asyncio.timeout(self._settings.graceful_fence_timeout_seconds):
-            await self.elector.settled()
+        # A promotion that was or came under way meanwhile may have won over the demotion: then
+        # the successor must fence.
+        overtaken = before.role is Role.TAKING_OVER or self.elector.state.attempt != before.attempt
+        self._decide(CedeAsked(seconds, needs_fencing=overtaken or not confirmed))
+        try:
+            async with asyncio.timeout(self._settings.graceful_fence_timeout_seconds):
+                await self.elector.settled()
+        except TimeoutError:
+            log.warning("zkfc.cede.release_unconfirmed", namenode=self._settings.own.namenode)
 
     def trouble(self) -> str | None:
         """Why this controller could not fail over right now; None when it could."""
