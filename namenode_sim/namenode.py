@@ -83,7 +83,7 @@ class NameNode:
         self.writer: TermWriter | None = None
         self.stopped_because: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._journal = journal
-        self._role_listeners = [gate.role_changed]
+        self._role_listeners: list[Callable[[Role], None]] = [gate.role_changed]
         self._inbox: asyncio.Queue[Event] = asyncio.Queue()
         self._tickets = count(1)
         self._callers: dict[Ticket, asyncio.Future[None]] = {}
