@@ -94,28 +94,7 @@ async def _start_parts(
             keys_namenode.TAIL_PERIOD, nameservice=nameservice, namenode=name
         ),
     )
-    superuser = getpass.getuser()
-    face = HaFace(
-        namenode,
-        superuser=superuser,
-        automatic_failover=conf.get(keys.AUTO_FAILOVER, nameservice=nameservice),
-        disk_trouble=disk_trouble_of(
-            name_directories(conf, place.address),
-            reserved_bytes=conf.get(keys_namenode.RESOURCE_RESERVED),
-        ),
-    )
-    client_face = ClientFace(
-        namespace,
-        namenode,
-        gate,
-        superuser,
-        supergroup=conf.get(keys_namenode.SUPERGROUP),
-        state=lambda: "active" if namenode.state.role is Role.ACTIVE else "standby",
-        on_broken=namenode.end_because,
-    )
-    namenode.listen_for_roles(
-        lambda role: client_face.became_active() if role is Role.ACTIVE else None
-    )
+    face, client_face = _faces(conf, place, namenode, gate)
     server = RpcServer([client_face.protocol(), ha_service_protocol(face)])
     page = StatusPage(place, namenode, face)
     endpoint = Endpoint(status=page.status, healthy=page.trouble)
@@ -132,6 +111,35 @@ async def _start_parts(
     for duty in duties:
         running.callback(duty.cancel)
     return namenode
+
+
+def _faces(
+    conf: Configuration, place: Place, namenode: NameNode, gate: Gate
+) -> tuple[HaFace, ClientFace]:
+    """What operators and ZKFCs see of the NameNode, and what its clients see."""
+    superuser = getpass.getuser()
+    face = HaFace(
+        namenode,
+        superuser=superuser,
+        automatic_failover=conf.get(keys.AUTO_FAILOVER, nameservice=place.address.nameservice),
+        disk_trouble=disk_trouble_of(
+            name_directories(conf, place.address),
+            reserved_bytes=conf.get(keys_namenode.RESOURCE_RESERVED),
+        ),
+    )
+    client_face = ClientFace(
+        namenode.namespace,
+        namenode,
+        gate,
+        superuser,
+        supergroup=conf.get(keys_namenode.SUPERGROUP),
+        state=lambda: "active" if namenode.state.role is Role.ACTIVE else "standby",
+        on_broken=namenode.end_because,
+    )
+    namenode.listen_for_roles(
+        lambda role: client_face.became_active() if role is Role.ACTIVE else None
+    )
+    return face, client_face
 
 
 async def _leave_orderly(namenode: NameNode) -> None:

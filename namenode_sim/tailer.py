@@ -8,7 +8,7 @@ from typing import Final, Protocol
 import structlog
 
 from journal.client.reader import Chunk
-from journal.errors import InvariantBroken, JournalError
+from journal.errors import InvariantBroken, JournalError, QuorumLost, WrongNamespace
 from journal.model import TxId
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.edits.errors import EditsError
@@ -94,6 +94,12 @@ class Tailer:
                 self._on_damage(f"an edit cannot be applied: {damage}")
                 return
             except JournalError as trouble:
+                if _belongs_to_others(trouble):
+                    self._on_damage(
+                        f"{trouble}. Correct dfs.namenode.shared.edits.dir, or use the name "
+                        "directory that belongs to this journal"
+                    )
+                    return
                 TAIL_FAILURES.inc()
                 self._note_trouble(str(trouble))
             await asyncio.sleep(self._period_seconds)
@@ -120,3 +126,10 @@ class Tailer:
                 await asyncio.sleep(0)
         TAIL_APPLIED.inc(chunk.last - chunk.first + 1)
         LAST_APPLIED_TXID.set(self._namespace.last_applied)
+
+
+def _belongs_to_others(trouble: JournalError) -> bool:
+    """Whether no quorum of our own journal is left to wait for: too many nodes are another's."""
+    return isinstance(trouble, QuorumLost) and all(
+        isinstance(failure, WrongNamespace) for failure in trouble.failures.values()
+    )

@@ -15,7 +15,14 @@ from journal.client.frames import Chunk, FrameReader
 from journal.client.manifest import Redundant, merge
 from journal.client.remote import JournalAddress, RemoteNode
 from journal.client.settings import ReaderSettings
-from journal.errors import JournalError, QuorumLost, StorageFailed, Unavailable, ensure
+from journal.errors import (
+    JournalError,
+    QuorumLost,
+    StorageFailed,
+    Unavailable,
+    WrongNamespace,
+    ensure,
+)
 from journal.model import JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -46,6 +53,7 @@ class JournalReader:
         remotes = [RemoteNode(host, port, journal) for host, port in nodes]
         self._remotes = {remote.name: remote for remote in remotes}
         self._http_ports: dict[NodeName, int] = {}
+        self._ours: set[NodeName] = set()
         self._session: aiohttp.ClientSession | None = None
         self._asking: set[asyncio.Task[None]] = set()
         self._last_finalized = TxId(0)
@@ -149,6 +157,7 @@ class JournalReader:
 
         async def ask(remote: RemoteNode) -> None:
             try:
+                await self._ensure_ours(remote, timeout)
                 replies[remote.name] = await remote.manifest(
                     since, in_progress=False, timeout_seconds=timeout
                 )
@@ -167,6 +176,22 @@ class JournalReader:
         for node, reply in replies.items():
             self._http_ports[node] = reply.http_port
         return dict(replies)
+
+    async def _ensure_ours(self, remote: RemoteNode, timeout_seconds: float) -> None:
+        """Another file system's journal must not be read, however well it would fit."""
+        if self._namespace is None or remote.name in self._ours:
+            return
+        theirs = await remote.namespace(timeout_seconds)
+        if theirs is None:
+            return  # the manifest will say that it is not formatted
+        ours = self._namespace
+        if (theirs.namespace_id, theirs.cluster_id) != (ours.namespace_id, ours.cluster_id):
+            raise WrongNamespace(
+                f"its journal {self._journal_id} belongs to cluster {theirs.cluster_id} "
+                f"(namespace {theirs.namespace_id}), ours to {ours.cluster_id} "
+                f"(namespace {ours.namespace_id})"
+            )
+        self._ours.add(remote.name)
 
 
 def _finalized(reply: pb.GetEditLogManifestReply) -> list[Segment]:

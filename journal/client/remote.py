@@ -103,10 +103,14 @@ class RemoteNode:
 
     async def is_formatted(self, timeout_seconds: float) -> bool:
         """Whether the journal has storage on this node."""
+        return await self.namespace(timeout_seconds) is not None
+
+    async def namespace(self, timeout_seconds: float) -> NamespaceInfo | None:
+        """Which file system the node's journal belongs to; None where it has no storage."""
         reply = await self._call(
             "IsFormatted", self._request(), pb.IsFormattedReply, timeout_seconds
         )
-        return reply.is_formatted
+        return wire.namespace_from_wire(reply.namespace_info) if reply.is_formatted else None
 
     async def format(
         self, namespace: NamespaceInfo, *, force: bool, timeout_seconds: float
