@@ -25,6 +25,7 @@ START_SECONDS = 60.0
 """How long one part may take to come up; a loaded machine needs more than an idle one."""
 
 _FORMATTED = "formatted"
+_TOOLS = ("bash", "tr", "awk", "sleep")
 
 
 def zkfc_of(namenode: str) -> str:
@@ -264,6 +265,12 @@ def open_cluster(directory: Path, *, base_port: int | None = None) -> Cluster:
 
     Raises LocalClusterError where the directory holds one that was never finished.
     """
+    lacking = [tool for tool in _TOOLS if shutil.which(tool) is None]
+    if lacking:
+        raise LocalClusterError(
+            f"Looked on PATH for what fencing by shell(...) runs; not found: {', '.join(lacking)}. "
+            f"Without it no failover could succeed; install it"
+        )
     directory = directory.resolve()
     directory.mkdir(parents=True, exist_ok=True)
     layout = layouts.load(directory)

@@ -48,16 +48,14 @@ def up(*, directory: Path | None, base_port: int | None) -> None:
             screen.parts(local)
             for line in _hints(local):
                 screen.say(line)
-            try:
+            with contextlib.suppress(SystemExit):  # to be ended is how this command succeeds
                 _watch(local, screen)
-            finally:
-                screen.say("stopping")
-                local.down()
-                owner.unlink(missing_ok=True)
+            screen.say("stopping")
+            local.down()
+            owner.unlink(missing_ok=True)
+            screen.say("stopped")
     except LocalClusterError as error:
         raise click.ClickException(str(error)) from error
-    except KeyboardInterrupt:
-        screen.say("stopped")
 
 
 @cluster.command()

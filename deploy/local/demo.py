@@ -207,7 +207,7 @@ def _keep(stage: Stage) -> None:
     try:
         while True:
             time.sleep(3600)
-    except KeyboardInterrupt:
+    except SystemExit:  # whatever asked for the end, the findings stand
         return
 
 

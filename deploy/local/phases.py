@@ -9,10 +9,12 @@ from pathlib import Path
 EVENT = "failover.phase"
 
 PHASES = ("detected", "lock", "fenced", "recovered", "caught_up", "active")
-"""In the order in which they are shown; a graceful failover has ``released`` for ``detected``."""
+"""Of a fault, in the order in which they are shown."""
 
-GRACEFUL_PHASES = ("released", "lock", "fenced", "recovered", "caught_up", "active")
+GRACEFUL_PHASES = ("standby", "released", "lock", "fenced", "recovered", "caught_up", "active")
+"""Of a request: the old active steps down first, and then there is nobody left to fence."""
 
+_FROM_OLD_NAMENODE = ("standby",)
 _FROM_OLD_ZKFC = ("detected", "released")
 _FROM_NEW_ZKFC = ("lock", "fenced")
 
@@ -59,8 +61,8 @@ def time_phases(
 ) -> dict[str, float | None]:
     """Seconds from ``since`` to the first time each wanted phase was told; None where it was not.
 
-    ``detected`` and ``released`` are told by the ZKFC beside the old active, ``lock`` and
-    ``fenced`` by the one beside the new, the rest by the new active itself.
+    ``standby`` is told by the old active, ``detected`` and ``released`` by the ZKFC beside it,
+    ``lock`` and ``fenced`` by the one beside the new active, the rest by the new active itself.
     """
     first: dict[tuple[str, str], float] = {}
     for event in events:
@@ -69,7 +71,9 @@ def time_phases(
     times: dict[str, float | None] = {}
     for phase in wanted:
         source = new
-        if phase in _FROM_OLD_ZKFC:
+        if phase in _FROM_OLD_NAMENODE:
+            source = old
+        elif phase in _FROM_OLD_ZKFC:
             source = f"zkfc-{old}"
         elif phase in _FROM_NEW_ZKFC:
             source = f"zkfc-{new}"

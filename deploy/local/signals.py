@@ -1,19 +1,28 @@
-"""Turns SIGTERM and SIGHUP into an orderly end, so that `with` blocks stop what they started."""
+"""Turns signals that ask for an end into one in which `with` blocks stop what they started."""
 
 import contextlib
 import signal
 from collections.abc import Iterator
 from types import FrameType
 
+_ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 @contextlib.contextmanager
 def orderly_end() -> Iterator[None]:
-    """While the block runs, SIGTERM and SIGHUP raise SystemExit as Ctrl-C raises its own."""
+    """While the block runs, Ctrl-C, SIGTERM and SIGHUP raise SystemExit with 128 + signal.
+
+    Only the first does; what follows would interrupt the orderly end itself.
+    """
+    ending = False
 
     def end(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
+        nonlocal ending
+        if not ending:
+            ending = True
+            raise SystemExit(128 + number)
 
-    before = {each: signal.signal(each, end) for each in (signal.SIGTERM, signal.SIGHUP)}
+    before = {each: signal.signal(each, end) for each in _ASKING}
     try:
         yield
     finally:

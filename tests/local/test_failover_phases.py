@@ -44,6 +44,17 @@ def test_each_phase_is_timed_from_the_fault_by_the_one_who_saw_it(tmp_path: Path
     }
 
 
+def test_a_hand_over_begins_with_the_old_active_stepping_down(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path)
+    logs["nn1"] = tmp_path / "nn1.log"
+    logs["nn1"].write_text(line(1.005, "standby") + line(1.5, "standby"))
+    times = time_phases(
+        read_logs(logs), old="nn1", new="nn2", since=T0 + 1.0, wanted=GRACEFUL_PHASES
+    )
+    assert times["standby"] == pytest.approx(0.005, abs=1e-5)
+    assert times["released"] == pytest.approx(0.02, abs=1e-5)
+
+
 def test_a_phase_that_nobody_told_is_none_not_zero(tmp_path: Path) -> None:
     events = read_logs(write_logs(tmp_path))
     times = time_phases(events, old="nn2", new="nn1", since=T0 + 1.0, wanted=GRACEFUL_PHASES)

@@ -1,0 +1,105 @@
+"""The commands that a person starts: the demo, and a cluster in the foreground."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from deploy.local import layout as layouts
+from deploy.local.cluster import open_cluster
+from deploy.local.processes import wait_until
+
+pytestmark = pytest.mark.cluster
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60.0
+STOP_SECONDS = 30.0
+DEMO_SECONDS = 110.0
+
+
+def nnha(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "ha.cli.main", *arguments]
+
+
+def environment() -> Mapping[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def run(*arguments: str, where: Path, deadline_seconds: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        nnha(*arguments),
+        cwd=where,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=deadline_seconds,
+        check=False,
+    )
+
+
+def test_the_demo_loses_nothing_and_is_quick(tmp_path: Path) -> None:
+    told = run("demo", "--json", where=tmp_path, deadline_seconds=DEMO_SECONDS)
+    assert told.returncode == 0, told.stderr
+    facts = json.loads(told.stdout.splitlines()[-1])
+    assert facts["acknowledged"] >= 2000
+    assert (facts["missing"], facts["duplicated"], facts["client_errors"]) == (0, 0, 0)
+    assert facts["journal"]["gaps"] == facts["journal"]["diverging"] == 0
+    assert facts["kill"]["failover_seconds"] <= 1.0
+    assert facts["kill"]["client_longest_call_seconds"] <= 4.0
+    assert all(seconds is not None for seconds in facts["kill"]["phases"].values())
+    assert facts["graceful"]["failover_seconds"] <= 0.5
+    assert facts["graceful"]["client_longest_call_seconds"] <= 1.0
+    assert len(facts["graceful"]["all"]) == 5
+    assert facts["epoch_after"] == facts["epoch_before"] + 6
+
+
+@pytest.mark.parametrize("how", ["down", "ctrl-c"])
+def test_a_cluster_in_the_foreground_keeps_its_namespace_and_its_ports(
+    tmp_path: Path, how: str
+) -> None:
+    """Ended by ``nnha cluster down`` or by Ctrl-C, and brought up again where it was kept."""
+    kept = tmp_path / "kept"
+    shows: list[set[str]] = []
+    for command in ("-mkdir -p /kept/over/a/restart", "-touchz /kept/file"):
+        output = tmp_path / "output"
+        with output.open("wb") as sink:
+            owner = subprocess.Popen(
+                nnha("cluster", "up", "--directory", str(kept)),
+                cwd=tmp_path,
+                env=environment(),
+                stdout=sink,
+                stderr=sink,
+                start_new_session=True,
+            )
+        wait_until(
+            lambda: "Ctrl-C here" in output.read_text(),  # noqa: B023 - asked before the next turn
+            what="the cluster to come up",
+            deadline_seconds=START_SECONDS,
+            abandon=lambda: output.read_text() if owner.poll() is not None else None,  # noqa: B023
+        )
+        made = run("dfs", *command.split(), where=tmp_path, deadline_seconds=STOP_SECONDS)
+        assert made.returncode == 0, made.stderr
+        listing = run("dfs", "-ls", "-R", "/", where=tmp_path, deadline_seconds=STOP_SECONDS)
+        shows.append({line.split()[-1] for line in listing.stdout.splitlines()})
+        if how == "down":
+            down = run("cluster", "down", where=tmp_path, deadline_seconds=STOP_SECONDS)
+            assert down.returncode == 0, down.stderr
+        else:
+            owner.send_signal(signal.SIGINT)
+        assert owner.wait(STOP_SECONDS) == 0
+    assert "/kept/over/a/restart" in shows[0]
+    assert shows[1] == shows[0] | {"/kept/file"}
+    layout = layouts.load(kept)
+    assert layout is not None
+    assert open_cluster(kept).layout == layout
+
+
+def test_down_without_a_cluster_says_so(tmp_path: Path) -> None:
+    told = run("cluster", "down", where=tmp_path, deadline_seconds=STOP_SECONDS)
+    assert told.returncode == 1
+    assert "there is none" in told.stderr
