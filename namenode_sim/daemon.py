@@ -11,6 +11,7 @@ import structlog
 
 from ha.conf import keys, keys_namenode
 from ha.conf.configuration import Configuration
+from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.process import ExitWith
 from ha.rpc.server import RpcServer
@@ -31,6 +32,7 @@ log = structlog.get_logger()
 PEER_DEADLINE_SECONDS: Final = 0.3
 LEAVE_SECONDS: Final = 10.0
 LEASE_CHECK_SECONDS: Final = 2.0
+LOOPBACK: Final = "127.0.0.1"
 
 
 async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
@@ -95,14 +97,17 @@ async def _start_parts(
         ),
     )
     face, client_face = _faces(conf, place, namenode, gate)
-    server = RpcServer([client_face.protocol(), ha_service_protocol(face)])
     page = StatusPage(place, namenode, face)
     endpoint = Endpoint(status=page.status, healthy=page.trouble)
     namenode.start()
     running.push_async_callback(namenode.stop)
-    await _listen(server.start, place.address.rpc.host, place.address.rpc.port, "RPC")
-    running.push_async_callback(server.stop)
-    await _listen(endpoint.start, place.address.http.host, place.address.http.port, "HTTP")
+    protocols = [client_face.protocol(), ha_service_protocol(face)]
+    for where, bind_host in _rpc_addresses(conf, place):
+        server = RpcServer(protocols)
+        await _listen(server.start, bind_host, where.port, "RPC")
+        running.push_async_callback(server.stop)
+    http_host, http_port = _http_address(conf, place)
+    await _listen(endpoint.start, http_host, http_port, "HTTP")
     running.push_async_callback(endpoint.stop)
     period = conf.get(keys_namenode.LOG_ROLL_PERIOD, nameservice=nameservice, namenode=name)
     duties = [asyncio.create_task(_release_leases(namenode, client_face), name="leases")]
@@ -111,6 +116,34 @@ async def _start_parts(
     for duty in duties:
         running.callback(duty.cancel)
     return namenode
+
+
+def _rpc_addresses(conf: Configuration, place: Place) -> list[tuple[HostPort, str]]:
+    """Where to serve RPC, and the host to listen on: the client port, and others that are set.
+
+    A service or lifeline port of its own keeps ZKFCs and health probes from waiting behind clients.
+    """
+    address = place.address
+    scope = {"nameservice": address.nameservice, "namenode": address.namenode}
+    addresses = [(address.rpc, conf.get(keys.NAMENODE_RPC_BIND, **scope) or address.rpc.host)]
+    extra = {
+        address.service: keys.NAMENODE_SERVICE_RPC_BIND,
+        address.lifeline: keys.NAMENODE_LIFELINE_BIND,
+    }
+    for where, bind_key in extra.items():
+        if where != address.rpc:
+            addresses.append((where, conf.get(bind_key, **scope) or where.host))
+    return addresses
+
+
+def _http_address(conf: Configuration, place: Place) -> tuple[str, int]:
+    """Where to serve HTTP; on loopback unless an address is configured, unlike Hadoop."""
+    address = place.address
+    promoted = conf.promoted(address.nameservice, address.namenode)
+    if bind_host := promoted.get(keys.NAMENODE_HTTP_BIND.name):
+        return bind_host, address.http.port
+    configured = keys.NAMENODE_HTTP.name in promoted
+    return address.http.host if configured else LOOPBACK, address.http.port
 
 
 def _faces(
