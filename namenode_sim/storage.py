@@ -4,13 +4,15 @@
     <dir>/current/VERSION  seen_txid  fsimage_<txid>  fsimage_<txid>.md5
 
 Several directories hold copies of the same; one that fails while we write is dropped, and the
-NameNode goes on as long as one is left.
+NameNode goes on as long as one is left.  With dfs.namenode.name.dir.restore each save tries the
+dropped ones again.
 """
 
-import re
+import contextlib
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -30,7 +32,9 @@ from namenode_sim.storage_errors import (
     NotFormatted,
     StorageError,
 )
+from namenode_sim.storage_fill import COMMENT, fill, is_blank
 from namenode_sim.storage_lock import DirectoryLock
+from namenode_sim.storage_retention import IMAGE, Retention, purge
 from namenode_sim.version_file import parse_version, version_text
 
 log = structlog.get_logger()
@@ -39,11 +43,10 @@ OLDEST_LAYOUT: Final = -52
 """The first layout with a protobuf image."""
 NEWEST_LAYOUT: Final = -67
 
-_IMAGE = re.compile(r"fsimage_(\d+)")
 _HALF_DONE: Final = ("previous.tmp", "removed.tmp", "finalized.tmp", "lastcheckpoint.tmp")
 _FORMAT_ADVICE = (
     "To create a new, empty file system there: nnha namenode --format. To make this NameNode the "
-    "standby of an existing one, copy the other's name directory or bootstrap from it."
+    "standby of an existing one: nnha namenode --bootstrap-standby."
 )
 
 
@@ -59,18 +62,31 @@ def path_of(uri: str) -> Path:
     return Path(unquote(parts.path)) if parts.scheme else Path(uri)
 
 
+@dataclass(frozen=True, slots=True)
+class StorageSettings:
+    """What becomes of directories that failed, and of what a new image makes superfluous."""
+
+    restore_failed: bool = False
+    retention: Retention = Retention()
+
+
 class NameStorage:
-    """Opened and locked name directories; ``close`` lets go of them."""
+    """Opened and locked name directories; ``close`` lets go of them.
+
+    ``directories`` are in use; ``failed`` were, until they refused a write.
+    """
 
     def __init__(
         self,
-        directories: Sequence[Path],
+        locks: dict[Path, DirectoryLock],
         namespace_info: NamespaceInfo,
-        locks: ExitStack,
+        settings: StorageSettings | None = None,
     ) -> None:
-        self.directories = tuple(directories)
+        self.directories = tuple(locks)
+        self.failed: tuple[Path, ...] = ()
         self.namespace_info = namespace_info
         self._locks = locks
+        self._settings = settings or StorageSettings()
 
     @property
     def seen_txid(self) -> TxId:
@@ -124,12 +140,50 @@ class NameStorage:
     def save(self, namespace: Namespace) -> Path:
         """Write ``fsimage_N`` for the namespace's last applied edit into all directories.
 
+        Directories that failed are tried again first, if they are to be restored; what the new
+        image makes superfluous is deleted afterwards.
+
         Raises:
             StorageError: when no directory took it.
         """
+        if self._settings.restore_failed:
+            self._restore_failed()
         name = image_name(namespace.last_applied)
         self._in_all(lambda current: save_image(namespace, current / name, self.namespace_info))
+        self.purge()
         return self.directories[0] / "current" / name
+
+    def purge(self) -> None:
+        """Delete the images and local edits that retention no longer asks for."""
+        purge(self.directories, self._settings.retention)
+
+    def _restore_failed(self) -> None:
+        for directory in self.failed:
+            try:
+                self._restore(directory)
+            except (OSError, StorageError, ImageError) as problem:
+                log.warning("storage.not_restored", path=str(directory), problem=str(problem))
+                continue
+            self.failed = tuple(path for path in self.failed if path != directory)
+            self.directories = (*self.directories, directory)
+            log.info("storage.restored", path=str(directory))
+
+    def _restore(self, directory: Path) -> None:
+        """Make a directory that failed fit to be written again; its disk may be a new one."""
+        with contextlib.suppress(OSError):
+            self._locks[directory].release()  # whatever file that lock was on
+        self._locks[directory] = DirectoryLock(directory)
+        held = _read_version(directory)
+        if held is None:
+            fill(directory, self.newest_images(), self.namespace_info, self.seen_txid)
+        elif held != self.namespace_info:
+            raise Inconsistent(
+                directory,
+                f"now belongs to {held.storage_info()}",
+                "Take it out of dfs.namenode.name.dir.",
+            )
+        else:
+            write_durably(directory / "current" / "seen_txid", b"%d\n" % self.seen_txid)
 
     def _in_all(self, write: "_Write") -> None:
         """Write into each directory; one that fails is left out from now on."""
@@ -146,11 +200,16 @@ class NameStorage:
                 "and all other name directories failed",
                 "See the log for each one's problem; nothing can be saved before that is mended.",
             )
+        self.failed += tuple(path for path in self.directories if path not in good)
         self.directories = tuple(good)
 
     def close(self) -> None:
         """Release the locks."""
-        self._locks.close()
+        for directory, lock in self._locks.items():
+            try:
+                lock.release()
+            except OSError as problem:
+                log.warning("storage.lock_not_released", path=str(directory), problem=str(problem))
 
 
 _Write = Callable[[Path], None]
@@ -161,7 +220,7 @@ def _images(directories: Iterable[Path]) -> dict[int, tuple[Path, ...]]:
     found: dict[int, tuple[Path, ...]] = {}
     for directory in directories:
         for path in sorted((directory / "current").iterdir()):
-            match = _IMAGE.fullmatch(path.name)
+            match = IMAGE.fullmatch(path.name)
             if match is not None:
                 txid = int(match[1])
                 found[txid] = (*found.get(txid, ()), path)
@@ -189,7 +248,7 @@ def format_name_dirs(
     namespace: Namespace,
     *,
     force: bool = False,
-    comment: str = "written by nnha",
+    comment: str = COMMENT,
 ) -> None:
     """Create a new file system in all directories: VERSION, seen_txid 0 and ``fsimage_0``.
 
@@ -245,42 +304,62 @@ def _format(directory: Path, info: NamespaceInfo, namespace: Namespace, comment:
     log.info("storage.formatted", path=str(directory), cluster_id=info.cluster_id)
 
 
-def open_name_dirs(directories: Sequence[Path]) -> NameStorage:
+def open_name_dirs(
+    directories: Sequence[Path], settings: StorageSettings | None = None
+) -> NameStorage:
     """Lock the name directories and check that they belong together.
+
+    A blank directory beside a formatted one is filled from it, as Hadoop does: that is how an
+    operator adds a directory or replaces a broken disk.
 
     Raises:
         NotFormatted: if there is no file system in them; says what to run.
         InUse: if another process works in one.
         Inconsistent: if they contradict each other, or an upgrade was interrupted.
         StorageError: if one is missing or its VERSION cannot be read.
+        ImageError: if a blank directory is to be filled and no copy of the image is sound.
     """
-    with ExitStack() as locks:
-        infos = {}
+    with ExitStack() as opening:
+        locks, infos = {}, {}
         for directory in directories:
             if not directory.is_dir():
                 raise NotFormatted(directory, "does not exist", _FORMAT_ADVICE)
-            locks.callback(DirectoryLock(directory).release)
+            locks[directory] = DirectoryLock(directory)
+            opening.callback(locks[directory].release)
             infos[directory] = _read_version(directory)
         formatted = {d: info for d, info in infos.items() if info is not None}
         if not formatted:
             raise NotFormatted(directories[0], "is not formatted", _FORMAT_ADVICE)
         first, info = next(iter(formatted.items()))
+        blank = []
         for directory, other in infos.items():
             if other is None:
-                raise Inconsistent(
-                    directory,
-                    f"is not formatted, but {first} is",
-                    f"Copy {first / 'current'} into it, or take it out of dfs.namenode.name.dir.",
-                )
-            if other != info:
+                _ensure_blank(directory, first)
+                blank.append(directory)
+            elif other != info:
                 raise Inconsistent(
                     directory / "current" / "VERSION",
                     f"belongs to {other.storage_info()} {other.block_pool_id}, but that of {first} "
                     f"to {info.storage_info()} {info.block_pool_id}",
                     "Name only directories of one file system in dfs.namenode.name.dir.",
                 )
-        return NameStorage(directories, info, locks.pop_all())
+        storage = NameStorage({d: locks[d] for d in formatted}, info, settings)
+        for directory in blank:
+            fill(directory, storage.newest_images(), info, storage.seen_txid)
+        storage = NameStorage(locks, info, settings)
+        opening.pop_all()
+        return storage
     raise AssertionError("ExitStack never swallows")
+
+
+def _ensure_blank(directory: Path, good: Path) -> None:
+    if not is_blank(directory):
+        raise Inconsistent(
+            directory,
+            f"holds files but no VERSION, while {good} is formatted",
+            f"Empty {directory / 'current'} to have it filled from {good}, or take the directory "
+            "out of dfs.namenode.name.dir.",
+        )
 
 
 def _read_version(directory: Path) -> NamespaceInfo | None:

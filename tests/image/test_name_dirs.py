@@ -88,11 +88,12 @@ def test_an_unformatted_directory_says_what_to_run(tmp_path: Path) -> None:
 def test_directories_of_two_file_systems_do_not_go_together(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     _formatted(a).close()
-    b.mkdir()
-    with pytest.raises(Inconsistent, match="is not formatted, but"):
+    (b / "current").mkdir(parents=True)
+    (b / "current" / "edits_0000000000000000001-0000000000000000002").touch()
+    with pytest.raises(Inconsistent, match="holds files but no VERSION"):
         open_name_dirs([a, b])
     other = NamespaceInfo(-65, 8, "CID-other", 0, "BP-2")
-    format_name_dirs([b], other, Namespace.empty("x"))
+    format_name_dirs([b], other, Namespace.empty("x"), force=True)
     with pytest.raises(Inconsistent, match="CID-other"):
         open_name_dirs([a, b])
     open_name_dirs([a]).close()
