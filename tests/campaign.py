@@ -5,21 +5,27 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
+import click
+
 CAMPAIGNS: Final = {
-    "soak": {"kill": "deploy.local.soak"},
-    "bench": {"failover": "tests.bench.failover", "journal": "tests.bench.journal"},
+    "soak": {"kill": "deploy.local.soak:kill"},
+    "bench": {"failover": "tests.bench.failover:main", "journal": "tests.bench.journal:main"},
 }
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run ``soak NAME …`` or ``bench NAME …``; the module's ``main`` gets what follows."""
+    """Run ``soak NAME …`` or ``bench NAME …``; the campaign gets what follows."""
     kind, *rest = arguments
     known = CAMPAIGNS[kind]
     if not rest or rest[0] not in known:
         asked = f"there is no {kind} {rest[0]!r}" if rest else f"which {kind}?"
         sys.stderr.write(f"{asked}; there are: {', '.join(known)}\n")
         return 2
-    return int(import_module(known[rest[0]]).main(rest[1:]))
+    module, attribute = known[rest[0]].split(":")
+    campaign = getattr(import_module(module), attribute)
+    if isinstance(campaign, click.Command):
+        campaign.main(args=rest[1:], prog_name=f"./run {kind} {rest[0]}")
+    return int(campaign(rest[1:]))
 
 
 if __name__ == "__main__":
