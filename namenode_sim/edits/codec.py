@@ -148,22 +148,21 @@ def _decode_3_3_0(reader: Reader, frame: bytes) -> Op | None:
 
 def _decode_old(data: bytes, offset: int, layout: int) -> tuple[TxId, Op, int]:
     """A frame without length: the fields tell where it ends, the checksum whether that is true."""
-    window = data[offset : offset + MAX_OP_BYTES]
     try:
-        opcode, txid = _OLD_FRAME.unpack_from(window)
+        opcode, txid = _OLD_FRAME.unpack_from(data, offset)
     except StructError:
         left = len(data) - offset
         raise EditsError(f"a frame is cut short: {left} bytes are left", offset=offset) from None
     reader = _reader(opcode, offset, txid)
     try:
-        op, pos = reader(window, 9, layout)
-        (checksum,) = _CRC.unpack_from(window, pos)
+        op, pos = reader(data, offset + _OLD_FRAME.size, layout)
+        (checksum,) = _CRC.unpack_from(data, pos)
     except _MALFORMED as failure:
         raise EditsError(f"opcode {opcode} is malformed at layout {layout}: {failure}",
                          offset=offset, txid=txid) from None  # fmt: skip
-    if crc32(window[:pos]) != checksum:
+    if pos + 4 - offset > MAX_OP_BYTES or crc32(data[offset:pos]) != checksum:
         raise EditsError("the checksum is wrong", offset=offset, txid=txid)
-    return txid, op, offset + pos + 4
+    return txid, op, pos + 4
 
 
 def decode_all(

@@ -1,0 +1,285 @@
+"""What a damaged segment still holds; only for recovery, which asks before it believes it.
+
+Nobody else looks behind damage: an op found behind a hole is sound, but what it builds on may be
+what is missing (hadoop-formats 1.5, qjm 10.1).
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+from typing import Final
+
+from journal.frame import MAX_OP_BYTES, TERMINATOR
+from journal.model import TxId
+from namenode_sim.edits.codec import LENGTH_LAYOUT, decode
+from namenode_sim.edits.errors import EditsError
+from namenode_sim.edits.ops import OP_CLASSES, Op
+from namenode_sim.edits.segment_file import (
+    MIN_FRAME_BYTES,
+    MIN_OLD_FRAME_BYTES,
+    PADDING,
+    SegmentFile,
+    named_range,
+    open_segment,
+)
+
+_FRAME = Struct(">Biq")
+_OLD_FRAME = Struct(">Bq")
+_TXID = Struct(">q")
+_OVERHEAD: Final = 5  # opcode and checksum, which a frame's length leaves out
+_OLD_SEARCH_BYTES: Final = 1 << 15
+"""Without a length there is no telling how much may belong to a frame; larger ones are not found
+behind damage before layout -56."""
+_HIGHEST: Final = 0x7FFFFFFFFFFFFFFF
+_SEARCH_BYTES: Final = 1 << 20
+_LAST_OPCODE: Final = max(op.opcode for op in OP_CLASSES)
+_CHECK_FACTOR: Final = 8
+"""How many times the file's size may be spent on checksums of what only looks like a frame: a
+file made for it could otherwise keep us busy for years."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Bytes that are no sound ops, and what they cost.
+
+    ``after`` and ``before`` are the sound transactions around them; None at an end of the file or
+    where nothing tells.
+    """
+
+    offset: int
+    length: int
+    what: str
+    after: TxId | None
+    before: TxId | None
+
+    @property
+    def missing(self) -> int | None:
+        """How many transactions are lost here; None when nobody can tell."""
+        if self.after is None or self.before is None:
+            return None
+        return self.before - self.after - 1
+
+    def __str__(self) -> str:
+        """One sentence for the operator."""
+        lost = "an unknown number of transactions"
+        if self.before is None:
+            lost = f"everything behind transaction {self.after}" if self.after else "everything"
+        elif self.missing is not None and self.after is not None:
+            span = f"{self.after + 1} to {self.before - 1}"
+            lost = f"{self.missing} transactions ({span})" if self.missing else "no transaction"
+        return f"offset {self.offset}: {self.length} bytes skipped, {lost} lost: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentReport:
+    """What a segment file holds.
+
+    Attributes:
+        layout: its layout version.
+        first: the first sound transaction, None when there is none.
+        last: the last one; with ``resync`` it may stand behind a hole.
+        count: sound ops.
+        sound_end: the offset behind the last op that stands before any damage.
+        end: the offset behind the last sound op.
+        padding: bytes of padding behind the ops.
+        torn: the damage reaches to the end of the ops: a write that was cut off.
+        skipped: the damage; at most one entry without ``resync``, which does not look behind it.
+    """
+
+    layout: int
+    first: TxId | None
+    last: TxId | None
+    count: int
+    sound_end: int
+    end: int
+    padding: int
+    torn: bool
+    skipped: tuple[Skipped, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong with the file."""
+        return not self.skipped
+
+
+def salvage(path: Path) -> Iterator[tuple[TxId, Op] | Skipped]:
+    """Every sound op of a segment file in order, and a ``Skipped`` for all that lies between.
+
+    Raises:
+        EditsError: if the header is not sound or its layout unknown: then no op can be read.
+        OSError: if the file cannot be read.
+    """
+    with open_segment(path) as segment:
+        yield from salvage_ops(segment)
+
+
+def salvage_ops(segment: SegmentFile) -> Iterator[tuple[TxId, Op] | Skipped]:
+    """As ``salvage``, from the place of an open segment file."""
+    search = _Search(segment)
+    while True:
+        try:
+            yield from segment.ops()
+        except EditsError as problem:
+            expected, start = segment.expected, segment.offset
+            before = search.forward()
+            after = None if expected is None else TxId(expected - 1)
+            yield Skipped(start, segment.offset - start, problem.what, after, before)
+            segment.expected = before
+            if before is None:
+                return
+        else:
+            return
+
+
+def scan_segment(path: Path, *, resync: bool = False) -> SegmentReport:
+    """Read a whole segment file and tell what it holds.
+
+    Args:
+        path: the file.
+        resync: look for sound ops behind damage.
+
+    Raises:
+        EditsError: if the header is not sound or its layout unknown.
+        OSError: if the file cannot be read.
+    """
+    first = last = None
+    count = 0
+    skipped: list[Skipped] = []
+    with open_segment(path) as segment:
+        sound_end = end = segment.offset
+        for found in salvage_ops(segment):
+            if isinstance(found, Skipped):
+                skipped.append(found)
+                if not resync:
+                    break
+                continue
+            last = found[0]
+            first = last if first is None else first
+            count += 1
+            end = segment.offset
+            sound_end = sound_end if skipped else end
+        torn = bool(skipped) and skipped[-1].before is None
+        padding_at = skipped[-1].offset + skipped[-1].length if torn else end
+        size = segment.size
+        short = _short_of_name(path, segment, last)
+        if short is not None and not skipped:
+            skipped.append(short)
+    return SegmentReport(
+        layout=segment.layout,
+        first=first,
+        last=last,
+        count=count,
+        sound_end=sound_end,
+        end=end,
+        padding=size - padding_at if resync or not skipped or torn else 0,
+        torn=torn,
+        skipped=tuple(skipped),
+    )
+
+
+def _short_of_name(path: Path, segment: SegmentFile, last: TxId | None) -> Skipped | None:
+    """A finalized file that ends before its name says lacks ops without any damaged byte."""
+    promised = named_range(path.name)
+    if promised is None or promised.last is None or (last is not None and last >= promised.last):
+        return None
+    what = f"the edits end here; the file's name promises them up to {promised.last}"
+    after = TxId(promised.first - 1) if last is None else last
+    return Skipped(segment.offset, 0, what, after, TxId(promised.last + 1))
+
+
+class _Search:
+    """Looks for the next sound op behind damage, with a limit on the work."""
+
+    def __init__(self, segment: SegmentFile) -> None:
+        self._segment = segment
+        self._window = segment.window
+        self._budget = _CHECK_FACTOR * segment.size + MAX_OP_BYTES
+        self._padding_at: int | None = None
+        self._framed = segment.layout <= LENGTH_LAYOUT
+        self._head = _FRAME if self._framed else _OLD_FRAME
+
+    def forward(self) -> TxId | None:
+        """Move the segment's place to the next sound op, or to the padding or the end.
+
+        Returns:
+            The op's transaction; None when there is no op any more.
+        """
+        segment = self._segment
+        lowest = 0 if segment.expected is None else segment.expected
+        smallest = MIN_FRAME_BYTES if self._framed else MIN_OLD_FRAME_BYTES
+        if segment.expected is None:
+            highest = _HIGHEST
+        else:
+            # Transactions are numbered without gaps, and each takes some bytes.
+            highest = lowest + (segment.size - segment.offset) // smallest
+        # A sound op may stand at the place itself, only with transactions missing before it.
+        here = self._sound_at(segment.offset, lowest, _HIGHEST)
+        if here is not None:
+            return here
+        for offset in self._candidates(lowest, highest):
+            txid = self._sound_at(offset, lowest, highest)
+            if txid is not None:
+                segment.offset = offset
+                return txid
+        segment.offset = max(segment.offset, self._padding_start())
+        return None
+
+    def _candidates(self, lowest: int, highest: int) -> Iterator[int]:
+        """Offsets behind the place where the first bytes look like those of a frame."""
+        pattern = _looks_like_a_frame(lowest, highest, framed=self._framed)
+        start, stop = self._segment.offset + 1, self._padding_start()
+        while start < stop:
+            at = self._window.hold(start, min(_SEARCH_BYTES, stop - start))
+            data, base = self._window.data, self._window.base
+            end = min(len(data), at + _SEARCH_BYTES)
+            for found in pattern.finditer(data, at, end):
+                yield base + found.start()
+            whole = base + end >= self._window.size
+            start = stop if whole else max(start + 1, base + end - MIN_FRAME_BYTES)
+
+    def _sound_at(self, offset: int, lowest: int, highest: int) -> TxId | None:
+        """The transaction of the sound op at ``offset`` if it is one that may stand there."""
+        window, head = self._window, self._head
+        at = window.hold(offset, head.size)
+        if len(window.data) - at < head.size:
+            return None
+        fields = head.unpack_from(window.data, at)
+        size = fields[1] + _OVERHEAD if self._framed else _OLD_SEARCH_BYTES
+        if not lowest <= fields[-1] <= highest or not MIN_FRAME_BYTES <= size <= self._budget:
+            return None
+        if self._framed and size > min(MAX_OP_BYTES, window.size - offset):
+            return None
+        self._budget -= size
+        at = window.hold(offset, size)
+        with suppress(EditsError):
+            return decode(window.data, at, self._segment.layout)[0]
+        return None
+
+    def _padding_start(self) -> int:
+        """Where a terminator begins the padding that reaches to the end of the file."""
+        if self._padding_at is None:
+            window = self._window
+            start = window.last_not_in(PADDING, self._segment.offset)
+            while start < window.size:
+                at = window.hold(start)
+                found = window.data.find(TERMINATOR, at)
+                if found >= 0:
+                    start = window.base + found
+                    break
+                start = window.end
+            self._padding_at = start
+        return self._padding_at
+
+
+def _looks_like_a_frame(lowest: int, highest: int, *, framed: bool) -> re.Pattern[bytes]:
+    """Finds an opcode, a possible length and the bytes that all possible txids begin with."""
+    low, high = _TXID.pack(lowest), _TXID.pack(highest)
+    same = 0
+    while same < len(low) and low[same] == high[same]:
+        same += 1
+    opcode = b"[\\x00-\\x%02x]" % _LAST_OPCODE
+    length = b"[\\x00-\\x03].{3}" if framed else b""
+    return re.compile(b"(?=" + opcode + length + re.escape(low[:same]) + b")", re.DOTALL)
