@@ -1,5 +1,6 @@
 """Edits about a node's attributes: owner, mode, times, quotas, xattrs, storage policy."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from namenode_sim.edits import ops
@@ -86,12 +87,20 @@ def set_acl(tree: Tree, op: ops.SetAcl) -> None:
     _set_acl(_featured(tree, op.path), op.entries)
 
 
+def held_xattrs(xattrs: Iterable[XAttr]) -> tuple[XAttr, ...] | None:
+    """Attributes as an inode holds them: an empty value is none, no attributes are None.
+
+    Hadoop packs them so (XAttrFormat); its image never has an empty value.
+    """
+    return tuple(xattr if xattr.value else replace(xattr, value=None) for xattr in xattrs) or None
+
+
 def set_xattrs(tree: Tree, path: str, xattrs: tuple[XAttr, ...]) -> None:
     """Set extended attributes; the new ones go to the front, as listings show them."""
     node = _featured(tree, path)
     names = {(xattr.namespace, xattr.name) for xattr in xattrs}
     kept = [old for old in node.xattrs or () if (old.namespace, old.name) not in names]
-    node.xattrs = (*xattrs, *kept) or None
+    node.xattrs = held_xattrs((*xattrs, *kept))
 
 
 def remove_xattrs(tree: Tree, path: str, xattrs: tuple[XAttr, ...]) -> None:

@@ -13,6 +13,7 @@ from namenode_sim.inode import (
     pack_blocks,
 )
 from namenode_sim.namespace_acl import set_acl
+from namenode_sim.namespace_attributes import held_xattrs
 from namenode_sim.namespace_errors import ApplyError
 from namenode_sim.namespace_paths import delete_node, insert
 from namenode_sim.namespace_tree import Tree
@@ -62,7 +63,7 @@ def _create(tree: Tree, op: ops.Add, inode_id: int, limits: tuple[int, int]) -> 
         preferred_block_size=op.block_size or 1,  # the header field's minimum in Hadoop
         packed_blocks=pack_blocks(op.blocks),
         under_construction=UnderConstruction(tree.intern(op.client_name), op.client_machine),
-        xattrs=op.xattrs or None,
+        xattrs=held_xattrs(op.xattrs),
         storage_policy_id=op.storage_policy_id,
         block_type=STRIPED if striped else CONTIGUOUS,
         ec_policy_id=op.ec_policy_id,

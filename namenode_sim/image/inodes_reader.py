@@ -159,9 +159,7 @@ def read_acl(message: pb.AclFeatureProto, strings: Strings) -> tuple[AclEntry, .
 
 def read_xattrs(message: pb.XAttrFeatureProto, strings: Strings) -> tuple[XAttr, ...]:
     """Extended attributes in their order."""
-    return tuple(
-        strings.xattr(x.name, x.value if x.HasField("value") else None) for x in message.xAttrs
-    )
+    return tuple(strings.xattr(x.name, x.value or None) for x in message.xAttrs)
 
 
 def link_children(

@@ -79,6 +79,11 @@ ATTRIBUTES: dict[str, tuple[list[Op], Callable[[INodeDirectory], object], object
         lambda d: [(x.name, x.value) for x in d.xattrs or ()],
         [("a", b"3"), ("b", b"2")],
     ),
+    "an empty value is none": (
+        [ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, "a", b""),))],
+        lambda d: d.xattrs,
+        (XAttr(XAttrNamespace.USER, "a", None),),
+    ),
     "removed by name": (
         [
             ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, "a", b"1"),)),

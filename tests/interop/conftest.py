@@ -1,0 +1,37 @@
+"""One JVM with Hadoop's own servers, and what a workload left, for all tests of this folder."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.local.errors import LocalClusterError
+from tests.interop import admin_workload, file_workload
+from tests.interop.file_workload import Client
+from tests.interop.hadoop_jars import JarsMissing
+from tests.interop.hadoop_server import Hadoop, running_hadoop
+
+
+@pytest.fixture(scope="session")
+def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
+    """A started JVM; its log is hadoop.log in the session's temporary directory."""
+    try:
+        with running_hadoop(tmp_path_factory.mktemp("hadoop")) as server:
+            yield server
+    except (JarsMissing, LocalClusterError) as failure:
+        pytest.skip(str(failure))
+
+
+@pytest.fixture(scope="session")
+def worked_in(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The name directory of a real cluster after a workload, with an image after each step of it.
+
+    Not to be written to.
+    """
+    folder = tmp_path_factory.mktemp("worked-in")
+    with hadoop.cluster(folder, data_nodes=3) as cluster:
+        client = Client(hadoop, cluster, cluster.getFileSystem())
+        for step in (*file_workload.STEPS, *admin_workload.STEPS):
+            step(client)
+            hadoop.save_namespace(client.fs)
+    return folder / "name"

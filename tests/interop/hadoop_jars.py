@@ -1,0 +1,92 @@
+"""Finds or fetches the jar with Hadoop's own NameNode, DataNode, oiv and oev."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from deploy.local.java import find_jars
+
+ARTIFACT = "org.apache.hadoop:hadoop-client-minicluster"
+FETCH_SECONDS = 300.0
+"""The jar has 56 MB; Maven may have to fetch its own plugin first."""
+
+ADVICE = (
+    "To fetch it once from Maven Central (Maven's own settings apply), run: "
+    "NNHA_INTEROP=1 ./run test; or put the jar into the directory that NNHA_INTEROP_JARS names"
+)
+
+
+class JarsMissing(Exception):
+    """Hadoop's server jar cannot be had here; the message says why, and how to get it."""
+
+
+def hadoop_version() -> str:
+    """The version of the Hadoop client among PySpark's jars; the server's must be the same."""
+    for jar in find_jars().glob("hadoop-client-api-*.jar"):
+        if match := re.fullmatch(r"hadoop-client-api-(.+)\.jar", jar.name):
+            return match[1]
+    raise JarsMissing(f"no hadoop-client-api-*.jar is in {find_jars()}")
+
+
+def cache_directory(environ: Mapping[str, str]) -> Path:
+    """Where the jar is kept between runs, outside the checkout."""
+    if given := environ.get("NNHA_INTEROP_JARS"):
+        return Path(given)
+    base = environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "nnha" / "interop"
+
+
+def server_jar(environ: Mapping[str, str] | None = None) -> Path:
+    """The jar, from the cache; fetched into it first where NNHA_INTEROP=1 asks for that.
+
+    Raises:
+        JarsMissing: when it is not there and may not, or cannot, be fetched.
+    """
+    environ = os.environ if environ is None else environ
+    version = hadoop_version()
+    jar = cache_directory(environ) / f"hadoop-client-minicluster-{version}.jar"
+    if jar.is_file():
+        return jar
+    if environ.get("NNHA_INTEROP") != "1":
+        raise JarsMissing(f"{jar} is not there. {ADVICE}")
+    _fetch(jar, version)
+    return jar
+
+
+def _fetch(jar: Path, version: str) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise JarsMissing(f"{jar} is not there, and there is no mvn to fetch it. {ADVICE}")
+    jar.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=jar.parent, prefix="fetching-") as scratch:
+        command = [
+            maven,
+            "--quiet",
+            "--batch-mode",
+            "dependency:copy",
+            f"-Dartifact={ARTIFACT}:{version}",
+            f"-DoutputDirectory={scratch}",
+        ]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=scratch,
+                capture_output=True,
+                text=True,
+                timeout=FETCH_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise JarsMissing(
+                f"Maven did not deliver {ARTIFACT}:{version} within {FETCH_SECONDS:.0f} s"
+            ) from None
+        fetched = Path(scratch) / jar.name
+        if done.returncode != 0 or not fetched.is_file():
+            lines = (done.stdout + done.stderr).strip().splitlines() or ["(no output)"]
+            raise JarsMissing(f"Maven could not fetch {ARTIFACT}:{version}: {lines[0]}")
+        # Whole, then named: a jar cut short would fail much later, inside the JVM.
+        fetched.replace(jar)

@@ -1,0 +1,219 @@
+"""Hadoop's own NameNode, DataNodes and offline viewers in one JVM, driven from Python.
+
+py4j's gateway runs beside Hadoop's classes, so nothing is compiled.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+from deploy.local.java import class_path, find_jars, find_java, quick_start_flags
+from deploy.local.processes import wait_until
+from deploy.local.zookeeper import LOG4J2
+from tests.interop.hadoop_jars import server_jar
+
+JavaObject: TypeAlias = Any
+"""Something in the JVM; py4j finds its members at run time."""
+
+JARS = (
+    "hadoop-client-api-*.jar",
+    "hadoop-client-runtime-*.jar",
+    "slf4j-api-*.jar",
+    "log4j-*.jar",
+    "jcl-over-slf4j-*.jar",
+    "commons-lang3-*.jar",
+    "py4j-*.jar",
+)
+HEAP_MEGABYTES = 768
+
+SMALL_AND_LOCAL = {
+    # A few kilobytes make files of several blocks.
+    "dfs.blocksize": "4096",
+    "dfs.namenode.fs-limits.min-block-size": "1024",
+    "dfs.bytes-per-checksum": "512",
+    "dfs.namenode.accesstime.precision": "1",
+    "dfs.namenode.rpc-address": "127.0.0.1:0",
+    "dfs.namenode.http-address": "127.0.0.1:0",
+    "dfs.namenode.num.checkpoints.retained": "1000",
+    "dfs.namenode.delegation.token.always-use": "true",
+    "dfs.webhdfs.enabled": "false",
+    "ipc.client.connect.max.retries": "3",
+    "hadoop.security.group.mapping": "org.apache.hadoop.security.JniBasedUnixGroupsMapping"
+    "WithFallback",
+}
+
+logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs exceptions that we raise anyway
+
+
+@dataclass(slots=True)
+class Hadoop:
+    """The JVM; ``hadoop`` is the Java package ``org.apache.hadoop``."""
+
+    gateway: JavaObject
+    folder: Path
+
+    @property
+    def hadoop(self) -> JavaObject:
+        """The package ``org.apache.hadoop``."""
+        return self.gateway.jvm.org.apache.hadoop
+
+    def strings(self, *texts: str) -> JavaObject:
+        """A ``String[]``."""
+        return self.array(self.gateway.jvm.java.lang.String, texts)
+
+    def array(self, kind: JavaObject, items: Sequence[JavaObject]) -> JavaObject:
+        """A Java array of a class."""
+        array = self.gateway.new_array(kind, len(items))
+        for index, item in enumerate(items):
+            array[index] = item
+        return array
+
+    def enum(self, kind: str, name: str) -> JavaObject:
+        """A constant of the enum ``kind``, a class name below ``org.apache.hadoop``."""
+        cls = self.gateway.jvm.java.lang.Class.forName(f"org.apache.hadoop.{kind}")
+        return cls.getField(name).get(None)
+
+    def path(self, path: str) -> JavaObject:
+        """A Hadoop ``Path``."""
+        return self.hadoop.fs.Path(path)
+
+    def configuration(self, settings: Mapping[str, str]) -> JavaObject:
+        """An ``HdfsConfiguration`` with small blocks on loopback, and these settings."""
+        configuration = self.hadoop.hdfs.HdfsConfiguration()
+        for name, value in {**SMALL_AND_LOCAL, **settings}.items():
+            configuration.set(name, value)
+        return configuration
+
+    @contextmanager
+    def cluster(
+        self, folder: Path, *, data_nodes: int, settings: Mapping[str, str] | None = None
+    ) -> Iterator[JavaObject]:
+        """A ``MiniDFSCluster`` with a new file system in ``folder/name``."""
+        uri = (folder / "name").resolve().as_uri()
+        builder = self.hadoop.hdfs.MiniDFSCluster.Builder(
+            self.configuration({"dfs.namenode.name.dir": uri, **(settings or {})}),
+            self.gateway.jvm.java.io.File(str(folder / "cluster")),
+        )
+        # What it keeps below its own directory is deleted when the JVM ends.
+        cluster = builder.manageNameDfsDirs(False).numDataNodes(data_nodes).build()
+        try:
+            cluster.waitActive()
+            yield cluster
+        finally:
+            cluster.shutdown()
+
+    @contextmanager
+    def name_node(
+        self, name_dir: Path, *, settings: Mapping[str, str] | None = None
+    ) -> Iterator[JavaObject]:
+        """A NameNode without HA and DataNodes, started from a name directory.
+
+        It stays in safe mode, and so writes nothing of its own but the edits of its segments.
+        """
+        uri = name_dir.resolve().as_uri()
+        given = {"dfs.namenode.name.dir": uri, "dfs.namenode.safemode.threshold-pct": "2"}
+        configuration = self.configuration({**given, **(settings or {})})
+        configuration.set("fs.defaultFS", "hdfs://127.0.0.1:0")
+        self.hadoop.metrics2.lib.DefaultMetricsSystem.setMiniClusterMode(True)
+        self.hadoop.util.ExitUtil.disableSystemExit()
+        node = self.hadoop.hdfs.server.namenode.NameNode.createNameNode(
+            self.strings(), configuration
+        )
+        try:
+            yield node
+        finally:
+            node.stop()
+            node.join()
+
+    def file_system_of(self, node: JavaObject) -> JavaObject:
+        """A client of a started NameNode."""
+        address = node.getNameNodeAddress()
+        uri = self.gateway.jvm.java.net.URI.create(f"hdfs://127.0.0.1:{address.getPort()}")
+        return self.hadoop.fs.FileSystem.newInstance(uri, self.configuration({}))
+
+    def save_again(self, name_dir: Path) -> None:
+        """Start a NameNode from a directory, let it save what it loaded, and stop it."""
+        with self.name_node(name_dir) as node:
+            client = self.file_system_of(node)
+            client.setSafeMode(self.enum("fs.SafeModeAction", "ENTER"))
+            client.saveNamespace()
+            client.close()
+
+    def save_namespace(self, file_system: JavaObject) -> None:
+        """``dfsadmin -safemode enter; -saveNamespace; -safemode leave``."""
+        action = "fs.SafeModeAction"
+        file_system.setSafeMode(self.enum(action, "ENTER"))
+        file_system.saveNamespace()
+        file_system.setSafeMode(self.enum(action, "LEAVE"))
+
+    def wait_until(self, holds: Callable[[], bool], what: str, *, seconds: float = 30.0) -> None:
+        """Wait for a condition in the JVM."""
+        wait_until(holds, what=what, deadline_seconds=seconds)
+
+    def print_image(self, image: Path, processor: str = "XML") -> str:
+        """What ``hdfs oiv -p processor`` prints."""
+        output = self.folder / f"{image.name}.{processor}"
+        viewer = self.hadoop.hdfs.tools.offlineImageViewer.OfflineImageViewerPB
+        code = viewer.run(self.strings("-i", str(image), "-o", str(output), "-p", processor))
+        text = output.read_text("utf-8") if output.exists() else ""
+        output.unlink(missing_ok=True)
+        if code != 0:
+            raise AssertionError(f"oiv -p {processor} {image} ended with {code}: {text[-1000:]}")
+        return text
+
+    def print_edits(self, edits: Path, output: Path, processor: str = "xml") -> None:
+        """``hdfs oev -p processor``; input is XML where its name ends so."""
+        tool = self.hadoop.hdfs.tools.offlineEditsViewer.OfflineEditsViewer
+        code = tool().run(self.strings("-i", str(edits), "-o", str(output), "-p", processor))
+        if code != 0:
+            raise AssertionError(f"oev -p {processor} {edits} ended with {code}")
+
+
+@contextmanager
+def running_hadoop(folder: Path) -> Iterator[Hadoop]:
+    """Start the JVM; it ends with the block, or with this process.  Its log is in ``folder``.
+
+    Raises:
+        JarsMissing: if Hadoop's server jar cannot be had.
+        LocalClusterError: if there is no Java or no Hadoop client here.
+    """
+    java = find_java()
+    jars = os.pathsep.join([class_path(*JARS, first=server_jar())])
+    settings = folder / "log4j2.properties"
+    settings.write_text(LOG4J2.format(level="info"))
+    with (folder / "hadoop.log").open("wb") as log:
+        port, token, process = launch_gateway(
+            jarpath=str(next(find_jars().glob("py4j-*.jar"))),
+            classpath=jars,
+            javaopts=[
+                *quick_start_flags(java, heap_megabytes=HEAP_MEGABYTES),
+                f"-Dlog4j2.configurationFile={settings}",
+                f"-Dhadoop.log.dir={folder}",
+                f"-Dhadoop.tmp.dir={folder}",
+                f"-Dtest.build.data={folder}",
+            ],
+            java_path=str(java.executable),
+            cwd=str(folder),
+            die_on_exit=True,
+            enable_auth=True,
+            redirect_stderr=log,
+            return_proc=True,
+        )
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
+    try:
+        yield Hadoop(gateway, folder)
+    finally:
+        gateway.shutdown()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()  # with its standard input gone, the JVM ends
+        try:
+            process.wait(20)
+        finally:
+            process.kill()
