@@ -13,7 +13,7 @@ from ha.conf import keys, keys_namenode
 from ha.conf.configuration import Configuration
 from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
-from ha.daemon.process import ExitWith
+from ha.daemon.process import ExitWith, halt
 from ha.rpc.server import RpcServer
 from ha.service.face import ha_service_protocol
 from namenode_sim.client_protocol.protocol import ClientFace
@@ -36,10 +36,10 @@ LOOPBACK: Final = "127.0.0.1"
 
 
 async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
-    """Serve until ``stop`` is set or the journal refuses us.
+    """Serve until ``stop`` is set; halt with exit code 1 when the journal refuses us.
 
     Raises:
-        ExitWith: 1 with the reason, when the journal refused us or an address is taken.
+        ExitWith: 1 with the reason, when an address is taken.
         StorageError: when the name directories cannot be used.
     """
     place = Place.from_configuration(conf)
@@ -61,15 +61,15 @@ async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
             namenode.stopped_because,
         }
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        if not namenode.stopped_because.done():
-            await _leave_orderly(namenode)
-    if namenode.stopped_because.done():
-        raise ExitWith(
-            1,
-            f"{place.address.namenode} stopped: {namenode.stopped_because.result()}. Edits that "
-            "clients were not told of may or may not survive; nothing acknowledged is lost. "
-            "Start it again when the cause is gone; it comes back as standby.",
-        )
+        if namenode.stopped_because.done():
+            halt(
+                f"namenode {place.address.namenode}",
+                1,
+                f"stopped: {namenode.stopped_because.result()}. Edits that clients were not told "
+                "of may or may not survive; nothing acknowledged is lost. Start it again when the "
+                "cause is gone; it comes back as standby.",
+            )
+        await _leave_orderly(namenode)
 
 
 async def _start_parts(

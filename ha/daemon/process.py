@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import NoReturn
 
 import structlog
 from prometheus_client import Gauge
@@ -33,6 +34,18 @@ class ExitWith(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
+
+
+def halt(name: str, code: int, message: str) -> NoReturn:
+    """End the process now: the message on stderr, no clean-up, nobody waited for.
+
+    For a daemon that must not go on.  To wait for callers that can never be answered would only
+    keep its successor waiting.
+    """
+    log.error("daemon.halted", code=code, reason=message)
+    sys.stderr.write(f"{name}: {message}\n")
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def run_daemon(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
