@@ -55,7 +55,7 @@ def erasure_coding(client: Client) -> None:
     client.write("/striped/small", 100, block_size=STRIPED_BLOCK)
     client.write("/striped/inherits/large", 3 * STRIPED_BLOCK, block_size=STRIPED_BLOCK)
     client.write("/striped/not/plain", BLOCK)
-    client.begin("/striped/open", 1000, block_size=STRIPED_BLOCK)
+    client.begin("/striped/open", 2 * STRIPED_BLOCK + 1000, block_size=STRIPED_BLOCK)
     client.mkdirs("/striped/unset")
     client.fs.setErasureCodingPolicy(client.java.path("/striped/unset"), names[0])
     client.fs.unsetErasureCodingPolicy(client.java.path("/striped/unset"))

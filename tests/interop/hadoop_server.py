@@ -161,7 +161,7 @@ class Hadoop:
         output = self.folder / f"{image.name}.{processor}"
         viewer = self.hadoop.hdfs.tools.offlineImageViewer.OfflineImageViewerPB
         code = viewer.run(self.strings("-i", str(image), "-o", str(output), "-p", processor))
-        text = output.read_text("utf-8") if output.exists() else ""
+        text = output.read_bytes().decode() if output.exists() else ""
         output.unlink(missing_ok=True)
         if code != 0:
             raise AssertionError(f"oiv -p {processor} {image} ended with {code}: {text[-1000:]}")
