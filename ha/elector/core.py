@@ -203,10 +203,11 @@ def _give_up(state: ElectorState, reason: str) -> Step:
 # -- the lock --------------------------------------------------------------------------------
 
 
-def _lock_news(state: ElectorState, event: _LockNews) -> Step:
-    if event.session != state.session or state.link is not Link.CONNECTED:
-        # Answers from before a suspension come late, too; after the reconnect we look anyway.
+def _lock_news(state: ElectorState, event: _LockNews) -> Step:  # noqa: C901 - flat dispatch
+    if event.session != state.session:
         return Step(state)
+    if state.link is not Link.CONNECTED:
+        return Step(_doubted(state, event))
     match event:
         case LockCreated():
             return _owned(replace(state, creating=False))
@@ -227,6 +228,16 @@ def _lock_news(state: ElectorState, event: _LockNews) -> Step:
         case RequestRefused():
             return _give_up(state, f"{event.request}: {event.reason}")
     assert_never(event)
+
+
+def _doubted(state: ElectorState, event: _LockNews) -> ElectorState:
+    """An answer from before a suspension.  After the reconnect we look anyway, but bad news counts.
+
+    The bad schedule: the lock was another's for a moment, we hear of it only now, and the next look
+    finds it ours again.  Our NameNode's promotion was under the earlier lock; it proves nothing.
+    """
+    lost = isinstance(event, LockGone) or (isinstance(event, LockSeen) and not event.ours)
+    return replace(state, holding=False, serving=False) if lost else state
 
 
 def _create(state: ElectorState) -> Step:

@@ -230,3 +230,21 @@ def test_no_promotion_without_lock_fence_and_breadcrumb(rolls: list[tuple[int, E
             assert oracle.served, "active without a promotion under this lock"
         if not state.wanted:
             assert state.role is Role.INIT
+
+
+def test_a_lock_that_was_anothers_during_a_suspension_needs_a_new_promotion() -> None:
+    state = ElectorState()
+    for event in (
+        JoinRequested(ME),
+        SessionOpened(SessionNumber(1)),
+        LockCreated(SessionNumber(1)),
+        BreadcrumbRead(SessionNumber(1), AttemptNumber(1), None),
+        BreadcrumbWritten(SessionNumber(1), AttemptNumber(1), 0),
+        Promoted(AttemptNumber(1)),
+        SessionSuspended(SessionNumber(1)),
+        LockSeen(SessionNumber(1), ours=False),
+        SessionOpened(SessionNumber(1)),
+    ):
+        state = step(state, event).state
+    assert state.role is Role.NEUTRAL
+    assert step(state, LockSeen(SessionNumber(1), ours=True)).state.role is Role.TAKING_OVER
