@@ -80,6 +80,8 @@ async def run_command(
         return Finished(-1 if status is None else status, run.output())
     finally:
         _kill_group(transport.get_pid())
+        # A cancelled caller waits for this moment too; nobody else would collect the child.
+        await _reaped(run)
         transport.close()
         run.close()
 
