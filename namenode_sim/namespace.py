@@ -60,6 +60,7 @@ class Namespace:
         "secrets",
         "snapshots",
         "tree",
+        "unknown_fields",
     )
 
     def __init__(
@@ -77,6 +78,8 @@ class Namespace:
         self.rolling_upgrade_start: int | None = None
         self.replication_limits = replication_limits
         self.retry_cache = RetryCache()
+        self.unknown_fields: dict[tuple[str, int | str], bytes] = {}
+        """Messages of the loaded image with fields of a newer Hadoop, for the next save."""
         self.last_applied = TxId(0)
 
     @classmethod

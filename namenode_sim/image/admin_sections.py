@@ -16,6 +16,7 @@ from namenode_sim.image.container import next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.inodes_reader import signed
 from namenode_sim.image.proto import fsimage_pb2 as pb
+from namenode_sim.image.unknown import holds_unknown, keep_unknown, restore_unknown
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_state import (
     FIRST_USER_EC_ID,
@@ -33,7 +34,9 @@ Write = Callable[[bytes], None]
 
 def read_ns_info(section: Iterator[bytes], namespace: Namespace) -> int:
     """Counters and the last txid; returns the namespace id."""
-    message = pb.NameSystemSection.FromString(next_message(section))
+    raw = next_message(section)
+    message = pb.NameSystemSection.FromString(raw)
+    keep_unknown(namespace.unknown_fields, ("NS_INFO", ""), raw, message)
     counters = namespace.counters
     counters.generation_stamp_v1 = message.genstampV1
     counters.generation_stamp_v2 = message.genstampV2
@@ -61,21 +64,28 @@ def write_ns_info(write: Write, namespace: Namespace, namespace_id: int, layout:
     )
     if layout <= ERASURE_CODING_LAYOUT or counters.last_striped_block_id != NO_STRIPED_BLOCK_ID:
         message.lastAllocatedStripedBlockId = counters.last_striped_block_id & _MASK_64
+    restore_unknown(namespace.unknown_fields, ("NS_INFO", ""), message)
     write(delimited(message.SerializeToString()))
 
 
 def read_secrets(section: Iterator[bytes], namespace: Namespace) -> None:
     """Delegation keys and tokens."""
-    header = pb.SecretManagerSection.FromString(next_message(section))
-    secrets = namespace.secrets
+    raw = next_message(section)
+    header = pb.SecretManagerSection.FromString(raw)
+    secrets, kept = namespace.secrets, namespace.unknown_fields
+    keep_unknown(kept, ("SECRET_MANAGER", ""), raw, header)
     secrets.current_key_id = header.currentId
     secrets.token_sequence_number = header.tokenSequenceNumber
     for _ in range(header.numKeys):
-        key = pb.DelegationKey.FromString(next_message(section))
+        raw = next_message(section)
+        key = pb.DelegationKey.FromString(raw)
+        keep_unknown(kept, ("DelegationKey", key.id), raw, key)
         content = key.key if key.HasField("key") else None
         secrets.keys[key.id] = DelegationKey(key.id, signed(key.expiryDate), content)
     for _ in range(header.numTokens):
-        token = pb.PersistToken.FromString(next_message(section))
+        raw = next_message(section)
+        token = pb.PersistToken.FromString(raw)
+        keep_unknown(kept, ("PersistToken", token.sequenceNumber), raw, token)
         identifier = DelegationTokenIdentifier(
             token.owner,
             token.renewer,
@@ -90,16 +100,18 @@ def read_secrets(section: Iterator[bytes], namespace: Namespace) -> None:
 
 def write_secrets(write: Write, namespace: Namespace) -> None:
     """Delegation keys and tokens."""
-    secrets = namespace.secrets
+    secrets, kept = namespace.secrets, namespace.unknown_fields
     header = pb.SecretManagerSection(
         currentId=secrets.current_key_id,
         tokenSequenceNumber=secrets.token_sequence_number,
         numKeys=len(secrets.keys),
         numTokens=len(secrets.tokens),
     )
+    restore_unknown(kept, ("SECRET_MANAGER", ""), header)
     write(delimited(header.SerializeToString()))
     for key in secrets.keys.values():
         record = pb.DelegationKey(id=key.key_id, expiryDate=key.expiry_date & _MASK_64, key=key.key)
+        restore_unknown(kept, ("DelegationKey", key.key_id), record)
         write(delimited(record.SerializeToString()))
     for token, expiry in secrets.tokens.items():
         persisted = pb.PersistToken(
@@ -112,16 +124,21 @@ def write_secrets(write: Write, namespace: Namespace) -> None:
             masterKeyId=token.master_key_id,
             expiryDate=expiry & _MASK_64,
         )
+        restore_unknown(kept, ("PersistToken", token.sequence_number), persisted)
         write(delimited(persisted.SerializeToString()))
 
 
 def read_cache(section: Iterator[bytes], namespace: Namespace) -> None:
     """Cache pools and directives."""
-    header = pb.CacheManagerSection.FromString(next_message(section))
-    cache = namespace.cache
+    raw = next_message(section)
+    header = pb.CacheManagerSection.FromString(raw)
+    cache, kept = namespace.cache, namespace.unknown_fields
+    keep_unknown(kept, ("CACHE_MANAGER", ""), raw, header)
     cache.next_directive_id = header.nextDirectiveId
     for _ in range(header.numPools):
-        pool = pb.CachePoolInfo.FromString(next_message(section))
+        raw = next_message(section)
+        pool = pb.CachePoolInfo.FromString(raw)
+        keep_unknown(kept, ("CachePoolInfo", pool.poolName), raw, pool)
         replication = pool.defaultReplication if pool.HasField("defaultReplication") else None
         cache.pools[pool.poolName] = CachePool(
             pool.poolName,
@@ -133,7 +150,9 @@ def read_cache(section: Iterator[bytes], namespace: Namespace) -> None:
             _DEFAULT_REPLICATION if replication is None else replication,
         )
     for _ in range(header.numDirectives):
-        found = pb.CacheDirectiveInfo.FromString(next_message(section))
+        raw = next_message(section)
+        found = pb.CacheDirectiveInfo.FromString(raw)
+        keep_unknown(kept, ("CacheDirectiveInfo", found.id), raw, found)
         if found.HasField("expiration") and found.expiration.isRelative:
             raise ImageError(f"cache directive {found.id} has a relative expiry, expected a date")
         expiration = found.expiration.millis if found.HasField("expiration") else None
@@ -148,12 +167,13 @@ def write_cache(write: Write, namespace: Namespace) -> None:
     Hadoop forgets a pool's default replication here; we write it where it says something, in the
     field that its message has for it.
     """
-    cache = namespace.cache
+    cache, kept = namespace.cache, namespace.unknown_fields
     header = pb.CacheManagerSection(
         nextDirectiveId=cache.next_directive_id,
         numPools=len(cache.pools),
         numDirectives=len(cache.directives),
     )
+    restore_unknown(kept, ("CACHE_MANAGER", ""), header)
     write(delimited(header.SerializeToString()))
     for pool in cache.pools.values():
         replication = pool.default_replication
@@ -166,6 +186,7 @@ def write_cache(write: Write, namespace: Namespace) -> None:
             maxRelativeExpiry=pool.max_relative_expiry,
             defaultReplication=None if replication == _DEFAULT_REPLICATION else replication,
         )
+        restore_unknown(kept, ("CachePoolInfo", pool.name), record)
         write(delimited(record.SerializeToString()))
     for directive in cache.directives.values():
         entry = pb.CacheDirectiveInfo(
@@ -177,12 +198,21 @@ def write_cache(write: Write, namespace: Namespace) -> None:
         if directive.expiration is not None:
             entry.expiration.millis = directive.expiration
             entry.expiration.isRelative = False
+        restore_unknown(kept, ("CacheDirectiveInfo", directive.id), entry)
         write(delimited(entry.SerializeToString()))
 
 
 def read_erasure_coding(section: Iterator[bytes], namespace: Namespace) -> None:
     """Erasure coding policies; the system's own are stored as id and state only."""
-    message = pb.ErasureCodingSection.FromString(next_message(section))
+    raw = next_message(section)
+    message = pb.ErasureCodingSection.FromString(raw)
+    if holds_unknown(pb.ErasureCodingSection.FromString(raw), raw):
+        kept = namespace.unknown_fields
+        for one in pb.ErasureCodingSection.FromString(raw).policies:
+            kept["ErasureCodingPolicy", one.id] = one.SerializeToString()
+        rest = pb.ErasureCodingSection.FromString(raw)
+        rest.ClearField("policies")
+        kept["ERASURE_CODING", ""] = rest.SerializeToString()
     for found in message.policies:
         state = EcState(found.state or EcState.DISABLED)
         if found.id in namespace.ec_policies:
@@ -210,4 +240,6 @@ def write_erasure_coding(write: Write, namespace: Namespace) -> None:
             for key, content in known.policy.options:
                 record.schema.options.add(key=key, value=content)
             record.cellSize = known.policy.cell_size
+        restore_unknown(namespace.unknown_fields, ("ErasureCodingPolicy", number), record)
+    restore_unknown(namespace.unknown_fields, ("ERASURE_CODING", ""), message)
     write(delimited(message.SerializeToString()))

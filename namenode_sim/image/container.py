@@ -5,34 +5,28 @@
 Each section is a run of delimited protobuf messages, compressed on its own or not at all.
 """
 
-import bz2
 import hashlib
 import os
 import struct
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from namenode_sim.edits.attributes import delimited
+from namenode_sim.image.codecs import CHUNK_BYTES, Compressor, compressor, decompressed
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto.fsimage_pb2 import FileSummary
 
 MAGIC: Final = b"HDFSIMG1"
-CHUNK_BYTES: Final = 1024 * 1024
 MAX_SUMMARY_BYTES: Final = 64 * 1024 * 1024
-MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
-"""A directory of a million children takes about 5 MiB."""
+MAX_MESSAGE_BYTES: Final = 24 * 1024 * 1024
+"""A message of a compressed section; a directory of a million children takes about 5 MiB."""
+SUB: Final = "_SUB"
+"""What the names of sub-sections end with."""
 OLDEST_LAYOUT: Final = -52
 NEWEST_LAYOUT: Final = -67
 
-_PACKAGE: Final = "org.apache.hadoop.io.compress."
-ZLIB_CODEC: Final = _PACKAGE + "DefaultCodec"
-GZIP_CODEC: Final = _PACKAGE + "GzipCodec"
-BZIP2_CODEC: Final = _PACKAGE + "BZip2Codec"
-
-_WINDOW_BITS: Final = {ZLIB_CODEC: 15, _PACKAGE + "DeflateCodec": 15, GZIP_CODEC: 31}
 _TRAILER = struct.Struct(">i")
 
 
@@ -52,6 +46,38 @@ class Summary:
     layout: int
     codec: str
     sections: tuple[Section, ...]
+    raw: bytes = b""
+    """The message itself, for fields that we do not know."""
+
+    def find(self, name: str) -> Section | None:
+        """The section of that name, if there is one."""
+        return next((section for section in self.sections if section.name == name), None)
+
+    def parts(self, name: str) -> tuple[Section, ...]:
+        """The sub-sections of a section in their order, or the section itself if it has none.
+
+        Each is a compressed stream of its own and ends between two messages, so that several can
+        be read at the same time (hadoop-formats 3.5).
+
+        Raises:
+            ImageError: if they are not together exactly the section.
+        """
+        whole = self.find(name)
+        found = sorted(
+            (section for section in self.sections if section.name == name + SUB),
+            key=lambda section: section.offset,
+        )
+        if whole is None or not found:
+            return (whole,) if whole is not None else ()
+        at = whole.offset
+        for part in found:
+            if part.offset != at:
+                break
+            at += part.length
+        else:
+            if at == whole.offset + whole.length:
+                return tuple(found)
+        raise ImageError(f"its sections {name}{SUB} are together not its section {name}")
 
 
 def read_summary(file: BinaryIO) -> Summary:
@@ -73,7 +99,7 @@ def read_summary(file: BinaryIO) -> Summary:
         raise ImageError(f"its summary claims {length} bytes; at most {room} are there")
     start = size - _TRAILER.size - length
     file.seek(start)
-    found = list(messages(iter([file.read(length)])))
+    found = list(messages(iter([file.read(length)]), limit=length))
     if len(found) != 1:
         raise ImageError(f"its summary holds {len(found)} messages, expected one")
     message = FileSummary.FromString(found[0])
@@ -88,16 +114,29 @@ def read_summary(file: BinaryIO) -> Summary:
     for section in sections:
         if section.offset < len(MAGIC) or section.offset + section.length > start:
             raise ImageError(f"its section {section.name} lies outside the file")
-    return Summary(layout, message.codec, sections)
+    return Summary(layout, message.codec, sections, found[0])
 
 
-def section_messages(file: BinaryIO, section: Section, codec: str) -> Iterator[bytes]:
+@dataclass(slots=True)
+class Place:
+    """Where in a section the message lies that was taken last, for errors."""
+
+    offset: int = 0
+    """Bytes from the section's beginning; in a compressed section, of its plain bytes."""
+
+
+def section_messages(
+    file: BinaryIO, section: Section, codec: str, place: Place | None = None
+) -> Iterator[bytes]:
     """The messages of a section, one after another, in constant memory.
 
     Raises:
         ImageError: if the section is cut short or its compression is broken or unknown.
     """
-    return messages(_decompressed(_chunks(file, section), codec))
+    # A plain message cannot be longer than its section; what a compressed one claims is free.
+    limit = MAX_MESSAGE_BYTES if codec else section.length
+    chunks = decompressed(_chunks(file, section), codec)
+    return messages(chunks, limit=limit, place=place)
 
 
 def _chunks(file: BinaryIO, section: Section) -> Iterator[bytes]:
@@ -111,81 +150,50 @@ def _chunks(file: BinaryIO, section: Section) -> Iterator[bytes]:
         yield chunk
 
 
-def _decompressed(chunks: Iterator[bytes], codec: str) -> Iterator[bytes]:
-    if not codec:
-        return chunks
-    if codec in _WINDOW_BITS:
-        return _inflated(chunks, _WINDOW_BITS[codec])
-    if codec == BZIP2_CODEC:
-        return _bunzipped(chunks)
-    raise ImageError(
-        f"it is compressed with {codec}, which is not supported; save it with "
-        f"dfs.image.compression.codec = {ZLIB_CODEC} or dfs.image.compress = false"
-    )
+def messages(
+    chunks: Iterator[bytes], *, limit: int = MAX_MESSAGE_BYTES, place: Place | None = None
+) -> Iterator[bytes]:
+    """Split delimited messages.
 
-
-def _inflated(chunks: Iterator[bytes], window_bits: int) -> Iterator[bytes]:
-    """A section may be several streams behind each other: one per sub-section."""
-    stream = zlib.decompressobj(window_bits)
-    fresh = True
-    try:
-        for chunk in chunks:
-            rest = chunk
-            while rest:
-                if stream.eof:
-                    stream, fresh = zlib.decompressobj(window_bits), True
-                yield stream.decompress(rest, CHUNK_BYTES)
-                fresh = False
-                rest = stream.unused_data if stream.eof else stream.unconsumed_tail
-        if not stream.eof and not fresh:
-            yield stream.flush()
-    except zlib.error as problem:
-        raise ImageError(f"its compressed data is broken: {problem}") from None
-    if not stream.eof and not fresh:
-        raise ImageError("its compressed data is cut short")
-
-
-def _bunzipped(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    stream = bz2.BZ2Decompressor()
-    fresh = True
-    try:
-        for chunk in chunks:
-            rest = chunk
-            while rest or not stream.needs_input:
-                if stream.eof:
-                    stream = bz2.BZ2Decompressor()
-                yield stream.decompress(rest, CHUNK_BYTES)
-                fresh = False
-                rest = stream.unused_data if stream.eof else b""
-                if stream.eof and not rest:
-                    break
-    except OSError as problem:
-        raise ImageError(f"its compressed data is broken: {problem}") from None
-    if not stream.eof and not fresh:
-        raise ImageError("its compressed data is cut short")
-
-
-def messages(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Split delimited messages; ImageError if the last one is cut short."""
-    data, pos, size = b"", 0, 0
+    Raises:
+        ImageError: if one claims more than ``limit`` bytes, or the last one is cut short.
+    """
+    place = place or Place()
+    data, pos, size, base = b"", 0, 0, 0
     for chunk in chunks:
-        data = data[pos:] + chunk if pos < size else chunk
-        pos, size = 0, len(data)
+        if pos < size:
+            chunk = _completed(data[pos:] + chunk, chunks, limit)
+        base += pos
+        data, pos, size = chunk, 0, len(chunk)
         while pos < size:
             length = data[pos]
             start = pos + 1
             if length > 0x7F:
-                length, start = _long_length(data, pos)
+                length, start = _long_length(data, pos, limit)
             end = start + length
             if not length >= 0 or end > size:
                 break
+            place.offset = base + pos
             yield data[start:end]
             pos = end
     if pos < size:
+        place.offset = base + pos
         raise ImageError(f"a message is cut short: {size - pos} bytes are left of it")
 
 
-def _long_length(data: bytes, pos: int) -> tuple[int, int]:
+def _completed(data: bytes, chunks: Iterator[bytes], limit: int) -> bytes:
+    """A message that begins with ``data``, and what came with its end, joined only once."""
+    length, start = _long_length(data, 0, limit) if data[0] > 0x7F else (data[0], 1)
+    if length < 0 or start + length <= len(data):
+        return data
+    parts, missing = [data], start + length - len(data)
+    while missing > 0 and (chunk := next(chunks, None)) is not None:
+        parts.append(chunk)
+        missing -= len(chunk)
+    return b"".join(parts)
+
+
+def _long_length(data: bytes, pos: int, limit: int) -> tuple[int, int]:
     """A length of several bytes and the position behind it; -1 if the data ends inside."""
     length = 0
     for shift in range(0, 35, 7):
@@ -195,8 +203,8 @@ def _long_length(data: bytes, pos: int) -> tuple[int, int]:
         pos += 1
         length |= (byte & 0x7F) << shift
         if byte < 0x80:
-            if length > MAX_MESSAGE_BYTES:
-                raise ImageError(f"a message claims {length} bytes")
+            if length > limit:
+                raise ImageError(f"a message claims {length} bytes, at most {limit} can be")
             return length, pos
     raise ImageError("the length of a message is longer than five bytes")
 
@@ -209,40 +217,93 @@ def next_message(section: Iterator[bytes]) -> bytes:
     return raw
 
 
+class SectionStream:
+    """A section being written: call it with delimited messages."""
+
+    __slots__ = ("_begin", "_start", "_stream", "_sub_name", "_writer")
+
+    def __init__(self, writer: "ImageWriter", sub_name: str) -> None:
+        self._writer = writer
+        self._sub_name = sub_name
+        self._begin = self._start = writer.position
+        self._stream: Compressor | None = None
+
+    def __call__(self, data: bytes) -> None:
+        """Add messages."""
+        if self._writer.codec:
+            self._stream = self._stream or compressor(self._writer.codec)
+            data = self._stream.compress(data)
+        self._writer.put(data)
+
+    def split(self) -> None:
+        """End a sub-section here: its own compressed stream and an entry in the summary."""
+        self._end_stream()
+        self._writer.add_entry(self._sub_name, self._start)
+        self._start = self._writer.position
+
+    def end(self) -> None:
+        """End the section."""
+        if self._sub_name:
+            self.split()
+        else:
+            self._end_stream()
+        if self._writer.codec and self._writer.position == self._begin:
+            # Hadoop's decompressors want a stream even where nothing is to be read.
+            self._writer.put(compressor(self._writer.codec).flush())
+
+    def _end_stream(self) -> None:
+        if self._stream is not None:
+            self._writer.put(self._stream.flush())
+            self._stream = None
+
+
 class ImageWriter:
     """Writes an image section by section; ``finish`` adds the summary and gives the digest."""
 
     def __init__(self, file: BinaryIO, *, layout: int, codec: str = "") -> None:
-        if codec and codec not in _WINDOW_BITS:
-            raise ImageError(f"writing with {codec} is not supported; use {ZLIB_CODEC} or none")
+        if codec:
+            compressor(codec)  # fail before anything is written
+        self.codec = codec
+        self.position = 0
         self._file = file
         self._digest = hashlib.md5(usedforsecurity=False)
-        self._position = 0
         self._summary = FileSummary(
             ondiskVersion=1, layoutVersion=layout & 0xFFFFFFFF, codec=codec or None
         )
-        self._put(MAGIC)
+        self.put(MAGIC)
 
-    def _put(self, data: bytes) -> None:
+    @property
+    def summary(self) -> FileSummary:
+        """The summary as far as it is known."""
+        return self._summary
+
+    def put(self, data: bytes) -> None:
+        """Write bytes as they are."""
         self._file.write(data)
         self._digest.update(data)
-        self._position += len(data)
+        self.position += len(data)
+
+    def add_entry(self, name: str, start: int) -> None:
+        """Tell the summary of what was written since ``start``; nothing, if that is nothing."""
+        length = self.position - start
+        if length or not name.endswith(SUB):
+            self._summary.sections.add(name=name, length=length, offset=start)
 
     @contextmanager
-    def section(self, name: str) -> Iterator[Callable[[bytes], None]]:
-        """Write a section's bytes through the function given.  They must be delimited messages."""
-        start = self._position
-        if self._summary.codec:
-            stream = zlib.compressobj(wbits=_WINDOW_BITS[self._summary.codec])
-            yield lambda data: self._put(stream.compress(data))
-            self._put(stream.flush())
-        else:
-            yield self._put
-        self._summary.sections.add(name=name, length=self._position - start, offset=start)
+    def section(self, name: str, *, divided: bool = False) -> Iterator[SectionStream]:
+        """Write a section through the stream given; ``divided`` if it is to have sub-sections.
+
+        The entries of the sub-sections come before the section's own (hadoop-formats 3.5).
+        """
+        start = self.position
+        stream = SectionStream(self, name + SUB if divided else "")
+        yield stream
+        stream.end()
+        self.add_entry(name, start)
 
     def finish(self) -> str:
         """Write the summary; returns the MD5 digest of the whole file in hex."""
         summary = delimited(self._summary.SerializeToString())
-        self._put(summary)
-        self._put(_TRAILER.pack(len(summary)))
+        self.put(summary)
+        self.put(_TRAILER.pack(len(summary)))
         return self._digest.hexdigest()

@@ -1,14 +1,20 @@
 """Sections INODE and INODE_DIR to the tree (hadoop-formats 3.2)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
 from struct import Struct
 from typing import Final
 
+from google.protobuf.message import DecodeError, EncodeError
+
+from namenode_sim.edits.attributes import delimited
 from namenode_sim.edits.values import AclEntry, StorageType, XAttr
-from namenode_sim.image.container import next_message
+from namenode_sim.image.container import Place, next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings
+from namenode_sim.image.unknown import Kept, keep_unknown
 from namenode_sim.inode import (
     NO_QUOTAS,
     ROOT_QUOTAS,
@@ -30,7 +36,8 @@ STORAGE_TYPES: Final = {
 }
 """The image's numbers for storage types; the edit log has others."""
 
-_FILE, _DIRECTORY, _SYMLINK = pb.INode.FILE, pb.INode.DIRECTORY, pb.INode.SYMLINK
+_FILE, _DIRECTORY = pb.INode.FILE, pb.INode.DIRECTORY
+_BATCH: Final = 1000
 _PACK_BLOCK: Final = Struct(">Qqq").pack
 """As ``INodeFile.packed_blocks``; a negative id comes without its sign here."""
 _SIGN: Final = 1 << 63
@@ -42,33 +49,100 @@ def signed(number: int) -> int:
     return number - _TWO_64 if number >= _SIGN else number
 
 
-def read_inodes(section: Iterator[bytes], strings: Strings) -> tuple[int, dict[int, INode]]:
+def read_inodes(
+    section: Iterator[bytes], strings: Strings, kept: Kept, place: Place | None = None
+) -> tuple[int, dict[int, INode]]:
     """The last inode id given out, and all inodes by id, not linked yet.
+
+    Args:
+        section: the messages of INODE.
+        strings: the image's string table.
+        kept: takes the messages that hold unknown fields.
+        place: where ``section`` is; put right when an inode is malformed, as they are taken many
+            at a time.
 
     Raises:
         ImageError: if the section holds another number of inodes than it says, or one twice.
     """
-    header = pb.INodeSection.FromString(next_message(section))
+    raw = next_message(section)
+    header = pb.INodeSection.FromString(raw)
+    keep_unknown(kept, ("INODE", ""), raw, header)
     inodes: dict[int, INode] = {}
-    parse, count = pb.INode.FromString, 0
+    count = 0
     sizes: dict[int, int] = {}
-    for raw in section:
-        message = parse(raw)
-        inode_id = message.id
-        if message.type == _FILE:
-            inode: INode = read_file(inode_id, message.name, message.file, strings, sizes)
-        elif message.type == _DIRECTORY:
-            inode = read_directory(inode_id, message.name, message.directory, strings)
-        else:
-            inode = _read_symlink(message, strings)
-        inodes[inode_id] = inode
-        count += 1
+    while raws := list(islice(section, _BATCH)):
+        count += len(raws)
+        try:
+            for message in _parsed(raws, kept):
+                inode_id = message.id
+                if message.type == _FILE:
+                    inode: INode = read_file(inode_id, message.name, message.file, strings, sizes)
+                else:
+                    inode = _read_other(inode_id, message, strings)
+                inodes[inode_id] = inode
+        except Exception:
+            if place is not None:
+                place.offset -= _size_from_failure(raws, strings)
+            raise
     if count != header.numInodes or count != len(inodes):
         raise ImageError(
-            f"its INODE section announces {header.numInodes} inodes and holds {count}, "
-            f"{len(inodes)} of them different"
+            f"it announces {header.numInodes} inodes and holds {count}, {len(inodes)} of them "
+            "different"
         )
     return header.lastInodeId, inodes
+
+
+def _size_from_failure(raws: list[bytes], strings: Strings) -> int:
+    """How many bytes lie between the beginnings of the first malformed inode and of the last."""
+    done = 0
+    with suppress(Exception):
+        for raw in raws:
+            message = pb.INode.FromString(raw)
+            message.ByteSize()  # misses what the parser lets pass: required fields further inside
+            if message.type == _FILE:
+                read_file(message.id, message.name, message.file, strings, {})
+            else:
+                _read_other(message.id, message, strings)
+            done += 1
+    return sum(len(_tag(len(raw))) - 1 + len(raw) for raw in raws[done:-1])
+
+
+def _parsed(raws: list[bytes], kept: Kept) -> Iterable[pb.INode]:
+    """Inodes parsed together, which takes less time and tells of unknown fields by one look.
+
+    Where there are some, or the batch does not parse, its inodes are parsed one by one.
+    """
+    parts: list[bytes] = []
+    for raw in raws:
+        size = len(raw)
+        parts += (_TAGS[size] if size < _TAGGED else _tag(size), raw)
+    joined = b"".join(parts)
+    try:
+        batch = pb.INodeBatch.FromString(joined)
+        batch.DiscardUnknownFields()
+        if batch.ByteSize() == len(joined):
+            return batch.inodes
+    except (DecodeError, EncodeError):
+        pass
+    return _parsed_singly(raws, kept)
+
+
+def _parsed_singly(raws: list[bytes], kept: Kept) -> Iterator[pb.INode]:
+    for raw in raws:
+        message = pb.INode.FromString(raw)
+        keep_unknown(kept, ("INODE", message.id), raw, message)
+        yield message
+
+
+_FIELD = b"\x0a"
+"""The key of INodeBatch.inodes."""
+_TAGS: Final = tuple(_FIELD + delimited(bytes(size))[: -size or None] for size in range(1024))
+_TAGGED: Final = len(_TAGS)
+
+
+def _tag(size: int) -> bytes:
+    """What stands before an inode of ``size`` bytes in an INodeBatch."""
+    return _TAGS[size] if size < _TAGGED else _FIELD + delimited(bytes(size))[:-size]
 
 
 def read_file(
@@ -137,11 +211,14 @@ def _read_quotas(message: pb.INodeDirectory) -> Quotas:
     return quotas
 
 
-def _read_symlink(message: pb.INode, strings: Strings) -> INodeSymlink:
+def _read_other(inode_id: int, message: pb.INode, strings: Strings) -> INode:
+    """A directory or a symlink."""
+    if message.type == _DIRECTORY:
+        return read_directory(inode_id, message.name, message.directory, strings)
     link = message.symlink
     user, group, mode = strings.owner(link.permission)
     return INodeSymlink(
-        message.id,
+        inode_id,
         message.name,
         user,
         group,
@@ -163,7 +240,7 @@ def read_xattrs(message: pb.XAttrFeatureProto, strings: Strings) -> tuple[XAttr,
 
 
 def link_children(
-    section: Iterator[bytes], inodes: dict[int, INode], referred: list[int]
+    section: Iterator[bytes], inodes: dict[int, INode], referred: list[int], kept: Kept
 ) -> dict[int, tuple[int, ...]]:
     """Put the inodes into their directories; returns the reference indices by directory id.
 
@@ -171,6 +248,7 @@ def link_children(
         section: the messages of INODE_DIR.
         inodes: all inodes by id.
         referred: which inode each entry of INODE_REFERENCE stands for.
+        kept: takes the messages that hold unknown fields.
 
     Raises:
         ImageError: if an entry names an unknown inode, a file as parent, or a name twice.
@@ -179,9 +257,10 @@ def link_children(
     parse = pb.DirEntry.FromString
     for raw in section:
         entry = parse(raw)
+        keep_unknown(kept, ("INODE_DIR", entry.parent), raw, entry)
         parent = inodes.get(entry.parent)
         if not isinstance(parent, INodeDirectory):
-            raise ImageError(f"its INODE_DIR section has children of {entry.parent}, no directory")
+            raise ImageError(f"it has children of {entry.parent}, which is no directory")
         ids = list(entry.children)
         if entry.refChildren:
             references[parent.id] = tuple(entry.refChildren)

@@ -1,9 +1,9 @@
 """The tree to sections INODE, INODE_DIR and FILES_UNDERCONSTRUCTION (hadoop-formats 3.2)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import islice
 from struct import Struct
-from typing import Final
+from typing import Final, Protocol
 
 from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
@@ -13,6 +13,7 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.inodes_reader import STORAGE_TYPES
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import StringNumbers
+from namenode_sim.image.unknown import Kept, restore_unknown
 from namenode_sim.inode import (
     CONTIGUOUS,
     STRIPED,
@@ -35,23 +36,49 @@ _PREFIXES: Final = tuple(delimited(bytes(size))[: -size or None] for size in ran
 Write = Callable[[bytes], None]
 
 
+class DividedWrite(Protocol):
+    """Writes messages, and ends a sub-section between two of them."""
+
+    def __call__(self, data: bytes) -> None:
+        """Write messages."""
+
+    def split(self) -> None:
+        """End a sub-section."""
+
+
 def write_inodes(
-    write: Write,
+    write: DividedWrite,
     inodes: Mapping[int, INode],
     last_inode_id: int,
     numbers: StringNumbers,
     layout: int,
+    *,
+    kept: Kept,
+    per_part: int = 0,
 ) -> None:
-    """INODE: a header and every inode."""
+    """INODE: a header and every inode; a new sub-section after ``per_part`` of them, if not 0."""
     header = pb.INodeSection(lastInodeId=last_inode_id, numInodes=len(inodes))
+    restore_unknown(kept, ("INODE", ""), header)
     write(delimited(header.SerializeToString()))
+    unusual = {key[1] for key in kept if key[0] == "INODE"}
     rest = iter(inodes.values())
-    while batch := list(islice(rest, _BATCH)):
-        write(b"".join(_inode_batch(batch, numbers, layout)))
+    in_part = 0
+    while batch := list(islice(rest, min(_BATCH, per_part - in_part) if per_part else _BATCH)):
+        write(b"".join(_inode_batch(batch, numbers, layout, unusual, kept)))
+        in_part += len(batch)
+        if in_part == per_part:
+            write.split()
+            in_part = 0
 
 
-def _inode_batch(batch: Iterable[INode], numbers: StringNumbers, layout: int) -> list[bytes]:
-    """Delimited INode messages.
+def _inode_batch(
+    batch: Iterable[INode],
+    numbers: StringNumbers,
+    layout: int,
+    unusual: Set[int | str],
+    kept: Kept,
+) -> list[bytes]:
+    """Delimited INode messages; ``unusual`` inodes have unknown fields among ``kept``.
 
     Nearly all inodes are ordinary files, and neighbours differ in few fields.  To fill one
     message again and again, and only what has changed, takes a third of the time of a new message
@@ -62,11 +89,17 @@ def _inode_batch(batch: Iterable[INode], numbers: StringNumbers, layout: int) ->
     template = _PlainFile(numbers, layout)
     for inode in batch:
         if type(inode) is INodeFile and not (
-            inode.under_construction or inode.acl or inode.xattrs or inode.block_type
+            inode.under_construction
+            or inode.acl
+            or inode.xattrs
+            or inode.block_type
+            or (unusual and inode.id in unusual)
         ):
             raw = template.bytes_of(inode)
         else:
-            raw = inode_message(inode, numbers, layout).SerializeToString()
+            message = inode_message(inode, numbers, layout)
+            restore_unknown(kept, ("INODE", inode.id), message)
+            raw = message.SerializeToString()
         size = len(raw)
         if size < len(_PREFIXES):
             out += (_PREFIXES[size], raw)
@@ -212,16 +245,22 @@ def _fill_xattrs(
 
 
 def write_directories(
-    write: Write,
+    write: DividedWrite,
     inodes: Mapping[int, INode],
     ref_children: Mapping[int, tuple[int, ...]],
     referred: list[int],
+    *,
+    kept: Kept,
+    per_part: int = 0,
 ) -> None:
     """INODE_DIR: each directory's children in Hadoop's order; a directory without has no entry.
+
+    A new sub-section begins after at least ``per_part`` children, if it is not 0.
 
     Raises:
         ImageError: if a child is not among the inodes; Hadoop's loader would fail on that image.
     """
+    in_part = 0
     for inode in inodes.values():
         if type(inode) is not INodeDirectory or not inode.children:
             continue
@@ -238,11 +277,19 @@ def write_directories(
             if number not in inodes:
                 raise ImageError(f"{full_path(inode)} has a child {number} that is no inode")
         entry = pb.DirEntry(parent=inode.id, children=ids, refChildren=indices)
+        restore_unknown(kept, ("INODE_DIR", inode.id), entry)
         write(delimited(entry.SerializeToString()))
+        in_part += len(names)
+        if per_part and in_part >= per_part:
+            write.split()
+            in_part = 0
 
 
-def write_files_under_construction(write: Write, open_files: Iterable[INodeFile]) -> None:
+def write_files_under_construction(
+    write: Write, open_files: Iterable[INodeFile], kept: Kept
+) -> None:
     """FILES_UNDERCONSTRUCTION: open files and paths, by id (2.7 takes leases from it)."""
     for file in sorted(open_files, key=lambda inode: inode.id):
         entry = pb.FileUnderConstructionEntry(inodeId=file.id, fullPath=full_path(file))
+        restore_unknown(kept, ("FILES_UNDERCONSTRUCTION", file.id), entry)
         write(delimited(entry.SerializeToString()))

@@ -5,11 +5,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from struct import error as StructError
 from typing import BinaryIO, Final
 
 import structlog
-from google.protobuf.message import DecodeError
 
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.image.admin_sections import (
@@ -18,38 +16,26 @@ from namenode_sim.image.admin_sections import (
     read_ns_info,
     read_secrets,
 )
-from namenode_sim.image.container import (
-    Section,
-    Summary,
-    next_message,
-    read_summary,
-    section_messages,
-)
+from namenode_sim.image.container import next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.inodes_reader import link_children, read_inodes
 from namenode_sim.image.proto import fsimage_pb2 as pb
+from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.snapshots import (
     read_diffs,
     read_references,
     read_snapshots,
 )
 from namenode_sim.image.strings import Strings
+from namenode_sim.image.unknown import Kept, keep_unknown
 from namenode_sim.inode import ROOT_ID, INode, INodeDirectory, INodeFile
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_state import CarriedSnapshots
 
 log = structlog.get_logger()
 
-KNOWN_SECTIONS: Final = frozenset((
-    "NS_INFO", "STRING_TABLE", "ERASURE_CODING", "INODE", "INODE_REFERENCE", "SNAPSHOT",
-    "INODE_DIR", "FILES_UNDERCONSTRUCTION", "SNAPSHOT_DIFF", "SECRET_MANAGER", "CACHE_MANAGER",
-    # Parts of a section, for loading in parallel; together they are the section (3.5).
-    "INODE_SUB", "INODE_DIR_SUB", "SNAPSHOT_DIFF_SUB", "INODE_REFERENCE_SUB",
-))  # fmt: skip
-
 _NAME = re.compile(r"fsimage(?:_rollback)?_(\d+)")
-_BROKEN: Final = (DecodeError, KeyError, IndexError, ValueError, OverflowError, StructError)
 _MANY_INODES: Final = 100_000
 
 
@@ -84,10 +70,9 @@ def read_namespace(file: BinaryIO) -> Namespace:
     Raises:
         ImageError: if it is not a sound image; the message does not name the file.
     """
-    with _translated("summary"):
-        summary = read_summary(file)
+    sections = ImageSections(file)
     with _no_collection():
-        namespace = _Loader(file, summary).load()
+        namespace = _Loader(sections).load()
         if len(namespace.tree.inodes) >= _MANY_INODES:
             # They live as long as the process: the collector need not look at them ever again.
             gc.freeze()
@@ -106,52 +91,27 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-@contextmanager
-def _translated(where: str) -> Iterator[None]:
-    try:
-        yield
-    except _BROKEN as problem:
-        what = f"{type(problem).__name__}: {problem}"
-        raise ImageError(f"its {where} is malformed ({what})") from problem
-
-
 class _Loader:
     """One pass over an image: the sections in Hadoop's load order, wherever they lie."""
 
-    def __init__(self, file: BinaryIO, summary: Summary) -> None:
-        self._file = file
-        self._codec = summary.codec
-        self._sections: dict[str, Section] = {}
-        for section in summary.sections:
-            if section.name not in KNOWN_SECTIONS:
-                raise ImageError(f"its section {section.name!r} is unknown")
-            if section.name in self._sections and not section.name.endswith("_SUB"):
-                raise ImageError(f"its section {section.name} is there twice")
-            self._sections[section.name] = section
-
-    @contextmanager
-    def _section(self, name: str) -> Iterator[Iterator[bytes]]:
-        """The messages of a section, none if it is absent; all of them must be wanted."""
-        section = self._sections.get(name)
-        with _translated(f"section {name}"):
-            if section is None:
-                yield iter(())
-                return
-            found = section_messages(self._file, section, self._codec)
-            yield found
-            if next(found, None) is not None:
-                raise ImageError(f"its section {name} holds more than it announces")
+    def __init__(self, sections: ImageSections) -> None:
+        self._sections = sections
+        self._section = sections.open
 
     def load(self) -> Namespace:
         """The whole image."""
         for name in ("NS_INFO", "STRING_TABLE", "INODE"):
             if name not in self._sections:
                 raise ImageError(f"it has no section {name}")
+        kept: Kept = {}
+        summary = self._sections.summary.raw
+        keep_unknown(kept, ("SUMMARY", ""), summary, pb.FileSummary.FromString(summary))
         with self._section("STRING_TABLE") as section:
-            strings = _read_strings(section)
+            strings = _read_strings(section, kept)
         with self._section("INODE") as section:
-            last_inode_id, inodes = read_inodes(section, strings)
+            last_inode_id, inodes = read_inodes(section, strings, kept, self._sections.place)
         namespace = Namespace(_root(inodes))
+        namespace.unknown_fields = kept
         namespace.tree.inodes = inodes
         namespace.counters.last_inode_id = last_inode_id
         with self._section("NS_INFO") as section:
@@ -166,7 +126,8 @@ class _Loader:
                     read(section, namespace)
         with self._section("FILES_UNDERCONSTRUCTION") as section:
             for raw in section:  # leases come from the inodes, as in Hadoop since 2.8
-                pb.FileUnderConstructionEntry.FromString(raw)
+                entry = pb.FileUnderConstructionEntry.FromString(raw)
+                keep_unknown(kept, ("FILES_UNDERCONSTRUCTION", entry.inodeId), raw, entry)
         for inode in inodes.values():
             if type(inode) is INodeFile and inode.under_construction is not None:
                 namespace.tree.add_lease(inode)
@@ -178,9 +139,11 @@ class _Loader:
             referred, references = read_references(section)
         if "SNAPSHOT" in self._sections:
             with self._section("SNAPSHOT") as section:
-                namespace.snapshots = read_snapshots(section, strings)
+                namespace.snapshots = read_snapshots(section, strings, namespace.unknown_fields)
         with self._section("INODE_DIR") as section:
-            ref_children = link_children(section, namespace.tree.inodes, referred)
+            ref_children = link_children(
+                section, namespace.tree.inodes, referred, namespace.unknown_fields
+            )
         with self._section("SNAPSHOT_DIFF") as section:
             found = list(read_diffs(section))
         if references or any(one.changed for one in found):
@@ -198,8 +161,10 @@ class _Loader:
             )
 
 
-def _read_strings(section: Iterator[bytes]) -> Strings:
-    header = pb.StringTableSection.FromString(next_message(section))
+def _read_strings(section: Iterator[bytes], kept: Kept) -> Strings:
+    raw = next_message(section)
+    header = pb.StringTableSection.FromString(raw)
+    keep_unknown(kept, ("STRING_TABLE", ""), raw, header)
     entries = {}
     for _ in range(header.numEntry):
         entry = pb.StringTableSection.Entry.FromString(next_message(section))

@@ -11,9 +11,10 @@ from namenode_sim.edits.attributes import delimited
 from namenode_sim.image.container import messages, next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.inodes_reader import read_directory
-from namenode_sim.image.inodes_writer import inode_message
+from namenode_sim.image.inodes_writer import DividedWrite, inode_message
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import StringNumbers, Strings
+from namenode_sim.image.unknown import Kept, keep_unknown, restore_unknown
 from namenode_sim.inode import INodeDirectory
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_state import Snapshot, Snapshots
@@ -21,14 +22,18 @@ from namenode_sim.namespace_state import Snapshot, Snapshots
 Write = Callable[[bytes], None]
 
 
-def read_snapshots(section: Iterator[bytes], strings: Strings) -> Snapshots:
+def read_snapshots(section: Iterator[bytes], strings: Strings, kept: Kept) -> Snapshots:
     """The snapshottable directories and their snapshots, without diffs."""
-    header = pb.SnapshotSection.FromString(next_message(section))
+    raw = next_message(section)
+    header = pb.SnapshotSection.FromString(raw)
+    keep_unknown(kept, ("SNAPSHOT", ""), raw, header)
     snapshots = Snapshots(counter=header.snapshotCounter)
     for number in header.snapshottableDir:
         snapshots.snapshottable[number] = []
     for _ in range(header.numSnapshots):
-        message = pb.Snapshot.FromString(next_message(section))
+        raw = next_message(section)
+        message = pb.Snapshot.FromString(raw)
+        keep_unknown(kept, ("SNAPSHOT", message.snapshotId), raw, message)
         root = message.root
         if root.id not in snapshots.snapshottable:
             raise ImageError(f"a snapshot of {root.id} is there, but it is not snapshottable")
@@ -41,7 +46,7 @@ def read_snapshots(section: Iterator[bytes], strings: Strings) -> Snapshots:
 
 
 def write_snapshots(
-    write: Write, snapshots: Snapshots, numbers: StringNumbers, layout: int
+    write: Write, snapshots: Snapshots, numbers: StringNumbers, layout: int, kept: Kept
 ) -> None:
     """The snapshottable directories and their snapshots, those of one directory by name."""
     header = pb.SnapshotSection(
@@ -49,11 +54,13 @@ def write_snapshots(
         snapshottableDir=list(snapshots.snapshottable),
         numSnapshots=snapshots.count(),
     )
+    restore_unknown(kept, ("SNAPSHOT", ""), header)
     write(delimited(header.SerializeToString()))
     for number, taken in snapshots.snapshottable.items():
         for snapshot in sorted(taken, key=lambda one: one.name.encode()):
             root = replace(snapshot.root, id=number, name=snapshot.name.encode())
             message = pb.Snapshot(snapshotId=snapshot.id, root=inode_message(root, numbers, layout))
+            restore_unknown(kept, ("SNAPSHOT", snapshot.id), message)
             write(delimited(message.SerializeToString()))
 
 
@@ -90,8 +97,19 @@ def read_diffs(section: Iterator[bytes]) -> Iterator[DiffList]:
         yield DiffList(entry, tuple(records), frozenset(ids), changed)
 
 
-def write_diffs(write: Write, namespace: Namespace) -> None:
-    """SNAPSHOT_DIFF: what was carried, and a mark for each snapshot taken since."""
+def write_diffs(write: DividedWrite, namespace: Namespace, *, per_part: int = 0) -> None:
+    """SNAPSHOT_DIFF: what was carried, and a mark for each snapshot taken since.
+
+    A new sub-section begins after at least ``per_part`` diff lists, if it is not 0.
+    """
+    for done, (found, new) in enumerate(_diff_lists(namespace), start=1):
+        _write_diff_list(write, namespace, found, new)
+        if per_part and done % per_part == 0:
+            write.split()
+
+
+def _diff_lists(namespace: Namespace) -> Iterator[tuple[DiffList, set[int]]]:
+    """What was carried for each inode, and the snapshots taken of it since."""
     snapshots = namespace.snapshots
     missing = {
         number: {snapshot.id for snapshot in taken}
@@ -101,11 +119,11 @@ def write_diffs(write: Write, namespace: Namespace) -> None:
     carried = _delimited_messages(snapshots.carried.diffs) if snapshots.carried else iter(())
     for found in read_diffs(carried):
         new = missing.pop(found.entry.inodeId, set()) - found.snapshot_ids
-        _write_diff_list(write, namespace, found, new)
+        yield found, new
     for number, new in missing.items():
         entry = pb.DiffEntry(type=pb.DiffEntry.DIRECTORYDIFF, inodeId=number)
         nothing = DiffList(entry, (), frozenset(), changed=False)
-        _write_diff_list(write, namespace, nothing, new)
+        yield nothing, new
 
 
 def _write_diff_list(write: Write, namespace: Namespace, old: DiffList, new: set[int]) -> None:

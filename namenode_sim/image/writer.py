@@ -26,6 +26,7 @@ from namenode_sim.image.inodes_writer import (
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.snapshots import referred_inodes, write_diffs, write_snapshots
 from namenode_sim.image.strings import MASK_BITS, MASKED_LAYOUT, StringNumbers
+from namenode_sim.image.unknown import Kept, restore_unknown
 from namenode_sim.inode import INodeFile
 from namenode_sim.namespace import Namespace
 
@@ -34,7 +35,14 @@ _BUFFER_BYTES: Final = 1024 * 1024
 Write = Callable[[bytes], None]
 
 
-def save_image(namespace: Namespace, path: Path, info: NamespaceInfo, *, codec: str = "") -> None:
+def save_image(
+    namespace: Namespace,
+    path: Path,
+    info: NamespaceInfo,
+    *,
+    codec: str = "",
+    sub_sections: int = 0,
+) -> None:
     """Save a namespace; when this returns the image and its digest are on the disk.
 
     The order is Hadoop's: ``fsimage.ckpt_N`` whole and synced, then the digest, then the name.
@@ -45,6 +53,9 @@ def save_image(namespace: Namespace, path: Path, info: NamespaceInfo, *, codec: 
         path: ``fsimage_N`` in a name directory; N should be ``namespace.last_applied``.
         info: layout version and namespace id to write.
         codec: Hadoop's class name of a compression codec; none if empty.
+        sub_sections: about how many parts a large section is to have for loading in parallel, 0
+            for none (dfs.image.parallel.target.sections); Hadoop before 3.3.1 cannot read an
+            image that has them.
 
     Raises:
         ImageError: if the namespace does not fit into an image of that layout.
@@ -54,7 +65,9 @@ def save_image(namespace: Namespace, path: Path, info: NamespaceInfo, *, codec: 
     try:
         with checkpoint.open("wb", buffering=_BUFFER_BYTES) as file:
             try:
-                digest = write_namespace(namespace, file, info, codec=codec)
+                digest = write_namespace(
+                    namespace, file, info, codec=codec, sub_sections=sub_sections
+                )
             except ValueError as problem:
                 # A number or text that protobuf does not take; nothing of it may be lost quietly.
                 raise ImageError(f"{path} cannot be saved: {problem}") from problem
@@ -68,31 +81,25 @@ def save_image(namespace: Namespace, path: Path, info: NamespaceInfo, *, codec: 
 
 
 def write_namespace(
-    namespace: Namespace, file: BinaryIO, info: NamespaceInfo, *, codec: str = ""
+    namespace: Namespace,
+    file: BinaryIO,
+    info: NamespaceInfo,
+    *,
+    codec: str = "",
+    sub_sections: int = 0,
 ) -> str:
     """Write an image into an open file; returns its MD5 digest in hex."""
-    layout = info.layout_version
-    tree, snapshots = namespace.tree, namespace.snapshots
-    carried = snapshots.carried
+    layout, kept = info.layout_version, namespace.unknown_fields
+    carried = namespace.snapshots.carried
     numbers = StringNumbers(layout, carried.strings if carried else None)
     writer = ImageWriter(file, layout=layout, codec=codec)
+    restore_unknown(kept, ("SUMMARY", ""), writer.summary)
     with writer.section("NS_INFO") as write:
         write_ns_info(write, namespace, info.namespace_id, layout)
     if layout <= ERASURE_CODING_LAYOUT:
         with writer.section("ERASURE_CODING") as write:
             write_erasure_coding(write, namespace)
-    with writer.section("INODE") as write:
-        write_inodes(write, tree.inodes, namespace.counters.last_inode_id, numbers, layout)
-    with writer.section("INODE_DIR") as write:
-        ref_children = carried.ref_children if carried else {}
-        write_directories(write, tree.inodes, ref_children, referred_inodes(snapshots))
-    with writer.section("FILES_UNDERCONSTRUCTION") as write:
-        write_files_under_construction(write, _open_files(namespace))
-    with writer.section("SNAPSHOT") as write:
-        write_snapshots(write, snapshots, numbers, layout)
-    if snapshots.count() or carried:
-        with writer.section("SNAPSHOT_DIFF") as write:
-            write_diffs(write, namespace)
+    _write_tree(writer, namespace, numbers, layout, sub_sections)
     with writer.section("INODE_REFERENCE") as write:
         write(carried.references if carried else b"")
     with writer.section("SECRET_MANAGER") as write:
@@ -100,8 +107,36 @@ def write_namespace(
     with writer.section("CACHE_MANAGER") as write:
         write_cache(write, namespace)
     with writer.section("STRING_TABLE") as write:
-        _write_strings(write, numbers, layout)
+        _write_strings(write, numbers, layout, kept)
     return writer.finish()
+
+
+def _write_tree(
+    writer: ImageWriter,
+    namespace: Namespace,
+    numbers: StringNumbers,
+    layout: int,
+    sub_sections: int,
+) -> None:
+    """INODE, INODE_DIR, FILES_UNDERCONSTRUCTION, SNAPSHOT and SNAPSHOT_DIFF."""
+    tree, snapshots, kept = namespace.tree, namespace.snapshots, namespace.unknown_fields
+    carried = snapshots.carried
+    divided = sub_sections > 0
+    per_part = -(-len(tree.inodes) // sub_sections) if divided else 0
+    with writer.section("INODE", divided=divided) as write:
+        last = namespace.counters.last_inode_id
+        write_inodes(write, tree.inodes, last, numbers, layout, kept=kept, per_part=per_part)
+    with writer.section("INODE_DIR", divided=divided) as write:
+        ref_children = carried.ref_children if carried else {}
+        referred = referred_inodes(snapshots)
+        write_directories(write, tree.inodes, ref_children, referred, kept=kept, per_part=per_part)
+    with writer.section("FILES_UNDERCONSTRUCTION") as write:
+        write_files_under_construction(write, _open_files(namespace), kept)
+    with writer.section("SNAPSHOT") as write:
+        write_snapshots(write, snapshots, numbers, layout, kept)
+    if snapshots.count() or carried:
+        with writer.section("SNAPSHOT_DIFF", divided=divided) as write:
+            write_diffs(write, namespace, per_part=per_part)
 
 
 def _open_files(namespace: Namespace) -> list[INodeFile]:
@@ -110,11 +145,12 @@ def _open_files(namespace: Namespace) -> list[INodeFile]:
     return [file for file in files if isinstance(file, INodeFile) and file.parent is not None]
 
 
-def _write_strings(write: Write, numbers: StringNumbers, layout: int) -> None:
+def _write_strings(write: Write, numbers: StringNumbers, layout: int, kept: Kept) -> None:
     entries = list(numbers.entries())
     header = pb.StringTableSection(numEntry=len(entries))
     if layout <= MASKED_LAYOUT:
         header.maskBits = MASK_BITS
+    restore_unknown(kept, ("STRING_TABLE", ""), header)
     write(delimited(header.SerializeToString()))
     for number, text in entries:
         entry = pb.StringTableSection.Entry(id=number, str=text)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from journal.model import TxId
 from namenode_sim.edits import ops
-from namenode_sim.image.container import BZIP2_CODEC, GZIP_CODEC, ZLIB_CODEC, read_summary
+from namenode_sim.image.codecs import BZIP2_CODEC, GZIP_CODEC, ZLIB_CODEC
+from namenode_sim.image.container import read_summary
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import digest_path
 from namenode_sim.image.reader import load_image, read_namespace

@@ -11,7 +11,7 @@ import pytest
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.image.errors import ImageError
 from namenode_sim.namespace import Namespace
-from namenode_sim.storage import NameStorage, format_name_dirs, open_name_dirs, path_of
+from namenode_sim.storage import NameStorage, open_name_dirs, path_of
 from namenode_sim.storage_errors import (
     Inconsistent,
     InUse,
@@ -19,6 +19,7 @@ from namenode_sim.storage_errors import (
     NotFormatted,
     StorageError,
 )
+from namenode_sim.storage_format import format_name_dirs
 from namenode_sim.version_file import parse_version, properties, version_text
 from tests.image.image_world import info, real, rich_namespace
 

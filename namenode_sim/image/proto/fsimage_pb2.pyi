@@ -441,6 +441,28 @@ class INode(_message.Message):
 Global___INode: _TypeAlias = INode  # noqa: Y015
 
 @_typing.final
+class INodeBatch(_message.Message):
+    """Not Hadoop's: many inodes parsed at a time."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INODES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def inodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___INode]: ...
+    def __init__(
+        self,
+        *,
+        inodes: _abc.Iterable[Global___INode] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["inodes", b"inodes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___INodeBatch: _TypeAlias = INodeBatch  # noqa: Y015
+
+@_typing.final
 class INodeSection(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -1,0 +1,63 @@
+"""Fields of a newer Hadoop that we do not know: kept as they came, and written back.
+
+Only messages that hold such fields are kept, whole.  On saving, what we know of a message is
+written from the namespace and the rest is put in from the kept one, part by part.
+"""
+
+from google.protobuf.message import Message
+
+Kept = dict[tuple[str, int | str], bytes]
+"""Messages with unknown fields, by section and by what tells them apart in it."""
+
+
+def keep_unknown(kept: Kept, key: tuple[str, int | str], raw: bytes, message: Message) -> None:
+    """Keep a message that was parsed from ``raw`` if it holds unknown fields; they leave it."""
+    if holds_unknown(message, raw):
+        kept[key] = raw
+
+
+def holds_unknown(message: Message, raw: bytes) -> bool:
+    """Whether a message parsed from ``raw`` has unknown fields anywhere; drops them from it."""
+    message.DiscardUnknownFields()
+    if message.ByteSize() == len(raw):
+        return False
+    # Either so, or ``raw`` says the same in an uncommon way.
+    again = type(message).FromString(raw)
+    before = again.SerializeToString()
+    again.DiscardUnknownFields()
+    return again.SerializeToString() != before
+
+
+def restore_unknown(kept: Kept, key: tuple[str, int | str], message: Message) -> None:
+    """Put the unknown fields that were kept under ``key`` into a message about to be written."""
+    raw = kept.get(key)
+    if raw is not None:
+        _graft(message, type(message).FromString(raw))
+
+
+def _graft(new: Message, old: Message) -> None:
+    known = old.ListFields()
+    for field, value in known:
+        if field.message_type is None:
+            continue
+        if field.is_repeated:
+            for ours, theirs in zip(getattr(new, field.name), value, strict=False):
+                if _same(ours, theirs):
+                    _graft(ours, theirs)
+        elif new.HasField(field.name):
+            _graft(getattr(new, field.name), value)
+    shell = type(old)()
+    shell.CopyFrom(old)
+    for field, _ in known:
+        shell.ClearField(field.name)
+    rest = shell.SerializePartialToString()
+    if rest:
+        new.MergeFromString(rest)
+
+
+def _same(ours: Message, theirs: Message) -> bool:
+    """Whether two messages agree in all that we know: a changed block is another block."""
+    plain = type(theirs)()
+    plain.CopyFrom(theirs)
+    plain.DiscardUnknownFields()
+    return plain == ours
