@@ -203,8 +203,8 @@ def test_a_digest_that_differs_is_reported_with_both(tmp_path: Path) -> None:
 
 
 def test_a_codec_that_we_lack_is_named() -> None:
-    with pytest.raises(ImageError, match="SnappyCodec"):
-        saved(rich_namespace(), codec="org.apache.hadoop.io.compress.SnappyCodec")
+    with pytest.raises(ImageError, match="LzoCodec"):
+        saved(rich_namespace(), codec="org.apache.hadoop.io.compress.LzoCodec")
     plain = saved(rich_namespace(), codec=GZIP_CODEC)
     with pytest.raises(ImageError):
         read_namespace(io.BytesIO(plain.replace(b"GzipCodec", b"Lz4XCodec")))
