@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, Entry] = {
     "journalnode": Entry("journal.node.command:journalnode", "Run a JournalNode."),
     "zkfc": Entry("ha.zkfc.command:zkfc", "Run a failover controller, or format ZooKeeper."),
     "journal": Entry("journal.client.command:journal", "Look into the quorum journal."),
+    "oev": Entry("namenode_sim.oev.command:oev", "Hadoop's offline edits viewer, and JSON lines."),
     "dfs": Entry("deploy.local.dfs:dfs", "Hadoop's own file system shell."),
     "cluster": Entry("deploy.local.command:cluster", "Run a local cluster in the foreground."),
     "demo": Entry("deploy.local.demo:demo", "Watch a local cluster fail over."),

@@ -116,12 +116,19 @@ def salvage(path: Path) -> Iterator[tuple[TxId, Op] | Skipped]:
         yield from salvage_ops(segment)
 
 
-def salvage_ops(segment: SegmentFile) -> Iterator[tuple[TxId, Op] | Skipped]:
-    """As ``salvage``, from the place of an open segment file."""
-    search = _Search(segment)
+def salvage_ops(
+    segment: SegmentFile, *, numbered: bool = True
+) -> Iterator[tuple[TxId, Op] | Skipped]:
+    """As ``salvage``, from the place of an open segment file.
+
+    Args:
+        segment: the file.
+        numbered: transactions that are not the one that is due are damage too.
+    """
+    search = _Search(segment, numbered=numbered)
     while True:
         try:
-            yield from segment.ops()
+            yield from segment.ops(numbered=numbered)
         except EditsError as problem:
             expected, start = segment.expected, segment.offset
             before = search.forward()
@@ -193,8 +200,9 @@ def _short_of_name(path: Path, segment: SegmentFile, last: TxId | None) -> Skipp
 class _Search:
     """Looks for the next sound op behind damage, with a limit on the work."""
 
-    def __init__(self, segment: SegmentFile) -> None:
+    def __init__(self, segment: SegmentFile, *, numbered: bool) -> None:
         self._segment = segment
+        self._numbered = numbered
         self._window = segment.window
         self._budget = _CHECK_FACTOR * segment.size + MAX_OP_BYTES
         self._padding_at: int | None = None
@@ -208,11 +216,10 @@ class _Search:
             The op's transaction; None when there is no op any more.
         """
         segment = self._segment
-        lowest = 0 if segment.expected is None else segment.expected
+        lowest, highest = 0, _HIGHEST
         smallest = MIN_FRAME_BYTES if self._framed else MIN_OLD_FRAME_BYTES
-        if segment.expected is None:
-            highest = _HIGHEST
-        else:
+        if self._numbered and segment.expected is not None:
+            lowest = segment.expected
             # Transactions are numbered without gaps, and each takes some bytes.
             highest = lowest + (segment.size - segment.offset) // smallest
         # A sound op may stand at the place itself, only with transactions missing before it.
