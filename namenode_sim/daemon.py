@@ -19,10 +19,18 @@ from ha.service.face import ha_service_protocol
 from namenode_sim.client_protocol.protocol import ClientFace
 from namenode_sim.gate import Gate
 from namenode_sim.ha_face import HaFace, disk_trouble_of
+from namenode_sim.local_edits import last_local_edit
 from namenode_sim.namenode import NameNode, TransitionRefused
 from namenode_sim.namespace import Namespace
+from namenode_sim.peer_face import image_routes, peer_protocol
 from namenode_sim.peers import Peers
-from namenode_sim.place import Place, journal_access, name_directories
+from namenode_sim.place import (
+    Place,
+    edits_directories,
+    journal_access,
+    name_directories,
+    storage_settings,
+)
 from namenode_sim.role import Role
 from namenode_sim.status_page import StatusPage
 from namenode_sim.storage import NameStorage, open_name_dirs
@@ -44,7 +52,7 @@ async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
     """
     place = Place.from_configuration(conf)
     async with AsyncExitStack() as running:
-        storage = open_name_dirs(name_directories(conf, place.address))
+        storage = open_name_dirs(name_directories(conf, place.address), storage_settings(conf))
         running.callback(storage.close)
         namespace = storage.load()
         namenode = await _start_parts(conf, place, storage, namespace, running)
@@ -95,13 +103,20 @@ async def _start_parts(
         tail_period_seconds=conf.get(
             keys_namenode.TAIL_PERIOD, nameservice=nameservice, namenode=name
         ),
+        must_reach=last_local_edit(edits_directories(conf, place.address), namespace.last_applied),
     )
     face, client_face = _faces(conf, place, namenode, gate)
     page = StatusPage(place, namenode, face)
-    endpoint = Endpoint(status=page.status, healthy=page.trouble)
+    endpoint = Endpoint(
+        status=page.status, healthy=page.trouble, routes=image_routes(conf, storage)
+    )
     namenode.start()
     running.push_async_callback(namenode.stop)
-    protocols = [client_face.protocol(), ha_service_protocol(face)]
+    protocols = [
+        client_face.protocol(),
+        ha_service_protocol(face),
+        peer_protocol(namenode, storage, getpass.getuser()),
+    ]
     for where, bind_host in _rpc_addresses(conf, place):
         server = RpcServer(protocols)
         await _listen(server.start, bind_host, where.port, "RPC")

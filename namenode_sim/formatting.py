@@ -5,7 +5,6 @@ import random
 import socket
 import time
 import uuid
-from pathlib import Path
 
 import structlog
 
@@ -15,7 +14,7 @@ from journal.errors import JournalError
 from journal.model import LAYOUT_VERSION, NamespaceInfo
 from namenode_sim.namespace import Namespace
 from namenode_sim.place import Place, journal_writer, name_directories
-from namenode_sim.storage import format_name_dirs
+from namenode_sim.storage_format import format_name_dirs
 
 log = structlog.get_logger()
 
@@ -34,15 +33,6 @@ def new_namespace_info(cluster_id: str | None) -> NamespaceInfo:
         ctime=0,
         block_pool_id=f"BP-{draw.randrange(1, 2**31)}-{address}-{time.time_ns() // 1_000_000}",
     )
-
-
-def occupied_directories(conf: Configuration, place: Place) -> list[Path]:
-    """The name directories that hold something that formatting would erase."""
-    return [
-        directory
-        for directory in name_directories(conf, place.address)
-        if (directory / "current").is_dir() and any((directory / "current").iterdir())
-    ]
 
 
 async def format_all(

@@ -46,7 +46,7 @@ class HaFace:
         """Why this NameNode should not become active now; empty if it may."""
         if self._namenode.state.role is Role.CLOSING:
             return "it is just becoming standby"
-        return self._namenode.tailer.trouble or ""
+        return self._namenode.tailer.trouble or self._namenode.lacking() or ""
 
     async def monitor_health(self) -> None:
         """Return if well.

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from itertools import count
-from typing import assert_never
+from typing import Final, assert_never
 
 import structlog
 
@@ -60,6 +60,9 @@ _STATE_NAMES = {
 }
 
 
+NO_EDIT: Final = TxId(0)
+
+
 class TransitionRefused(Exception):
     """The NameNode did not become what it was asked to become; the message says why."""
 
@@ -75,8 +78,15 @@ class NameNode:
         journal: JournalAccess,
         gate: Gate,
         tail_period_seconds: float,
+        must_reach: TxId = NO_EDIT,
     ) -> None:
+        """Put together a NameNode that is standby.
+
+        ``must_reach`` is the last edit beside its image: it was acknowledged before there was a
+        quorum journal, so a journal that ends earlier lacks it.
+        """
         self.name = name
+        self._must_reach = must_reach
         self.namespace = namespace
         self.state = RoleState()
         self.edit_log: EditLog | None = None
@@ -164,6 +174,11 @@ class NameNode:
             end, mark = edit_log.roll()
             self.namespace.apply(end, EndLogSegment())
             self.namespace.apply(mark, StartLogSegment())
+
+    def lacking(self) -> str | None:
+        """What the journal has not given us although it exists; None if it has given all."""
+        applied = self.namespace.last_applied
+        return _uninitialized(applied, self._must_reach) if applied < self._must_reach else None
 
     @property
     def epoch(self) -> Epoch | None:
@@ -262,6 +277,9 @@ class NameNode:
             return
         last_txid = recovered.last_txid
         applied = self.namespace.last_applied
+        if last_txid < self._must_reach:
+            self._takeover_failed(attempt, _uninitialized(last_txid, self._must_reach))
+            return
         if last_txid == 0 and applied == self._loaded_txid:
             last_txid = applied  # a journal that begins behind a checkpoint
         if last_txid < applied:
@@ -344,3 +362,11 @@ class NameNode:
     def taking_over(self) -> bool:
         """Whether a takeover is under way."""
         return self.state.role in TAKING_OVER
+
+
+def _uninitialized(reached: TxId, must_reach: TxId) -> str:
+    return (
+        f"the name directory holds edits up to {must_reach} that were written without a quorum "
+        f"journal, and the journal gives none behind {reached}; run: nnha namenode "
+        "--initialize-shared-edits"
+    )

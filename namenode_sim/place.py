@@ -18,7 +18,8 @@ from journal.client.reader import JournalReader
 from journal.client.writer import QuorumWriter
 from journal.model import JournalId, NamespaceInfo
 from namenode_sim.journal_access import JournalAccess
-from namenode_sim.storage import path_of
+from namenode_sim.storage import StorageSettings, path_of
+from namenode_sim.storage_retention import Retention
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,36 @@ def name_directories(conf: Configuration, address: NameNodeAddress) -> list[Path
         raise ConfigurationError(f"{keys_namenode.NAME_DIR.name}: {problem}.") from problem
 
 
+def storage_settings(conf: Configuration) -> StorageSettings:
+    """What becomes of failed directories and old files, from Hadoop's keys."""
+    return StorageSettings(
+        restore_failed=conf.get(keys_namenode.NAME_DIR_RESTORE),
+        retention=Retention(
+            images=conf.get(keys_namenode.CHECKPOINTS_RETAINED),
+            extra_edits=conf.get(keys_namenode.EXTRA_EDITS_RETAINED),
+            extra_segments=conf.get(keys_namenode.EXTRA_SEGMENTS_RETAINED),
+        ),
+    )
+
+
+def edits_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
+    """Where local edits may lie: the name directories, and ``dfs.namenode.edits.dir`` if set.
+
+    Raises:
+        ConfigurationError: if one is not a local directory.
+    """
+    directories = name_directories(conf, address)
+    key = keys_namenode.EDITS_DIR
+    suffixes = ("", f".{address.nameservice}", f".{address.nameservice}.{address.namenode}")
+    if any(conf.raw(key.name + suffix) for suffix in suffixes):
+        uris = conf.get(key, nameservice=address.nameservice, namenode=address.namenode)
+        try:
+            directories += [path_of(uri) for uri in uris]
+        except ValueError as problem:
+            raise ConfigurationError(f"{key.name}: {problem}.") from problem
+    return list(dict.fromkeys(directories))
+
+
 def journal_writer(
     conf: Configuration, place: Place, namespace_info: NamespaceInfo
 ) -> QuorumWriter:
@@ -76,15 +107,22 @@ def journal_writer(
     )
 
 
-def journal_access(
+def journal_reader(
     conf: Configuration, place: Place, namespace_info: NamespaceInfo
-) -> JournalAccess:
-    """The journal as the running NameNode uses it."""
-    reader = JournalReader(
+) -> JournalReader:
+    """A reader of what is finalized."""
+    return JournalReader(
         place.journal_nodes,
         journal_id=JournalId(place.journal.journal_id),
         nameservice_id=place.address.nameservice,
         namespace=namespace_info,
         settings=reader_settings(conf),
     )
+
+
+def journal_access(
+    conf: Configuration, place: Place, namespace_info: NamespaceInfo
+) -> JournalAccess:
+    """The journal as the running NameNode uses it."""
+    reader = journal_reader(conf, place, namespace_info)
     return JournalAccess(lambda: journal_writer(conf, place, namespace_info), reader)

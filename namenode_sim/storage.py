@@ -9,7 +9,6 @@ dropped ones again.
 """
 
 import contextlib
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 import structlog
 
 from journal.model import NamespaceInfo, TxId
-from namenode_sim.durable import sync_folder, write_durably
+from namenode_sim.durable import write_durably
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import image_name
 from namenode_sim.image.reader import load_image
@@ -28,14 +27,13 @@ from namenode_sim.image.writer import save_image
 from namenode_sim.namespace import Namespace
 from namenode_sim.storage_errors import (
     Inconsistent,
-    NotEmpty,
     NotFormatted,
     StorageError,
 )
-from namenode_sim.storage_fill import COMMENT, fill, is_blank
+from namenode_sim.storage_fill import fill, is_blank
 from namenode_sim.storage_lock import DirectoryLock
 from namenode_sim.storage_retention import IMAGE, Retention, purge
-from namenode_sim.version_file import parse_version, version_text
+from namenode_sim.version_file import parse_version
 
 log = structlog.get_logger()
 
@@ -119,6 +117,15 @@ class NameStorage:
     def newest_image(self) -> Path:
         """The first copy of the newest image."""
         return self.newest_images()[0]
+
+    def newest_txid(self) -> TxId:
+        """The last transaction in the newest image."""
+        return TxId(max(_images(self.directories), default=0))
+
+    @property
+    def upgrade_pending(self) -> bool:
+        """Whether a directory keeps the state before an upgrade (Hadoop's ``previous``)."""
+        return any((directory / "previous").exists() for directory in self.directories)
 
     def load(self) -> Namespace:
         """The namespace of the newest image, from the first copy of it that is sound.
@@ -240,68 +247,6 @@ def _seen_txid(directory: Path) -> int:
             "Write the first txid of the newest edits segment into it, in decimal.",
         )
     return int(text)
-
-
-def format_name_dirs(
-    directories: Sequence[Path],
-    namespace_info: NamespaceInfo,
-    namespace: Namespace,
-    *,
-    force: bool = False,
-    comment: str = COMMENT,
-) -> None:
-    """Create a new file system in all directories: VERSION, seen_txid 0 and ``fsimage_0``.
-
-    Nothing is touched unless all directories can be had.  VERSION is written last: a directory
-    with VERSION is formatted, one without is not, whenever the power goes.
-
-    Args:
-        directories: the name directories; created where they do not exist.
-        namespace_info: the ids of the new cluster, and the layout to write.
-        namespace: what the first image holds; ``Namespace.empty(user)``.
-        force: erase what is there.
-        comment: VERSION's first line.
-
-    Raises:
-        NotEmpty: if a directory holds something and ``force`` is not given.
-        InUse: if another process works in one.
-    """
-    with ExitStack() as locks:
-        for directory in directories:
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            locks.callback(DirectoryLock(directory).release)
-        if not force:
-            for directory in directories:
-                _refuse_non_empty(directory)
-        for directory in directories:
-            _format(directory, namespace_info, namespace, comment)
-
-
-def _refuse_non_empty(directory: Path) -> None:
-    current = directory / "current"
-    held = sorted(path.name for path in current.iterdir()) if current.is_dir() else []
-    if held:
-        shown = ", ".join(held[:3]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
-        raise NotEmpty(
-            current,
-            f"is not empty: it holds {shown}",
-            "Formatting would erase that file system for good. If that is what you want, move the "
-            "directory away, or give --force.",
-        )
-
-
-def _format(directory: Path, info: NamespaceInfo, namespace: Namespace, comment: str) -> None:
-    current = directory / "current"
-    if current.exists():
-        # VERSION goes first: a crash in here must not leave half a file system that says it is one.
-        (current / "VERSION").unlink(missing_ok=True)
-        shutil.rmtree(current)
-    current.mkdir(mode=0o700)
-    sync_folder(directory)
-    save_image(namespace, current / image_name(namespace.last_applied), info)
-    write_durably(current / "seen_txid", b"0\n")
-    write_durably(current / "VERSION", version_text(info, comment=comment))
-    log.info("storage.formatted", path=str(directory), cluster_id=info.cluster_id)
 
 
 def open_name_dirs(

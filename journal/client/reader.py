@@ -16,6 +16,7 @@ from journal.client.manifest import Redundant, merge
 from journal.client.remote import JournalAddress, RemoteNode
 from journal.client.settings import ReaderSettings
 from journal.errors import (
+    GapFound,
     JournalError,
     QuorumLost,
     StorageFailed,
@@ -79,8 +80,42 @@ class JournalReader:
         self._last_finalized = max([self._last_finalized, *ends])
         return self._last_finalized
 
-    async def edits(self, first: TxId) -> AsyncGenerator[Chunk, None]:
+    async def next_segment(self, behind: TxId) -> TxId | None:
+        """The first txid of the next finalized segment that starts behind ``behind``.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        manifests = await self._manifests(behind)
+        starts = [s.first for reply in manifests.values() for s in _finalized(reply)]
+        return min((first for first in starts if first > behind), default=None)
+
+    async def ensure_served(self, first: TxId, last: TxId) -> None:
+        """Return if a majority's lists show every edit from ``first`` to ``last``.
+
+        The open segment counts too: what is durable in it can be read once it is finalized.
+
+        Raises:
+            GapFound: if an edit is in no list.
+            QuorumLost: if no majority answers.
+        """
+        manifests = await self._manifests(first, in_progress=True)
+        listed = [wire.segment_from_wire(s) for reply in manifests.values() for s in reply.segments]
+        expected = first
+        for segment in sorted(listed, key=lambda segment: (segment.first, segment.last)):
+            if segment.first <= expected <= segment.last:
+                expected = TxId(segment.last + 1)
+        if expected <= last:
+            raise GapFound(
+                f"transactions {expected}-{last} are missing: no answering node lists {expected}",
+                missing_first=expected,
+                missing_last=last,
+            )
+
+    async def edits(self, first: TxId, *, up_to: TxId | None = None) -> AsyncGenerator[Chunk, None]:
         """All finalized edits from ``first`` on, as they stand when this is called.
+
+        With ``up_to`` segments that begin behind it are left out, and so are gaps before them.
 
         A node that fails in the middle of a segment is left for another one, which goes on at
         the next txid.
@@ -91,7 +126,7 @@ class JournalReader:
             InvariantBroken: if two nodes have finalized different edits in one place.
         """
         expected = first
-        for part in await self._select(first):
+        for part in await self._select(first, up_to=up_to):
             async with aclosing(self._read(part, expected)) as chunks:
                 async for chunk in chunks:
                     ensure(chunk.first == expected, f"{chunk.first} follows {expected - 1}")
@@ -99,9 +134,15 @@ class JournalReader:
                     yield chunk
         self._last_finalized = max(self._last_finalized, TxId(expected - 1))
 
-    async def _select(self, first: TxId, *, patient: bool = False) -> tuple[Redundant, ...]:
+    async def _select(
+        self, first: TxId, *, patient: bool = False, up_to: TxId | None = None
+    ) -> tuple[Redundant, ...]:
         manifests = await self._manifests(first, patient=patient)
-        return merge({node: _finalized(reply) for node, reply in manifests.items()}, first)
+        wanted = {
+            node: [s for s in _finalized(reply) if up_to is None or s.first <= up_to]
+            for node, reply in manifests.items()
+        }
+        return merge(wanted, first)
 
     async def _read(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
         """One segment, from one source after the other, and once more from whoever has it now."""
@@ -146,7 +187,7 @@ class JournalReader:
                 yield chunk
 
     async def _manifests(
-        self, since: TxId, *, patient: bool = False
+        self, since: TxId, *, patient: bool = False, in_progress: bool = False
     ) -> dict[NodeName, pb.GetEditLogManifestReply]:
         """What a majority lists; with ``patient`` also what the rest says in the next seconds."""
         timeout = self._settings.select_input_streams_timeout_seconds
@@ -159,7 +200,7 @@ class JournalReader:
             try:
                 await self._ensure_ours(remote, timeout)
                 replies[remote.name] = await remote.manifest(
-                    since, in_progress=False, timeout_seconds=timeout
+                    since, in_progress=in_progress, timeout_seconds=timeout
                 )
             except JournalError as error:
                 call.fail(remote.name, error)

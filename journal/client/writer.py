@@ -227,8 +227,8 @@ class QuorumWriter:
 
     # ---- writing ----
 
-    async def start_segment(self, first: TxId) -> None:
-        """Open a segment; its first edit will be ``first``."""
+    async def start_segment(self, first: TxId, *, layout_version: int = LAYOUT_VERSION) -> None:
+        """Open a segment; its first edit will be ``first``, its header says ``layout_version``."""
         self._ensure_alive()
         ensure(self._segment_first is None, f"segment {self._segment_first} is still open")
         ensure(
@@ -238,7 +238,7 @@ class QuorumWriter:
         await self._ask(
             f"starting segment {first}",
             lambda channel, timeout: channel.remote.start_segment(
-                channel.info(), first, LAYOUT_VERSION, timeout
+                channel.info(), first, layout_version, timeout
             ),
             self._settings.start_segment_timeout_seconds,
             starts=True,

@@ -11,8 +11,9 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_dump import differences
-from namenode_sim.storage import NameStorage, StorageSettings, format_name_dirs, open_name_dirs
+from namenode_sim.storage import NameStorage, StorageSettings, open_name_dirs
 from namenode_sim.storage_errors import StorageError
+from namenode_sim.storage_format import format_name_dirs
 from namenode_sim.storage_retention import PurgePlan, Retention, plan_purge
 from tests.image.image_world import info, rich_namespace
 

@@ -1,0 +1,253 @@
+"""``--recover``: load what damaged edits still hold, the operator deciding at each trouble.
+
+The namespace is saved as an image behind the last edit that ever was, so that no number is used
+twice; damaged local files are kept as ``.damaged``, and the JournalNodes' files are not touched.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, assert_never
+
+import structlog
+
+from ha.conf.configuration import Configuration
+from ha.daemon.process import ExitWith
+from journal.errors import JournalError, NotFormatted, QuorumLost
+from journal.model import TxId
+from namenode_sim.durable import rename_durably
+from namenode_sim.namespace import Namespace
+from namenode_sim.namespace_errors import ApplyError
+from namenode_sim.peers import Peers
+from namenode_sim.place import (
+    Place,
+    edits_directories,
+    journal_reader,
+    name_directories,
+    storage_settings,
+)
+from namenode_sim.startup.questions import Choose
+from namenode_sim.startup.recovery_items import (
+    Copy,
+    Edit,
+    Item,
+    Trouble,
+    best_copies,
+    local_items,
+    shared_items,
+)
+from namenode_sim.storage import NameStorage, open_name_dirs
+
+log = structlog.get_logger()
+
+FAILED: Final = 1
+PEER_SECONDS: Final = 2.0
+
+
+class Answer(StrEnum):
+    """What to do about a trouble; the letters are Hadoop's."""
+
+    CONTINUE = "c"
+    STOP = "s"
+    QUIT = "q"
+    ALWAYS = "a"
+
+
+CHOICES: Final[Mapping[str, str]] = {
+    Answer.CONTINUE: "continue without what is lost here",
+    Answer.STOP: "stop reading here, and drop everything behind",
+    Answer.QUIT: "quit without saving anything",
+    Answer.ALWAYS: "continue here and at every later trouble",
+}
+
+
+@dataclass(slots=True)
+class Recovery:
+    """The decisions so far.  An edit that fails to apply spoils the namespace, so everything is
+    read again from the image with the decisions that were made.
+    """
+
+    choose: Choose
+    always: bool = False
+    decided: dict[str, Answer] = field(default_factory=dict)
+    troubles: list[str] = field(default_factory=list)
+
+    def decide(self, trouble: str) -> Answer:
+        """What the operator says to one trouble; asked once.
+
+        Raises:
+            ExitWith: 0 on quit, as in Hadoop: it was asked for.
+        """
+        if trouble not in self.decided:
+            log.warning("recovery.trouble", what=trouble)
+            self.troubles.append(trouble)
+            answer = Answer.CONTINUE if self.always else Answer(self.choose(trouble, CHOICES))
+            if answer is Answer.ALWAYS:
+                self.always, answer = True, Answer.CONTINUE
+            if answer is Answer.QUIT:
+                raise ExitWith(0, "recovery was left as asked; nothing was changed.")
+            self.decided[trouble] = answer
+        return self.decided[trouble]
+
+
+class _Again(Exception):
+    """The namespace is spoiled; read again with what has been decided."""
+
+
+async def recover(conf: Configuration, place: Place, recovery: Recovery) -> str:
+    """Read, ask, save; a sentence about what became of it.
+
+    Raises:
+        ExitWith: when it is refused, given up, or nothing can be read.
+        StorageError, ImageError: if the name directory or its image cannot be used.
+    """
+    await _refuse_beside_an_active(place)
+    storage = open_name_dirs(name_directories(conf, place.address), storage_settings(conf))
+    try:
+        directories = edits_directories(conf, place.address)
+        copies = best_copies(directories, storage.load().last_applied)
+        while True:
+            try:
+                namespace, last = await _read(conf, place, storage, copies, recovery)
+            except _Again:
+                continue
+            break
+        if last > namespace.last_applied:
+            # The numbers of dropped edits are spent: a new edit never takes one of them.
+            namespace.last_applied = last
+        image = storage.save(namespace)
+        storage.write_seen_txid(namespace.last_applied)
+        kept = [_set_aside(copy) for copy in copies if copy.damaged]
+    finally:
+        storage.close()
+    return _summary(recovery, image, kept)
+
+
+def _summary(recovery: Recovery, image: Path, kept: list[str]) -> str:
+    lines = [f"{len(recovery.troubles)} troubles were found; the namespace is saved as {image}."]
+    if kept:
+        lines.append(f"Damaged files are kept: {', '.join(kept)}.")
+    if recovery.troubles:
+        lines.append(
+            "Bootstrap every other NameNode from this one before you start it: "
+            "nnha namenode --bootstrap-standby --force."
+        )
+    return " ".join(lines)
+
+
+async def _refuse_beside_an_active(place: Place) -> None:
+    peers = Peers(place.peers, deadline_seconds=PEER_SECONDS)
+    try:
+        active = await peers.any_active()
+    finally:
+        await peers.close()
+    if active:
+        raise ExitWith(
+            FAILED,
+            "another NameNode of this nameservice is active, so its namespace is whole; nothing "
+            "was changed. Copy it instead: nnha namenode --bootstrap-standby --force.",
+        )
+
+
+async def _read(
+    conf: Configuration,
+    place: Place,
+    storage: NameStorage,
+    copies: list[Copy],
+    recovery: Recovery,
+) -> tuple[Namespace, TxId]:
+    """The namespace as far as it can be had, and the last transaction that ever was."""
+    namespace = storage.load()
+    last = max([namespace.last_applied, *(copy.last for copy in copies)])
+    go_on = await _apply(namespace, _from_local(copies), recovery)
+    reader = journal_reader(conf, place, storage.namespace_info)
+    try:
+        end = await reader.last_finalized()
+        if go_on and end > namespace.last_applied:
+            items = shared_items(reader, TxId(namespace.last_applied + 1))
+            go_on = await _apply(namespace, items, recovery)
+        last = max(last, end)
+    except JournalError as failure:
+        if not _not_formatted(failure):
+            raise ExitWith(
+                FAILED,
+                f"the journal cannot be read, and nothing was changed: {failure}. Start a "
+                "majority of the JournalNodes first.",
+            ) from failure
+    finally:
+        await reader.close()
+    seen = storage.seen_txid
+    if go_on and seen > max(last, namespace.last_applied):
+        recovery.decide(
+            f"the edits end at {namespace.last_applied}, but seen_txid says that {seen} was written"
+        )
+    return namespace, TxId(max(last, seen if go_on else 0))
+
+
+def _not_formatted(failure: JournalError) -> bool:
+    """Whether there is no journal yet, as before ``--initialize-shared-edits``."""
+    return isinstance(failure, QuorumLost) and all(
+        isinstance(reason, NotFormatted) for reason in failure.failures.values()
+    )
+
+
+async def _from_local(copies: list[Copy]) -> AsyncGenerator[Item]:
+    for item in local_items(copies):
+        yield item
+
+
+async def _apply(namespace: Namespace, items: AsyncGenerator[Item], recovery: Recovery) -> bool:
+    """Apply what can be applied; False if the operator said stop."""
+    async with aclosing(items) as all_items:
+        return await _apply_all(namespace, all_items, recovery)
+
+
+async def _apply_all(namespace: Namespace, items: AsyncIterator[Item], recovery: Recovery) -> bool:
+    excused = False  # the gap before the next edit has been decided about
+    async for item in items:
+        match item:
+            case Trouble():
+                if item.last is not None and item.last <= namespace.last_applied:
+                    continue
+                if recovery.decide(str(item)) is Answer.STOP:
+                    return False
+                excused = True
+            case Edit():
+                if item.txid <= namespace.last_applied:
+                    continue
+                expected = namespace.last_applied + 1
+                if item.txid > expected and not excused:
+                    gap = f"{item.where}: transactions {expected} to {item.txid - 1} are missing"
+                    if recovery.decide(gap) is Answer.STOP:
+                        return False
+                excused = False
+                if not _apply_one(namespace, item, recovery):
+                    return False
+            case _:
+                assert_never(item)
+    return True
+
+
+def _apply_one(namespace: Namespace, item: Edit, recovery: Recovery) -> bool:
+    """Apply an edit, or leave it out if that was decided; False on stop."""
+    name = f"{item.where}: transaction {item.txid}, {type(item.op).__name__}, cannot be applied"
+    known = next((a for t, a in recovery.decided.items() if t.startswith(name)), None)
+    if known is Answer.STOP:
+        return False
+    namespace.last_applied = TxId(item.txid - 1)
+    if known is None:
+        try:
+            namespace.apply(item.txid, item.op)
+        except ApplyError as problem:
+            recovery.decide(f"{name}: {problem}")
+            raise _Again from problem
+    namespace.last_applied = item.txid
+    return True
+
+
+def _set_aside(copy: Copy) -> str:
+    kept = copy.path.with_name(f"{copy.path.name}.damaged")
+    rename_durably(copy.path, kept)
+    return str(kept)

@@ -1,0 +1,182 @@
+"""All that can be read of damaged edits, in order: edits, and the troubles between them."""
+
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+from typing import Final
+
+from journal.client.frames import Chunk
+from journal.client.reader import JournalReader
+from journal.errors import GapFound, InvariantBroken, JournalError
+from journal.model import TxId
+from namenode_sim.edits.codec import decode
+from namenode_sim.edits.errors import EditsError
+from namenode_sim.edits.ops import Op
+from namenode_sim.edits.recovery import SegmentReport, Skipped, salvage, scan_segment
+from namenode_sim.edits.segment_file import NamedRange, named_range
+
+_LENGTH = Struct(">i")
+_OVERHEAD: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One edit that can be read."""
+
+    where: str
+    txid: TxId
+    op: Op
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that cannot be read.  ``last`` is the last edit it may have cost, if known."""
+
+    where: str
+    what: str
+    last: TxId | None = None
+
+    def __str__(self) -> str:
+        """One sentence for the operator."""
+        return f"{self.where}: {self.what}"
+
+
+Item = Edit | Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The best copy of one local segment; no report where not even its header is sound."""
+
+    path: Path
+    promised: NamedRange
+    report: SegmentReport | None
+    problem: str
+
+    @property
+    def damaged(self) -> bool:
+        """Whether a finalized segment, or the middle of an open one, is not whole."""
+        if self.report is None:
+            return True
+        return any(hole.before is not None for hole in self.report.skipped) or (
+            bool(self.report.skipped) and self.promised.last is not None
+        )
+
+    @property
+    def last(self) -> TxId:
+        """The last edit that it has, or that its name says it had."""
+        read = self.report.last if self.report is not None else None
+        promised = self.promised.last
+        return TxId(max(read or 0, promised or 0, self.promised.first - 1))
+
+
+def best_copies(directories: Iterable[Path], image: TxId) -> list[Copy]:
+    """The best copy of each local segment behind an image: sound before damaged, long before short.
+
+    That alone mends what only one directory has lost.
+    """
+    best: dict[TxId, Copy] = {}
+    for directory in directories:
+        folder = directory / "current"
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            promised = named_range(path.name)
+            if promised is None or path.suffix or path.stat().st_size == 0:
+                continue
+            if promised.last is not None and promised.last <= image:
+                continue
+            copy = _examined(path, promised)
+            rival = best.get(promised.first)
+            if copy.last > image and (rival is None or _rank(copy) > _rank(rival)):
+                best[promised.first] = copy
+    return [best[first] for first in sorted(best)]
+
+
+def _examined(path: Path, promised: NamedRange) -> Copy:
+    try:
+        return Copy(path, promised, scan_segment(path, resync=True), "")
+    except EditsError as problem:
+        return Copy(path, promised, None, problem.what)
+
+
+def _rank(copy: Copy) -> tuple[bool, int, bool]:
+    count = 0 if copy.report is None else copy.report.count
+    return not copy.damaged, count, copy.promised.last is not None
+
+
+def local_items(copies: Iterable[Copy]) -> Iterator[Item]:
+    """What the local segments hold."""
+    for copy in copies:
+        if copy.report is None:
+            what = f"nothing of it can be read: {copy.problem}"
+            yield Trouble(str(copy.path), what, copy.promised.last)
+            continue
+        yield from _segment_items(copy)
+
+
+def _segment_items(copy: Copy) -> Iterator[Item]:
+    where, end = str(copy.path), copy.promised.last
+    told = last = TxId(copy.promised.first - 1)
+    for found in salvage(copy.path):
+        if not isinstance(found, Skipped):
+            last = told = found[0]
+            yield Edit(where, *found)
+        elif found.before is not None:
+            yield Trouble(where, str(found))
+        elif end is not None:
+            told = end
+            yield Trouble(where, str(found), end)
+        # else it is the torn tail of a segment that was open when the power went: nobody was
+        # told that an edit of it is done
+    if end is not None and told < end:
+        yield Trouble(where, f"it ends at {last}, and its name promises {end}", end)
+
+
+async def shared_items(reader: JournalReader, first: TxId) -> AsyncGenerator[Item]:
+    """What the quorum journal holds from ``first`` on.
+
+    Raises:
+        JournalError: if the journal as a whole cannot be read, so that nothing can be decided.
+    """
+    end = await reader.last_finalized()
+    expected, up_to = first, None
+    while expected <= end:
+        try:
+            async with aclosing(reader.edits(expected, up_to=up_to)) as chunks:
+                async for chunk in chunks:
+                    for item in _chunk_items(chunk):
+                        yield item
+                    expected = TxId(chunk.last + 1)
+            if up_to is None:
+                return
+            up_to = None
+        except InvariantBroken:
+            raise
+        except GapFound as gap:
+            if gap.missing_first > expected:
+                up_to = TxId(gap.missing_first - 1)  # first what stands before the gap
+                continue
+            yield Trouble("the journal", str(gap), gap.missing_last)
+            expected = TxId(gap.missing_last + 1)
+        except JournalError as failure:
+            after = await reader.next_segment(expected)
+            lost = end if after is None else TxId(after - 1)
+            what = f"edits {expected} to {lost} cannot be read: {failure}"
+            yield Trouble("the journal", what, lost)
+            expected = TxId(lost + 1)
+
+
+def _chunk_items(chunk: Chunk) -> Iterator[Item]:
+    """Edits out of frames whose checksums are right; what they say may still make no sense."""
+    offset, expected = 0, chunk.first
+    while offset < len(chunk.records):
+        where = f"the journal, transaction {expected}"
+        try:
+            txid, op, _ = decode(chunk.records, offset, chunk.layout_version)
+        except EditsError as problem:
+            yield Trouble(where, problem.what, expected)
+        else:
+            yield Edit(where, txid, op)
+        offset += int(_LENGTH.unpack_from(chunk.records, offset + 1)[0]) + _OVERHEAD
+        expected = TxId(expected + 1)
