@@ -19,7 +19,7 @@ from journal.client.remote import JournalAddress
 from journal.client.verify import ask_status
 from journal.client.wire import namespace_from_wire
 from journal.client.writer import QuorumWriter
-from journal.errors import JournalError
+from journal.errors import JournalError, NotFormatted
 from journal.model import JournalId, NamespaceInfo, TxId
 from namenode_sim.edits.codec import LENGTH_LAYOUT
 from namenode_sim.edits.errors import EditsError
@@ -128,14 +128,14 @@ async def _ask_nodes(place: Place, ours: NamespaceInfo) -> list[str]:
     answers = await ask_status(place.journal_nodes, journal, STATUS_TIMEOUT_SECONDS)
     occupied = []
     for node, answer in answers.items():
+        if isinstance(answer, NotFormatted):
+            continue
         if isinstance(answer, JournalError):
             raise ExitWith(
                 ABORTED,
                 f"the JournalNode {node} does not answer: {answer}. All JournalNodes must be up "
                 "for this; nothing was changed.",
             )
-        if not answer.is_formatted:
-            continue
         theirs = namespace_from_wire(answer.namespace_info)
         if (theirs.namespace_id, theirs.cluster_id) != (ours.namespace_id, ours.cluster_id):
             raise ExitWith(
