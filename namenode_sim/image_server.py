@@ -119,18 +119,18 @@ async def _stream(
     response.content_length = size
     await response.prepare(request)
     began, sent = time.monotonic(), 0
+    # Small pieces under a low limit, so that the network is never busy for long at a time.
+    piece = min(_CHUNK_BYTES, max(bytes_per_second // 8, 512)) if bytes_per_second else _CHUNK_BYTES
     while sent < size:
-        chunk = await asyncio.to_thread(file.read, min(_CHUNK_BYTES, size - sent))
+        if bytes_per_second:
+            await asyncio.sleep(sent / bytes_per_second - (time.monotonic() - began))
+        chunk = await asyncio.to_thread(file.read, min(piece, size - sent))
         if not chunk:
             log.error("image.short", file=name, missing=size - sent)
             request.protocol.force_close()
             return response
         await response.write(chunk)
         sent += len(chunk)
-        if bytes_per_second:
-            ahead = sent / bytes_per_second - (time.monotonic() - began)
-            if ahead > 0:
-                await asyncio.sleep(ahead)
     await response.write_eof()
     seconds = round(time.monotonic() - began, 3)
     log.info("image.served", file=name, bytes=size, seconds=seconds, asked_by=request.remote)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import getpass
 import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -179,9 +180,9 @@ def write_site(conf_dir: Path, site: Mapping[str, str]) -> None:
 
 
 @asynccontextmanager
-async def peer(folder: Path, facts: Facts, directory: Path) -> AsyncIterator[list[str]]:
+async def peer(facts: Facts, directory: Path) -> AsyncIterator[list[str]]:
     """Another NameNode as far as a bootstrap sees it; gives the overrides that point to it."""
-    rpc = RpcServer([namenode_protocol(lambda: facts, _user())])
+    rpc = RpcServer([namenode_protocol(lambda: facts, getpass.getuser())])
     images = ImageServer(facts.namespace, lambda: [directory])
     http = Endpoint(status=dict, healthy=lambda: None, routes=images.routes())
     async with contextlib.AsyncExitStack() as stack:
@@ -193,12 +194,6 @@ async def peer(folder: Path, facts: Facts, directory: Path) -> AsyncIterator[lis
             f"dfs.namenode.rpc-address.ns1.nn2=127.0.0.1:{rpc_port}",
             f"dfs.namenode.http-address.ns1.nn2=127.0.0.1:{http_port}",
         ]
-
-
-def _user() -> str:
-    import getpass
-
-    return getpass.getuser()
 
 
 def snapshot(directory: Path) -> dict[str, bytes]:
