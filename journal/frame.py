@@ -9,8 +9,9 @@ before it (hadoop-formats 1.1-1.3).  After the last frame only 0xFF padding may 
 """
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 from journal.model import LAYOUT_VERSION, TxId
@@ -26,6 +27,11 @@ _CRC = struct.Struct(">I")
 _FRAME_OVERHEAD = 5  # opcode and checksum, which ``length`` leaves out
 _SHORTEST = MIN_FRAME_BYTES - _FRAME_OVERHEAD
 _BEHIND_ALL = 1 << 64
+_LAST_FAST: Final = 1 << 62  # a range may count so far
+_LONGEST_USUAL: Final = 4096
+_USUAL: Final[dict[int, Callable[[Any, int], tuple[bytes, int, int, int, int]]]] = {}
+"""By the length of a frame: what takes its bytes, its checksum and the next frame's opcode, length
+and txid out of the data in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,6 @@ def scan(
     unpack, read_crc, size = _FRAME.unpack_from, _CRC.unpack_from, len(data)
     position, first, last, count = start, None, None, 0
     damage: str | None = None
-    # Every comparison counts here: this loop sets how fast a segment is validated.
     longest = max_op_bytes - _FRAME_OVERHEAD
     room, before = size - MIN_FRAME_BYTES, -1
     stop = _BEHIND_ALL if last_wanted is None else max(last_wanted, 0)
@@ -114,11 +119,54 @@ def scan(
             break
         if first is None:
             first = txid
-        before = last = txid
-        expected = txid + 1
-        count += 1
-        position = crc_at + 4
+        position, expected = crc_at + 4, TxId(txid + 1)
+        if longest >= _LONGEST_USUAL:
+            position, expected = _scan_usual(data, position, expected, stop)
+        count += expected - txid
+        before = last = TxId(expected - 1)
     return Scan(first, last, count, position, damage)
+
+
+def _scan_usual(data: bytes, position: int, expected: int, stop: int) -> tuple[int, TxId]:
+    """Walk sound frames of usual length that another one follows; judge nothing else.
+
+    This is ``scan`` without its explanations: each comparison counts, as the loop sets how fast a
+    segment is validated.  Two calls into C take half the time of a step that unpacks, slices,
+    checks and unpacks again.
+
+    Returns:
+        The offset of the first frame that was not walked over, and the txid that is due there.
+    """
+    check, read, stop = crc32, _USUAL, min(stop, _LAST_FAST)
+    if len(data) - position < MIN_FRAME_BYTES or expected > stop:
+        return position, TxId(expected)
+    opcode, length, found = _FRAME.unpack_from(data, position)
+    if found != expected or opcode == TERMINATOR:
+        return position, TxId(expected)
+    while True:
+        due = expected
+        try:
+            for due in range(expected + 1, stop + 2):
+                frame, checksum, opcode, following, found = read[length](data, position)
+                if check(frame) != checksum:
+                    return position, TxId(due - 1)
+                position += length + 5
+                if found != due or opcode == 255:
+                    break
+                length = following
+            return position, TxId(due)
+        except (KeyError, struct.error):
+            expected = due - 1
+            if not _learn(length):
+                return position, TxId(expected)
+
+
+def _learn(length: int) -> bool:
+    """Prepare for frames of that length; False if that is done already or of no use."""
+    if length in _USUAL or not _SHORTEST <= length <= _LONGEST_USUAL:
+        return False
+    _USUAL[length] = struct.Struct(f">{length + 1}sIBiQ").unpack_from
+    return True
 
 
 def _padding_damage(data: bytes, position: int) -> str | None:
