@@ -27,6 +27,10 @@ COMMANDS: Mapping[str, Entry] = {
     "zkfc": Entry("ha.zkfc.command:zkfc", "Run a failover controller, or format ZooKeeper."),
     "journal": Entry("journal.client.command:journal", "Look into the quorum journal."),
     "oev": Entry("namenode_sim.oev.command:oev", "Hadoop's offline edits viewer, and JSON lines."),
+    "checkpoint": Entry(
+        "namenode_sim.checkpoint.command:checkpoint", "Make a newer image from files."
+    ),
+    "oiv": Entry("namenode_sim.oiv.command:oiv", "View an fsimage offline."),
     "dfs": Entry("deploy.local.dfs:dfs", "Hadoop's own file system shell."),
     "cluster": Entry("deploy.local.command:cluster", "Run a local cluster in the foreground."),
     "demo": Entry("deploy.local.demo:demo", "Watch a local cluster fail over."),

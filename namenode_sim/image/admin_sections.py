@@ -23,6 +23,7 @@ from namenode_sim.namespace_state import (
     NO_STRIPED_BLOCK_ID,
     EcState,
     ErasureCodingPolicy,
+    system_ec_policies,
 )
 
 ERASURE_CODING_LAYOUT: Final = -64
@@ -214,16 +215,22 @@ def read_erasure_coding(section: Iterator[bytes], namespace: Namespace) -> None:
         rest.ClearField("policies")
         kept["ERASURE_CODING", ""] = rest.SerializeToString()
     for found in message.policies:
-        state = EcState(found.state or EcState.DISABLED)
-        if found.id in namespace.ec_policies:
-            namespace.ec_policies[found.id].state = state
-            continue
-        schema = found.schema
-        options = tuple((option.key, option.value) for option in schema.options)
-        policy = EcPolicy(
-            schema.codecName, schema.dataUnits, schema.parityUnits, found.cellSize, options
-        )
-        namespace.ec_policies[found.id] = ErasureCodingPolicy(found.id, found.name, policy, state)
+        namespace.ec_policies[found.id] = ec_policy(found)
+
+
+def ec_policy(found: pb.ErasureCodingPolicy) -> ErasureCodingPolicy:
+    """A policy of the image; the schema of the system's own is known, not stored."""
+    state = EcState(found.state or EcState.DISABLED)
+    known = system_ec_policies().get(found.id)
+    if known is not None:
+        known.state = state
+        return known
+    schema = found.schema
+    options = tuple((option.key, option.value) for option in schema.options)
+    policy = EcPolicy(
+        schema.codecName, schema.dataUnits, schema.parityUnits, found.cellSize, options
+    )
+    return ErasureCodingPolicy(found.id, found.name, policy, state)
 
 
 def write_erasure_coding(write: Write, namespace: Namespace) -> None:

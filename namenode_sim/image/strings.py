@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, XAttr, XAttrNamespace
+from namenode_sim.image.container import next_message
 from namenode_sim.image.errors import ImageError
+from namenode_sim.image.proto import fsimage_pb2 as pb
+from namenode_sim.image.unknown import Kept, keep_unknown
 
 MASKED_LAYOUT: Final = -65
 MASK_BITS: Final = 3
@@ -82,16 +85,24 @@ class Strings:
         return XAttr(namespace, self.xattrs[bits >> 6 & _RECORD_MASK], value)
 
 
+def read_strings(section: Iterator[bytes], kept: Kept) -> Strings:
+    """The table in the messages of STRING_TABLE; ``kept`` takes a header with unknown fields."""
+    raw = next_message(section)
+    header = pb.StringTableSection.FromString(raw)
+    keep_unknown(kept, ("STRING_TABLE", ""), raw, header)
+    entries = {}
+    for _ in range(header.numEntry):
+        entry = pb.StringTableSection.Entry.FromString(next_message(section))
+        entries[entry.id] = entry.str
+    return Strings.of(entries, header.maskBits)
+
+
 class _Serials:
     """One numbering, from 1 on."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         self.next = 1
-
-    def seed(self, number: int, text: str) -> None:
-        self.numbers.setdefault(text, number)
-        self.next = max(self.next, number + 1)
 
     def of(self, text: str) -> int:
         number = self.numbers.get(text)
@@ -107,35 +118,15 @@ class _Serials:
 class StringNumbers:
     """Gives out string ids while the sections are written; the table is written last.
 
-    Args:
-        layout: decides on one numbering or three.
-        carried: table entries whose ids must stay as they are, because records that we do not
-            rewrite hold them.
+    ``layout`` decides on one numbering or three.
     """
 
-    def __init__(self, layout: int, carried: Mapping[int, str] | None = None) -> None:
+    def __init__(self, layout: int) -> None:
         self.masked = layout <= MASKED_LAYOUT
         self._users = _Serials()
         self._groups = _Serials() if self.masked else self._users
         self._xattrs = _Serials() if self.masked else self._users
-        self._carried = dict(carried or {})
         self._owners: dict[Owner, int] = {}
-        for number, text in self._carried.items():
-            self._seed(number, text)
-
-    def _seed(self, number: int, text: str) -> None:
-        kinds = {USER: self._users, GROUP: self._groups, XATTR: self._xattrs}
-        kind = number >> _KIND_SHIFT
-        if kind == 0:  # from an old table: any record may mean any kind by it
-            for serials in kinds.values():
-                serials.seed(number, text)
-        elif not self.masked:
-            raise ImageError(
-                "its snapshots were loaded from a layout of -65 or newer and cannot be saved in an "
-                "older one"
-            )
-        elif kind in kinds:
-            kinds[kind].seed(number & _SERIAL_MASK, text)
 
     def permission(self, owner: Owner) -> int:
         """Pack user, group and mode."""
@@ -161,13 +152,9 @@ class StringNumbers:
     def entries(self) -> Iterator[tuple[int, str]]:
         """The table's entries as (id, string)."""
         if not self.masked:
-            table = {number: text for text, number in self._users.numbers.items()}
-            yield from sorted((table | self._carried).items())
+            yield from sorted((number, text) for text, number in self._users.numbers.items())
             return
-        masked = {number: text for number, text in self._carried.items() if number >> _KIND_SHIFT}
+        masked: dict[int, str] = {}
         for kind, serials in ((USER, self._users), (GROUP, self._groups), (XATTR, self._xattrs)):
             masked |= {kind << _KIND_SHIFT | n: text for text, n in serials.numbers.items()}
-        for number, text in self._carried.items():
-            if not number >> _KIND_SHIFT:
-                masked |= {kind << _KIND_SHIFT | number: text for kind in (USER, GROUP, XATTR)}
         yield from sorted(masked.items())
