@@ -68,13 +68,19 @@ def _rank(segment: LocalSegment) -> tuple[bool, int]:
     return segment.finalized, segment.last
 
 
-def segments_in(folder: Path) -> tuple[LocalSegment, ...]:
-    """The segments in one folder, by first txid.
-
-    Raises:
-        EditsError: as ``list_segments``.
-    """
-    return tuple(sorted(_in_folder(folder), key=lambda found: (found.first, found.last)))
+def finalized_in(folder: Path) -> tuple[LocalSegment, ...]:
+    """The finalized segments in one folder, by first txid; of two with the same, the longer."""
+    best: dict[TxId, LocalSegment] = {}
+    for path in sorted(folder.iterdir()):
+        promised = named_range(path.name)
+        if promised is None or promised.last is None or path.suffix:
+            continue
+        rival = best.get(promised.first)
+        if rival is None or rival.last < promised.last:
+            best[promised.first] = LocalSegment(
+                promised.first, promised.last, finalized=True, path=path
+            )
+    return tuple(best[first] for first in sorted(best))
 
 
 def last_local_edit(directories: Iterable[Path], image: TxId) -> TxId:

@@ -212,7 +212,7 @@ async def test_a_failure_half_way_is_told_and_a_second_run_completes_it(tmp_path
         in_use(at.name_dir)
         current = at.name_dir / "current"
         before = {name for name in snapshot(at.name_dir) if "edits" not in name}
-        writer_keys = ("dfs.qjournal.finalize-segment.timeout.ms=1",)
+        writer_keys = ("dfs.qjournal.finalize-segment.timeout.ms=1ns",)
         with pytest.raises(ExitWith) as failure:
             await initialize_shared_edits(at.conf(*writer_keys), at.place(*writer_keys), NEVER_ASK)
         assert failure.value.code == 1

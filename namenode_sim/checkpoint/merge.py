@@ -1,0 +1,150 @@
+"""One image and its edits become a newer image, replayed in this process.
+
+Nothing is published unless every edit was read, applied and saved, and what was saved reads back
+with its digest.  The same input gives the same bytes, so a second run finds its own work done.
+"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from journal.model import NamespaceInfo, TxId
+from namenode_sim.durable import rename_durably
+from namenode_sim.edits.segment_file import open_segment
+from namenode_sim.image.facts import ImageFacts, image_facts
+from namenode_sim.image.files import check_digest, digest_path, image_name, read_digest
+from namenode_sim.image.reader import load_image
+from namenode_sim.image.writer import save_image
+from namenode_sim.local_edits import LocalSegment, Located, chain, finalized_in, replay
+from namenode_sim.storage_lock import DirectoryLock
+
+log = structlog.get_logger()
+
+_STAGE: Final = "merge.tmp"
+
+
+class MergeRefused(Exception):
+    """The merge would overwrite something else; nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a merge is: bytes of edits read, of how many, and the last transaction."""
+
+    done_bytes: int
+    total_bytes: int
+    txid: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a merge has published; ``already_there`` if an earlier run had done the same."""
+
+    image: Path
+    from_txid: TxId
+    to_txid: TxId
+    segments: int
+    inodes: int
+    digest: str
+    already_there: bool
+
+
+def merge(
+    image: Path,
+    edits: Path,
+    out: Path,
+    *,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Merged:
+    """Replay the finalized segments behind ``image`` on it, and publish the result in ``out``.
+
+    A segment in progress is left out: where it ends is not decided yet.
+
+    Args:
+        image: ``fsimage_N`` with its digest beside it.
+        edits: a folder with segments, or a directory that has them in ``current``.
+        out: where ``fsimage_M`` and its digest go; created if it does not exist.
+        progress: hears how far the replay is.
+
+    Raises:
+        MergeRefused: if another image of the same transaction is there.
+        EditsError: if an edit is damaged, missing or does not apply; names file, offset and
+            transaction.
+        ImageError: if the image is not sound, or the result does not fit into its layout.
+        InUse: if another merge works in ``out``.
+        OSError: if a file cannot be read or written.
+    """
+    namespace = load_image(image)
+    start = namespace.last_applied
+    folder = edits / "current" if (edits / "current").is_dir() else edits
+    segments = chain(finalized_in(folder), TxId(start + 1))
+    replay(namespace, segments, progress=_telling(segments, progress))
+    info = _namespace_info(image_facts(image), segments)
+    out.mkdir(parents=True, exist_ok=True)
+    lock = DirectoryLock(out)
+    stage = out / _STAGE
+    try:
+        shutil.rmtree(stage, ignore_errors=True)
+        stage.mkdir()
+        made = stage / image_name(namespace.last_applied)
+        save_image(namespace, made, info)
+        check_digest(made)
+        digest = read_digest(made)
+        already_there = _publish(made, out)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+        lock.release()
+    return Merged(
+        image=out / made.name,
+        from_txid=start,
+        to_txid=namespace.last_applied,
+        segments=len(segments),
+        inodes=len(namespace.tree.inodes),
+        digest=digest,
+        already_there=already_there,
+    )
+
+
+def _publish(made: Path, out: Path) -> bool:
+    """Move the image out of the stage; True if the same one was there already.
+
+    The digest goes first: an image without one would be refused, the reverse is harmless.
+    """
+    target = out / made.name
+    if target.exists():
+        if target.read_bytes() != made.read_bytes():
+            raise MergeRefused(
+                f"{target} exists and is another image of the same transaction. It was not "
+                "touched; give another --out, or move it away if you are sure."
+            )
+        if digest_path(target).exists():
+            return True
+    rename_durably(digest_path(made), digest_path(target))
+    rename_durably(made, target)
+    return False
+
+
+def _namespace_info(facts: ImageFacts, segments: tuple[LocalSegment, ...]) -> NamespaceInfo:
+    """What the new image says of itself: the newest layout among image and edits."""
+    layouts = [facts.layout]
+    for segment in segments:
+        with open_segment(segment.path) as file:
+            layouts.append(file.layout)
+    return NamespaceInfo(min(layouts), facts.namespace_id, "", 0)
+
+
+def _telling(
+    segments: tuple[LocalSegment, ...], progress: Callable[[Progress], None]
+) -> Callable[[LocalSegment, Located], None]:
+    """Turns places in files into bytes of the whole."""
+    starts, total = {}, 0
+    for segment in segments:
+        starts[segment.path] = total
+        total += segment.path.stat().st_size
+    return lambda segment, located: progress(
+        Progress(starts[segment.path] + located.end, total, located.txid)
+    )

@@ -1,0 +1,36 @@
+"""What an image says of itself, read without loading it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from namenode_sim.image.errors import ImageError
+from namenode_sim.image.proto import fsimage_pb2 as pb
+from namenode_sim.image.sections import ImageSections
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFacts:
+    """Layout version, namespace id and compression codec (empty for none) of an image."""
+
+    layout: int
+    namespace_id: int
+    codec: str
+
+
+def image_facts(path: Path) -> ImageFacts:
+    """Read them.
+
+    Raises:
+        ImageError: if it is no sound image; names the file.
+        OSError: if it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            sections = ImageSections(file)
+            with sections.open("NS_INFO") as messages:
+                found = [pb.NameSystemSection.FromString(raw) for raw in messages]
+    except ImageError as problem:
+        raise ImageError(f"{path}: {problem}") from problem
+    if len(found) != 1:
+        raise ImageError(f"{path}: section NS_INFO holds {len(found)} messages, expected one")
+    return ImageFacts(sections.summary.layout, found[0].namespaceId, sections.summary.codec)
