@@ -64,13 +64,20 @@ class Skipped:
 
     def __str__(self) -> str:
         """One sentence for the operator."""
-        lost = "an unknown number of transactions"
+        return f"offset {self.offset}: {self.length} bytes skipped, {self._loss()}: {self.what}"
+
+    def _loss(self) -> str:
         if self.before is None:
-            lost = f"everything behind transaction {self.after}" if self.after else "everything"
-        elif self.missing is not None and self.after is not None:
-            span = f"{self.after + 1} to {self.before - 1}"
-            lost = f"{self.missing} transactions ({span})" if self.missing else "no transaction"
-        return f"offset {self.offset}: {self.length} bytes skipped, {lost} lost: {self.what}"
+            return "all edits behind it lost" if self.after is None else (
+                f"everything behind transaction {self.after} lost")  # fmt: skip
+        if self.missing is None or self.after is None:
+            return "an unknown number of transactions lost"
+        first, last = self.after + 1, self.before - 1
+        if self.missing <= 0:
+            return "no transaction lost"
+        return (
+            f"transaction {first} lost" if first == last else f"transactions {first} to {last} lost"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import tracemalloc
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_hadoops_own_files_are_sound(name: str) -> None:
 
 @pytest.mark.parametrize("op_bytes", [40, 1 << 16, 3 << 20])
 def test_ops_of_any_size_cross_the_edges_of_the_window(tmp_path: Path, op_bytes: int) -> None:
-    value = ops.XAttr(ops.XAttrNamespace.USER, "a", bytes(op_bytes))
+    value = ops.XAttr(ops.XAttrNamespace.USER, "a", b"some bytes" * (op_bytes // 10))
     written = [ops.SetXAttr("/f", (value,))] * max(3, 2 * CHUNK_BYTES // op_bytes)
     for layout in (-65, -55):
         path = _write(tmp_path, segment_bytes(written, layout=layout))
@@ -62,9 +63,9 @@ def test_a_big_file_takes_little_memory(tmp_path: Path) -> None:
     chunk = b"".join(frames([ops.Mkdir(1, "/" + "x" * 200, 1, 1, SMALL[1].permission)] * 1000))  # type: ignore[union-attr]
     with path.open("wb") as file:
         file.write(segment_bytes([]))
-        for _ in range(60):
+        for _ in range(40):
             file.write(chunk)
-    assert path.stat().st_size > 15 * CHUNK_BYTES
+    assert path.stat().st_size > 9 * CHUNK_BYTES
     tracemalloc.start()
     try:
         with open_segment(path) as segment:
@@ -72,7 +73,7 @@ def test_a_big_file_takes_little_memory(tmp_path: Path) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert count == 60_000
+    assert count == 40_000
     assert peak < 4 * CHUNK_BYTES
 
 
@@ -125,8 +126,6 @@ def test_an_unknown_opcode_is_named_with_file_offset_and_transaction(tmp_path: P
 
 
 def _resealed(head: bytes | bytearray) -> bytes:
-    from zlib import crc32
-
     return bytes(head) + crc32(head).to_bytes(4, "big")
 
 
@@ -186,7 +185,7 @@ def test_missing_ops_between_sound_ones_are_counted(tmp_path: Path) -> None:
     assert report.count == 1 + len(SMALL[3:])
     (skipped,) = report.skipped
     assert (skipped.length, skipped.missing) == (0, 899_998)
-    assert "899998 transactions (2 to 899999) lost" in str(skipped)
+    assert "transactions 2 to 899999 lost" in str(skipped)
 
 
 def test_an_op_repeated_with_an_old_number_is_skipped(tmp_path: Path) -> None:
