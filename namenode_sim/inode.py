@@ -90,6 +90,8 @@ class INodeFile:
     block_type: int = CONTIGUOUS
     ec_policy_id: int = 0
     parent: "INodeDirectory | None" = None
+    history: "FileHistory | None" = None
+    reference: "Reference | None" = None
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -118,6 +120,7 @@ class INodeSymlink:
     atime: int
     target: bytes
     parent: "INodeDirectory | None" = None
+    reference: "Reference | None" = None
 
 
 @dataclass(slots=True, eq=False)
@@ -136,6 +139,8 @@ class INodeDirectory:
     parent: "INodeDirectory | None" = None
     children: "dict[bytes, INode]" = field(default_factory=dict)
     sorted_names: list[bytes] | None = None
+    history: "DirectoryHistory | None" = None
+    reference: "Reference | None" = None
 
     def ordered_names(self) -> list[bytes]:
         """The children's names in Hadoop's order; kept up to date once asked for.  Do not alter."""
@@ -149,6 +154,101 @@ class INodeDirectory:
 
 
 INode = INodeFile | INodeDirectory | INodeSymlink
+
+
+@dataclass(slots=True, eq=False)
+class FileDiff:
+    """What differs between a file as of a snapshot and as of the next diff, or now.
+
+    ``size`` is the length in that snapshot.  ``copy`` holds the attributes as of then, without
+    blocks; ``packed_blocks`` the blocks, once they might leave the file (a truncation, a rename).
+    """
+
+    snapshot_id: int
+    size: int
+    copy: INodeFile | None = None
+    packed_blocks: bytes | None = None
+
+
+@dataclass(slots=True, eq=False)
+class FileHistory:
+    """A file's diffs, oldest first.  ``deleted``: the file lives on in snapshots only."""
+
+    diffs: list[FileDiff] = field(default_factory=list)
+    deleted: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class DirectoryDiff:
+    """What differs between a directory as of a snapshot and as of the next diff, or now.
+
+    ``created`` and ``deleted`` are the entries that came and went, by name.  ``copy`` holds the
+    attributes as of the snapshot; with ``is_root`` it is the root of that snapshot.
+    """
+
+    snapshot_id: int
+    children_size: int
+    is_root: bool = False
+    copy: INodeDirectory | None = None
+    created: "dict[bytes, Entry]" = field(default_factory=dict)
+    deleted: "dict[bytes, Entry]" = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class DirectoryHistory:
+    """A directory's diffs, oldest first.  ``snapshottable``: kept even while it is empty."""
+
+    diffs: list[DirectoryDiff] = field(default_factory=list)
+    snapshottable: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class OldName:
+    """Where a moved inode is in snapshots up to ``last_snapshot_id`` (INodeReference.WithName)."""
+
+    parent: INodeDirectory | None
+    reference: "Reference"
+    name: bytes
+    last_snapshot_id: int
+
+
+@dataclass(slots=True, eq=False)
+class NewPlace:
+    """Where a moved inode went (INodeReference.DstReference).
+
+    ``snapshot_id`` is the latest snapshot that the destination had then; changes up to it are the
+    business of the place that the inode came from.
+    """
+
+    parent: INodeDirectory | None
+    reference: "Reference"
+    snapshot_id: int
+
+    @property
+    def name(self) -> bytes:
+        """The inode's name, which is that of its newest place."""
+        return self.reference.inode.name
+
+
+@dataclass(slots=True, eq=False)
+class Reference:
+    """All places of an inode that was moved while a snapshot held it (INodeReference.WithCount).
+
+    ``old_names`` are in the order of their snapshot ids.  As long as ``place`` is linked in the
+    current tree, the children of its directory have the inode itself.
+    """
+
+    inode: INode
+    old_names: list[OldName] = field(default_factory=list)
+    place: NewPlace | None = None
+
+    def count(self) -> int:
+        """How many places there are; without any the inode goes."""
+        return len(self.old_names) + (self.place is not None)
+
+
+Entry = INode | OldName | NewPlace
+"""What a list of a directory diff holds."""
 
 
 def full_path(inode: INode) -> str:

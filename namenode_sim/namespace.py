@@ -25,7 +25,6 @@ from namenode_sim.namespace_families import (
     Family,
     FileOp,
     PathOp,
-    changed_paths,
 )
 from namenode_sim.namespace_snapshots import SnapshotOp
 from namenode_sim.namespace_state import (
@@ -96,12 +95,9 @@ class Namespace:
         if txid != self.last_applied + 1:
             raise TxIdOutOfOrder(self.last_applied + 1, txid)
         try:
-            self.check_snapshots(op)
             self._apply(op)
         except ApplyError as error:
             raise type(error)(f"transaction {txid}, {type(op).__name__}: {error}") from error
-        if self.snapshots.snapshottable:
-            snapshots.forget_removed(self.tree, self.snapshots)
         self.last_applied = txid
 
     def _apply(self, op: Op) -> None:
@@ -127,7 +123,9 @@ class Namespace:
         tree, counters = self.tree, self.counters
         match op:
             case ops.Add():
-                file = files.add(tree, op, self._inode_id(op), self.replication_limits)
+                file = files.add(
+                    tree, self.snapshots, op, self._inode_id(op), self.replication_limits
+                )
                 self.retry_cache.remember(op.rpc, Opened(file))
             case ops.Append():
                 self.retry_cache.remember(op.rpc, Opened(files.append(tree, op)))
@@ -162,11 +160,11 @@ class Namespace:
                 paths.mkdir(self.tree, op, self._inode_id(op))
                 return
             case ops.Delete():
-                paths.delete(self.tree, op)
+                paths.delete(self.tree, self.snapshots, op)
             case ops.RenameOld():
-                paths.rename_old(self.tree, op)
+                paths.rename_old(self.tree, self.snapshots, op)
             case ops.Rename():
-                paths.rename(self.tree, op)
+                paths.rename(self.tree, self.snapshots, op)
             case ops.Symlink():
                 paths.symlink(self.tree, op, self._inode_id(op))
             case _:
@@ -181,7 +179,7 @@ class Namespace:
             case ops.SetOwner():
                 attributes.set_owner(tree, op)
             case ops.Times():
-                attributes.times(tree, op)
+                attributes.times(tree, op, self.snapshots.rules)
             case ops.SetQuota():
                 attributes.set_quota(tree, op.path, op.ns_quota, op.ds_quota)
             case ops.SetNsQuota():
@@ -224,16 +222,3 @@ class Namespace:
         number = op.inode_id or self.counters.last_inode_id + 1
         self.counters.last_inode_id = max(self.counters.last_inode_id, number)
         return number
-
-    def check_snapshots(self, op: Op) -> None:
-        """Whether the edit leaves snapshots alone; to be asked before it is logged.
-
-        Raises:
-            SnapshotsNotSupported: if a snapshot would have to remember what the edit changes.
-        """
-        if not self.snapshots.snapshottable and self.snapshots.carried is None:
-            return
-        for path in changed_paths(op):
-            snapshots.guard(self.tree, self.snapshots, path)
-        if isinstance(op, ops.Delete):
-            snapshots.guard_removal(self.tree, self.snapshots, op.path)

@@ -16,6 +16,8 @@ from namenode_sim.inode import (
 )
 from namenode_sim.namespace_acl import set_acl as _set_acl
 from namenode_sim.namespace_errors import ApplyError
+from namenode_sim.namespace_snapshots_diffs import about_to_change
+from namenode_sim.namespace_state import SnapshotRules
 from namenode_sim.namespace_tree import Tree
 
 _STORAGE_POLICY = "hsm.block.storage.policy.id"
@@ -23,21 +25,27 @@ _STORAGE_POLICY = "hsm.block.storage.policy.id"
 
 def set_permissions(tree: Tree, op: ops.SetPermissions) -> None:
     """Set the mode; where there is an ACL its group bits are the mask."""
-    tree.node(op.path).mode = op.mode
+    node = tree.node(op.path)
+    about_to_change(tree, op.path, node)
+    node.mode = op.mode
 
 
 def set_owner(tree: Tree, op: ops.SetOwner) -> None:
     """Set the owner and the group, each if not empty."""
     node = tree.node(op.path)
+    if op.user or op.group:
+        about_to_change(tree, op.path, node)
     if op.user:
         node.user = tree.intern(op.user)
     if op.group:
         node.group = tree.intern(op.group)
 
 
-def times(tree: Tree, op: ops.Times) -> None:
+def times(tree: Tree, op: ops.Times, rules: SnapshotRules) -> None:
     """Assign the times that are not -1.  A directory has no access time."""
     node = tree.node(op.path)
+    if op.mtime != -1 or (op.atime != -1 and not rules.skip_access_time):
+        about_to_change(tree, op.path, node)
     if op.mtime != -1:
         node.mtime = op.mtime
     if op.atime != -1 and not isinstance(node, INodeDirectory):
@@ -50,11 +58,22 @@ def set_quota(tree: Tree, path: str, ns_quota: int, ds_quota: int) -> None:
     quotas = directory.quotas
     if ns_quota == QUOTA_RESET and directory.parent is None:
         ns_quota = QUOTA_DONT_SET
-    directory.quotas = Quotas(
-        namespace=quotas.namespace if ns_quota == QUOTA_DONT_SET else ns_quota,
-        space=quotas.space if ds_quota == QUOTA_DONT_SET else ds_quota,
-        by_type=quotas.by_type,
+    _set_quotas(
+        tree,
+        path,
+        directory,
+        Quotas(
+            namespace=quotas.namespace if ns_quota == QUOTA_DONT_SET else ns_quota,
+            space=quotas.space if ds_quota == QUOTA_DONT_SET else ds_quota,
+            by_type=quotas.by_type,
+        ),
     )
+
+
+def _set_quotas(tree: Tree, path: str, directory: INodeDirectory, quotas: Quotas) -> None:
+    if quotas != directory.quotas:
+        about_to_change(tree, path, directory)
+        directory.quotas = quotas
 
 
 def set_quota_by_type(tree: Tree, op: ops.SetQuotaByStorageType) -> None:
@@ -65,7 +84,8 @@ def set_quota_by_type(tree: Tree, op: ops.SetQuotaByStorageType) -> None:
         by_type.pop(op.storage_type, None)
     elif op.quota != QUOTA_DONT_SET:
         by_type[op.storage_type] = op.quota
-    directory.quotas = replace(directory.quotas, by_type=tuple(sorted(by_type.items())))
+    quotas = replace(directory.quotas, by_type=tuple(sorted(by_type.items())))
+    _set_quotas(tree, op.path, directory, quotas)
 
 
 def _directory(tree: Tree, path: str) -> INodeDirectory:
@@ -84,7 +104,10 @@ def _featured(tree: Tree, path: str) -> INodeFile | INodeDirectory:
 
 def set_acl(tree: Tree, op: ops.SetAcl) -> None:
     """Replace or remove an ACL; the mtime stays."""
-    _set_acl(_featured(tree, op.path), op.entries)
+    node = _featured(tree, op.path)
+    if op.entries or node.acl is not None:
+        about_to_change(tree, op.path, node)
+    _set_acl(node, op.entries)
 
 
 def held_xattrs(xattrs: Iterable[XAttr]) -> tuple[XAttr, ...] | None:
@@ -100,21 +123,31 @@ def set_xattrs(tree: Tree, path: str, xattrs: tuple[XAttr, ...]) -> None:
     node = _featured(tree, path)
     names = {(xattr.namespace, xattr.name) for xattr in xattrs}
     kept = [old for old in node.xattrs or () if (old.namespace, old.name) not in names]
-    node.xattrs = held_xattrs((*xattrs, *kept))
+    _set_xattrs(tree, path, node, (*xattrs, *kept))
+
+
+def _set_xattrs(
+    tree: Tree, path: str, node: INodeFile | INodeDirectory, xattrs: tuple[XAttr, ...]
+) -> None:
+    if xattrs or node.xattrs:
+        about_to_change(tree, path, node)
+    node.xattrs = held_xattrs(xattrs)
 
 
 def remove_xattrs(tree: Tree, path: str, xattrs: tuple[XAttr, ...]) -> None:
     """Remove extended attributes by namespace and name."""
     node = _featured(tree, path)
     names = {(xattr.namespace, xattr.name) for xattr in xattrs}
-    kept = (old for old in node.xattrs or () if (old.namespace, old.name) not in names)
-    node.xattrs = tuple(kept) or None
+    kept = tuple(old for old in node.xattrs or () if (old.namespace, old.name) not in names)
+    if len(kept) != len(node.xattrs or ()):
+        _set_xattrs(tree, path, node, kept)
 
 
 def set_storage_policy(tree: Tree, op: ops.SetStoragePolicy) -> None:
     """Set a storage policy: a file's field, or a directory's system xattr; 0 removes that."""
     node = tree.node(op.path)
     if isinstance(node, INodeFile):
+        about_to_change(tree, op.path, node)
         node.storage_policy_id = op.policy_id
         return
     xattr = XAttr(XAttrNamespace.SYSTEM, _STORAGE_POLICY, bytes([op.policy_id & 0xFF]))

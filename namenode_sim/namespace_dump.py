@@ -4,13 +4,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from namenode_sim.inode import (
+    DirectoryDiff,
+    Entry,
+    FileDiff,
     INode,
     INodeDirectory,
     INodeFile,
     INodeSymlink,
+    NewPlace,
+    OldName,
     full_path,
 )
 from namenode_sim.namespace import Namespace
+from namenode_sim.namespace_snapshots_diffs import is_current
 
 
 def dump_node(node: INode) -> dict[str, object]:
@@ -52,6 +58,49 @@ def dump_tree(node: INode) -> Iterator[tuple[str, dict[str, object]]]:
             waiting.extend(reversed(list(current.ordered_children())))
 
 
+def _dump_entry(entry: Entry) -> object:
+    match entry:
+        case OldName():
+            return ("old name", entry.name, entry.reference.inode.id, entry.last_snapshot_id)
+        case NewPlace():
+            return ("new place", entry.reference.inode.id, entry.snapshot_id)
+        case _:
+            return entry.id
+
+
+def _dump_diff(diff: FileDiff | DirectoryDiff) -> tuple[object, ...]:
+    copy = None if diff.copy is None else (diff.copy.name, dump_node(diff.copy))
+    if isinstance(diff, FileDiff):
+        return (diff.snapshot_id, diff.size, copy, diff.packed_blocks)
+    created = {name: _dump_entry(entry) for name, entry in diff.created.items()}
+    deleted = {name: _dump_entry(entry) for name, entry in diff.deleted.items()}
+    return (diff.snapshot_id, diff.children_size, diff.is_root, copy, created, deleted)
+
+
+def dump_past(namespace: Namespace) -> dict[int, dict[str, object]]:
+    """What snapshots hold of each inode: its diffs, its places, and itself if only they have it."""
+    past: dict[int, dict[str, object]] = {}
+    for number, node in namespace.tree.inodes.items():
+        found: dict[str, object] = {}
+        if namespace.tree.has_snapshots and not is_current(node):
+            found["self"] = (node.name, dump_node(node))
+            if isinstance(node, INodeDirectory):
+                found["children"] = {name: child.id for name, child in node.children.items()}
+        if isinstance(node, INodeFile) and node.history is not None:
+            found["diffs"] = [_dump_diff(diff) for diff in node.history.diffs]
+            found["deleted"] = node.history.deleted
+        if isinstance(node, INodeDirectory) and node.history is not None:
+            found["diffs"] = [_dump_diff(diff) for diff in node.history.diffs]
+            found["snapshottable"] = node.history.snapshottable
+        if node.reference is not None:
+            found["old names"] = [_dump_entry(name) for name in node.reference.old_names]
+            place = node.reference.place
+            found["place"] = None if place is None else _dump_entry(place)
+        if found:
+            past[number] = found
+    return past
+
+
 def dump_state(namespace: Namespace) -> dict[str, object]:
     """All that is not in the tree: counters, leases, secrets, cache, EC policies, snapshots."""
     snapshots = {
@@ -90,6 +139,10 @@ def differences(one: Namespace, other: Namespace) -> list[str]:
     found += [f"{path} is only in the second" for path in right if path not in left]
     for path in left.keys() & right.keys():
         found += _unequal(f"{path} ", left[path], right[path])
+    past, other_past = dump_past(one), dump_past(other)
+    for number in past.keys() | other_past.keys():
+        mine, theirs = past.get(number, {}), other_past.get(number, {})
+        found += _unequal(f"inode {number} in the past, ", mine, theirs)
     return sorted(found)
 
 

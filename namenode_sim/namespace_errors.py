@@ -12,7 +12,3 @@ class TxIdOutOfOrder(ApplyError):
         super().__init__(f"expected transaction {expected} next, got {found}")
         self.expected = expected
         self.found = found
-
-
-class SnapshotsNotSupported(ApplyError):
-    """The edit changes what a snapshot holds, and keeping the old state is not built yet."""

@@ -1,4 +1,4 @@
-"""Which edits belong together, and which paths an edit changes."""
+"""Which edits belong together."""
 
 from enum import Enum, auto
 from typing import Final, get_args
@@ -64,15 +64,3 @@ FAMILY_OF: Final[dict[type[Op], Family]] = {
     **dict.fromkeys(get_args(SnapshotOp), Family.SNAPSHOT),
     **dict.fromkeys(get_args(AdminOp), Family.ADMIN),
 }
-
-
-def changed_paths(op: Op) -> tuple[str, ...]:
-    """The paths whose inodes (or whose nearest existing directories) an edit changes."""
-    match op:
-        case ops.Rename(src=src, dst=dst) | ops.RenameOld(src=src, dst=dst):
-            return (src, dst)
-        case ops.ConcatDelete(target=target, sources=sources):
-            return (target, *sources)
-        case _:
-            path: str | None = getattr(op, "path", None)
-            return () if path is None else (path,)

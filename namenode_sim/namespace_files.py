@@ -16,6 +16,15 @@ from namenode_sim.namespace_acl import set_acl
 from namenode_sim.namespace_attributes import held_xattrs
 from namenode_sim.namespace_errors import ApplyError
 from namenode_sim.namespace_paths import delete_node, insert
+from namenode_sim.namespace_snapshots_diffs import (
+    about_to_change,
+    entry_of,
+    follow_blocks,
+    latest_snapshot,
+    remove_child,
+    update_mtime,
+)
+from namenode_sim.namespace_state import Snapshots
 from namenode_sim.namespace_tree import Tree
 
 
@@ -28,17 +37,20 @@ class _ListsBlocks(Protocol):
     def blocks(self) -> tuple[Block, ...]: ...
 
 
-def add(tree: Tree, op: ops.Add, inode_id: int, limits: tuple[int, int]) -> INodeFile:
+def add(
+    tree: Tree, snapshots: Snapshots, op: ops.Add, inode_id: int, limits: tuple[int, int]
+) -> INodeFile:
     """Create a file; or, in logs before layout -62, reopen one or update its blocks."""
     existing = tree.find(op.path)
     if existing is not None and op.overwrite:
-        delete_node(tree, existing, op.mtime)
+        delete_node(tree, snapshots, existing, op.path, op.mtime)
         existing = None
     if existing is None:
         return _create(tree, op, inode_id, limits)
     if not isinstance(existing, INodeFile):
         raise ApplyError(f"{op.path} is not a file")
     if existing.under_construction is None:
+        about_to_change(tree, op.path, existing)
         _open(tree, existing, op.client_name, op.client_machine)
     existing.atime = op.atime
     existing.mtime = op.mtime
@@ -70,7 +82,7 @@ def _create(tree: Tree, op: ops.Add, inode_id: int, limits: tuple[int, int]) -> 
     )
     if op.acl:
         set_acl(file, op.acl)
-    insert(tree, parent, file, op.mtime)
+    insert(tree, parent, file, op.path)
     tree.add_lease(file)
     return file
 
@@ -101,6 +113,7 @@ def append(tree: Tree, op: ops.Append) -> INodeFile:
     """Reopen a closed file; an open one stays as it is."""
     file = tree.file(op.path)
     if file.under_construction is None:
+        about_to_change(tree, op.path, file)
         _open(tree, file, op.client_name, op.client_machine)
     return file
 
@@ -116,6 +129,7 @@ def add_block(tree: Tree, op: ops.AddBlock) -> None:
         _ensure_same(op.path, before[-1] if before else None, op.penultimate)
         before = (*before[:-1], op.penultimate)
     file.blocks = (*before, op.last)
+    follow_blocks(file)
 
 
 def _ensure_same(path: str, held: Block | None, told: Block) -> None:
@@ -147,11 +161,13 @@ def _update_blocks(file: INodeFile, op: _ListsBlocks) -> None:
         ):
             raise ApplyError(f"{op.path}: block {index} is {held}, the edit says {told}")
     file.blocks = new
+    follow_blocks(file)
 
 
 def truncate(tree: Tree, op: ops.Truncate) -> None:
     """Cut a file; a cut inside a block leaves the file open for that block's recovery."""
     file = tree.file(op.path)
+    about_to_change(tree, op.path, file, with_blocks=True)
     kept, size = 0, 0
     while kept < len(file.blocks) and op.new_length > size:
         size += file.blocks[kept].num_bytes
@@ -161,30 +177,38 @@ def truncate(tree: Tree, op: ops.Truncate) -> None:
     if size == op.new_length:
         return
     _open(tree, file, op.client_name, op.client_machine)
-    if op.block is not None and op.block.block_id != file.blocks[-1].block_id:
-        # Copy on truncate: a snapshot or an upgrade still needs the old block.
-        file.blocks = (*file.blocks[:-1], op.block)
+    last = file.blocks[-1]
+    if op.block is not None and op.block.block_id != last.block_id:
+        # Copy on truncate: a snapshot or an upgrade still needs the old block.  The edit tells no
+        # length of the new one (FSDirTruncateOp.prepareFileForTruncate).
+        length = last.num_bytes - (size - op.new_length)
+        file.blocks = (*file.blocks[:-1], replace(op.block, num_bytes=length))
 
 
 def concat(tree: Tree, op: ops.ConcatDelete) -> None:
-    """Move the blocks of the sources to the target's end; the sources go away."""
+    """Move the blocks of the sources to the target's end; the sources go away.
+
+    Who logs this makes sure that no snapshot has a source.
+    """
     target = tree.file(op.target)
+    latest = latest_snapshot(tree, op.target)
+    about_to_change(tree, op.target, target)
     for path in op.sources:
         source = tree.file(path)
         target.blocks += source.blocks
         source.blocks = ()
-        parent = tree.unlink(source)
-        tree.forget(source)
-        parent.mtime = max(parent.mtime, op.time)
+        remove_child(tree, entry_of(source), latest)
+        tree.drop(source)
     target.mtime = op.time
     if target.parent is not None:
-        target.parent.mtime = max(target.parent.mtime, op.time)
+        update_mtime(target.parent, op.time, latest)
 
 
 def set_replication(tree: Tree, op: ops.SetReplication, limits: tuple[int, int]) -> None:
     """Change a file's replication; anything else (or a striped file) is left alone."""
     node = tree.find(op.path)
     if isinstance(node, INodeFile) and node.block_type == CONTIGUOUS:
+        about_to_change(tree, op.path, node)
         node.replication = _clamp(op.replication, limits)
 
 

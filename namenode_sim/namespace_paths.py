@@ -5,20 +5,37 @@ from namenode_sim.edits.ops import RenameOption
 from namenode_sim.inode import INode, INodeDirectory, INodeSymlink
 from namenode_sim.namespace_acl import set_acl
 from namenode_sim.namespace_errors import ApplyError
+from namenode_sim.namespace_snapshots import forget_snapshottable, snapshottable_below
+from namenode_sim.namespace_snapshots_diffs import add_child, latest_snapshot
+from namenode_sim.namespace_snapshots_moves import delete as delete_below_snapshots
+from namenode_sim.namespace_snapshots_moves import move as move_below_snapshots
+from namenode_sim.namespace_state import Snapshots
 from namenode_sim.namespace_tree import Tree, components
 
 
-def insert(tree: Tree, parent: INodeDirectory, node: INode, mtime: int) -> None:
-    """Add a child; the parent's mtime becomes the later of its own and the child's."""
+def insert(tree: Tree, parent: INodeDirectory, node: INode, path: str) -> None:
+    """Add a new child at a path; the parent's mtime becomes the later of its and the child's."""
+    if tree.has_snapshots:
+        add_child(tree, parent, node, latest_snapshot(tree, path))
+        return
     tree.link(parent, node)
-    parent.mtime = max(parent.mtime, mtime)
+    parent.mtime = max(parent.mtime, node.mtime)
 
 
-def delete_node(tree: Tree, node: INode, time: int) -> None:
-    """Remove a node and all below it."""
-    parent = tree.unlink(node)
-    parent.mtime = max(parent.mtime, time)
-    tree.forget(node)
+def delete_node(tree: Tree, snapshots: Snapshots, node: INode, path: str, time: int) -> None:
+    """Remove a node and all below it, but for what snapshots hold.
+
+    Raises:
+        ApplyError: if a directory below has snapshots of its own.
+    """
+    leaving = snapshottable_below(tree, snapshots, node)
+    if tree.has_snapshots:
+        delete_below_snapshots(tree, node, time, latest_snapshot(tree, path))
+    else:
+        parent = tree.unlink(node)
+        parent.mtime = max(parent.mtime, time)
+        tree.forget(node)
+    forget_snapshottable(snapshots, leaving)
 
 
 def mkdir(tree: Tree, op: ops.Mkdir, inode_id: int) -> None:
@@ -38,14 +55,14 @@ def mkdir(tree: Tree, op: ops.Mkdir, inode_id: int) -> None:
     )
     if op.acl:
         set_acl(directory, op.acl)
-    insert(tree, parent, directory, op.time)
+    insert(tree, parent, directory, op.path)
 
 
-def delete(tree: Tree, op: ops.Delete) -> None:
+def delete(tree: Tree, snapshots: Snapshots, op: ops.Delete) -> None:
     """Remove a path; an absent one is no error."""
     node = tree.find(op.path)
     if node is not None and node.parent is not None:
-        delete_node(tree, node, op.time)
+        delete_node(tree, snapshots, node, op.path, op.time)
 
 
 def symlink(tree: Tree, op: ops.Symlink, inode_id: int) -> None:
@@ -63,14 +80,15 @@ def symlink(tree: Tree, op: ops.Symlink, inode_id: int) -> None:
         atime=op.atime,
         target=op.target.encode("utf-8", "replace"),
     )
-    insert(tree, parent, link, op.mtime)
+    insert(tree, parent, link, op.path)
 
 
-def rename_old(tree: Tree, op: ops.RenameOld) -> None:
+def rename_old(tree: Tree, snapshots: Snapshots, op: ops.RenameOld) -> None:
     """Move a path with the first semantics: into an existing directory, and failing silently."""
     destination = old_rename_target(tree, op.src, op.dst)
     if destination is not None and components(destination) != components(op.src):
-        _move(tree, tree.node(op.src), destination, op.time)
+        snapshottable_below(tree, snapshots, tree.node(op.src))
+        _move(tree, op.src, destination, op.time)
 
 
 def old_rename_target(tree: Tree, src: str, dst: str) -> str | None:
@@ -92,7 +110,7 @@ def old_rename_target(tree: Tree, src: str, dst: str) -> str | None:
     return dst if parent is not None else None
 
 
-def rename(tree: Tree, op: ops.Rename) -> None:
+def rename(tree: Tree, snapshots: Snapshots, op: ops.Rename) -> None:
     """Move a path; with OVERWRITE a file or an empty directory at the destination goes first."""
     source, existing = tree.node(op.src), tree.find(op.dst)
     names, source_names = components(op.dst), components(op.src)
@@ -105,15 +123,28 @@ def rename(tree: Tree, op: ops.Rename) -> None:
             raise ApplyError(f"{op.src} and {op.dst} must both be directories, or neither")
         if isinstance(existing, INodeDirectory) and existing.children:
             raise ApplyError(f"{op.dst} is not empty")
-        delete_node(tree, existing, op.time)
-    _move(tree, source, op.dst, op.time)
+    snapshottable_below(tree, snapshots, source)
+    leaving = [] if existing is None else snapshottable_below(tree, snapshots, existing)
+    _move(tree, op.src, op.dst, op.time)
+    forget_snapshottable(snapshots, leaving)
 
 
-def _move(tree: Tree, node: INode, destination: str, time: int) -> None:
+def _move(tree: Tree, src: str, destination: str, time: int) -> None:
+    """Move a node to a path; a node that is there goes."""
+    node = tree.node(src)
     parent, name = tree.parent_of(destination)
     if parent is None or not name:
         raise ApplyError(f"{destination} has no directory to be moved into")
+    if tree.has_snapshots:
+        latest = latest_snapshot(tree, src), latest_snapshot(tree, destination)
+        move_below_snapshots(tree, node, parent, name, time, latest)
+        return
     left = tree.unlink(node)
+    if name in parent.children:
+        replaced = parent.children[name]
+        tree.unlink(replaced)
+        tree.forget(replaced)
     node.name = name
-    insert(tree, parent, node, max(node.mtime, time))
+    tree.link(parent, node)
+    parent.mtime = max(parent.mtime, node.mtime, time)
     left.mtime = max(left.mtime, time)

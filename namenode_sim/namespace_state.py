@@ -3,7 +3,6 @@
 Each class mirrors one section of the fsimage (hadoop-formats 3.2).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -104,9 +103,9 @@ def system_ec_policies() -> dict[int, ErasureCodingPolicy]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Snapshot:
-    """One snapshot; ``root`` is its directory as it was then, without children."""
+    """One snapshot; ``root`` is its directory as it was then, without children, named after it."""
 
     id: int
     name: str
@@ -114,19 +113,17 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedSnapshots:
-    """Snapshot sections of a loaded image that we carry along without understanding them.
+class SnapshotRules:
+    """What the configuration says; a log means something else under other rules.
 
-    ``diffs`` and ``references`` are whole delimited sections with ``strings`` as their string
-    table; ``ref_children`` are the DirEntry.refChildren by directory id, ``referred`` the inodes
-    they lead to.  While they are there no edit below a snapshot is accepted, so they stay true.
+    The fields are dfs.namenode.snapshot.capture.openfiles,
+    dfs.namenode.snapshot.skip.capture.accesstime-only-change and
+    dfs.namenode.snapshot.deletion.ordered, with Hadoop's defaults.
     """
 
-    diffs: bytes
-    references: bytes
-    ref_children: Mapping[int, tuple[int, ...]]
-    referred: frozenset[int]
-    strings: Mapping[int, str]
+    capture_open_files: bool = False
+    skip_access_time: bool = False
+    deletion_ordered: bool = False
 
 
 @dataclass(slots=True)
@@ -135,7 +132,7 @@ class Snapshots:
 
     counter: int = 0
     snapshottable: dict[int, list[Snapshot]] = field(default_factory=dict)
-    carried: CarriedSnapshots | None = None
+    rules: SnapshotRules = SnapshotRules()
 
     def count(self) -> int:
         """How many snapshots there are."""

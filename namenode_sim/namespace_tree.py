@@ -34,14 +34,18 @@ def size(top: INode) -> int:
 
 
 class Tree:
-    """All inodes.  Every inode reachable from ``root`` is in ``inodes``, by its id."""
+    """All inodes.  Every inode reachable from ``root`` is in ``inodes``, by its id.
 
-    __slots__ = ("_counted", "_interned", "inodes", "leases", "root")
+    So is what only snapshots have.  Unless ``has_snapshots``, no inode has a history.
+    """
+
+    __slots__ = ("_counted", "_interned", "has_snapshots", "inodes", "leases", "root")
 
     def __init__(self, root: INodeDirectory) -> None:
         self.root = root
         self.inodes: dict[int, INode] = {root.id: root}
         self.leases: dict[str, set[int]] = {}
+        self.has_snapshots = False
         self._interned: dict[str, str] = {}
         self._counted: dict[int, int] = {}
 
@@ -122,11 +126,15 @@ class Tree:
     def forget(self, top: INode) -> None:
         """Drop an unlinked node and all below it from the inode map and the leases."""
         for node in subtree(top):
-            self.inodes.pop(node.id, None)
-            self._counted.pop(node.id, None)
-            node.parent = None  # no cycles are left for the garbage collector to find
-            if isinstance(node, INodeFile):
-                self.drop_lease(node)
+            self.drop(node)
+
+    def drop(self, node: INode) -> None:
+        """Drop one unlinked node."""
+        self.inodes.pop(node.id, None)
+        self._counted.pop(node.id, None)
+        node.parent = None  # no cycles are left for the garbage collector to find
+        if isinstance(node, INodeFile):
+            self.drop_lease(node)
 
     def count(self, directory: INodeDirectory) -> int:
         """How many inodes a directory holds, itself included.

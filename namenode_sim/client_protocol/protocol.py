@@ -30,7 +30,7 @@ from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, Read, 
 from namenode_sim.edits.ops import Op, RpcIds
 from namenode_sim.inode import INode
 from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_errors import ApplyError, SnapshotsNotSupported
+from namenode_sim.namespace_errors import ApplyError
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto
 
@@ -147,11 +147,6 @@ class ClientFace:
         return self._carry_out(write.plan(scene, request))
 
     def _carry_out(self, plan: Plan) -> Message:
-        try:
-            for op in plan.ops:
-                self.namespace.check_snapshots(op)
-        except SnapshotsNotSupported as error:
-            raise FsError(UNSUPPORTED_OPERATION, str(error)) from error
         self._log_and_apply(plan.ops)
         return plan.answer()
 

@@ -1,6 +1,6 @@
 """Sections INODE and INODE_DIR to the tree (hadoop-formats 3.2)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from struct import Struct
@@ -22,6 +22,8 @@ from namenode_sim.inode import (
     INodeDirectory,
     INodeFile,
     INodeSymlink,
+    NewPlace,
+    OldName,
     Quotas,
     UnderConstruction,
 )
@@ -160,7 +162,7 @@ def read_file(
         block = found[0]
         blocks = _PACK_BLOCK(block.blockId, block.numBytes, block.genStamp)
     else:
-        blocks = b"".join([_PACK_BLOCK(b.blockId, b.numBytes, b.genStamp) for b in found])
+        blocks = pack_protos(found)
     inode = INodeFile(
         inode_id,
         name,
@@ -184,6 +186,11 @@ def read_file(
         inode.block_type = message.blockType
         inode.ec_policy_id = message.erasureCodingPolicyID
     return inode
+
+
+def pack_protos(blocks: Iterable[pb.BlockProto]) -> bytes:
+    """Blocks as ``INodeFile.packed_blocks`` keeps them."""
+    return b"".join([_PACK_BLOCK(b.blockId, b.numBytes, b.genStamp) for b in blocks])
 
 
 def read_directory(
@@ -240,20 +247,22 @@ def read_xattrs(message: pb.XAttrFeatureProto, strings: Strings) -> tuple[XAttr,
 
 
 def link_children(
-    section: Iterator[bytes], inodes: dict[int, INode], referred: list[int], kept: Kept
-) -> dict[int, tuple[int, ...]]:
-    """Put the inodes into their directories; returns the reference indices by directory id.
+    section: Iterator[bytes],
+    inodes: dict[int, INode],
+    places: Sequence[OldName | NewPlace],
+    kept: Kept,
+) -> None:
+    """Put the inodes into their directories.
 
     Args:
         section: the messages of INODE_DIR.
         inodes: all inodes by id.
-        referred: which inode each entry of INODE_REFERENCE stands for.
+        places: the entries of INODE_REFERENCE.
         kept: takes the messages that hold unknown fields.
 
     Raises:
         ImageError: if an entry names an unknown inode, a file as parent, or a name twice.
     """
-    references = {}
     parse = pb.DirEntry.FromString
     for raw in section:
         entry = parse(raw)
@@ -263,8 +272,10 @@ def link_children(
             raise ImageError(f"it has children of {entry.parent}, which is no directory")
         ids = list(entry.children)
         if entry.refChildren:
-            references[parent.id] = tuple(entry.refChildren)
-            ids += [referred[index] for index in entry.refChildren]
+            moved_here = [places[index] for index in entry.refChildren]
+            for place in moved_here:
+                place.parent = parent
+            ids += [place.reference.inode.id for place in moved_here]
         children = parent.children
         for number in ids:
             child = inodes[number]
@@ -275,4 +286,3 @@ def link_children(
             child.parent = parent
         if len(children) != len(ids):
             raise ImageError(f"directory {parent.id} has two children of one name")
-    return references

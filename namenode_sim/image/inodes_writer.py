@@ -21,6 +21,8 @@ from namenode_sim.inode import (
     INodeDirectory,
     INodeFile,
     INodeSymlink,
+    NewPlace,
+    OldName,
     full_path,
     signed_order,
 )
@@ -154,13 +156,14 @@ class _PlainFile:
             first.blockId, first.numBytes, first.genStamp = _BLOCK.unpack(packed)
         elif packed or self._packed_size:
             del self._blocks[:]
-            _add_blocks(self._blocks, packed)
+            add_blocks(self._blocks, packed)
             self._first = self._blocks[0] if packed else self._first
             self._packed_size = len(packed)
         return self._serialize()
 
 
-def _add_blocks(targets: RepeatedCompositeFieldContainer[pb.BlockProto], packed: bytes) -> None:
+def add_blocks(targets: RepeatedCompositeFieldContainer[pb.BlockProto], packed: bytes) -> None:
+    """Unpack blocks into a message."""
     for block_id, num_bytes, stamp in _BLOCK.iter_unpack(packed):
         targets.add(blockId=block_id, numBytes=num_bytes, genStamp=stamp)
 
@@ -171,10 +174,10 @@ def inode_message(inode: INode, numbers: StringNumbers, layout: int) -> pb.INode
     match inode:
         case INodeFile():
             message.type = pb.INode.FILE
-            _fill_file(message.file, inode, numbers, layout)
+            fill_file(message.file, inode, numbers, layout)
         case INodeDirectory():
             message.type = pb.INode.DIRECTORY
-            _fill_directory(message.directory, inode, numbers)
+            fill_directory(message.directory, inode, numbers)
         case INodeSymlink():
             message.type = pb.INode.SYMLINK
             link = message.symlink
@@ -185,15 +188,14 @@ def inode_message(inode: INode, numbers: StringNumbers, layout: int) -> pb.INode
     return message
 
 
-def _fill_file(
-    message: pb.INodeFile, inode: INodeFile, numbers: StringNumbers, layout: int
-) -> None:
+def fill_file(message: pb.INodeFile, inode: INodeFile, numbers: StringNumbers, layout: int) -> None:
+    """A file's attributes and blocks, without id and name."""
     message.replication = inode.replication
     message.modificationTime = inode.mtime
     message.accessTime = inode.atime
     message.preferredBlockSize = inode.preferred_block_size
     message.permission = numbers.permission((inode.user, inode.group, inode.mode))
-    _add_blocks(message.blocks, inode.packed_blocks)
+    add_blocks(message.blocks, inode.packed_blocks)
     message.storagePolicyID = inode.storage_policy_id
     if layout <= ERASURE_CODING_LAYOUT:
         message.blockType = inode.block_type
@@ -212,9 +214,10 @@ def _fill_file(
         message.erasureCodingPolicyID = inode.ec_policy_id
 
 
-def _fill_directory(
+def fill_directory(
     message: pb.INodeDirectory, inode: INodeDirectory, numbers: StringNumbers
 ) -> None:
+    """A directory's attributes, without id and name."""
     message.modificationTime = inode.mtime
     message.nsQuota = inode.quotas.namespace & _MASK_64
     message.dsQuota = inode.quotas.space & _MASK_64
@@ -244,11 +247,41 @@ def _fill_xattrs(
         message.xAttrs.add(name=numbers.xattr(xattr), value=xattr.value)
 
 
+class ReferenceNumbers:
+    """Gives out the indices of INODE_REFERENCE, which is written after all that refers to it.
+
+    ``wanted``: whether any inode may have been moved while a snapshot held it.
+    """
+
+    __slots__ = ("places", "wanted")
+
+    def __init__(self, *, wanted: bool) -> None:
+        self.wanted = wanted
+        self.places: list[OldName | NewPlace] = []
+
+    def add(self, place: OldName | NewPlace) -> int:
+        """The index of a place of a moved inode; each is asked for once."""
+        self.places.append(place)
+        return len(self.places) - 1
+
+
+def _divided(children: list[INode], references: ReferenceNumbers) -> tuple[list[int], list[int]]:
+    """The ids of the children that are there themselves, and indices for those moved there."""
+    ids: list[int] = []
+    indices: list[int] = []
+    for child in children:
+        place = child.reference.place if child.reference is not None else None
+        if place is None:
+            ids.append(child.id)
+        else:
+            indices.append(references.add(place))
+    return ids, indices
+
+
 def write_directories(
     write: DividedWrite,
     inodes: Mapping[int, INode],
-    ref_children: Mapping[int, tuple[int, ...]],
-    referred: list[int],
+    references: ReferenceNumbers,
     *,
     kept: Kept,
     per_part: int = 0,
@@ -269,10 +302,9 @@ def write_directories(
         # Names in ASCII sort the same with and without sign.
         names.sort(key=None if all(map(bytes.isascii, names)) else signed_order)
         ids = [children[name].id for name in names]
-        indices = ref_children.get(inode.id, ())
-        if indices:
-            moved_in = {referred[index] for index in indices}
-            ids = [number for number in ids if number not in moved_in]
+        indices: list[int] = []
+        if references.wanted:
+            ids, indices = _divided([children[name] for name in names], references)
         for number in ids:
             if number not in inodes:
                 raise ImageError(f"{full_path(inode)} has a child {number} that is no inode")

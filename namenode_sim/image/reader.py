@@ -9,29 +9,28 @@ from typing import BinaryIO, Final
 
 import structlog
 
-from namenode_sim.edits.attributes import delimited
 from namenode_sim.image.admin_sections import (
     read_cache,
     read_erasure_coding,
     read_ns_info,
     read_secrets,
 )
-from namenode_sim.image.container import next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.inodes_reader import link_children, read_inodes
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import ImageSections
-from namenode_sim.image.snapshots import (
+from namenode_sim.image.snapshots_reader import (
     read_diffs,
     read_references,
     read_snapshots,
+    settle,
 )
-from namenode_sim.image.strings import Strings
+from namenode_sim.image.strings import Strings, read_strings
 from namenode_sim.image.unknown import Kept, keep_unknown
 from namenode_sim.inode import ROOT_ID, INode, INodeDirectory, INodeFile
 from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_state import CarriedSnapshots
+from namenode_sim.namespace_snapshots_diffs import is_current
 
 log = structlog.get_logger()
 
@@ -107,7 +106,7 @@ class _Loader:
         summary = self._sections.summary.raw
         keep_unknown(kept, ("SUMMARY", ""), summary, pb.FileSummary.FromString(summary))
         with self._section("STRING_TABLE") as section:
-            strings = _read_strings(section, kept)
+            strings = read_strings(section, kept)
         with self._section("INODE") as section:
             last_inode_id, inodes = read_inodes(section, strings, kept, self._sections.place)
         namespace = Namespace(_root(inodes))
@@ -130,46 +129,29 @@ class _Loader:
                 keep_unknown(kept, ("FILES_UNDERCONSTRUCTION", entry.inodeId), raw, entry)
         for inode in inodes.values():
             if type(inode) is INodeFile and inode.under_construction is not None:
-                namespace.tree.add_lease(inode)
+                self._add_lease(namespace, inode)
         return namespace
+
+    def _add_lease(self, namespace: Namespace, file: INodeFile) -> None:
+        """Nobody writes a file that only snapshots have, though it looks open in the image."""
+        if not namespace.tree.has_snapshots or is_current(file):
+            namespace.tree.add_lease(file)
 
     def _load_links(self, namespace: Namespace, strings: Strings) -> None:
         """Directories' children, snapshots and the references between them."""
+        inodes, kept = namespace.tree.inodes, namespace.unknown_fields
         with self._section("INODE_REFERENCE") as section:
-            referred, references = read_references(section)
+            places = read_references(section, inodes, kept)
         if "SNAPSHOT" in self._sections:
             with self._section("SNAPSHOT") as section:
-                namespace.snapshots = read_snapshots(section, strings, namespace.unknown_fields)
+                namespace.snapshots = read_snapshots(section, inodes, strings, kept)
         with self._section("INODE_DIR") as section:
-            ref_children = link_children(
-                section, namespace.tree.inodes, referred, namespace.unknown_fields
-            )
+            link_children(section, inodes, places, kept)
         with self._section("SNAPSHOT_DIFF") as section:
-            found = list(read_diffs(section))
-        if references or any(one.changed for one in found):
-            diffs = b"".join(
-                delimited(raw)
-                for one in found
-                for raw in (one.entry.SerializeToString(), *one.records)
-            )
-            namespace.snapshots.carried = CarriedSnapshots(
-                diffs=diffs,
-                references=b"".join(map(delimited, references)),
-                ref_children=ref_children,
-                referred=frozenset(referred),
-                strings=strings.raw,
-            )
-
-
-def _read_strings(section: Iterator[bytes], kept: Kept) -> Strings:
-    raw = next_message(section)
-    header = pb.StringTableSection.FromString(raw)
-    keep_unknown(kept, ("STRING_TABLE", ""), raw, header)
-    entries = {}
-    for _ in range(header.numEntry):
-        entry = pb.StringTableSection.Entry.FromString(next_message(section))
-        entries[entry.id] = entry.str
-    return Strings.of(entries, header.maskBits)
+            diffs = read_diffs(section, inodes, namespace.snapshots, places, strings, kept)
+        if places or diffs or namespace.snapshots.count():
+            namespace.tree.has_snapshots = True
+            settle(inodes, places)
 
 
 def _root(inodes: dict[int, INode]) -> INodeDirectory:

@@ -19,12 +19,18 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import write_digest
 from namenode_sim.image.inodes_writer import (
     ERASURE_CODING_LAYOUT,
+    ReferenceNumbers,
     write_directories,
     write_files_under_construction,
     write_inodes,
 )
 from namenode_sim.image.proto import fsimage_pb2 as pb
-from namenode_sim.image.snapshots import referred_inodes, write_diffs, write_snapshots
+from namenode_sim.image.snapshots_writer import (
+    has_diffs,
+    write_diffs,
+    write_references,
+    write_snapshots,
+)
 from namenode_sim.image.strings import MASK_BITS, MASKED_LAYOUT, StringNumbers
 from namenode_sim.image.unknown import Kept, restore_unknown
 from namenode_sim.inode import INodeFile
@@ -90,8 +96,8 @@ def write_namespace(
 ) -> str:
     """Write an image into an open file; returns its MD5 digest in hex."""
     layout, kept = info.layout_version, namespace.unknown_fields
-    carried = namespace.snapshots.carried
-    numbers = StringNumbers(layout, carried.strings if carried else None)
+    numbers = StringNumbers(layout)
+    references = ReferenceNumbers(wanted=namespace.tree.has_snapshots)
     writer = ImageWriter(file, layout=layout, codec=codec)
     restore_unknown(kept, ("SUMMARY", ""), writer.summary)
     with writer.section("NS_INFO") as write:
@@ -99,9 +105,9 @@ def write_namespace(
     if layout <= ERASURE_CODING_LAYOUT:
         with writer.section("ERASURE_CODING") as write:
             write_erasure_coding(write, namespace)
-    _write_tree(writer, namespace, numbers, layout, sub_sections)
+    _write_tree(writer, namespace, numbers, references, layout, sub_sections)
     with writer.section("INODE_REFERENCE") as write:
-        write(carried.references if carried else b"")
+        write_references(write, references, kept)
     with writer.section("SECRET_MANAGER") as write:
         write_secrets(write, namespace)
     with writer.section("CACHE_MANAGER") as write:
@@ -115,28 +121,26 @@ def _write_tree(
     writer: ImageWriter,
     namespace: Namespace,
     numbers: StringNumbers,
+    references: ReferenceNumbers,
     layout: int,
     sub_sections: int,
 ) -> None:
     """INODE, INODE_DIR, FILES_UNDERCONSTRUCTION, SNAPSHOT and SNAPSHOT_DIFF."""
     tree, snapshots, kept = namespace.tree, namespace.snapshots, namespace.unknown_fields
-    carried = snapshots.carried
     divided = sub_sections > 0
     per_part = -(-len(tree.inodes) // sub_sections) if divided else 0
     with writer.section("INODE", divided=divided) as write:
         last = namespace.counters.last_inode_id
         write_inodes(write, tree.inodes, last, numbers, layout, kept=kept, per_part=per_part)
     with writer.section("INODE_DIR", divided=divided) as write:
-        ref_children = carried.ref_children if carried else {}
-        referred = referred_inodes(snapshots)
-        write_directories(write, tree.inodes, ref_children, referred, kept=kept, per_part=per_part)
+        write_directories(write, tree.inodes, references, kept=kept, per_part=per_part)
     with writer.section("FILES_UNDERCONSTRUCTION") as write:
         write_files_under_construction(write, _open_files(namespace), kept)
     with writer.section("SNAPSHOT") as write:
         write_snapshots(write, snapshots, numbers, layout, kept)
-    if snapshots.count() or carried:
+    if has_diffs(namespace):
         with writer.section("SNAPSHOT_DIFF", divided=divided) as write:
-            write_diffs(write, namespace, per_part=per_part)
+            write_diffs(write, namespace, numbers, references, layout, per_part=per_part)
 
 
 def _open_files(namespace: Namespace) -> list[INodeFile]:

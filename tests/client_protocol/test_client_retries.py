@@ -7,7 +7,6 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from namenode_sim.client_protocol.table import READS, WRITES
-from namenode_sim.edits.ops import AllowSnapshot, CreateSnapshot
 from namenode_sim.inode import INodeFile, UnderConstruction
 from namenode_sim.namespace_dump import differences
 from namenode_sim.namespace_errors import ApplyError
@@ -174,17 +173,6 @@ async def test_calls_are_admitted_as_reads_or_writes() -> None:
     ]
     await served.call("getHAServiceState")
     assert len(served.gate.admitted) == 4
-
-
-async def test_a_change_in_a_snapshot_is_refused_before_it_is_logged() -> None:
-    served = await prepared()
-    for op in (AllowSnapshot("/d"), CreateSnapshot("/d", "s", 5)):
-        served.namespace.apply(served.log.append(op), op)
-    edits = len(served.log.frames)
-    with pytest.raises(RemoteFault, match="is in a snapshot"):
-        await served.mkdirs("/d/e")
-    assert len(served.log.frames) == edits
-    await served.mkdirs("/elsewhere")
 
 
 async def test_an_edit_that_was_logged_and_does_not_apply_is_reported() -> None:
