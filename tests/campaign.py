@@ -9,7 +9,11 @@ import click
 
 CAMPAIGNS: Final = {
     "soak": {"kill": "deploy.local.soak:kill"},
-    "bench": {"failover": "tests.bench.failover:main", "journal": "tests.bench.journal:main"},
+    "bench": {
+        "failover": "tests.bench.failover:main",
+        "journal": "tests.bench.journal:main",
+        "formats": "tests.bench.formats:main",
+    },
 }
 
 
