@@ -1,6 +1,7 @@
 """Recovery: every trouble is shown once, the answer is obeyed, and the damaged file is kept."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from journal.model import TxId
 from namenode_sim.edits.ops import Op, StartLogSegment
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_dump import dump_tree
-from namenode_sim.startup.recover import Answer, Recovery, recover
+from namenode_sim.startup.recover import Recovery, recover
 from namenode_sim.storage import open_name_dirs
 from namenode_sim.storage_format import format_name_dirs
 from tests.image.image_world import info
@@ -107,12 +108,17 @@ async def test_always_asks_only_once(tmp_path: Path) -> None:
 
 async def test_an_edit_that_does_not_apply_is_left_out_and_nothing_else(tmp_path: Path) -> None:
     async with world(tmp_path) as at:
-        broken(at.name_dir, StartLogSegment(), mkdir("/a"), mkdir("/none/x"), mkdir("/a/below"))
+        misfit = replace(mkdir("/none/x"), inode_id=99_999)
+        broken(at.name_dir, StartLogSegment(), mkdir("/a"), misfit, mkdir("/a/below"))
         operator = Operator("c")
         await run(at, operator)
         assert loaded(at.name_dir) == (["/", "/a", "/a/below", "/d"], 6)
-    assert "transaction 3, Mkdir, cannot be applied" in operator.asked[0]
-    assert Answer.CONTINUE.value == "c"
+        storage = open_name_dirs([at.name_dir])
+        # What the misfit had changed before it was found out is gone too.
+        assert storage.load().counters.last_inode_id < 99_999
+        storage.close()
+    (trouble,) = operator.asked
+    assert "transaction 3, Mkdir, cannot be applied" in trouble
 
 
 async def test_a_missing_segment_is_one_trouble(tmp_path: Path) -> None:
