@@ -463,6 +463,109 @@ class INodeBatch(_message.Message):
 Global___INodeBatch: _TypeAlias = INodeBatch  # noqa: Y015
 
 @_typing.final
+class PlainFile(_message.Message):
+    """The same, for files without the features that are rare."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPLICATION_FIELD_NUMBER: _builtins.int
+    MODIFICATIONTIME_FIELD_NUMBER: _builtins.int
+    ACCESSTIME_FIELD_NUMBER: _builtins.int
+    PREFERREDBLOCKSIZE_FIELD_NUMBER: _builtins.int
+    PERMISSION_FIELD_NUMBER: _builtins.int
+    BLOCKS_FIELD_NUMBER: _builtins.int
+    STORAGEPOLICYID_FIELD_NUMBER: _builtins.int
+    BLOCKTYPE_FIELD_NUMBER: _builtins.int
+    ERASURECODINGPOLICYID_FIELD_NUMBER: _builtins.int
+    replication: _builtins.int
+    modificationTime: _builtins.int
+    accessTime: _builtins.int
+    preferredBlockSize: _builtins.int
+    permission: _builtins.int
+    storagePolicyID: _builtins.int
+    blockType: _builtins.int
+    erasureCodingPolicyID: _builtins.int
+    @_builtins.property
+    def blocks(self) -> _containers.RepeatedCompositeFieldContainer[Global___BlockProto]: ...
+    def __init__(
+        self,
+        *,
+        replication: _builtins.int | None = ...,
+        modificationTime: _builtins.int | None = ...,
+        accessTime: _builtins.int | None = ...,
+        preferredBlockSize: _builtins.int | None = ...,
+        permission: _builtins.int | None = ...,
+        blocks: _abc.Iterable[Global___BlockProto] | None = ...,
+        storagePolicyID: _builtins.int | None = ...,
+        blockType: _builtins.int | None = ...,
+        erasureCodingPolicyID: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["accessTime", b"accessTime", "blockType", b"blockType", "erasureCodingPolicyID", b"erasureCodingPolicyID", "modificationTime", b"modificationTime", "permission", b"permission", "preferredBlockSize", b"preferredBlockSize", "replication", b"replication", "storagePolicyID", b"storagePolicyID"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accessTime", b"accessTime", "blockType", b"blockType", "blocks", b"blocks", "erasureCodingPolicyID", b"erasureCodingPolicyID", "modificationTime", b"modificationTime", "permission", b"permission", "preferredBlockSize", b"preferredBlockSize", "replication", b"replication", "storagePolicyID", b"storagePolicyID"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlainFile: _TypeAlias = PlainFile  # noqa: Y015
+
+@_typing.final
+class PlainINode(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TYPE_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
+    DIRECTORY_FIELD_NUMBER: _builtins.int
+    SYMLINK_FIELD_NUMBER: _builtins.int
+    type: Global___INode.Type.ValueType
+    id: _builtins.int
+    name: _builtins.bytes
+    @_builtins.property
+    def file(self) -> Global___PlainFile: ...
+    @_builtins.property
+    def directory(self) -> Global___INodeDirectory: ...
+    @_builtins.property
+    def symlink(self) -> Global___INodeSymlink: ...
+    def __init__(
+        self,
+        *,
+        type: Global___INode.Type.ValueType | None = ...,
+        id: _builtins.int | None = ...,
+        name: _builtins.bytes | None = ...,
+        file: Global___PlainFile | None = ...,
+        directory: Global___INodeDirectory | None = ...,
+        symlink: Global___INodeSymlink | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["directory", b"directory", "file", b"file", "id", b"id", "name", b"name", "symlink", b"symlink", "type", b"type"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory", b"directory", "file", b"file", "id", b"id", "name", b"name", "symlink", b"symlink", "type", b"type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlainINode: _TypeAlias = PlainINode  # noqa: Y015
+
+@_typing.final
+class PlainBatch(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INODES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def inodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlainINode]: ...
+    def __init__(
+        self,
+        *,
+        inodes: _abc.Iterable[Global___PlainINode] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["inodes", b"inodes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlainBatch: _TypeAlias = PlainBatch  # noqa: Y015
+
+@_typing.final
 class INodeSection(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
