@@ -1,0 +1,1 @@
+"""Checkpoints and namespace tables on Spark; nothing is built here yet."""
