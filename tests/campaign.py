@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 CAMPAIGNS: Final = {
-    "soak": {"kill": "deploy.local.soak:kill"},
+    "soak": {"fuzz": "tests.soak.fuzz:fuzz", "kill": "deploy.local.soak:kill"},
     "bench": {
         "failover": "tests.bench.failover:main",
         "journal": "tests.bench.journal:main",

@@ -139,7 +139,8 @@ class XmlSource:
             EditsError: at the first thing that does not belong into such a file; names the line.
         """
         handler = _Handler()
-        parser = expat.ParserCreate()
+        # Whatever the document declares: as Hadoop, which reads all as UTF-8.
+        parser = expat.ParserCreate("UTF-8")
         parser.buffer_text = True
         parser.StartElementHandler = handler.start
         parser.EndElementHandler = handler.end

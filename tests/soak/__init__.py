@@ -1,0 +1,1 @@
+"""Long campaigns that look for faults in what reads bytes of others."""
