@@ -16,7 +16,7 @@ from namenode_sim.image.container import next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.inodes_reader import signed
 from namenode_sim.image.proto import fsimage_pb2 as pb
-from namenode_sim.image.unknown import holds_unknown, keep_unknown, restore_unknown
+from namenode_sim.image.unknown import check_texts, holds_unknown, keep_unknown, restore_unknown
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_state import (
     FIRST_USER_EC_ID,
@@ -207,6 +207,7 @@ def read_erasure_coding(section: Iterator[bytes], namespace: Namespace) -> None:
     """Erasure coding policies; the system's own are stored as id and state only."""
     raw = next_message(section)
     message = pb.ErasureCodingSection.FromString(raw)
+    check_texts(message)
     if holds_unknown(pb.ErasureCodingSection.FromString(raw), raw):
         kept = namespace.unknown_fields
         for one in pb.ErasureCodingSection.FromString(raw).policies:

@@ -14,7 +14,7 @@ from namenode_sim.image.container import Place, next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings
-from namenode_sim.image.unknown import Kept, keep_unknown
+from namenode_sim.image.unknown import Kept, check_texts, keep_unknown
 from namenode_sim.inode import (
     NO_QUOTAS,
     ROOT_QUOTAS,
@@ -199,6 +199,7 @@ def read_features(inode: INodeFile, message: pb.INodeFile, strings: Strings) -> 
     """Who writes a file, its ACL and its extended attributes."""
     if message.HasField("fileUC"):
         holder = message.fileUC
+        check_texts(holder)
         inode.under_construction = UnderConstruction(holder.clientName, holder.clientMachine)
     if message.HasField("acl"):
         inode.acl = read_acl(message.acl, strings)
@@ -254,14 +255,14 @@ def _read_other(inode_id: int, message: pb.INode, strings: Strings) -> INode:
     )
 
 
-def read_acl(message: pb.AclFeatureProto, strings: Strings) -> tuple[AclEntry, ...]:
-    """The entries of an ACL that the mode does not hold."""
-    return tuple(map(strings.acl_entry, message.entries))
+def read_acl(message: pb.AclFeatureProto, strings: Strings) -> tuple[AclEntry, ...] | None:
+    """The entries of an ACL that the mode does not hold; None if there are none."""
+    return tuple(map(strings.acl_entry, message.entries)) or None
 
 
-def read_xattrs(message: pb.XAttrFeatureProto, strings: Strings) -> tuple[XAttr, ...]:
-    """Extended attributes in their order."""
-    return tuple(strings.xattr(x.name, x.value or None) for x in message.xAttrs)
+def read_xattrs(message: pb.XAttrFeatureProto, strings: Strings) -> tuple[XAttr, ...] | None:
+    """Extended attributes in their order; None if there are none."""
+    return tuple(strings.xattr(x.name, x.value or None) for x in message.xAttrs) or None
 
 
 def link_children(
@@ -279,9 +280,11 @@ def link_children(
         kept: takes the messages that hold unknown fields.
 
     Raises:
-        ImageError: if an entry names an unknown inode, a file as parent, or a name twice.
+        ImageError: if an entry names an unknown inode, a file as parent, or a name twice, or if a
+            directory is below itself.
     """
     parse = pb.DirEntry.FromString
+    parents: list[INodeDirectory] = []
     for raw in section:
         entry = parse(raw)
         keep_unknown(kept, ("INODE_DIR", entry.parent), raw, entry)
@@ -294,6 +297,7 @@ def link_children(
             for place in moved_here:
                 place.parent = parent
             ids += [place.reference.inode.id for place in moved_here]
+        parents.append(parent)
         children = parent.children
         for number in ids:
             child = inodes[number]
@@ -304,3 +308,18 @@ def link_children(
             child.parent = parent
         if len(children) != len(ids):
             raise ImageError(f"directory {parent.id} has two children of one name")
+    _check_no_loop(parents)
+
+
+def _check_no_loop(directories: Iterable[INodeDirectory]) -> None:
+    """Whoever followed the parents of a directory that is below itself would never arrive."""
+    sound: set[int] = set()
+    for directory in directories:
+        trail: set[int] = set()
+        node: INodeDirectory | None = directory
+        while node is not None and node.id not in sound:
+            if node.id in trail:
+                raise ImageError(f"directory {node.id} is below itself")
+            trail.add(node.id)
+            node = node.parent
+        sound |= trail

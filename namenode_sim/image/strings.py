@@ -12,7 +12,7 @@ from namenode_sim.edits.values import AclEntry, AclScope, AclType, XAttr, XAttrN
 from namenode_sim.image.container import next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
-from namenode_sim.image.unknown import Kept, keep_unknown
+from namenode_sim.image.unknown import Kept, check_texts, keep_unknown
 
 MASKED_LAYOUT: Final = -65
 MASK_BITS: Final = 3
@@ -93,6 +93,7 @@ def read_strings(section: Iterator[bytes], kept: Kept) -> Strings:
     entries = {}
     for _ in range(header.numEntry):
         entry = pb.StringTableSection.Entry.FromString(next_message(section))
+        check_texts(entry)
         entries[entry.id] = entry.str
     return Strings.of(entries, header.maskBits)
 

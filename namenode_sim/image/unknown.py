@@ -1,19 +1,41 @@
-"""Fields of a newer Hadoop that we do not know: kept as they came, and written back.
+"""A look at each message read: text must be UTF-8, and fields we do not know are kept.
 
-Only messages that hold such fields are kept, whole.  On saving, what we know of a message is
-written from the namespace and the rest is put in from the kept one, part by part.
+Fields of a newer Hadoop are written back as they came.  Only messages that hold some are kept,
+whole.  On saving, what we know of a message is written from the namespace and the rest is put in
+from the kept one, part by part.
 """
 
 from google.protobuf.message import Message
+
+from namenode_sim.image.errors import ImageError
 
 Kept = dict[tuple[str, int | str], bytes]
 """Messages with unknown fields, by section and by what tells them apart in it."""
 
 
 def keep_unknown(kept: Kept, key: tuple[str, int | str], raw: bytes, message: Message) -> None:
-    """Keep a message that was parsed from ``raw`` if it holds unknown fields; they leave it."""
+    """Keep a message that was parsed from ``raw`` if it holds unknown fields; they leave it.
+
+    Raises:
+        ImageError: if a text of the message is not UTF-8.
+    """
+    check_texts(message)
     if holds_unknown(message, raw):
         kept[key] = raw
+
+
+def check_texts(message: Message) -> None:
+    """Refuse text that is not UTF-8: protobuf hands it out as bytes, and would not take it back.
+
+    Raises:
+        ImageError: names the field.
+    """
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for inner in value if field.is_repeated else (value,):
+                check_texts(inner)
+        elif field.type == field.TYPE_STRING and not isinstance(value, str):
+            raise ImageError(f"its field {field.name} holds {value!r}, which is not UTF-8")
 
 
 def holds_unknown(message: Message, raw: bytes) -> bool:
