@@ -96,13 +96,6 @@ def test_padding_and_damage_survive_json_lines(tmp_path: Path) -> None:
 
 
 def test_a_field_changed_in_json_lines_changes_the_bytes(tmp_path: Path) -> None:
-    # A four-byte character where Java writes two times three: read alike, written otherwise.
-    (tmp_path / "in").write_bytes(segment_bytes([ops.AllowSnapshot("/xxxx")]))
-    odd = bytearray((tmp_path / "in").read_bytes())
-    odd[odd.index(b"xxxx") : odd.index(b"xxxx") + 4] = "😀".encode()
-    (tmp_path / "in").write_bytes(odd)
-    recovered = oev("-r", "-p", "jsonl", "-i", tmp_path / "in", "-o", tmp_path / "a.jsonl")
-    assert "checksum" in recovered.output
     plain = segment_bytes([ops.AllowSnapshot("/old")])
     (tmp_path / "in").write_bytes(plain)
     assert oev("-p", "jsonl", "-i", tmp_path / "in", "-o", tmp_path / "a.jsonl").exit_code == 0
