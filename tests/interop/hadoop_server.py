@@ -174,6 +174,18 @@ class Hadoop:
         if code != 0:
             raise AssertionError(f"oev -p {processor} {edits} ended with {code}")
 
+    def rewrite_edits(self, edits: Path, output: Path) -> None:
+        """Read a log with Hadoop's classes and write it with them: its bytes must come again.
+
+        ``hdfs oev`` itself refuses binary input and output together; its parts do not.
+        """
+        tool = self.hadoop.hdfs.tools.offlineEditsViewer
+        visitor = tool.BinaryEditsVisitor(str(output))
+        flags = tool.OfflineEditsViewer.Flags()
+        code = tool.OfflineEditsViewer().go(str(edits), str(output), "xml", flags, visitor)
+        if code != 0:
+            raise AssertionError(f"Hadoop cannot read {edits}; its log says why")
+
 
 @contextmanager
 def running_hadoop(folder: Path) -> Iterator[Hadoop]:

@@ -7,7 +7,7 @@ import pytest
 from journal.model import NamespaceInfo
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace import Namespace
-from namenode_sim.storage import format_name_dirs
+from namenode_sim.storage_format import format_name_dirs
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences
 from tests.interop.name_dirs import edits, images, replayed
