@@ -1,0 +1,109 @@
+"""Which faults a seed has: a random subset of kinds, each with a rate of its own (swarm testing).
+
+Every fault has a name that does not depend on the others, so that a run can be repeated with
+only some of them: that is how a failing seed is shrunk.
+"""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+from zlib import crc32
+
+MESSAGE_KINDS: Final = (
+    "lose-request",
+    "lose-answer",
+    "delay-request",
+    "delay-answer",
+    "duplicate",
+    "http-cut",
+    "http-flip",
+    "slow-disk",
+)
+EVENT_KINDS: Final = (
+    "partition",
+    "one-way",
+    "isolate",
+    "kill",
+    "kill-at-disk",
+    "power",
+    "power-at-disk",
+    "power-all",
+    "eio",
+    "enospc",
+    "freeze-node",
+    "freeze-writer",
+    "kill-writer",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Swarm:
+    """What this seed is about."""
+
+    nodes: int
+    rates: Mapping[str, float]
+    events: Mapping[str, float]
+    writers: int
+    readers: int
+    crowd: float
+    held: bool
+
+    @classmethod
+    def drawn(cls, seed: int) -> "Swarm":
+        """The options of a seed."""
+        rng = Random(seed)
+        rates = {
+            kind: rng.choice((0.01, 0.04, 0.15)) if rng.random() < 0.4 else 0.0
+            for kind in MESSAGE_KINDS
+        }
+        for kind in ("http-cut", "http-flip"):  # these have few occasions
+            rates[kind] = min(0.5, 5 * rates[kind])
+        events = {kind: rng.uniform(0.5, 2) if rng.random() < 0.4 else 0.0 for kind in EVENT_KINDS}
+        return cls(
+            nodes=5 if rng.random() < 0.2 else 3,
+            rates=rates,
+            events=events,
+            writers=rng.choice((2, 3, 4, 5)),
+            readers=rng.choice((0, 1, 1)),
+            crowd=rng.choice((0.2, 0.6, 1.5)),
+            held=rng.random() < 0.5,
+        )
+
+
+class Faults:
+    """Draws each fault from a stream of its kind and place.  ``over`` ends them all."""
+
+    def __init__(self, seed: int, rates: Mapping[str, float], only: Set[str] | None) -> None:
+        self.over = False
+        self.fired: list[str] = []
+        self._seed = seed
+        self._rates = rates
+        self._only = only
+        self._streams: dict[tuple[str, str], tuple[Random, list[int]]] = {}
+
+    def random(self, *names: object) -> Random:
+        """A stream of its own for some purpose."""
+        return Random(self._seed << 32 | crc32("/".join(map(str, names)).encode()))
+
+    def allowed(self, name: str) -> bool:
+        """Whether a planned fault may happen; if so it is noted."""
+        if self.over or (self._only is not None and name not in self._only):
+            return False
+        self.fired.append(name)
+        return True
+
+    def strikes(self, kind: str, place: str) -> str | None:
+        """The name of the fault that happens here and now, or None."""
+        rate = self._rates[kind]
+        if rate == 0.0 or self.over:
+            return None
+        stream = self._streams.get((kind, place))
+        if stream is None:
+            stream = self._streams[(kind, place)] = (self.random(kind, place), [0])
+        rng, count = stream
+        count[0] += 1
+        if rng.random() >= rate:
+            return None
+        name = f"{kind}@{place}#{count[0]}"
+        return name if self.allowed(name) else None

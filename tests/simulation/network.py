@@ -1,0 +1,96 @@
+"""Messages between machines: delayed, lost, repeated, held up by partitions."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Final
+
+from tests.simulation.clock import VirtualLoop
+from tests.simulation.faults import Faults
+from tests.simulation.trace import Trace
+
+_USUAL_SECONDS: Final = 0.001
+_LATE_SECONDS: Final = (0.01, 0.2, 1.5, 6.0)
+
+Action = Callable[[], None]
+Link = tuple[str, str]
+
+
+class Network:
+    """Carries messages from machine to machine.
+
+    A cut link holds its messages until it is healed, or loses them: a seed has one of both.
+    """
+
+    def __init__(self, loop: VirtualLoop, faults: Faults, trace: Trace, *, held: bool) -> None:
+        self.loop = loop
+        self.faults = faults
+        self.trace = trace
+        self._held = held
+        self._cuts: dict[Link, int] = {}
+        self._waiting: dict[Link, list[Action]] = {}
+        self._jitter: dict[Link, Random] = {}
+
+    def post(
+        self,
+        link: Link,
+        what: str,
+        arrive: Action,
+        *,
+        lost: Action,
+        answer: bool = False,
+        not_before: float = 0.0,
+    ) -> float:
+        """Send a message; either ``arrive`` or ``lost`` is called, or it hangs in a cut link.
+
+        Returns:
+            When it is due, for messages that must keep their order.
+        """
+        place = f"{link[0]}>{link[1]}"
+        kind = "answer" if answer else "request"
+        if name := self.faults.strikes(f"lose-{kind}", place):
+            self.trace.add("net", f"{place} loses {what}", name)
+            self.loop.call_later(_USUAL_SECONDS, lost)
+            return not_before
+        delay = _USUAL_SECONDS * (0.5 + self._random(link).random())
+        if name := self.faults.strikes(f"delay-{kind}", place):
+            magnitude = self.faults.random(name)
+            delay += magnitude.choice(_LATE_SECONDS) * magnitude.random()
+            self.trace.add("net", f"{place} delays {what} by {delay:.3f} s", name)
+        due = max(not_before, self.loop.time() + delay)
+        self.loop.call_at(due, self._arrive, link, what, arrive, lost)
+        return due
+
+    def cut(self, link: Link) -> None:
+        """Let nothing through, in this direction."""
+        self._cuts[link] = self._cuts.get(link, 0) + 1
+
+    def heal(self, link: Link) -> None:
+        """Take one cut back; what was held arrives."""
+        left = self._cuts.get(link, 0) - 1
+        if left > 0:
+            self._cuts[link] = left
+            return
+        self._cuts.pop(link, None)
+        for arrive in self._waiting.pop(link, []):
+            self.loop.call_later(_USUAL_SECONDS, arrive)
+
+    def heal_all(self) -> None:
+        """No cut is left."""
+        for link in list(self._cuts):
+            self._cuts[link] = 1
+            self.heal(link)
+
+    def _arrive(self, link: Link, what: str, arrive: Action, lost: Action) -> None:
+        if link not in self._cuts:
+            arrive()
+        elif self._held:
+            self.trace.add("net", f"{link[0]}>{link[1]} is cut and holds {what}")
+            self._waiting.setdefault(link, []).append(arrive)
+        else:
+            self.trace.add("net", f"{link[0]}>{link[1]} is cut and loses {what}")
+            lost()
+
+    def _random(self, link: Link) -> Random:
+        if link not in self._jitter:
+            self._jitter[link] = self.faults.random("jitter", *link)
+        return self._jitter[link]

@@ -1,0 +1,328 @@
+"""One seed's world: machines, network, contenders, standbys, faults; safety, then liveness."""
+
+import asyncio
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from unittest.mock import patch
+
+import aiohttp
+import grpc.aio
+import structlog
+
+from journal.errors import JournalError
+from journal.node import transfer
+from tests.simulation.clock import Process, VirtualLoop
+from tests.simulation.contender import Contender, Life
+from tests.simulation.faults import Faults, Swarm
+from tests.simulation.grpc_seam import Switchboard
+from tests.simulation.http_seam import session_maker
+from tests.simulation.machine import Machine, open_simulated
+from tests.simulation.nemesis import Event, cuts, plan
+from tests.simulation.network import Network
+from tests.simulation.oracle import Oracle
+from tests.simulation.reading import Standby
+from tests.simulation.trace import Trace
+from tests.simulation.verdict import Stuck, Violated
+
+_LINGER_SECONDS: Final = 8.0
+_LIVENESS_SECONDS: Final = 20.0
+_ATTEMPTS: Final = 5
+_MAX_STEPS: Final = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one seed."""
+
+    seed: int
+    violation: Violated | None
+    fired: tuple[str, ...]
+    lines: tuple[str, ...]
+    digest: str
+    steps: int
+    checks: int
+    acknowledged: int
+    seconds: float
+
+
+def run(seed: int, *, only: Set[str] | None = None, keep_trace: bool = False) -> Outcome:
+    """Play one seed; ``only`` names the faults that may happen, None allows all that are drawn."""
+    world = World(seed, only, keep_trace)
+    with world.in_place():
+        try:
+            world.loop.run_until_complete(world.play())
+        except (Violated, Stuck) as failure:
+            world.note(failure)
+        finally:
+            world.end()
+    return Outcome(
+        seed,
+        world.oracle.violation,
+        tuple(world.faults.fired),
+        tuple(world.trace.lines),
+        world.trace.digest(),
+        world.loop.steps,
+        world.oracle.checks,
+        world.oracle.acknowledged,
+        world.loop.time(),
+    )
+
+
+class World:
+    """Everything of one run."""
+
+    def __init__(self, seed: int, only: Set[str] | None, keep_trace: bool) -> None:
+        self.swarm = Swarm.drawn(seed)
+        self.faults = Faults(seed, self.swarm.rates, only)
+        self._disk_delay = self.faults.random("disk delay")
+        self.loop = VirtualLoop(self._blocking_delay)
+        self.trace = Trace(self.loop.time, keep=keep_trace)
+        self.network = Network(self.loop, self.faults, self.trace, held=self.swarm.held)
+        self.machines = {
+            name: Machine(name, self.loop, self.faults, self.trace)
+            for name in (f"jn{number}" for number in range(1, self.swarm.nodes + 1))
+        }
+        for machine in self.machines.values():
+            machine.format()
+        platters = {name: machine.platter for name, machine in self.machines.items()}
+        self.oracle = Oracle(platters, self.trace)
+        self._writers: dict[str, Process] = {}
+        self._readers: dict[str, Process] = {}
+        self.loop.set_exception_handler(self._unhandled)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """The simulated world in place of the real one: two clients, one way to open a file."""
+        servers: Any = self.machines
+        board = Switchboard(self.network, servers)
+        config = structlog.get_config()
+        level = 20 if self.trace.keep else 50
+        structlog.configure(
+            processors=[self.trace.from_log],
+            wrapper_class=structlog.make_filtering_bound_logger(level),
+            cache_logger_on_first_use=False,
+        )
+        try:
+            with (
+                patch.object(grpc.aio, "insecure_channel", board.channel),
+                patch.object(aiohttp, "ClientSession", session_maker(self.network, servers)),
+                patch.object(transfer, "_open", open_simulated),
+            ):
+                yield
+        finally:
+            structlog.configure(**config)
+
+    async def play(self) -> None:
+        """Both phases."""
+        rng = self.faults.random("plan")
+        for machine in self.machines.values():
+            machine.booted = self._compare(machine)
+            machine.boot()
+        lives, horizon = self._lives()
+        for life in lives:
+            self.loop.call_at(life.begins, self._begin, life)
+        for number in range(1, self.swarm.readers + 1):
+            self._tail(f"r{number}", rng.uniform(0.05, 0.5))
+        for event in plan(self.swarm, rng, horizon):
+            self.loop.call_at(event.at, self._happen, event)
+        while self.loop.time() < horizon + _LINGER_SECONDS and self._someone_lives(horizon):
+            await asyncio.sleep(0.25)
+            self._look()
+        await self._recover()
+
+    def note(self, failure: Violated | Stuck) -> None:
+        """The run ends with this."""
+        violation = failure if isinstance(failure, Violated) else Violated("L1", str(failure))
+        if self.oracle.violation is None:
+            self.oracle.violation = violation
+            self.trace.add("ORAC", f"VIOLATED {violation}")
+
+    def end(self) -> None:
+        """Unwind every process, so that nothing is left for the collector to complain about."""
+        self.faults.over = True
+        processes = [*self._writers.values(), *self._readers.values()]
+        for machine in self.machines.values():
+            machine.platter.watcher = lambda: None
+            if machine.process is not None:
+                processes.append(machine.process)
+        for process in processes:
+            process.kill()
+        rest = [task for task in asyncio.all_tasks(self.loop) if not task.done()]
+        for task in rest:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*rest, return_exceptions=True))
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+    # ---- the safety phase ----
+
+    def _lives(self) -> tuple[list[Life], float]:
+        rng = self.faults.random("lives")
+        begins, lives = 0.0, []
+        for number in range(1, self.swarm.writers + 1):
+            lives.append(Life.drawn(number, begins, rng))
+            begins += self.swarm.crowd * rng.random()
+        return lives, begins + 1.0
+
+    def _begin(self, life: Life) -> None:
+        process = self._writers[life.name] = Process(life.name, self.loop)
+        contender = Contender(life, self.machines, self.loop, self.oracle, self.trace)
+        process.spawn(contender.live())
+
+    def _tail(self, name: str, interval: float) -> None:
+        process = self._readers[name] = Process(name, self.loop)
+
+        async def tail() -> None:
+            await Standby(name, self.machines, self.oracle, self.trace).tail(interval)
+
+        process.spawn(tail())
+
+    def _someone_lives(self, horizon: float) -> bool:
+        if self.loop.time() < horizon:
+            return True
+        return any(
+            process.alive and any(not task.done() for task in process.tasks)
+            for process in self._writers.values()
+        )
+
+    def _happen(self, event: Event) -> None:
+        if event.kind.endswith("-at-disk") or event.kind in {"eio", "enospc"}:
+            machine = self._victim(event)
+            machine.strike(event.after, event.kind.removesuffix("-at-disk"), event.name)
+            self.loop.call_later(event.lasts + 1.0, self._restart, machine)
+            return
+        if not self.faults.allowed(event.name):
+            return
+        match event.kind:
+            case "partition" | "isolate" | "one-way":
+                links = cuts(event, tuple(self.machines), (*self._writers, *self._readers))
+                self.trace.add("net", f"{event.kind} for {event.lasts:.2f} s: {_named(links)}",
+                               event.name)  # fmt: skip
+                for link in links:
+                    self.network.cut(link)
+                    self.loop.call_later(event.lasts, self.network.heal, link)
+            case "power-all":
+                for machine in self.machines.values():
+                    machine.cut_power("everywhere", event.name)
+                    self.loop.call_later(event.lasts, self._restart, machine)
+            case "kill" | "power":
+                machine = self._victim(event)
+                end = machine.kill if event.kind == "kill" else machine.cut_power
+                end("by plan", event.name)
+                self.loop.call_later(event.lasts, self._restart, machine)
+            case _:
+                self._strike_process(event)
+
+    def _strike_process(self, event: Event) -> None:
+        victims = list(self._writers.values())
+        if event.kind == "freeze-node":
+            victims = [m.process for m in self.machines.values() if m.process is not None]
+        if not victims:
+            return
+        process = victims[event.victim % len(victims)]
+        if event.kind == "kill-writer":
+            self.trace.add(process.machine, "killed", event.name)
+            process.kill()
+            return
+        self.trace.add(process.machine, f"frozen for {event.lasts:.2f} s", event.name)
+        process.freeze()
+        self.loop.call_later(event.lasts, process.thaw)
+
+    def _victim(self, event: Event) -> Machine:
+        return list(self.machines.values())[event.victim % len(self.machines)]
+
+    def _restart(self, machine: Machine) -> None:
+        """What a supervisor does: start it when it is gone, or has stopped its journal."""
+        if machine.up and machine.owner is not None and machine.owner.failed_because is not None:
+            machine.kill("its journal has stopped")
+        if not machine.up and not self.faults.over:
+            machine.boot()
+
+    # ---- the liveness phase ----
+
+    async def _recover(self) -> None:
+        self.trace.add("-", "liveness: all faults end, one clean writer")
+        self.faults.over = True
+        self.network.heal_all()
+        for process in [*self._writers.values(), *self._readers.values()]:
+            process.kill()
+        for machine in self.machines.values():
+            machine.platter.blows.clear()
+            if machine.process is not None:
+                machine.process.thaw()
+            if machine.owner is not None and machine.owner.failed_because is not None:
+                machine.kill("its journal has stopped")
+            if not machine.up:
+                machine.boot()
+            if not machine.up:
+                machine.boot()
+        await asyncio.sleep(0.1)
+        self._look()
+        began = self.loop.time()
+        for attempt in range(_ATTEMPTS):
+            name = f"w{90 + attempt}"
+            process = self._writers[name] = Process(name, self.loop)
+            if await process.spawn(self._conclude(name, last=attempt == _ATTEMPTS - 1)):
+                break
+        self._look()
+        took = self.loop.time() - began
+        if took > _LIVENESS_SECONDS:
+            raise Violated("L1", f"with all faults gone it took {took:.1f} s to go on")
+
+    async def _conclude(self, name: str, *, last: bool) -> bool:
+        """One attempt; late messages of the storm may spoil all but the last one (L6)."""
+        life = Life(name, 0, (), 0)
+        contender = Contender(life, self.machines, self.loop, self.oracle, self.trace)
+        standby = Standby("r9", self.machines, self.oracle, self.trace)
+        try:
+            await contender.finish_cleanly()
+            await standby.catch_up()
+        except JournalError as failure:
+            self.trace.add(name, f"attempt failed: {failure}")
+            if last:
+                raise Violated("L2", f"with all faults gone: {failure}") from failure
+            return False
+        finally:
+            await standby.close()
+        self.oracle.conclude(contender.last, standby.tags)
+        return True
+
+    # ---- small matters ----
+
+    def _look(self) -> None:
+        if self.oracle.violation is not None:
+            raise self.oracle.violation
+        if self.loop.steps > _MAX_STEPS:
+            raise Stuck(f"{self.loop.steps} steps, and no end")
+
+    def _compare(self, machine: Machine) -> Any:  # noqa: ANN401
+        def compare() -> None:
+            assert machine.owner is not None
+            state = machine.owner.state
+            segments = {int(f): (int(s.last), s.finalized) for f, s in state.segments.items()}
+            self.oracle.compare_loaded(machine.name, state.promised, segments)
+
+        return compare
+
+    def _blocking_delay(self, process: Process | None) -> float:
+        delay = 0.0003 * (0.5 + self._disk_delay.random())
+        if process is not None and (name := self.faults.strikes("slow-disk", process.machine)):
+            delay += self.faults.random(name).choice((0.01, 0.3, 1.5, 4.0))
+            self.trace.add(process.machine, f"disk hangs for {delay:.2f} s", name)
+        return delay
+
+    def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error that nobody took: a bug, unless its process was killed."""
+        failure = context.get("exception")
+        if failure is None or not isinstance(failure, Exception):
+            return
+        if isinstance(failure, Violated):
+            self.note(failure)
+        elif not self.faults.over:
+            self.note(Violated("I15", f"nobody handled {failure!r}: {context['message']}"))
+
+
+def _named(links: tuple[tuple[str, str], ...]) -> str:
+    return ", ".join(f"{a}>{b}" for a, b in links[:8]) + (" ..." if len(links) > 8 else "")
