@@ -42,6 +42,7 @@ from namenode_sim.namespace_snapshots_files import (
     clean_file,
     delete_file_diff,
     destroy_file,
+    leave_file,
 )
 from namenode_sim.namespace_snapshots_places import (
     is_last_place,
@@ -276,14 +277,17 @@ def _destroy_directory(context: Reclaim, directory: INodeDirectory) -> Walk:
 
 def _leave_place(context: Reclaim, entry: NewPlace) -> Walk:
     """Keep of a moved inode only what the snapshots of its old names have."""
+    inode = entry.reference.inode
+    if isinstance(inode, INodeSymlink):
+        return
     prior = prior_place_snapshot(entry)
     assert prior != NONE
-    snapshot, inode = snapshot_since(entry, prior), entry.reference.inode
+    snapshot = snapshot_since(entry, prior)
     if isinstance(inode, INodeFile):
         assert inode.history is not None
         inode.history.deleted = True
         yield clean(context, inode, snapshot, prior)
-    elif isinstance(inode, INodeDirectory):
+    else:
         yield _leave_below(context, inode, snapshot, prior)
 
 
@@ -295,6 +299,7 @@ def _leave_below(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> W
     node: INode = inode_of(entry)
     if isinstance(node, INodeFile):
         yield clean(context, node, snapshot, prior)
+        leave_file(context, node)
     if not isinstance(node, INodeDirectory):
         return
     excluded: frozenset[int] = frozenset()

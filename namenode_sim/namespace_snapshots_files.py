@@ -46,6 +46,18 @@ def destroy_file(context: Reclaim, file: INodeFile) -> None:
     context.removed.append(file)
 
 
+def leave_file(context: Reclaim, file: INodeFile) -> None:
+    """Note that a file went out of the current tree with a moved directory above it.
+
+    Hadoop does not, and neither does its image tell: whether such a file keeps blocks that no
+    snapshot needs would depend on how often the NameNode was started.
+    """
+    if file.history is not None:
+        file.history.deleted = True
+    if file.under_construction is not None:
+        context.abandoned.append(file)
+
+
 def clean_file(context: Reclaim, file: INodeFile, snapshot: int, prior: int) -> None:
     """Remove one state of a file, the current one or a snapshot's (INodeFile.cleanSubtree)."""
     history = file.history

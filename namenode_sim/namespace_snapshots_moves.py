@@ -7,11 +7,12 @@ from namenode_sim.namespace_snapshots_diffs import (
     add_child,
     entry_of,
     in_latest,
+    inode_of,
     record,
     remove_child,
     update_mtime,
 )
-from namenode_sim.namespace_snapshots_files import Reclaim
+from namenode_sim.namespace_snapshots_files import Reclaim, leave_file
 from namenode_sim.namespace_snapshots_places import add_old_name, remove_place
 from namenode_sim.namespace_tree import Tree
 
@@ -66,6 +67,16 @@ def move(
     update_mtime(parent, time, of_target)
     if gone is not None and lets_go:
         _let_go(tree, gone, of_target)
+    elif gone is not None:
+        _leave_to_old_names(tree, gone)
+
+
+def _leave_to_old_names(tree: Tree, gone: Entry) -> None:
+    """What had moved to where another comes now is left as it is, unlike when it is deleted."""
+    context, inode = Reclaim(), inode_of(gone)
+    if isinstance(inode, INodeFile):
+        leave_file(context, inode)
+    context.finish(tree)
 
 
 def _leave(tree: Tree, node: INode, latest: int) -> tuple[Reference | None, INodeDirectory]:

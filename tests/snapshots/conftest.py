@@ -1,0 +1,19 @@
+"""One JVM with Hadoop's own NameNode for the tests that compare with it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.local.errors import LocalClusterError
+from tests.interop.hadoop_jars import JarsMissing
+from tests.interop.hadoop_server import Hadoop, running_hadoop
+
+
+@pytest.fixture(scope="module")
+def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
+    """A started JVM; its log is hadoop.log in a temporary directory."""
+    try:
+        with running_hadoop(tmp_path_factory.mktemp("hadoop")) as server:
+            yield server
+    except (JarsMissing, LocalClusterError) as failure:
+        pytest.skip(str(failure))
