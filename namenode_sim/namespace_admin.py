@@ -129,7 +129,9 @@ def apply_erasure_coding(policies: dict[int, ErasureCodingPolicy], op: EcOp) -> 
         case ops.EnableErasureCodingPolicy(name=name):
             _policy(policies, name).state = EcState.ENABLED
         case ops.DisableErasureCodingPolicy(name=name):
-            _policy(policies, name).state = EcState.DISABLED
+            found = _policy(policies, name)
+            if found.state is EcState.ENABLED:  # a removed one stays removed
+                found.state = EcState.DISABLED
         case ops.RemoveErasureCodingPolicy(name=name):
             found = _policy(policies, name)
             if found.id < FIRST_USER_EC_ID:

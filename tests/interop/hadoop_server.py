@@ -122,6 +122,7 @@ class Hadoop:
         configuration.set("fs.defaultFS", "hdfs://127.0.0.1:0")
         self.hadoop.metrics2.lib.DefaultMetricsSystem.setMiniClusterMode(True)
         self.hadoop.util.ExitUtil.disableSystemExit()
+        self.hadoop.fs.FileSystem.enableSymlinks()  # or it refuses a log that has one
         node = self.hadoop.hdfs.server.namenode.NameNode.createNameNode(
             self.strings(), configuration
         )

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 
@@ -15,10 +14,10 @@ from journal.model import LAYOUT_VERSION, TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.codec import NEWEST_LAYOUT, decode_all, encode
 from namenode_sim.edits.errors import EditsError
-from namenode_sim.oev.command import oev
 from tests.edits.op_strategies import instances
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.name_dirs import segments
+from tests.interop.our_viewers import our_oev
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
 
@@ -130,12 +129,6 @@ def some(op_class: type[ops.Op]) -> st.SearchStrategy[list[ops.Op]]:
 def layouts(op_class: type[ops.Op]) -> st.SearchStrategy[int]:
     """The layouts at which Hadoop reads such edits as they are."""
     return st.sampled_from((NEWEST_LAYOUT,) if op_class in TIMED else LAYOUTS)
-
-
-def our_oev(source: Path, target: Path, processor: str) -> None:
-    """``nnha oev``."""
-    done = CliRunner().invoke(oev, ["-i", str(source), "-o", str(target), "-p", processor])
-    assert done.exit_code == 0, done.output
 
 
 def assert_same_log(path: Path, expected: bytes) -> None:

@@ -193,6 +193,7 @@ def test_user_ec_policies_are_numbered_from_64_and_stay_as_removed() -> None:
         ops.EnableErasureCodingPolicy("RS-3-2-8k"),
         ops.EnableErasureCodingPolicy("XOR-2-1-1024k"),
         ops.RemoveErasureCodingPolicy("RS-3-2-8k"),
+        ops.DisableErasureCodingPolicy("RS-3-2-8k"),
         ops.DisableErasureCodingPolicy("XOR-2-1-1024k"),
     )
     assert namespace.ec_policies[64].state is EcState.REMOVED
