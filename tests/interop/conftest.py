@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.errors import LocalClusterError
-from tests.interop import admin_workload, file_workload
+from tests.interop import admin_workload, file_workload, snapshot_workload
 from tests.interop.file_workload import Client
 from tests.interop.hadoop_jars import JarsMissing
 from tests.interop.hadoop_server import Hadoop, running_hadoop
@@ -31,7 +31,7 @@ def worked_in(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("worked-in")
     with hadoop.cluster(folder, data_nodes=3) as cluster:
         client = Client(hadoop, cluster, cluster.getFileSystem())
-        for step in (*file_workload.STEPS, *admin_workload.STEPS):
+        for step in (*file_workload.STEPS, *admin_workload.STEPS, *snapshot_workload.STEPS):
             step(client)
             hadoop.save_namespace(client.fs)
     return folder / "name"

@@ -5,7 +5,15 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
 from namenode_sim.edits.ops import AclEntry, AclScope, StorageType
-from namenode_sim.inode import INode, INodeDirectory, INodeFile, INodeSymlink, full_path, subtree
+from namenode_sim.inode import (
+    ROOT_ID,
+    INode,
+    INodeDirectory,
+    INodeFile,
+    INodeSymlink,
+    full_path,
+    subtree,
+)
 from namenode_sim.namespace import Namespace
 
 Words = dict[str, object]
@@ -17,23 +25,25 @@ _NUMBERS = ("nsquota", "dsquota", "storagePolicyId", "blockType", "erasureCoding
 
 
 def printed_tree(xml: str) -> dict[str, Words]:
-    """Every inode by its path."""
+    """Every inode of the present tree by its path; not those that only snapshots have."""
     root = _parsed(xml)
     inodes = {_text(node, "id"): node for node in root.findall("INodeSection/inode")}
-    parents = {
-        child.text or "": _text(directory, "parent")
+    referred = [_text(ref, "referredId") for ref in root.findall("INodeReferenceSection/ref")]
+    children = {
+        _text(directory, "parent"): [
+            *(child.text or "" for child in directory.findall("child")),
+            *(referred[int(ref.text or 0)] for ref in directory.findall("refChild")),
+        ]
         for directory in root.findall("INodeDirectorySection/directory")
-        for child in directory.findall("child")
     }
-
-    def path(number: str) -> str:
-        names = []
-        while number in parents:
-            names.append(_text(inodes[number], "name"))
-            number = parents[number]
-        return "/" + "/".join(reversed(names))
-
-    return {path(number): _printed(node) for number, node in inodes.items()}
+    found = {}
+    waiting = [("/", str(ROOT_ID))]
+    while waiting:
+        path, number = waiting.pop()
+        found[path] = _printed(inodes[number])
+        for child in children.get(number, ()):
+            waiting.append((f"{path.rstrip('/')}/{_text(inodes[child], 'name')}", child))
+    return found
 
 
 def printed_counters(xml: str) -> dict[str, int]:

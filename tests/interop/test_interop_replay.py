@@ -15,15 +15,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
 NEVER_WRITTEN_BY_HADOOP_3 = {ops.SetGenstampV1, ops.SetNsQuota, ops.ClearNsQuota, ops.Symlink}
 """The first three are read only; the last needs a switch that is off by default."""
 
-IN_OTHER_TESTS = {
-    ops.AllowSnapshot,
-    ops.DisallowSnapshot,
-    ops.CreateSnapshot,
-    ops.DeleteSnapshot,
-    ops.RenameSnapshot,
-    ops.RollingUpgradeStart,
-    ops.RollingUpgradeFinalize,
-}
+IN_OTHER_TESTS = {ops.RollingUpgradeStart, ops.RollingUpgradeFinalize}
 
 
 def test_the_workload_has_every_kind_of_edit(worked_in: Path) -> None:
