@@ -20,6 +20,7 @@ class Thing:
     children: "dict[str, Thing]" = field(default_factory=dict)
     blocks: list[tuple[int, int]] = field(default_factory=list)
     open: bool = False
+    moved: bool = False
 
     def walk(self, path: str = "") -> "Iterator[tuple[str, Thing]]":
         """All paths at and below, parents first; the path of the top itself is as given."""
@@ -81,11 +82,19 @@ class Model:
         Hadoop always has its root as one that can be made snapshottable, and counts it if the
         path is right below it.
         """
+        above = self._above(path)
+        return not above or any(one.number in self.snapshots for one in above)
+
+    def is_below_moved(self, path: str) -> bool:
+        """Whether a directory that was moved once is above a path."""
+        return any(one.moved for one in self._above(path))
+
+    def _above(self, path: str) -> list[Thing]:
         thing, above = self.root, []
         for name in path.split("/")[1:-1]:
             thing = thing.children[name]
             above.append(thing)
-        return not above or any(one.number in self.snapshots for one in above)
+        return above
 
     def take(self, number: int, thing: Thing, name: str) -> None:
         """Take a snapshot."""

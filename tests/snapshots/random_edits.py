@@ -1,6 +1,6 @@
 """Random edits: numbers that hypothesis draws, made into edits that the model says are valid."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from namenode_sim.edits import ops
@@ -30,7 +30,11 @@ class Scribe:
     for_hadoop: bool = False
     """Only what its own NameNode takes and does right: no symlinks, which are switched off; and no
     file is deleted while a cut block of it is being copied, which takes the block from snapshots
-    too (INode.BlocksMapUpdateInfo.addDeleteBlock)."""
+    too (INode.BlocksMapUpdateInfo.addDeleteBlock).
+
+    Otherwise: no snapshots below a directory that was moved out of an older snapshot.  What is
+    deleted of them stays, with Hadoop as with us, until that snapshot goes (findLatestSnapshot
+    asks all directories above, whether or not they had this one then)."""
 
     def now(self) -> int:
         self.time += 10
@@ -61,10 +65,6 @@ class Scribe:
         return written
 
     # What follows draws an edit; each does nothing where none of its kind is possible.
-
-    def act(self, draw: Draw) -> None:
-        """One random action."""
-        ACTIONS[draw(len(ACTIONS))](self, draw)
 
     def some(self, draw: Draw, paths: Sequence[str]) -> str | None:
         return paths[draw(len(paths))] if paths else None
@@ -264,7 +264,7 @@ class Scribe:
             target = self.new_path(draw)
         if target is None or f"{target}/".startswith(f"{source}/"):
             return
-        if self.model.snapshottable_in(moving) and self.model.would_nest(target):
+        if self.model.snapshottable_in(moving) and not self._may_have_snapshots(target):
             return
         if f"{source}/".startswith(f"{target}/"):
             return
@@ -274,11 +274,17 @@ class Scribe:
         if replaces:
             self._forget(new_parent.children[new_name])
         new_parent.children[new_name] = moving
+        moving.moved = True
         if replaces or draw(2):
             options = (ops.RenameOption.OVERWRITE,) if replaces else ()
             self.write(ops.Rename(source, target, self.now(), options))
         else:
             self.write(ops.RenameOld(source, target, self.now()))
+
+    def _may_have_snapshots(self, target: str) -> bool:
+        if self.model.would_nest(target):
+            return False
+        return self.for_hadoop or not self.model.is_below_moved(target)
 
     def attributes(self, draw: Draw) -> None:
         paths = [path for path in ["/", *self.model.paths()] if not self._is_link(path)]
@@ -316,81 +322,3 @@ class Scribe:
 
     def _is_link(self, path: str) -> bool:
         return path != "/" and self.model.at(path).kind == "symlink"
-
-    def allow(self, draw: Draw) -> None:
-        free = [
-            path
-            for path in self.model.paths("directory")
-            if not self.model.is_above_or_below_snapshottable(path)
-        ]
-        path = self.some(draw, free)
-        if path is not None:
-            self.model.snapshots[self.model.at(path).number] = {}
-            self.write(ops.AllowSnapshot(path))
-
-    def disallow(self, draw: Draw) -> None:
-        path = self.some(draw, [p for p, taken in self._snapshottable() if not taken])
-        if path is not None:
-            del self.model.snapshots[self.model.at(path).number]
-            self.write(ops.DisallowSnapshot(path))
-
-    def _snapshottable(self) -> Iterator[tuple[str, dict[str, Thing]]]:
-        for path in self.model.paths("directory"):
-            number = self.model.at(path).number
-            if number in self.model.snapshots:
-                yield path, self.model.snapshots[number]
-
-    def take(self, draw: Draw) -> None:
-        path = self.some(draw, [path for path, taken in self._snapshottable() if len(taken) < 4])
-        if path is None:
-            return
-        thing, time = self.model.at(path), self.now()
-        free = [f"s{n}" for n in range(9) if f"s{n}" not in self.model.snapshots[thing.number]]
-        name = free[draw(len(free))]
-        self.model.take(thing.number, thing, name)
-        self.model.snapshots[thing.number][name].attributes["mtime"] = time
-        self.write(ops.CreateSnapshot(path, name, time))
-
-    def drop(self, draw: Draw) -> None:
-        chosen = self._some_snapshot(draw)
-        if chosen is not None:
-            path, taken, name = chosen
-            del taken[name]
-            self.write(ops.DeleteSnapshot(path, name, self.now()))
-
-    def rename_snapshot(self, draw: Draw) -> None:
-        chosen = self._some_snapshot(draw)
-        if chosen is None:
-            return
-        path, taken, name = chosen
-        free = [f"r{n}" for n in range(9) if f"r{n}" not in taken]
-        new, time = free[draw(len(free))], self.now()
-        taken[new] = taken.pop(name)
-        taken[new].attributes["mtime"] = time
-        self.write(ops.RenameSnapshot(path, name, new, time))
-
-    def _some_snapshot(self, draw: Draw) -> tuple[str, dict[str, Thing], str] | None:
-        every = [
-            (path, taken, name) for path, taken in self._snapshottable() for name in sorted(taken)
-        ]
-        return every[draw(len(every))] if every else None
-
-
-ACTIONS: tuple[Callable[[Scribe, Draw], None], ...] = (
-    *[Scribe.mkdir] * 3,
-    *[Scribe.create] * 4,
-    *[Scribe.rename] * 6,
-    *[Scribe.delete] * 3,
-    *[Scribe.attributes] * 3,
-    *[Scribe.take] * 4,
-    *[Scribe.drop] * 3,
-    *[Scribe.allow] * 2,
-    *[Scribe.go_on_writing] * 2,
-    *[Scribe.append] * 2,
-    *[Scribe.truncate] * 2,
-    Scribe.rename_snapshot,
-    Scribe.disallow,
-    Scribe.concat,
-    Scribe.symlink,
-)
-"""By how often each is drawn."""

@@ -17,6 +17,7 @@ from namenode_sim.storage_format import format_name_dirs
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences
 from tests.interop.name_dirs import images
+from tests.snapshots.random_actions import act
 from tests.snapshots.random_edits import Scribe
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
@@ -32,7 +33,7 @@ def random_log(seed: int, steps: int) -> list[Op]:
     chance = random.Random(seed)
     scribe = Scribe(for_hadoop=True)
     for _ in range(steps):
-        scribe.act(chance.randrange)
+        act(scribe, chance.randrange)
     return [ops.StartLogSegment(), *scribe.take_written(), ops.EndLogSegment()]
 
 

@@ -14,6 +14,7 @@ from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_dump import differences
 from tests.image.image_world import saved
 from tests.snapshots.comparing import wrong
+from tests.snapshots.random_actions import act
 from tests.snapshots.random_edits import Draw, Scribe
 
 SEEDS = int(os.environ.get("NNHA_SNAPSHOT_SEEDS", "40"))
@@ -40,7 +41,7 @@ def run(draw: Draw, steps: int) -> None:
     for _ in range(steps):
         if draw(10) == 0:
             namespace = through_an_image(namespace)
-        scribe.act(draw)
+        act(scribe, draw)
         edits = scribe.take_written()
         apply(namespace, edits)
         written += edits
