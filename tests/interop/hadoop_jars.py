@@ -53,12 +53,11 @@ def server_jar(environ: Mapping[str, str] | None = None) -> Path:
         return jar
     if environ.get("NNHA_INTEROP") != "1":
         raise JarsMissing(f"{jar} is not there. {ADVICE}")
-    _fetch(jar, version)
+    _fetch(jar, version, shutil.which("mvn", path=environ.get("PATH", "")))
     return jar
 
 
-def _fetch(jar: Path, version: str) -> None:
-    maven = shutil.which("mvn")
+def _fetch(jar: Path, version: str, maven: str | None) -> None:
     if maven is None:
         raise JarsMissing(f"{jar} is not there, and there is no mvn to fetch it. {ADVICE}")
     jar.parent.mkdir(parents=True, exist_ok=True)

@@ -110,7 +110,10 @@ class Hadoop:
 
     @contextmanager
     def name_node(
-        self, name_dir: Path, *, settings: Mapping[str, str] | None = None
+        self,
+        name_dir: Path,
+        *options: str,
+        settings: Mapping[str, str] | None = None,
     ) -> Iterator[JavaObject]:
         """A NameNode without HA and DataNodes, started from a name directory.
 
@@ -124,7 +127,7 @@ class Hadoop:
         self.hadoop.util.ExitUtil.disableSystemExit()
         self.hadoop.fs.FileSystem.enableSymlinks()  # or it refuses a log that has one
         node = self.hadoop.hdfs.server.namenode.NameNode.createNameNode(
-            self.strings(), configuration
+            self.strings(*options), configuration
         )
         try:
             yield node
@@ -138,9 +141,11 @@ class Hadoop:
         uri = self.gateway.jvm.java.net.URI.create(f"hdfs://127.0.0.1:{address.getPort()}")
         return self.hadoop.fs.FileSystem.newInstance(uri, self.configuration({}))
 
-    def save_again(self, name_dir: Path) -> None:
+    def save_again(
+        self, name_dir: Path, *options: str, settings: Mapping[str, str] | None = None
+    ) -> None:
         """Start a NameNode from a directory, let it save what it loaded, and stop it."""
-        with self.name_node(name_dir) as node:
+        with self.name_node(name_dir, *options, settings=settings) as node:
             client = self.file_system_of(node)
             client.setSafeMode(self.enum("fs.SafeModeAction", "ENTER"))
             client.saveNamespace()
@@ -157,11 +162,12 @@ class Hadoop:
         """Wait for a condition in the JVM."""
         wait_until(holds, what=what, deadline_seconds=seconds)
 
-    def print_image(self, image: Path, processor: str = "XML") -> str:
+    def print_image(self, image: Path, processor: str = "XML", *options: str) -> str:
         """What ``hdfs oiv -p processor`` prints."""
         output = self.folder / f"{image.name}.{processor}"
         viewer = self.hadoop.hdfs.tools.offlineImageViewer.OfflineImageViewerPB
-        code = viewer.run(self.strings("-i", str(image), "-o", str(output), "-p", processor))
+        arguments = ("-i", str(image), "-o", str(output), "-p", processor, *options)
+        code = viewer.run(self.strings(*arguments))
         text = output.read_bytes().decode() if output.exists() else ""
         output.unlink(missing_ok=True)
         if code != 0:
