@@ -35,7 +35,7 @@ from namenode_sim.namespace_state import (
     system_ec_policies,
 )
 from namenode_sim.namespace_tree import Tree, new_root
-from namenode_sim.retry_cache import DONE, Opened, RetryCache
+from namenode_sim.retry_cache import DONE, Opened, RetryCache, SnapshotTaken
 
 DEFAULT_REPLICATION_LIMITS = (1, 512)
 """dfs.namenode.replication.min and dfs.replication.max."""
@@ -116,8 +116,16 @@ class Namespace:
 
     def _apply_snapshot(self, op: SnapshotOp) -> None:
         snapshots.apply_snapshot(self.tree, self.snapshots, op)
-        if not isinstance(op, ops.AllowSnapshot | ops.DisallowSnapshot):
-            self.retry_cache.remember(op.rpc, DONE)
+        match op:
+            case ops.CreateSnapshot():
+                taken = SnapshotTaken(op.snapshot_root, op.snapshot_name)
+                self.retry_cache.remember(op.rpc, taken)
+            case ops.DeleteSnapshot() | ops.RenameSnapshot():
+                self.retry_cache.remember(op.rpc, DONE)
+            case ops.AllowSnapshot() | ops.DisallowSnapshot():
+                pass  # calls that may be repeated
+            case _:
+                assert_never(op)
 
     def _apply_file(self, op: FileOp) -> None:  # noqa: C901, PLR0912 - flat dispatch
         tree, counters = self.tree, self.counters

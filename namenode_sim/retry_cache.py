@@ -30,7 +30,20 @@ class Opened:
     file: INodeFile
 
 
-Remembered = Done | Opened
+@dataclass(frozen=True, slots=True)
+class SnapshotTaken:
+    """The call took a snapshot of a directory; the client may not have given its name."""
+
+    root: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        """Where the snapshot can be read."""
+        return f"{self.root.rstrip('/')}/.snapshot/{self.name}"
+
+
+Remembered = Done | Opened | SnapshotTaken
 DONE = Done()
 
 

@@ -163,7 +163,7 @@ def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestPro
     check_path(scene.caller, route, READ)
     precision = scene.settings.access_time_precision_ms
     ops: tuple[Times, ...] = ()
-    if 0 < precision < scene.now_ms - file.atime:
+    if 0 < precision < scene.now_ms - file.atime and not route.in_snapshot:
         ops = (Times(route.path, -1, scene.now_ms),)
     answer = calls.GetBlockLocationsResponseProto(locations=located(file, request))
     return Plan(ops, lambda: answer)

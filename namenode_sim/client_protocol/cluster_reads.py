@@ -176,13 +176,6 @@ def list_corrupt_file_blocks(
     return calls.ListCorruptFileBlocksResponseProto(corrupt=corrupt)
 
 
-def get_snapshottable_dir_listing(
-    _: Scene, __: calls.GetSnapshottableDirListingRequestProto
-) -> calls.GetSnapshottableDirListingResponseProto:
-    """Snapshots are not served to clients yet."""
-    return calls.GetSnapshottableDirListingResponseProto()
-
-
 def get_delegation_token(
     _: Scene, __: calls.GetDelegationTokenRequestProto
 ) -> calls.GetDelegationTokenResponseProto:

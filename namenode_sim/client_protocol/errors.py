@@ -11,6 +11,8 @@ DIRECTORY_ITEMS_EXCEEDED = (
 NAME_TOO_LONG = "org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException"
 HADOOP_ILLEGAL_ARGUMENT = "org.apache.hadoop.HadoopIllegalArgumentException"
 RECOVERY_IN_PROGRESS = "org.apache.hadoop.hdfs.protocol.RecoveryInProgressException"
+SNAPSHOT = "org.apache.hadoop.hdfs.protocol.SnapshotException"
+SNAPSHOT_ACCESS_CONTROL = "org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException"
 UNRESOLVED_PATH = "org.apache.hadoop.hdfs.protocol.UnresolvedPathException"
 
 
@@ -31,6 +33,11 @@ class FsError(Exception):
 def io_error(message: str) -> FsError:
     """An IOException of no particular class."""
     return FsError(java_names.IO_EXCEPTION, message)
+
+
+def snapshot_error(message: str) -> FsError:
+    """SnapshotException."""
+    return FsError(SNAPSHOT, message)
 
 
 def not_found(message: str) -> FsError:

@@ -290,7 +290,7 @@ def _by_id(scene: Scene, path: str, file_id: int) -> Route:
         return find(scene, path)
     node = scene.namespace.tree.inodes.get(file_id)
     if node is None:
-        route = resolve(scene.namespace.tree, path)
+        route = resolve(scene.namespace, path)
         return Route(route.path, route.names, (*route.nodes[:-1], None))
     return route_to(node)
 

@@ -32,6 +32,8 @@ class Settings:
     acls_enabled: bool = True
     max_xattrs: int = 32
     max_xattr_bytes: int = 16384
+    max_snapshots: int = 65536
+    max_snapshots_of_one: int = 65536
 
 
 DEFAULT_SETTINGS = Settings()
@@ -58,6 +60,8 @@ class Scene:
     now: float
     leases: LeaseTimes
     settings: Settings = field(default=DEFAULT_SETTINGS)
+    changes: bool = False
+    """Whether the call may change something: then paths into snapshots are refused."""
 
 
 @dataclass(frozen=True, slots=True)

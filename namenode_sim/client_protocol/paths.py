@@ -14,24 +14,38 @@ from namenode_sim.client_protocol.errors import (
 )
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.inode import INode, INodeDirectory, INodeFile, INodeSymlink, full_path
+from namenode_sim.namespace import Namespace
+from namenode_sim.namespace_snapshots_view import Sight, look_at_root
 from namenode_sim.namespace_tree import Tree, components
 
+DOT_SNAPSHOT = b".snapshot"
 _RESERVED = b".reserved"
 _INODES = b".inodes"
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path and the inode at each step of it: ``nodes[0]`` is the root, missing ones are None."""
+    """A path and the inode at each step of it: ``nodes[0]`` is the root, missing ones are None.
+
+    ``.snapshot`` and a snapshot's name are one step.  With ``in_snapshot`` the path leads into a
+    snapshot (``sight`` is what is there) or to the ``.snapshot`` of a directory.
+    """
 
     path: str
     names: tuple[bytes, ...]
     nodes: tuple[INode | None, ...]
+    in_snapshot: bool = False
+    sight: Sight | None = None
 
     @property
     def last(self) -> INode | None:
         """What the path leads to."""
         return self.nodes[-1]
+
+    @property
+    def is_dot_snapshot(self) -> bool:
+        """Whether it is the directory of all snapshots of a directory."""
+        return self.in_snapshot and self.names[-1] == DOT_SNAPSHOT
 
     @property
     def name(self) -> bytes:
@@ -88,6 +102,8 @@ def check_length(method: str, path: str, settings: Settings) -> None:
 def check_new_name(name: bytes, parent: INodeDirectory, settings: Settings) -> None:
     """What a name must satisfy that is about to appear in a directory."""
     check_name_length(name, full_path(parent), settings)
+    if name == DOT_SNAPSHOT:
+        raise FsError(HADOOP_ILLEGAL_ARGUMENT, f'"{text(name)}" is a reserved name.')
     if name == _RESERVED and parent.parent is None:
         raise FsError(
             HADOOP_ILLEGAL_ARGUMENT,
@@ -108,16 +124,47 @@ def check_name_length(name: bytes, parent_path: str, settings: Settings) -> None
         )
 
 
-def resolve(tree: Tree, path: str) -> Route:
+def resolve(namespace: Namespace, path: str) -> Route:
     """The inodes along a path.  ``/.reserved/.inodes/ID`` means the inode of that id."""
+    tree = namespace.tree
     if not path.startswith("/"):
         raise invalid_path(f"Invalid path name {path}")
     names = components(path)
     if names[:1] == [_RESERVED]:
         path, names = _reserved(tree, path, names)
     nodes: list[INode | None] = list(tree.walk(path))
+    end = len(nodes) - 2
+    if nodes[-1] is None and names[end] == DOT_SNAPSHOT:
+        directory = nodes[end]
+        if isinstance(directory, INodeDirectory) and _may_have_snapshots(namespace, directory):
+            return _into_snapshot(namespace, path, names, nodes[:-1])
     nodes += [None] * (len(names) + 1 - len(nodes))
     return Route(path, tuple(names), tuple(nodes))
+
+
+def _may_have_snapshots(namespace: Namespace, directory: INodeDirectory) -> bool:
+    """Hadoop's root always is as if it was allowed to, only that it may have none."""
+    return directory.parent is None or directory.id in namespace.snapshots.snapshottable
+
+
+def _into_snapshot(
+    namespace: Namespace, path: str, names: list[bytes], nodes: list[INode | None]
+) -> Route:
+    """The route from a directory's ``.snapshot`` on; ``nodes`` lead to the directory."""
+    directory = nodes[-1]
+    assert isinstance(directory, INodeDirectory)
+    before, rest = names[: len(nodes) - 1], names[len(nodes) :]
+    if not rest:
+        return Route(path, (*before, DOT_SNAPSHOT), (*nodes, None), in_snapshot=True)
+    taken = namespace.snapshots.snapshottable.get(directory.id, [])
+    found = next((snapshot for snapshot in taken if snapshot.root.name == rest[0]), None)
+    sight = None if found is None else look_at_root(directory, found)
+    seen: list[INode | None] = [sight.node if sight is not None else None]
+    for name in rest[1:]:
+        sight = sight.child(name) if sight is not None else None
+        seen.append(sight.node if sight is not None else None)
+    steps = (*before, DOT_SNAPSHOT + b"/" + rest[0], *rest[1:])
+    return Route(path, steps, (*nodes, *seen), in_snapshot=True, sight=sight)
 
 
 def route_to(node: INode) -> Route:

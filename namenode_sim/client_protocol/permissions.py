@@ -4,7 +4,12 @@ The superuser is exempt from all of it.  Access is given as bits: r=4, w=2, x=1.
 """
 
 from ha.rpc.java_names import PARENT_NOT_DIRECTORY
-from namenode_sim.client_protocol.errors import FsError, denied, not_found
+from namenode_sim.client_protocol.errors import (
+    SNAPSHOT_ACCESS_CONTROL,
+    FsError,
+    denied,
+    not_found,
+)
 from namenode_sim.client_protocol.model import Caller, Scene
 from namenode_sim.client_protocol.paths import (
     Route,
@@ -35,7 +40,7 @@ def find(scene: Scene, path: str, *, follow_last: bool = True, creates: bool = F
     Calls that create something learn that a parent is no directory; the others are told the same
     as an access problem, since their Java signatures have no other exception for it.
     """
-    route = resolve(scene.namespace.tree, path)
+    route = resolve(scene.namespace, path)
     try:
         check_parents(route)
     except FsError as error:
@@ -45,6 +50,8 @@ def find(scene: Scene, path: str, *, follow_last: bool = True, creates: bool = F
     if not scene.caller.is_super:
         for index in range(min(route.existing, len(route.nodes) - 2) + 1):
             _require(scene.caller, route, index, EXECUTE)
+    if scene.changes and route.in_snapshot:
+        raise FsError(SNAPSHOT_ACCESS_CONTROL, "Modification on a read-only snapshot is disallowed")
     if follow_last:
         check_not_symlink(route)
     return route

@@ -104,7 +104,7 @@ class ClientFace:
         """
         self.leases.forget_all()
 
-    def scene(self, call: Call) -> Scene:
+    def scene(self, call: Call, *, changes: bool = False) -> Scene:
         """What planning this call may look at."""
         groups = self.groups_of(call.user)
         caller = Caller(
@@ -117,7 +117,13 @@ class ClientFace:
         now = time.monotonic()
         self.namespace.retry_cache.advance(now)
         return Scene(
-            self.namespace, caller, int(time.time() * 1000), now, self.leases, self.settings
+            self.namespace,
+            caller,
+            int(time.time() * 1000),
+            now,
+            self.leases,
+            self.settings,
+            changes,
         )
 
     def _reader(self, name: str, read: Read) -> Callable[[Call, Any], Any]:
@@ -130,7 +136,10 @@ class ClientFace:
     def _writer(self, name: str, write: Write) -> Callable[[Call, Any], Any]:
         async def handle(call: Call, request: Message) -> Message:
             await self.gate.admit(name, writes=not write.checked_as_read)
-            return await self._answer(lambda: self._write(self.scene(call), write, request))
+            changes = not write.checked_as_read
+            return await self._answer(
+                lambda: self._write(self.scene(call, changes=changes), write, request)
+            )
 
         return handle
 
@@ -192,10 +201,11 @@ class ClientFace:
         counts = summary.Counts()
         try:
             scene = self.scene(call)
-            node = find(scene, path).last
+            route = find(scene, path)
+            node = route.last
             if node is None:
                 raise not_found(f"File does not exist: {path}")
-            for _ in summary.counting(scene.caller, node, counts):
+            for _ in summary.counting(scene.caller, route.sight or node, counts):
                 await asyncio.sleep(0)
         except FsError as error:
             await self.log.durable(self.namespace.last_applied)

@@ -12,8 +12,13 @@ from namenode_sim.client_protocol.permissions import (
     check_superuser,
     find,
 )
-from namenode_sim.client_protocol.status import status_of
-from namenode_sim.inode import INodeDirectory, INodeSymlink, signed_order
+from namenode_sim.client_protocol.status import (
+    dot_snapshot_status,
+    snapshot_root_status,
+    status_of,
+)
+from namenode_sim.inode import INode, INodeDirectory, INodeSymlink, signed_order
+from namenode_sim.namespace_snapshots_diffs import names_in_order
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import hdfs_types_pb2 as types
 
@@ -25,6 +30,8 @@ def get_file_info(
 ) -> calls.GetFileInfoResponseProto:
     """A path's status; an unset field if there is none."""
     route = _find_or_none(scene, request.src, follow_last=True)
+    if route is not None and route.is_dot_snapshot:
+        return calls.GetFileInfoResponseProto(fs=dot_snapshot_status())
     if route is None or route.last is None:
         return calls.GetFileInfoResponseProto()
     return calls.GetFileInfoResponseProto(fs=status_of(scene.namespace, route.last))
@@ -35,6 +42,8 @@ def get_file_link_info(
 ) -> calls.GetFileLinkInfoResponseProto:
     """As getFileInfo, but a symlink's own status instead of its target's."""
     route = _find_or_none(scene, request.src, follow_last=False)
+    if route is not None and route.is_dot_snapshot:
+        return calls.GetFileLinkInfoResponseProto(fs=dot_snapshot_status())
     if route is None or route.last is None:
         return calls.GetFileLinkInfoResponseProto()
     return calls.GetFileLinkInfoResponseProto(fs=status_of(scene.namespace, route.last))
@@ -68,6 +77,8 @@ def get_listing(
 ) -> calls.GetListingResponseProto:
     """One page of a directory, from the name after ``startAfter`` on; a file lists itself."""
     route = find(scene, request.src)
+    if route.is_dot_snapshot:
+        return _list_snapshots(scene, route, request.startAfter)
     node = route.last
     if isinstance(node, INodeDirectory):
         check_path(scene.caller, route, READ | EXECUTE)
@@ -77,12 +88,39 @@ def get_listing(
     if not isinstance(node, INodeDirectory):
         listing.partialListing.append(status_of(scene.namespace, node))
         return calls.GetListingResponseProto(dirList=listing)
-    names = node.ordered_names()
-    start = bisect_right(names, signed_order(request.startAfter), key=signed_order)
+    sight = route.sight
+    names = sight.names() if sight is not None else node.ordered_names()
+    page, remaining = _page(scene, names, request.startAfter)
+    for name in page:
+        child: INode | None = node.children[name]
+        if sight is not None:
+            below = sight.child(name)
+            child = below.node if below is not None else None
+        if child is not None:
+            listing.partialListing.append(status_of(scene.namespace, child, name))
+    listing.remainingEntries = remaining
+    return calls.GetListingResponseProto(dirList=listing)
+
+
+def _page(scene: Scene, names: list[bytes], after: bytes) -> tuple[list[bytes], int]:
+    """The names of one answer, and how many come after them."""
+    start = bisect_right(names, signed_order(after), key=signed_order)
     end = min(start + scene.settings.listing_limit, len(names))
-    for name in names[start:end]:
-        listing.partialListing.append(status_of(scene.namespace, node.children[name], name))
-    listing.remainingEntries = len(names) - end
+    return names[start:end], len(names) - end
+
+
+def _list_snapshots(scene: Scene, route: Route, after: bytes) -> calls.GetListingResponseProto:
+    """The snapshots of a directory as the entries of its ``.snapshot``."""
+    directory = route.parent
+    assert isinstance(directory, INodeDirectory)
+    taken = scene.namespace.snapshots.snapshottable.get(directory.id, [])
+    by_name = {snapshot.root.name: snapshot for snapshot in taken}
+    page, remaining = _page(scene, names_in_order(by_name), after)
+    listing = types.DirectoryListingProto(remainingEntries=remaining)
+    for name in page:
+        listing.partialListing.append(
+            snapshot_root_status(scene.namespace, directory, by_name[name])
+        )
     return calls.GetListingResponseProto(dirList=listing)
 
 

@@ -4,7 +4,8 @@ from namenode_sim.client_protocol.policies import effective_policy_id
 from namenode_sim.edits.ops import XAttrNamespace
 from namenode_sim.inode import STRIPED, INode, INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_state import ErasureCodingPolicy
+from namenode_sim.namespace_snapshots_view import look_at_root
+from namenode_sim.namespace_state import ErasureCodingPolicy, Snapshot
 from namenode_sim.proto.hdfs_types_pb2 import (
     ECSchemaOptionEntryProto,
     ECSchemaProto,
@@ -38,7 +39,7 @@ def status_of(namespace: Namespace, node: INode, name: bytes = b"") -> HdfsFileS
     match node:
         case INodeDirectory():
             status.childrenNum = len(node.children)
-            if node.id in namespace.snapshots.snapshottable:
+            if node.history is not None and node.history.snapshottable:
                 flags |= _SNAPSHOT_ENABLED
         case INodeFile():
             status.fileType = HdfsFileStatusProto.IS_FILE
@@ -61,6 +62,29 @@ def status_of(namespace: Namespace, node: INode, name: bytes = b"") -> HdfsFileS
     if flags:
         status.flags = flags
     return status
+
+
+def snapshot_root_status(
+    namespace: Namespace, directory: INodeDirectory, snapshot: Snapshot
+) -> HdfsFileStatusProto:
+    """The status of a snapshot as an entry of its directory's ``.snapshot``."""
+    return status_of(namespace, look_at_root(directory, snapshot).node, snapshot.root.name)
+
+
+def dot_snapshot_status() -> HdfsFileStatusProto:
+    """What Hadoop says of any ``.snapshot`` (FSDirectory.DOT_SNAPSHOT_DIR_STATUS)."""
+    return HdfsFileStatusProto(
+        path=b"",
+        length=0,
+        permission=FsPermissionProto(perm=0o777),
+        owner="",
+        group="",
+        modification_time=0,
+        access_time=0,
+        fileId=0,
+        fileType=HdfsFileStatusProto.IS_DIR,
+        childrenNum=0,
+    )
 
 
 def erasure_coding_of(namespace: Namespace, node: INode) -> ErasureCodingPolicy | None:

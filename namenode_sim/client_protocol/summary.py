@@ -5,7 +5,17 @@ from dataclasses import dataclass
 
 from namenode_sim.client_protocol.model import Caller
 from namenode_sim.client_protocol.permissions import EXECUTE, READ, check_directory
-from namenode_sim.inode import QUOTA_RESET, INode, INodeDirectory, INodeFile, Quotas, subtree
+from namenode_sim.inode import (
+    QUOTA_RESET,
+    INode,
+    INodeDirectory,
+    INodeFile,
+    OldName,
+    Quotas,
+    subtree,
+)
+from namenode_sim.namespace_snapshots_diffs import inode_of
+from namenode_sim.namespace_snapshots_view import Sight, look
 from namenode_sim.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto
 
 STEP = 5000
@@ -16,38 +26,67 @@ _U64 = 2**64
 
 @dataclass(slots=True)
 class Counts:
-    """What was counted so far; a directory counts itself."""
+    """What was counted so far; a directory counts itself.
+
+    What only snapshots have counts as well, and ``in_snapshots`` counts that alone.
+    """
 
     files: int = 0
     directories: int = 0
     length: int = 0
     space: int = 0
+    in_snapshots: "Counts | None" = None
+
+    def add(self, node: INode) -> None:
+        """Count one inode."""
+        if isinstance(node, INodeDirectory):
+            self.directories += 1
+            return
+        self.files += 1
+        if isinstance(node, INodeFile):
+            length = node.length()
+            self.length += length
+            self.space += length * node.replication
 
 
-def counting(caller: Caller, top: INode, counts: Counts) -> Iterator[None]:
+def counting(caller: Caller, top: INode | Sight, counts: Counts) -> Iterator[None]:
     """Count a subtree into ``counts``; yields every STEP inodes, where the tree may change.
 
     Raises:
         FsError: if the caller may not list one of the directories.
     """
-    for number, node in enumerate(subtree(top), start=1):
-        if isinstance(node, INodeDirectory):
-            if not caller.is_super:
-                check_directory(caller, node, READ | EXECUTE)
-            counts.directories += 1
-        else:
-            counts.files += 1
-            if isinstance(node, INodeFile):
-                length = node.length()
-                counts.length += length
-                counts.space += length * node.replication
+    nodes = (sight.node for sight in top.subtree()) if isinstance(top, Sight) else subtree(top)
+    for number, node in enumerate(nodes, start=1):
+        if isinstance(node, INodeDirectory) and not caller.is_super:
+            check_directory(caller, node, READ | EXECUTE)
+        counts.add(node)
+        for gone in _gone_from(node):
+            counts.add(gone)
+            counts.in_snapshots = counts.in_snapshots or Counts()
+            counts.in_snapshots.add(gone)
         if number % STEP == 0:
             yield
+
+
+def _gone_from(node: INode) -> Iterator[INode]:
+    """What was below a directory and is in snapshots only (computeContentSummary4Snapshot)."""
+    if not isinstance(node, INodeDirectory) or node.history is None:
+        return
+    for diff in node.history.diffs:
+        for name, entry in diff.deleted.items():
+            if isinstance(entry, OldName):
+                for sight in look(entry, name, entry.last_snapshot_id).subtree():
+                    yield sight.node
+                continue
+            for gone in subtree(inode_of(entry)):
+                yield gone
+                yield from _gone_from(gone)
 
 
 def content_summary(node: INode, counts: Counts) -> ContentSummaryProto:
     """The answer to getContentSummary; "no quota" travels as 2^64-1."""
     quotas = quotas_of(node)
+    gone = counts.in_snapshots or Counts()
     return ContentSummaryProto(
         length=counts.length,
         fileCount=counts.files,
@@ -55,10 +94,10 @@ def content_summary(node: INode, counts: Counts) -> ContentSummaryProto:
         quota=quotas.namespace % _U64,
         spaceConsumed=counts.space,
         spaceQuota=quotas.space % _U64,
-        snapshotLength=0,
-        snapshotFileCount=0,
-        snapshotDirectoryCount=0,
-        snapshotSpaceConsumed=0,
+        snapshotLength=gone.length,
+        snapshotFileCount=gone.files,
+        snapshotDirectoryCount=gone.directories,
+        snapshotSpaceConsumed=gone.space,
         erasureCodingPolicy="",
     )
 

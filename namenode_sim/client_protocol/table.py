@@ -12,6 +12,7 @@ from namenode_sim.client_protocol import (
     cluster_reads,
     file_writes,
     reads,
+    snapshot_calls,
     tree_writes,
     xattr_calls,
 )
@@ -90,7 +91,10 @@ READS: dict[str, Read] = {
     ),
     "getSnapshottableDirListing": Read(
         calls.GetSnapshottableDirListingRequestProto,
-        cluster_reads.get_snapshottable_dir_listing,
+        snapshot_calls.get_snapshottable_dir_listing,
+    ),
+    "getSnapshotListing": Read(
+        calls.GetSnapshotListingRequestProto, snapshot_calls.get_snapshot_listing
     ),
     "getDelegationToken": Read(
         calls.GetDelegationTokenRequestProto, cluster_reads.get_delegation_token
@@ -113,6 +117,10 @@ def _created(scene: Scene, _: calls.CreateRequestProto) -> Message:
 
 def _appended(scene: Scene, _: calls.AppendRequestProto) -> Message:
     return file_writes.appended_before(scene)
+
+
+def _snapshot_taken(scene: Scene, _: calls.CreateSnapshotRequestProto) -> Message:
+    return snapshot_calls.created_before(scene)
 
 
 def _done(answer: Message) -> Callable[[Scene, Any], Message]:
@@ -172,18 +180,28 @@ WRITES: dict[str, Write] = {
         xattr_calls.remove_xattr,
         _done(calls.RemoveXAttrResponseProto()),
     ),
+    "allowSnapshot": Write(calls.AllowSnapshotRequestProto, snapshot_calls.allow),
+    "disallowSnapshot": Write(calls.DisallowSnapshotRequestProto, snapshot_calls.disallow),
+    "createSnapshot": Write(
+        calls.CreateSnapshotRequestProto, snapshot_calls.create, _snapshot_taken
+    ),
+    "deleteSnapshot": Write(
+        calls.DeleteSnapshotRequestProto,
+        snapshot_calls.delete,
+        _done(calls.DeleteSnapshotResponseProto()),
+    ),
+    "renameSnapshot": Write(
+        calls.RenameSnapshotRequestProto,
+        snapshot_calls.rename,
+        _done(calls.RenameSnapshotResponseProto()),
+    ),
 }
 
 NOT_SERVED = frozenset(
     {
         "abandonBlock",
-        "allowSnapshot",
         "concat",
-        "createSnapshot",
-        "deleteSnapshot",
-        "disallowSnapshot",
         "getAdditionalDatanode",
-        "renameSnapshot",
         "rollEdits",
         "saveNamespace",
         "updateBlockForPipeline",

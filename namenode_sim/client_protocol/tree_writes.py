@@ -19,6 +19,7 @@ from namenode_sim.client_protocol.errors import (
     invalid_path,
     io_error,
     not_found,
+    snapshot_error,
 )
 from namenode_sim.client_protocol.model import Plan, Scene, no_edits
 from namenode_sim.client_protocol.paths import (
@@ -38,7 +39,7 @@ from namenode_sim.client_protocol.permissions import (
     find,
 )
 from namenode_sim.edits.ops import Delete, Rename, RenameOld, RenameOption
-from namenode_sim.inode import INode, INodeDirectory, INodeSymlink
+from namenode_sim.inode import INode, INodeDirectory, INodeSymlink, full_path
 from namenode_sim.namespace_paths import old_rename_target
 from namenode_sim.namespace_tree import components, size
 from namenode_sim.proto import client_namenode_pb2 as calls
@@ -77,22 +78,47 @@ def delete(scene: Scene, request: calls.DeleteRequestProto) -> Plan:
     check_subtree(scene.caller, node, ALL, ignore_empty=True)
     if node is None or not route.names:
         return no_edits(calls.DeleteResponseProto(result=False))
-    check_no_snapshots(scene, node, route.path)
+    check_no_snapshots(scene, node)
     op = Delete(route.path, scene.now_ms, scene.caller.rpc)
     return Plan((op,), lambda: calls.DeleteResponseProto(result=True))
 
 
-def check_no_snapshots(scene: Scene, node: INode, path: str) -> None:
-    """A tree that holds snapshots can be neither deleted nor moved."""
+def check_no_snapshots(scene: Scene, node: INode) -> bool:
+    """A tree that holds snapshots can be neither deleted nor moved.
+
+    Returns whether it has snapshottable directories at all (FSDirSnapshotOp.checkSnapshot).
+    """
+    found = False
     for number, taken in scene.namespace.snapshots.snapshottable.items():
-        step: INode | None = scene.namespace.tree.inodes.get(number)
-        while taken and step is not None and step is not node:
+        directory = scene.namespace.tree.inodes[number]
+        step: INode | None = directory
+        while step is not None and step is not node:
             step = step.parent
-        if taken and step is node:
-            raise io_error(
+        if step is node and taken:
+            path = full_path(directory)
+            raise snapshot_error(
                 f"The directory {path} cannot be deleted since {path} is snapshottable and "
                 "already has snapshots"
             )
+        found |= step is node
+    return found
+
+
+def _check_nesting(scene: Scene, source: Route, parent: INodeDirectory) -> None:
+    """FSDirRenameOp.validateNestSnapshot.
+
+    Hadoop's root always counts as snapshottable, if something is to be moved right below it.
+    """
+    snapshottable = scene.namespace.snapshots.snapshottable
+    step: INodeDirectory | None = parent
+    while step is not None and step.id not in snapshottable:
+        step = step.parent
+    if step is not None or parent.parent is None:
+        raise snapshot_error(
+            f"Unable to rename because {source.path} has snapshottable descendant directories and "
+            f"{full_path(parent)} is a descent of a snapshottable directory, and HDFS does not "
+            "support nested snapshottable directory."
+        )
 
 
 def rename(scene: Scene, request: calls.RenameRequestProto) -> Plan:
@@ -132,7 +158,7 @@ def rename2(scene: Scene, request: calls.Rename2RequestProto) -> Plan:
     node = _check_rename_ends(source, target)
     if target.last is not None:
         _check_overwrite(node, target.last, src, dst, overwrite=request.overwriteDest)
-        check_no_snapshots(scene, target.last, dst)
+        check_no_snapshots(scene, target.last)
     if target.parent is None:
         raise not_found(f"rename destination parent {dst} not found.")
     if not isinstance(target.parent, INodeDirectory):
@@ -185,7 +211,8 @@ def _check_move(scene: Scene, source: Route, target: Route) -> None:
     node, parent = source.last, target.parent
     assert node is not None
     assert isinstance(parent, INodeDirectory)
-    check_no_snapshots(scene, node, source.path)
+    if check_no_snapshots(scene, node):
+        _check_nesting(scene, source, parent)
     check_new_name(target.name, parent, scene.settings)
     moved = size(node) - (size(target.last) if target.last is not None else 0)
     if parent is not source.parent:

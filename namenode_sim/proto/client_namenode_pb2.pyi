@@ -2279,6 +2279,45 @@ class GetSnapshottableDirListingResponseProto(_message.Message):
 Global___GetSnapshottableDirListingResponseProto: _TypeAlias = GetSnapshottableDirListingResponseProto  # noqa: Y015
 
 @_typing.final
+class GetSnapshotListingRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SNAPSHOTROOT_FIELD_NUMBER: _builtins.int
+    snapshotRoot: _builtins.str
+    def __init__(
+        self,
+        *,
+        snapshotRoot: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["snapshotRoot", b"snapshotRoot"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["snapshotRoot", b"snapshotRoot"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSnapshotListingRequestProto: _TypeAlias = GetSnapshotListingRequestProto  # noqa: Y015
+
+@_typing.final
+class GetSnapshotListingResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SNAPSHOTLIST_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def snapshotList(self) -> _hdfs_types_pb2.SnapshotListingProto: ...
+    def __init__(
+        self,
+        *,
+        snapshotList: _hdfs_types_pb2.SnapshotListingProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["snapshotList", b"snapshotList"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["snapshotList", b"snapshotList"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSnapshotListingResponseProto: _TypeAlias = GetSnapshotListingResponseProto  # noqa: Y015
+
+@_typing.final
 class IsFileClosedRequestProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -1128,6 +1128,55 @@ class SnapshottableDirectoryStatusProto(_message.Message):
 Global___SnapshottableDirectoryStatusProto: _TypeAlias = SnapshottableDirectoryStatusProto  # noqa: Y015
 
 @_typing.final
+class SnapshotListingProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SNAPSHOTLISTING_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def snapshotListing(self) -> _containers.RepeatedCompositeFieldContainer[Global___SnapshotStatusProto]: ...
+    def __init__(
+        self,
+        *,
+        snapshotListing: _abc.Iterable[Global___SnapshotStatusProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["snapshotListing", b"snapshotListing"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SnapshotListingProto: _TypeAlias = SnapshotListingProto  # noqa: Y015
+
+@_typing.final
+class SnapshotStatusProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DIRSTATUS_FIELD_NUMBER: _builtins.int
+    SNAPSHOTID_FIELD_NUMBER: _builtins.int
+    PARENT_FULLPATH_FIELD_NUMBER: _builtins.int
+    ISDELETED_FIELD_NUMBER: _builtins.int
+    snapshotID: _builtins.int
+    parent_fullpath: _builtins.bytes
+    isDeleted: _builtins.bool
+    @_builtins.property
+    def dirStatus(self) -> Global___HdfsFileStatusProto: ...
+    def __init__(
+        self,
+        *,
+        dirStatus: Global___HdfsFileStatusProto | None = ...,
+        snapshotID: _builtins.int | None = ...,
+        parent_fullpath: _builtins.bytes | None = ...,
+        isDeleted: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["dirStatus", b"dirStatus", "isDeleted", b"isDeleted", "parent_fullpath", b"parent_fullpath", "snapshotID", b"snapshotID"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dirStatus", b"dirStatus", "isDeleted", b"isDeleted", "parent_fullpath", b"parent_fullpath", "snapshotID", b"snapshotID"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SnapshotStatusProto: _TypeAlias = SnapshotStatusProto  # noqa: Y015
+
+@_typing.final
 class AclEntryProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

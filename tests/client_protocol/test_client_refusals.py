@@ -258,10 +258,10 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
         "Cannot clear namespace quota on root.",
     ),
     "a call of later builds": (
-        "createSnapshot",
-        {"snapshotRoot": "/d"},
+        "abandonBlock",
+        {"src": "/d", "holder": "w", "b": {"poolId": "p", "blockId": 1, "generationStamp": 1}},
         "java.lang.UnsupportedOperationException",
-        "createSnapshot is not served by this NameNode yet",
+        "abandonBlock is not served by this NameNode yet",
     ),
 }
 

@@ -1,0 +1,229 @@
+"""Calls about snapshots: allow, disallow, take, drop, rename, list (FSDirSnapshotOp)."""
+
+from datetime import UTC, datetime
+
+from ha.rpc.java_names import PATH_IS_NOT_DIRECTORY
+from journal.model import LAYOUT_VERSION
+from namenode_sim.client_protocol.errors import (
+    HADOOP_ILLEGAL_ARGUMENT,
+    FsError,
+    invalid_path,
+    not_found,
+    snapshot_error,
+)
+from namenode_sim.client_protocol.model import Plan, Scene
+from namenode_sim.client_protocol.paths import DOT_SNAPSHOT, Route, check_name_length
+from namenode_sim.client_protocol.permissions import (
+    READ,
+    check_owner,
+    check_path,
+    check_superuser,
+    find,
+)
+from namenode_sim.client_protocol.status import snapshot_root_status, status_of
+from namenode_sim.edits.ops import (
+    AllowSnapshot,
+    CreateSnapshot,
+    DeleteSnapshot,
+    DisallowSnapshot,
+    RenameSnapshot,
+)
+from namenode_sim.inode import INodeDirectory, full_path, signed_order
+from namenode_sim.namespace_snapshots import DELETED_MARK
+from namenode_sim.namespace_state import Snapshot
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.retry_cache import SnapshotTaken
+
+SNAPSHOT_TIME_LAYOUT = -66
+"""Since then edits about snapshots tell when."""
+
+SNAPSHOT_QUOTA = 1 << 16
+"""DirectorySnapshottableFeature.SNAPSHOT_QUOTA_DEFAULT."""
+
+
+def _time(scene: Scene) -> int | None:
+    """The time for an edit, if the layout that we write has a place for it.
+
+    Otherwise nobody may use it: a standby would not know it (hadoop-formats 0.1, HDFS-15566).
+    """
+    return scene.now_ms if LAYOUT_VERSION <= SNAPSHOT_TIME_LAYOUT else None
+
+
+def _directory(route: Route) -> INodeDirectory:
+    """INodeDirectory.valueOf."""
+    if route.last is None:
+        raise not_found(f"Directory does not exist: {route.path}")
+    if not isinstance(route.last, INodeDirectory):
+        raise FsError(PATH_IS_NOT_DIRECTORY, f"`{route.path}': Is not a directory")
+    return route.last
+
+
+def _snapshots(scene: Scene, route: Route) -> list[Snapshot]:
+    """The snapshots of a directory that may have some (SnapshotManager.getSnapshottableRoot)."""
+    directory = _directory(route)
+    taken = scene.namespace.snapshots.snapshottable.get(directory.id)
+    if taken is None:
+        raise snapshot_error(f"Directory is not a snapshottable directory: {route.path}")
+    return taken
+
+
+def allow(scene: Scene, request: calls.AllowSnapshotRequestProto) -> Plan:
+    """Let a directory have snapshots; neither one above nor one below it may have."""
+    check_superuser(scene.caller)
+    route = find(scene, request.snapshotRoot)
+    directory = _directory(route)
+    for number in scene.namespace.snapshots.snapshottable:
+        other = scene.namespace.tree.inodes[number]
+        assert isinstance(other, INodeDirectory)
+        above, below = _is_above(other, directory), _is_above(directory, other)
+        if above or below:
+            raise snapshot_error(
+                f"Nested snapshottable directories not allowed: path={route.path}, the "
+                f"{'ancestor' if above else 'subdirectory'} {full_path(other)} is already a "
+                "snapshottable directory."
+            )
+    return Plan((AllowSnapshot(route.path),), calls.AllowSnapshotResponseProto)
+
+
+def _is_above(above: INodeDirectory, node: INodeDirectory) -> bool:
+    step = node.parent
+    while step is not None and step is not above:
+        step = step.parent
+    return step is above
+
+
+def disallow(scene: Scene, request: calls.DisallowSnapshotRequestProto) -> Plan:
+    """Take that back; all its snapshots must be gone."""
+    check_superuser(scene.caller)
+    route = find(scene, request.snapshotRoot)
+    if scene.namespace.snapshots.snapshottable.get(_directory(route).id):
+        raise snapshot_error(
+            f"The directory {route.path} has snapshot(s). Please redo the operation after removing "
+            "all the snapshots."
+        )
+    return Plan((DisallowSnapshot(route.path),), calls.DisallowSnapshotResponseProto)
+
+
+def create(scene: Scene, request: calls.CreateSnapshotRequestProto) -> Plan:
+    """Take a snapshot; without a name it gets one from the time, in UTC."""
+    route = find(scene, request.snapshotRoot)
+    check_owner(scene.caller, route)
+    name = request.snapshotName
+    if not name:
+        now = datetime.fromtimestamp(scene.now_ms / 1000, UTC)
+        name = f"s{now:%Y%m%d-%H%M%S}.{scene.now_ms % 1000:03}"
+    elif name in {".", ".."} or ":" in name:
+        raise invalid_path(f"Invalid snapshot name: {name}")
+    _check_name(scene, name, route.path)
+    taken = _snapshots(scene, route)
+    _check_room(scene, len(taken))
+    if any(snapshot.name == name for snapshot in taken):
+        raise snapshot_error(
+            f'Failed to add snapshot: there is already a snapshot with the same name "{name}".'
+        )
+    op = CreateSnapshot(route.path, name, _time(scene), scene.caller.rpc)
+    answer = calls.CreateSnapshotResponseProto(snapshotPath=SnapshotTaken(route.path, name).path)
+    return Plan((op,), lambda: answer)
+
+
+def created_before(scene: Scene) -> calls.CreateSnapshotResponseProto:
+    """The answer to a snapshot that was taken already, for a client that missed it."""
+    answer = scene.namespace.retry_cache.find(scene.caller.rpc)
+    assert isinstance(answer, SnapshotTaken)
+    return calls.CreateSnapshotResponseProto(snapshotPath=answer.path)
+
+
+def _check_name(scene: Scene, name: str, path: str) -> None:
+    if "/" in name:
+        raise FsError(HADOOP_ILLEGAL_ARGUMENT, 'Snapshot name cannot contain "/"')
+    if name == DOT_SNAPSHOT.decode():
+        raise FsError(HADOOP_ILLEGAL_ARGUMENT, f'"{name}" is a reserved name.')
+    check_name_length(name.encode("utf-8", "replace"), path, scene.settings)
+
+
+def _check_room(scene: Scene, taken: int) -> None:
+    total = scene.namespace.snapshots.count()
+    for count, kind, limit in (
+        (total, "file system", scene.settings.max_snapshots),
+        (taken, "per directory", scene.settings.max_snapshots_of_one),
+    ):
+        if count >= limit:
+            raise snapshot_error(
+                f"Failed to create snapshot: there are already {count} snapshot(s) and the {kind} "
+                f"snapshot limit is {limit}"
+            )
+
+
+def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> Plan:
+    """Drop a snapshot."""
+    route = find(scene, request.snapshotRoot)
+    check_owner(scene.caller, route)
+    name = request.snapshotName
+    if all(snapshot.name != name for snapshot in _snapshots(scene, route)):
+        raise snapshot_error(
+            f"Cannot delete snapshot {name} from path {route.path}: the snapshot does not exist."
+        )
+    op = DeleteSnapshot(route.path, name, _time(scene), scene.caller.rpc)
+    return Plan((op,), calls.DeleteSnapshotResponseProto)
+
+
+def rename(scene: Scene, request: calls.RenameSnapshotRequestProto) -> Plan:
+    """Give a snapshot another name."""
+    route = find(scene, request.snapshotRoot)
+    check_owner(scene.caller, route)
+    old, new = request.snapshotOldName, request.snapshotNewName
+    _check_name(scene, new, route.path)
+    names = {snapshot.name for snapshot in _snapshots(scene, route)}
+    if old not in names:
+        raise snapshot_error(f"The snapshot {old} does not exist for directory {route.path}")
+    if new in names and new != old:
+        raise snapshot_error(f"The snapshot {new} already exists for directory {route.path}")
+    op = RenameSnapshot(route.path, old, new, _time(scene), scene.caller.rpc)
+    return Plan((op,), calls.RenameSnapshotResponseProto)
+
+
+def get_snapshottable_dir_listing(
+    scene: Scene, _: calls.GetSnapshottableDirListingRequestProto
+) -> calls.GetSnapshottableDirListingResponseProto:
+    """The snapshottable directories that the caller owns; all of them for the superuser."""
+    found: list[tuple[bytes, bytes, INodeDirectory]] = []
+    for number in scene.namespace.snapshots.snapshottable:
+        directory = scene.namespace.tree.inodes[number]
+        assert isinstance(directory, INodeDirectory)
+        if scene.caller.is_super or directory.user == scene.caller.user:
+            above = full_path(directory.parent).encode() if directory.parent is not None else b""
+            found.append((signed_order(above), signed_order(directory.name), directory))
+    answer = calls.GetSnapshottableDirListingResponseProto()
+    for _above, _name, directory in sorted(found, key=lambda one: one[:2]):
+        entry = answer.snapshottableDirList.snapshottableDirListing.add(
+            dirStatus=status_of(scene.namespace, directory, directory.name),
+            snapshot_quota=SNAPSHOT_QUOTA,
+            snapshot_number=len(scene.namespace.snapshots.snapshottable[directory.id]),
+        )
+        if directory.parent is not None:
+            entry.parent_fullpath = full_path(directory.parent).encode()
+        else:
+            entry.parent_fullpath = b""
+        entry.dirStatus.ClearField("flags")
+    return answer
+
+
+def get_snapshot_listing(
+    scene: Scene, request: calls.GetSnapshotListingRequestProto
+) -> calls.GetSnapshotListingResponseProto:
+    """The snapshots of a directory by name."""
+    route = find(scene, request.snapshotRoot)
+    check_path(scene.caller, route, READ)
+    taken = _snapshots(scene, route)
+    directory = _directory(route)
+    answer = calls.GetSnapshotListingResponseProto()
+    answer.snapshotList.SetInParent()
+    for snapshot in sorted(taken, key=lambda one: signed_order(one.root.name)):
+        mark = (DELETED_MARK.namespace, DELETED_MARK.name)
+        answer.snapshotList.snapshotListing.add(
+            dirStatus=snapshot_root_status(scene.namespace, directory, snapshot),
+            snapshotID=snapshot.id,
+            parent_fullpath=full_path(directory).encode(),
+            isDeleted=any((x.namespace, x.name) == mark for x in snapshot.root.xattrs or ()),
+        )
+    return answer
