@@ -30,10 +30,17 @@ def start_segment(state: JournalState, request: StartLogSegment) -> Step:
         raise BadRequest(f"a segment cannot start at transaction {request.first}")
     if request.layout_version > OLDEST_LAYOUT:
         raise BadRequest(f"layout {request.layout_version} has no framed edits")
+    still_open = state.open is not None and state.open.first == request.first
     closed = abandon(state)
     state, effects = closed.state, list[Effect](closed.effects)
     existing = state.find(request.first)
     refusal = _why_not_start(state, existing, request.first)
+    if existing is not None and state.writer == request.stamp.epoch and not still_open:
+        # Serials do not survive a restart: this may be a late twin of the request that began the
+        # segment, and its one edit may be acknowledged.  No writer begins a segment twice.
+        refusal = refusal or OutOfSync(
+            f"epoch {state.writer} has begun segment {request.first} already, and left it"
+        )
     if refusal is not None:
         return Step(state, tuple(effects), refusal)
     if request.first in state.decisions:

@@ -155,13 +155,15 @@ class JournalLife(RuleBasedStateMachine):
         if not self.model.hear(epoch):
             assert isinstance(reply, Fenced)
             return
+        still_open = self.model.open == first
         self.model.close()
         lies = self.model.segments.get(first)
         inside = any(
             held.finalized and at <= first <= self.model.end(at)
             for at, held in self.model.segments.items()
         )
-        if inside or (lies is not None and len(lies.tags) != 1):
+        left = lies is not None and epoch == self.model.writer and not still_open
+        if inside or left or (lies is not None and len(lies.tags) != 1):
             assert isinstance(reply, OutOfSync)
             return
         assert not isinstance(reply, JournalError)

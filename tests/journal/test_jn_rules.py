@@ -244,8 +244,9 @@ def test_the_file_is_created_before_its_writer_is_remembered() -> None:
 
 
 def test_starting_anew_forgets_an_accepted_recovery() -> None:
-    state = holding(segment(4, 4), decisions={TxId(4): Decision(segment(4, 4), Epoch(1))})
-    done = step(state, Writer(1).start(4))
+    decided = {TxId(4): Decision(segment(4, 4), Epoch(1))}
+    state = holding(segment(4, 4), decisions=decided, promised=2, writer=1)
+    done = step(state, Writer(2).start(4))
     assert done.effects[0] == ForgetDecision(TxId(4))
     assert not done.state.decisions
 
