@@ -71,4 +71,22 @@ def tokens(client: Client) -> None:
     given[1].cancel(configuration)
 
 
-STEPS: tuple[Step, ...] = (caches, erasure_coding, tokens)
+def encryption(client: Client) -> None:
+    """An encryption zone with files in it, moved and deleted."""
+    provider = client.cluster.getNamesystem().getProvider()
+    options = client.java.hadoop.crypto.key.KeyProvider.Options(client.fs.getConf())
+    provider.createKey("zone-key", options)
+    provider.flush()
+    client.mkdirs("/zone")
+    flags = client.java.gateway.jvm.java.util.EnumSet.of(
+        client.java.enum("hdfs.client.CreateEncryptionZoneFlag", "PROVISION_TRASH")
+    )
+    admin = client.java.hadoop.hdfs.client.HdfsAdmin(client.fs.getUri(), client.fs.getConf())
+    admin.createEncryptionZone(client.java.path("/zone"), "zone-key", flags)
+    client.write("/zone/secret", BLOCK + 1)
+    client.write("/zone/below/secret", 10)
+    client.rename("/zone/secret", "/zone/below/moved")
+    client.write("/zone/below/secret", 20, overwrite=True)
+
+
+STEPS: tuple[Step, ...] = (caches, erasure_coding, tokens, encryption)

@@ -29,7 +29,8 @@ def worked_in(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     Not to be written to.
     """
     folder = tmp_path_factory.mktemp("worked-in")
-    with hadoop.cluster(folder, data_nodes=3) as cluster:
+    settings = {"hadoop.security.key.provider.path": f"jceks://file{folder}/keys.jceks"}
+    with hadoop.cluster(folder, data_nodes=3, settings=settings) as cluster:
         client = Client(hadoop, cluster, cluster.getFileSystem())
         for step in (*file_workload.STEPS, *admin_workload.STEPS, *snapshot_workload.STEPS):
             step(client)

@@ -126,7 +126,8 @@ def mkdir(author: Author) -> None:
     if path is not None:
         number = author.namespace.counters.last_inode_id + 1
         who, acl = author.creation(path, directory=True)
-        author.write(ops.Mkdir(number, path, author.now, author.now, who, acl))
+        xattrs = (author.xattr(),) if author.random.random() < 0.2 else ()
+        author.write(ops.Mkdir(number, path, author.now, author.now, who, acl, xattrs))
 
 
 def create(author: Author) -> None:
@@ -210,6 +211,17 @@ def append(author: Author) -> None:
     if file is not None and not file.block_type:
         new_block = author.random.random() < 0.3
         author.write(ops.Append(full_path(file), "w1", "host", new_block))
+
+
+def add_again(author: Author) -> None:
+    """What logs before layout -62 have for an append, and for each new length."""
+    file = author.file(is_open=author.random.random() < 0.5)
+    if file is None or file.block_type:
+        return
+    path, now, who = full_path(file), author.now, Permission(file.user, file.group, file.mode)
+    author.write(
+        ops.Add(file.id, path, 3, now, now - 7, BLOCK_SIZE, file.blocks, who, (), (), "w2", "other")
+    )
 
 
 def truncate(author: Author) -> None:
