@@ -11,7 +11,7 @@ import structlog
 from ha.conf.configuration import Configuration
 from ha.daemon.process import ExitWith
 from journal.errors import JournalError
-from journal.model import LAYOUT_VERSION, NamespaceInfo
+from journal.model import NamespaceInfo
 from namenode_sim.namespace import Namespace
 from namenode_sim.place import Place, journal_writer, name_directories
 from namenode_sim.storage_format import format_name_dirs
@@ -22,12 +22,16 @@ ABORTED = 1
 """Hadoop's exit code of a format that was not carried out."""
 
 
-def new_namespace_info(cluster_id: str | None) -> NamespaceInfo:
-    """The ids of a new file system, drawn as Hadoop draws them (hadoop-formats 5.1)."""
+def new_namespace_info(cluster_id: str | None, *, layout_version: int) -> NamespaceInfo:
+    """The ids of a new file system, drawn as Hadoop draws them (hadoop-formats 5.1).
+
+    ``layout_version`` must be one that the Hadoop beside us starts from: it refuses an older one
+    without an upgrade, and a newer one altogether.  Edits are written at a layout that all read.
+    """
     draw = random.SystemRandom()
     address = socket.gethostbyname(socket.gethostname()) if _has_address() else "127.0.0.1"
     return NamespaceInfo(
-        layout_version=LAYOUT_VERSION,
+        layout_version=layout_version,
         namespace_id=draw.randrange(1, 2**31),
         cluster_id=cluster_id or f"CID-{uuid.uuid4()}",
         ctime=0,

@@ -188,6 +188,13 @@ PARK_TIMEOUT = Key(
     _NN,
     "how long a NameNode that is taking over keeps a client's call instead of refusing it",
 )
+FORMAT_LAYOUT = Key(
+    "nnha.namenode.format-layout-version",
+    whole(at_least=-67, at_most=-65),
+    "-67",
+    _G,
+    "layout of a new file system: -67 for Hadoop 3.4 and later, -66 for 3.3.1, -65 for 3.2",
+)
 HEALTH_REFUSALS = Key(
     "nnha.zkfc.health.refusals",
     whole(at_least=1),

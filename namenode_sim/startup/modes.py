@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ha.conf.configuration import Configuration
+from ha.conf.keys import FORMAT_LAYOUT
 from ha.conf.keys_namenode import ALLOW_FORMAT, REFORMAT_DISABLED
 from ha.daemon.process import ExitWith
 from journal.model import LAYOUT_VERSION
@@ -67,7 +68,7 @@ def format_file_system(request: Request) -> str:
             refusal=f"format aborted: {shown} holds a file system, and nothing was changed. To "
             "erase it for good, give --force.",
         )
-    info = new_namespace_info(request.cluster_id)
+    info = new_namespace_info(request.cluster_id, layout_version=conf.get(FORMAT_LAYOUT))
     try:
         asyncio.run(format_all(conf, place, info, force=bool(full) or consent.force))
     except StorageError as problem:
