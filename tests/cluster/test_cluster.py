@@ -10,8 +10,10 @@ from rich.console import Console
 
 from deploy.local.cluster import Cluster, zkfc_of
 from deploy.local.dfs import fs_shell
+from deploy.local.processes import wait_until
 from deploy.local.screen import Screen, part_addresses
 from deploy.local.stage import Stage, request_failover, staged
+from deploy.local.state import status
 from deploy.local.trial import hand_over, kill_active, settle, the_active
 from deploy.local.workload import Workload
 
@@ -47,6 +49,17 @@ def writing(stage: Stage, name: str) -> Stage:
     workload.start()
     workload.wait_for_acknowledged(40, deadline_seconds=30)
     return Stage(stage.cluster, stage.client, workload, stage.screen)
+
+
+def wait_for_whole_journal(cluster: Cluster, active: str) -> None:
+    """Until every JournalNode takes part again: one that was away does from the next segment on."""
+
+    def whole() -> bool:
+        told = status(cluster.status_url(active))
+        nodes = told["journal"] if told is not None else ()
+        return isinstance(nodes, list) and len(nodes) > 0 and all(n["in_sync"] for n in nodes)
+
+    wait_until(whole, what="every JournalNode to be in sync", deadline_seconds=30)
 
 
 def listing(cluster: Cluster) -> list[str]:
@@ -103,6 +116,7 @@ def test_the_client_does_not_notice_one_killed_journalnode(stage: Stage) -> None
 def test_without_a_quorum_the_active_ends_and_names_the_journalnodes_it_lost(stage: Stage) -> None:
     stage = writing(stage, "two-journalnodes")
     active, _ = the_active(stage.cluster)
+    wait_for_whole_journal(stage.cluster, active)
     lost = ("jn1", "jn3")
     for name in lost:
         stage.cluster.kill(name)
