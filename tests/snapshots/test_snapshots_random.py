@@ -17,7 +17,7 @@ from tests.snapshots.comparing import wrong
 from tests.snapshots.random_actions import act
 from tests.snapshots.random_edits import Draw, Scribe
 
-SEEDS = int(os.environ.get("NNHA_SNAPSHOT_SEEDS", "40"))
+SEEDS = int(os.environ.get("NNHA_SNAPSHOT_SEEDS", "100"))
 """How many long random programs are tried beside hypothesis's short ones."""
 
 

@@ -7,7 +7,7 @@ import pytest
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Block, Op
-from namenode_sim.inode import INodeDirectory, INodeFile
+from namenode_sim.inode import INodeDirectory, INodeFile, pack_blocks
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_errors import ApplyError
 from namenode_sim.namespace_snapshots import DELETED_MARK
@@ -118,6 +118,28 @@ def test_a_file_that_moves_about_is_in_each_snapshot_where_it_was(
     assert namespace.tree.file("/d/f").history is None
     go_on(namespace, ops.Delete("/d/f", 80))
     assert len(namespace.tree.inodes) == 3
+
+
+def test_a_diff_shares_the_blocks_of_its_file() -> None:
+    """As in Hadoop, where both point to the same objects: it shows in the image."""
+    moved = ops.Rename("/d/f", "/d/g", 60, ())
+    namespace = after(list(TAKEN), file("/d/f", Block(1, 40, 11)), take("s0"), moved)
+    go_on(namespace, ops.Append("/d/g", "c", "host", new_block=False), close("/d/g", B1))
+    history = namespace.tree.file("/d/g").history
+    assert history is not None
+    assert [diff.packed_blocks for diff in history.diffs] == [pack_blocks((B1,))]
+    assert length(namespace, "s0", "f") == 40
+
+
+def test_a_dropped_snapshot_is_left_to_the_one_of_a_directory_above_that_was_moved() -> None:
+    """Hadoop asks all directories above, whether or not they had this one then."""
+    namespace = after(list(TAKEN), mkdir("/d/x"), take("s0"), ops.Rename("/d/x", "/x", 60, ()))
+    go_on(namespace, mkdir("/x/k"), ops.AllowSnapshot("/x/k"))
+    go_on(namespace, ops.CreateSnapshot("/x/k", "t", 70), ops.DeleteSnapshot("/x/k", "t", 80))
+    directory = namespace.tree.node("/x/k")
+    assert isinstance(directory, INodeDirectory)
+    assert directory.history is not None
+    assert [(diff.snapshot_id, diff.is_root) for diff in directory.history.diffs] == [(0, False)]
 
 
 def test_a_deep_tree_needs_no_deep_stack() -> None:
