@@ -8,7 +8,11 @@ from typing import Final
 import click
 
 CAMPAIGNS: Final = {
-    "soak": {"fuzz": "tests.soak.fuzz:fuzz", "kill": "deploy.local.soak:kill"},
+    "soak": {
+        "fuzz": "tests.soak.fuzz:fuzz",
+        "journal": "tests.soak.journal:main",
+        "kill": "deploy.local.soak:kill",
+    },
     "bench": {
         "failover": "tests.bench.failover:main",
         "journal": "tests.bench.journal:main",

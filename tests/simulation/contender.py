@@ -53,7 +53,7 @@ class Life:
     lingers: float
 
     @classmethod
-    def drawn(cls, number: int, begins: float, rng: Random) -> "Life":
+    def drawn(cls, number: int, begins: float, unclosed: float, rng: Random) -> "Life":
         """A writer's plan: segments of 1-4 transactions in batches of 1-3 (qjm 9.4)."""
         plans = []
         for _ in range(rng.choice((1, 1, 2, 3))):
@@ -65,7 +65,7 @@ class Life:
                 SegmentPlan(
                     tuple(batches),
                     together=rng.random() < 0.4,
-                    closed=rng.random() < 0.75,
+                    closed=rng.random() >= unclosed,
                     idle_before=rng.choice((0, 0, 0.05, 0.7)) * rng.random(),
                     idle_inside=rng.choice((0, 0, 0.05, 2.5)) * rng.random(),
                 )

@@ -35,6 +35,8 @@ EVENT_KINDS: Final = (
     "freeze-writer",
     "kill-writer",
 )
+LIFE_KINDS: Final = ("blind", "fade")
+"""A writer that never reaches a minority; one whose last messages reach only some nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,12 @@ class Swarm:
     nodes: int
     rates: Mapping[str, float]
     events: Mapping[str, float]
+    lives: Mapping[str, float]
     writers: int
     readers: int
     crowd: float
     held: bool
+    unclosed: float
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
@@ -60,14 +64,20 @@ class Swarm:
         for kind in ("http-cut", "http-flip"):  # these have few occasions
             rates[kind] = min(0.5, 5 * rates[kind])
         events = {kind: rng.uniform(0.5, 2) if rng.random() < 0.4 else 0.0 for kind in EVENT_KINDS}
+        lives = {kind: rng.choice((0.0, 0.4, 0.9)) for kind in LIFE_KINDS}
+        # A third of the seeds is about one thing: short lives that leave copies behind which
+        # differ from node to node.  Recovery earns its keep there.
+        relay = rng.random() < 0.33
         return cls(
-            nodes=5 if rng.random() < 0.2 else 3,
-            rates=rates,
-            events=events,
-            writers=rng.choice((2, 3, 4, 5)),
+            nodes=5 if rng.random() < 0.2 and not relay else 3,
+            rates=dict.fromkeys(rates, 0.0) if relay and rng.random() < 0.7 else rates,
+            events=dict.fromkeys(events, 0.0) if relay and rng.random() < 0.7 else events,
+            lives=dict.fromkeys(LIFE_KINDS, 0.7) if relay else lives,
+            writers=rng.choice((5, 6, 7)) if relay else rng.choice((2, 3, 4, 6)),
             readers=rng.choice((0, 1, 1)),
-            crowd=rng.choice((0.2, 0.6, 1.5)),
+            crowd=0.3 if relay else rng.choice((0.2, 0.6, 1.5)),
             held=rng.random() < 0.5,
+            unclosed=0.9 if relay else rng.choice((0.1, 0.4)),
         )
 
 

@@ -184,6 +184,13 @@ class SimulatedChannel:
             network.trace.add("net", f"{link} repeats {what}", name)
         return name
 
+    def again(self, arrive: Callable[[], None], name: str, what: str) -> None:
+        """Deliver a request once more, often after other ones."""
+        network = self.board.network
+        rng = network.faults.random(name)
+        due = network.loop.time() + rng.choice((0.0, 0.01, 0.1, 3.0)) * rng.random()
+        network.post(self.link, what, arrive, lost=lambda: None, not_before=due)
+
     def lost(self, what: str, done: Respond) -> Callable[[], None]:
         """A lost message shows as a broken connection, or as nothing at all."""
         silent = self.board.network.faults.random("silence", what, self.machine).random() < 0.5
@@ -198,11 +205,8 @@ class SimulatedChannel:
 
         server = self.board.servers[self.machine]
         network.post(there, method, lambda: server.unary(method, request, respond), lost=lost)
-        if self.repeats(method):
-            nobody: Respond = lambda _: None  # noqa: E731 - typed
-            network.post(
-                there, method, lambda: server.unary(method, request, nobody), lost=lambda: None
-            )
+        if name := self.repeats(method):
+            self.again(lambda: server.unary(method, request, lambda _: None), name, method)
 
     @property
     def link(self) -> tuple[str, str]:
@@ -244,14 +248,13 @@ class SimulatedStream:
             lost=channel.lost(self._method, self._got),
             not_before=self._due,
         )
-        if channel.repeats(self._method):
+        if name := channel.repeats(self._method):
             server = channel.board.servers[channel.machine]
             # A stream repeats nothing by itself: this is the same request on a second one.
-            network.post(
-                channel.link,
-                self._method,
+            channel.again(
                 lambda: server.open_stream(self._method, lambda _: None).feed(data),
-                lost=lambda: None,
+                name,
+                self._method,
             )
 
     async def read(self) -> object:

@@ -29,6 +29,12 @@ class Network:
         self._cuts: dict[Link, int] = {}
         self._waiting: dict[Link, list[Action]] = {}
         self._jitter: dict[Link, Random] = {}
+        self._sent: dict[str, int] = {}
+        self._triggers: dict[tuple[str, int], Action] = {}
+
+    def when_sending(self, machine: str, count: int, action: Action) -> None:
+        """Do something just before a machine sends its n-th message."""
+        self._triggers[(machine, count)] = action
 
     def post(
         self,
@@ -45,6 +51,9 @@ class Network:
         Returns:
             When it is due, for messages that must keep their order.
         """
+        sent = self._sent[link[0]] = self._sent.get(link[0], 0) + 1
+        if (link[0], sent) in self._triggers:
+            self._triggers.pop((link[0], sent))()
         place = f"{link[0]}>{link[1]}"
         kind = "answer" if answer else "request"
         if name := self.faults.strikes(f"lose-{kind}", place):

@@ -191,6 +191,20 @@ class Oracle:
             what = (decision.last, decision.digest)
             if self._decided.setdefault((first, decision.epoch), what) != what:
                 raise Violated("I4", f"epoch {decision.epoch} decided twice about {first}")
+            self._choose(node, first, decision)
+
+    def _choose(self, node: str, first: int, decision: Accepted) -> None:
+        """What a majority accepted in one epoch is chosen for ever, whether anybody knows or not.
+
+        This is I13 at the earliest moment, as in Paxos: the writer may die before it can tell.
+        """
+        same = sum(view.accepted.get(first) == decision for view in self._views.values())
+        run = self._views[node].run(first)
+        if same < self._least or run is None:
+            return
+        for txid, tag in enumerate(run.tags, start=first):
+            if txid > self.settled:
+                self._require(txid, tag, f"a majority accepted in epoch {decision.epoch}")
 
     def _check_finals(self, node: str, old: View, new: View) -> None:
         for first, run in old.finalized.items():

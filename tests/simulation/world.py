@@ -1,6 +1,7 @@
 """One seed's world: machines, network, contenders, standbys, faults; safety, then liveness."""
 
 import asyncio
+import gc
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from journal.errors import JournalError
 from journal.node import transfer
 from tests.simulation.clock import Process, VirtualLoop
 from tests.simulation.contender import Contender, Life
-from tests.simulation.faults import Faults, Swarm
+from tests.simulation.faults import LIFE_KINDS, Faults, Swarm
 from tests.simulation.grpc_seam import Switchboard
 from tests.simulation.http_seam import session_maker
 from tests.simulation.machine import Machine, open_simulated
@@ -50,7 +51,7 @@ class Outcome:
 def run(seed: int, *, only: Set[str] | None = None, keep_trace: bool = False) -> Outcome:
     """Play one seed; ``only`` names the faults that may happen, None allows all that are drawn."""
     world = World(seed, only, keep_trace)
-    with world.in_place():
+    with world.in_place(), _no_collection():
         try:
             world.loop.run_until_complete(world.play())
         except (Violated, Stuck) as failure:
@@ -68,6 +69,18 @@ def run(seed: int, *, only: Set[str] | None = None, keep_trace: bool = False) ->
         world.oracle.acknowledged,
         world.loop.time(),
     )
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """The collector ends forgotten generators, which runs code, whenever it likes: not here."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class World:
@@ -162,14 +175,43 @@ class World:
         rng = self.faults.random("lives")
         begins, lives = 0.0, []
         for number in range(1, self.swarm.writers + 1):
-            lives.append(Life.drawn(number, begins, rng))
+            lives.append(Life.drawn(number, begins, self.swarm.unclosed, rng))
             begins += self.swarm.crowd * rng.random()
         return lives, begins + 1.0
 
     def _begin(self, life: Life) -> None:
         process = self._writers[life.name] = Process(life.name, self.loop)
         contender = Contender(life, self.machines, self.loop, self.oracle, self.trace)
+        self._handicap(life.name)
         process.spawn(contender.live())
+
+    def _handicap(self, name: str) -> None:
+        """Writers that see different majorities, and die half way through telling them."""
+        rng, nodes = self.faults.random("handicap", name), list(self.machines)
+        blind, fade = (rng.random() < self.swarm.lives[kind] for kind in LIFE_KINDS)
+        unseen = rng.sample(nodes, rng.randint(1, (len(nodes) - 1) // 2))
+        cut_off = rng.sample(nodes, rng.randint(1, len(nodes) - 1))
+        # Its calls go to all nodes in turn; the first batches are the most telling place to stop.
+        calls = rng.choice((rng.randint(0, 8), 3, 3, 4, 6))
+        count = calls * len(nodes) + rng.randint(1, 2 * len(nodes))
+        patience = rng.choice((0.0, 0.002, 0.02, 2.0))
+        if blind and self.faults.allowed(f"blind@{name}"):
+            self.trace.add(name, f"never reaches {unseen}", f"blind@{name}")
+            self._sever(name, unseen)
+
+        def begin_to_fade() -> None:
+            if self.faults.allowed(f"fade@{name}"):
+                self.trace.add(name, f"loses {cut_off}, then its life", f"fade@{name}")
+                self._sever(name, cut_off)
+                self.loop.call_later(patience, self._writers[name].kill)
+
+        if fade:
+            self.network.when_sending(name, count, begin_to_fade)
+
+    def _sever(self, name: str, nodes: list[str]) -> None:
+        for node in nodes:
+            self.network.cut((name, node))
+            self.network.cut((node, name))
 
     def _tail(self, name: str, interval: float) -> None:
         process = self._readers[name] = Process(name, self.loop)

@@ -1,0 +1,66 @@
+"""A bounded walk through the simulated worlds; `./run soak journal` walks much further."""
+
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from tests.simulation.__main__ import main as show
+from tests.simulation.faults import EVENT_KINDS, LIFE_KINDS, MESSAGE_KINDS
+from tests.simulation.shrink import replay_command, with_trace
+from tests.simulation.world import run
+
+PORTION_SECONDS = 5.0
+LEAST_SEEDS = 20
+
+
+@pytest.mark.parametrize("first", [1, 100_000])
+def test_nothing_acknowledged_is_lost_and_one_history_stands(first: int) -> None:
+    """Seeds until the time is up; on a failure the trace is the message."""
+    ends = time.monotonic() + PORTION_SECONDS
+    seed, acknowledged = first, 0
+    while seed < first + LEAST_SEEDS or time.monotonic() < ends:
+        outcome = run(seed)
+        if outcome.violation is not None:
+            told = "\n".join(with_trace(outcome).lines[-60:])
+            pytest.fail(f"{told}\n{outcome.violation}\n{replay_command(outcome)}")
+        acknowledged += outcome.acknowledged
+        seed += 1
+    assert acknowledged > 3 * (seed - first), "these worlds acknowledge next to nothing"
+
+
+def test_the_same_seed_leaves_the_same_trace() -> None:
+    seeds = range(500, 506)
+    first = [run(seed, keep_trace=True) for seed in seeds]
+    assert [run(seed, keep_trace=True).digest for seed in reversed(seeds)] == [
+        outcome.digest for outcome in reversed(first)
+    ]
+    assert len({outcome.digest for outcome in first}) == len(first)
+
+
+def test_a_trace_does_not_depend_on_being_kept() -> None:
+    for seed in range(510, 516):
+        quiet, told = run(seed), run(seed, keep_trace=True)
+        assert (quiet.steps, quiet.fired, quiet.seconds) == (told.steps, told.fired, told.seconds)
+
+
+def test_every_kind_of_fault_strikes_somewhere() -> None:
+    struck: set[str] = set()
+    for seed in range(1, 400):
+        struck.update(name.partition("@")[0] for name in run(seed).fired)
+        if struck >= {*MESSAGE_KINDS, *EVENT_KINDS, *LIFE_KINDS}:
+            return
+    pytest.fail(f"never seen: {sorted({*MESSAGE_KINDS, *EVENT_KINDS, *LIFE_KINDS} - struck)}")
+
+
+def test_without_faults_nothing_goes_wrong() -> None:
+    outcome = run(7, only=frozenset())
+    assert outcome.violation is None
+    assert not outcome.fired
+
+
+def test_a_seed_can_be_shown() -> None:
+    shown = CliRunner().invoke(show, ["--seed", "5"])
+    assert shown.exit_code == 0, shown.output
+    assert "liveness: all faults end" in shown.output
+    assert shown.output.splitlines()[-1].startswith("seed 5: no invariant broke")

@@ -1,0 +1,127 @@
+"""`./run soak journal`: one simulated life of the journal after another, and every failure kept."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+import click
+
+from tests.simulation.shrink import replay_command, shrink
+from tests.simulation.world import Outcome, run
+
+_PORTION: Final = 25
+_MOST_SHOWN: Final = 10
+_TWICE_EVERY: Final = 100
+"""One seed in so many is played twice, and must leave the same trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a portion of seeds gave."""
+
+    seeds: int
+    failures: tuple[tuple[int, str], ...]
+    steps: int
+    checks: int
+    acknowledged: int
+
+
+def play(seeds: Sequence[int]) -> Findings:
+    """Run these seeds."""
+    outcomes = [_play_one(seed) for seed in seeds]
+    return Findings(
+        len(outcomes),
+        tuple((o.seed, str(o.violation)) for o in outcomes if o.violation is not None),
+        sum(o.steps for o in outcomes),
+        sum(o.checks for o in outcomes),
+        sum(o.acknowledged for o in outcomes),
+    )
+
+
+def _play_one(seed: int) -> Outcome:
+    if seed % _TWICE_EVERY:
+        return run(seed)
+    first, second = run(seed, keep_trace=True), run(seed, keep_trace=True)
+    if first.digest != second.digest:
+        raise AssertionError(f"seed {seed} gave two different traces")
+    return second
+
+
+@click.command()
+@click.option("--seeds", default=2000, show_default=True, type=click.IntRange(min=1))
+@click.option("--first-seed", default=1, show_default=True, type=click.IntRange(min=0))
+@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(min=1))
+@click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
+def journal(*, seeds: int, first_seed: int, jobs: int, as_object: bool) -> None:
+    """Simulate the journal under drawn faults; exit code 0 only if no invariant broke.
+
+    The first failure is made as small as possible and printed with its replay command.
+    """
+    began = time.monotonic()
+    found: list[Findings] = []
+    with ProcessPoolExecutor(jobs) as pool:
+        for part in pool.map(play, _portions(range(first_seed, first_seed + seeds))):
+            found.append(part)
+            for seed, why in part.failures:
+                click.echo(f"seed {seed}: {why}", err=True)
+            _progress(sum(each.seeds for each in found), seeds, began)
+    took = time.monotonic() - began
+    failures = [failure for each in found for failure in each.failures]
+    facts: dict[str, object] = {
+        "seeds": seeds,
+        "first_seed": first_seed,
+        "failures": [{"seed": seed, "why": why} for seed, why in failures[:_MOST_SHOWN]],
+        "failed": len(failures),
+        "seeds_per_minute": round(60 * seeds / took),
+        "jobs": jobs,
+        "steps": sum(each.steps for each in found),
+        "states_checked": sum(each.checks for each in found),
+        "edits_acknowledged": sum(each.acknowledged for each in found),
+        "seconds": round(took, 1),
+    }
+    if failures:
+        smallest = shrink(run(failures[0][0]), lambda seed, only: run(seed, only=only))
+        facts["replay"] = replay_command(smallest)
+        click.echo(f"{smallest.violation}\n  {replay_command(smallest)}", err=True)
+    click.echo(
+        f"{seeds} seeds, {len(failures)} failed, {facts['seeds_per_minute']} seeds per minute with"
+        f" {jobs} jobs, {facts['edits_acknowledged']} edits acknowledged",
+        err=True,
+    )
+    if as_object:
+        click.echo(json.dumps(facts))
+    raise SystemExit(1 if failures else 0)
+
+
+def _portions(seeds: range) -> Iterator[list[int]]:
+    rest = iter(seeds)
+    while portion := list(islice(rest, _PORTION)):
+        yield portion
+
+
+def _progress(done: int, seeds: int, began: float) -> None:
+    if done % (_PORTION * 40) < _PORTION and done < seeds:
+        rate = 60 * done / (time.monotonic() - began)
+        click.echo(f"{done} of {seeds} seeds, {rate:.0f} per minute", err=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the soak with these command-line arguments."""
+    try:
+        journal.main(args=list(arguments), prog_name="./run soak journal", standalone_mode=False)
+    except SystemExit as end:
+        return int(end.code or 0)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
