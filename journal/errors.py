@@ -6,6 +6,9 @@ JournalError
 │   ├── WrongNamespace      another cluster's journal
 │   ├── Fenced              a newer writer was promised
 │   ├── OutOfSync           the request does not follow what the node has
+│   ├── NotAdmitted         the node is a learner and has no vote
+│   ├── CacheMiss           edits that the node does not keep in memory
+│   ├── AheadOfNode         edits that the node does not have yet
 │   └── BadRequest
 ├── Unavailable         no answer; the outcome is unknown
 ├── QuorumLost          too few nodes agreed; says what each of them said
@@ -49,6 +52,18 @@ class OutOfSync(Rejected):
     def __init__(self, message: str, *, expected_txid: TxId | None = None) -> None:
         super().__init__(message)
         self.expected_txid = expected_txid
+
+
+class NotAdmitted(Rejected):
+    """The node lost, or never had, what it promised; it votes again once a writer admits it."""
+
+
+class CacheMiss(Rejected):
+    """The node has these edits at most on its disk (Hadoop's CacheMissException, qjm 2.11)."""
+
+
+class AheadOfNode(Rejected):
+    """The node lags behind the edits that were asked for (NewerTxnIdException, qjm 2.11)."""
 
 
 class BadRequest(Rejected):

@@ -44,13 +44,15 @@ class Segment:
 
     ``digest`` is the SHA-256 over the framed ops from ``first`` to ``last`` (file header and
     padding left out), so that two nodes with equal txids and different bytes are told apart
-    (design D8).  It is empty only where nobody has computed it yet.
+    (design D8).  It is empty only where nobody has computed it yet.  ``writer`` is the epoch that
+    started the segment, NO_EPOCH where that was never recorded (a file that Hadoop wrote).
     """
 
     first: TxId
     last: TxId
     finalized: bool
     digest: bytes = b""
+    writer: Epoch = NO_EPOCH
 
     def holds(self, txid: TxId) -> bool:
         """Whether that transaction lies in this segment."""

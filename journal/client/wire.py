@@ -1,14 +1,18 @@
 """The journal's words <-> protobuf, and gRPC's errors -> ours; the client's edge."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import grpc
 
 from journal.errors import (
+    AheadOfNode,
     BadRequest,
+    CacheMiss,
     Fenced,
     InvariantBroken,
     JournalError,
+    NotAdmitted,
     NotFormatted,
     OutOfSync,
     StorageFailed,
@@ -51,6 +55,7 @@ def segment_to_wire(segment: Segment) -> pb.SegmentState:
         last_txid=segment.last,
         is_in_progress=not segment.finalized,
         digest=segment.digest,
+        writer_epoch=segment.writer,
     )
 
 
@@ -61,6 +66,7 @@ def segment_from_wire(message: pb.SegmentState) -> Segment:
         last=TxId(message.last_txid),
         finalized=not message.is_in_progress,
         digest=message.digest,
+        writer=Epoch(message.writer_epoch),
     )
 
 
@@ -80,25 +86,30 @@ def answer_from_wire(reply: pb.PrepareRecoveryReply) -> Answer:
     )
 
 
+_PLAIN: Final[Mapping[int, type[JournalError]]] = {
+    pb.Refusal.NOT_FORMATTED: NotFormatted,
+    pb.Refusal.WRONG_NAMESPACE: WrongNamespace,
+    pb.Refusal.BAD_REQUEST: BadRequest,
+    pb.Refusal.STORAGE_FAILED: StorageFailed,
+    pb.Refusal.INVARIANT_BROKEN: InvariantBroken,
+    pb.Refusal.NOT_ADMITTED: NotAdmitted,
+    pb.Refusal.CACHE_MISS: CacheMiss,
+    pb.Refusal.AHEAD_OF_NODE: AheadOfNode,
+}
+"""The refusals that carry no fact but their kind."""
+
+
 def refusal_to_error(refusal: pb.Refusal) -> JournalError:
     """A node's no, as the error that it means.  Decided by kind, never by the message."""
     text = refusal.message
     match refusal.kind:
-        case pb.Refusal.NOT_FORMATTED:
-            return NotFormatted(text)
-        case pb.Refusal.WRONG_NAMESPACE:
-            return WrongNamespace(text)
         case pb.Refusal.FENCED:
             return Fenced(text, promised=Epoch(refusal.promised_epoch))
         case pb.Refusal.OUT_OF_SYNC:
             expected = TxId(refusal.expected_txid) if refusal.HasField("expected_txid") else None
             return OutOfSync(text, expected_txid=expected)
-        case pb.Refusal.BAD_REQUEST:
-            return BadRequest(text)
-        case pb.Refusal.STORAGE_FAILED:
-            return StorageFailed(text)
-        case pb.Refusal.INVARIANT_BROKEN:
-            return InvariantBroken(text)
+        case kind if kind in _PLAIN:
+            return _PLAIN[kind](text)
         case _:
             return Unavailable(f"refused for a reason that this version does not know: {text}")
 

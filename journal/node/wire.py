@@ -7,10 +7,13 @@ import grpc
 from journal.core import requests
 from journal.core.state import JournalState
 from journal.errors import (
+    AheadOfNode,
     BadRequest,
+    CacheMiss,
     Fenced,
     InvariantBroken,
     JournalError,
+    NotAdmitted,
     NotFormatted,
     OutOfSync,
     StorageFailed,
@@ -108,6 +111,7 @@ def segment(message: pb.SegmentState) -> Segment:
         txid(message.last_txid),
         finalized=not message.is_in_progress,
         digest=message.digest,
+        writer=epoch(message.writer_epoch),
     )
 
 
@@ -118,6 +122,7 @@ def segment_message(held: Segment) -> pb.SegmentState:
         last_txid=held.last,
         is_in_progress=not held.finalized,
         digest=held.digest,
+        writer_epoch=held.writer,
     )
 
 
@@ -173,6 +178,9 @@ _KINDS: Final = (
     (WrongNamespace, pb.Refusal.WRONG_NAMESPACE, grpc.StatusCode.FAILED_PRECONDITION),
     (Fenced, pb.Refusal.FENCED, grpc.StatusCode.ABORTED),
     (OutOfSync, pb.Refusal.OUT_OF_SYNC, grpc.StatusCode.FAILED_PRECONDITION),
+    (NotAdmitted, pb.Refusal.NOT_ADMITTED, grpc.StatusCode.FAILED_PRECONDITION),
+    (CacheMiss, pb.Refusal.CACHE_MISS, grpc.StatusCode.NOT_FOUND),
+    (AheadOfNode, pb.Refusal.AHEAD_OF_NODE, grpc.StatusCode.OUT_OF_RANGE),
     (BadRequest, pb.Refusal.BAD_REQUEST, grpc.StatusCode.INVALID_ARGUMENT),
     (StorageFailed, pb.Refusal.STORAGE_FAILED, grpc.StatusCode.INTERNAL),
     (InvariantBroken, pb.Refusal.INVARIANT_BROKEN, grpc.StatusCode.DATA_LOSS),
@@ -198,3 +206,10 @@ def txid(value: int) -> TxId:
     if value > MAX_TXID:
         raise BadRequest(f"{value} is not a transaction id")
     return TxId(value)
+
+
+def epoch(value: int) -> Epoch:
+    """An epoch as it was received; 0 is none."""
+    if value > MAX_TXID:
+        raise BadRequest(f"{value} is not an epoch")
+    return Epoch(value)

@@ -161,9 +161,17 @@ class FormatRequest(_message.Message):
     NAMESPACE_INFO_FIELD_NUMBER: _builtins.int
     NAMESERVICE_ID_FIELD_NUMBER: _builtins.int
     FORCE_FIELD_NUMBER: _builtins.int
+    FOUNDING_FIELD_NUMBER: _builtins.int
+    SEEN_PROMISED_EPOCH_FIELD_NUMBER: _builtins.int
     journal_id: _builtins.str
     nameservice_id: _builtins.str
     force: _builtins.bool
+    founding: _builtins.bool
+    """All nodes of the journal are formatted together, so each of them is a voter from the start.
+    A node that is formatted alone is a learner until a writer admits it.
+    """
+    seen_promised_epoch: _builtins.int
+    """With force: the promise that the caller has seen; refused if a newer one was given since."""
     @_builtins.property
     def namespace_info(self) -> Global___NamespaceInfo: ...
     def __init__(
@@ -173,12 +181,16 @@ class FormatRequest(_message.Message):
         namespace_info: Global___NamespaceInfo | None = ...,
         nameservice_id: _builtins.str = ...,
         force: _builtins.bool = ...,
+        founding: _builtins.bool = ...,
+        seen_promised_epoch: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["namespace_info", b"namespace_info"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seen_promised_epoch", b"_seen_promised_epoch", "namespace_info", b"namespace_info", "seen_promised_epoch", b"seen_promised_epoch"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["force", b"force", "journal_id", b"journal_id", "nameservice_id", b"nameservice_id", "namespace_info", b"namespace_info"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seen_promised_epoch", b"_seen_promised_epoch", "force", b"force", "founding", b"founding", "journal_id", b"journal_id", "nameservice_id", b"nameservice_id", "namespace_info", b"namespace_info", "seen_promised_epoch", b"seen_promised_epoch"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__seen_promised_epoch: _TypeAlias = _typing.Literal["seen_promised_epoch"]  # noqa: Y015
+    _WhichOneofArgType__seen_promised_epoch: _TypeAlias = _typing.Literal["_seen_promised_epoch", b"_seen_promised_epoch"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seen_promised_epoch) -> _WhichOneofReturnType__seen_promised_epoch | None: ...
 
 Global___FormatRequest: _TypeAlias = FormatRequest  # noqa: Y015
 
@@ -238,15 +250,22 @@ class NewEpochReply(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     LAST_SEGMENT_TXID_FIELD_NUMBER: _builtins.int
+    PREVIOUS_WRITER_HEARD_MICROS_AGO_FIELD_NUMBER: _builtins.int
+    INCARNATION_FIELD_NUMBER: _builtins.int
     last_segment_txid: _builtins.int
+    previous_writer_heard_micros_ago: _builtins.int
+    """How long ago an older writer was last heard, or this node began to serve, whichever is less."""
+    incarnation: _builtins.str
     def __init__(
         self,
         *,
         last_segment_txid: _builtins.int | None = ...,
+        previous_writer_heard_micros_ago: _builtins.int = ...,
+        incarnation: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_last_segment_txid", b"_last_segment_txid", "last_segment_txid", b"last_segment_txid"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_segment_txid", b"_last_segment_txid", "last_segment_txid", b"last_segment_txid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_segment_txid", b"_last_segment_txid", "incarnation", b"incarnation", "last_segment_txid", b"last_segment_txid", "previous_writer_heard_micros_ago", b"previous_writer_heard_micros_ago"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_segment_txid: _TypeAlias = _typing.Literal["last_segment_txid"]  # noqa: Y015
     _WhichOneofArgType__last_segment_txid: _TypeAlias = _typing.Literal["_last_segment_txid", b"_last_segment_txid"]  # noqa: Y015
@@ -442,10 +461,13 @@ class SegmentState(_message.Message):
     LAST_TXID_FIELD_NUMBER: _builtins.int
     IS_IN_PROGRESS_FIELD_NUMBER: _builtins.int
     DIGEST_FIELD_NUMBER: _builtins.int
+    WRITER_EPOCH_FIELD_NUMBER: _builtins.int
     first_txid: _builtins.int
     last_txid: _builtins.int
     is_in_progress: _builtins.bool
     digest: _builtins.bytes
+    writer_epoch: _builtins.int
+    """Who wrote it; 0 where that was never recorded."""
     def __init__(
         self,
         *,
@@ -453,10 +475,11 @@ class SegmentState(_message.Message):
         last_txid: _builtins.int = ...,
         is_in_progress: _builtins.bool = ...,
         digest: _builtins.bytes = ...,
+        writer_epoch: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "first_txid", b"first_txid", "is_in_progress", b"is_in_progress", "last_txid", b"last_txid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "first_txid", b"first_txid", "is_in_progress", b"is_in_progress", "last_txid", b"last_txid", "writer_epoch", b"writer_epoch"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -606,6 +629,10 @@ class JournalStatus(_message.Message):
     DISK_FREE_BYTES_FIELD_NUMBER: _builtins.int
     DISK_TOTAL_BYTES_FIELD_NUMBER: _builtins.int
     FAILED_BECAUSE_FIELD_NUMBER: _builtins.int
+    INCARNATION_FIELD_NUMBER: _builtins.int
+    IS_LEARNER_FIELD_NUMBER: _builtins.int
+    DAMAGED_SEGMENTS_FIELD_NUMBER: _builtins.int
+    DISK_WARNING_FIELD_NUMBER: _builtins.int
     is_formatted: _builtins.bool
     last_promised_epoch: _builtins.int
     last_writer_epoch: _builtins.int
@@ -618,8 +645,17 @@ class JournalStatus(_message.Message):
     disk_total_bytes: _builtins.int
     failed_because: _builtins.str
     """Present when the journal has stopped because of its disk or a broken invariant."""
+    incarnation: _builtins.str
+    is_learner: _builtins.bool
+    """A learner has no vote until a writer admits it."""
+    disk_warning: _builtins.str
+    """Present when less room is left than dfs.journalnode.disk.warn-free-bytes asks for."""
     @_builtins.property
     def namespace_info(self) -> Global___NamespaceInfo: ...
+    @_builtins.property
+    def damaged_segments(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """First txids of segments that a scan found damaged, until they are repaired."""
+
     def __init__(
         self,
         *,
@@ -634,13 +670,19 @@ class JournalStatus(_message.Message):
         disk_free_bytes: _builtins.int = ...,
         disk_total_bytes: _builtins.int = ...,
         failed_because: _builtins.str | None = ...,
+        incarnation: _builtins.str = ...,
+        is_learner: _builtins.bool = ...,
+        damaged_segments: _abc.Iterable[_builtins.int] | None = ...,
+        disk_warning: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_failed_because", b"_failed_because", "_last_written_txid", b"_last_written_txid", "_namespace_info", b"_namespace_info", "_open_segment_first_txid", b"_open_segment_first_txid", "committed_txid", b"committed_txid", "failed_because", b"failed_because", "last_written_txid", b"last_written_txid", "namespace_info", b"namespace_info", "open_segment_first_txid", b"open_segment_first_txid"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_disk_warning", b"_disk_warning", "_failed_because", b"_failed_because", "_last_written_txid", b"_last_written_txid", "_namespace_info", b"_namespace_info", "_open_segment_first_txid", b"_open_segment_first_txid", "committed_txid", b"committed_txid", "disk_warning", b"disk_warning", "failed_because", b"failed_because", "last_written_txid", b"last_written_txid", "namespace_info", b"namespace_info", "open_segment_first_txid", b"open_segment_first_txid"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_failed_because", b"_failed_because", "_last_written_txid", b"_last_written_txid", "_namespace_info", b"_namespace_info", "_open_segment_first_txid", b"_open_segment_first_txid", "committed_txid", b"committed_txid", "disk_free_bytes", b"disk_free_bytes", "disk_total_bytes", b"disk_total_bytes", "failed_because", b"failed_because", "http_port", b"http_port", "is_formatted", b"is_formatted", "last_promised_epoch", b"last_promised_epoch", "last_writer_epoch", b"last_writer_epoch", "last_written_txid", b"last_written_txid", "namespace_info", b"namespace_info", "open_segment_first_txid", b"open_segment_first_txid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_disk_warning", b"_disk_warning", "_failed_because", b"_failed_because", "_last_written_txid", b"_last_written_txid", "_namespace_info", b"_namespace_info", "_open_segment_first_txid", b"_open_segment_first_txid", "committed_txid", b"committed_txid", "damaged_segments", b"damaged_segments", "disk_free_bytes", b"disk_free_bytes", "disk_total_bytes", b"disk_total_bytes", "disk_warning", b"disk_warning", "failed_because", b"failed_because", "http_port", b"http_port", "incarnation", b"incarnation", "is_formatted", b"is_formatted", "is_learner", b"is_learner", "last_promised_epoch", b"last_promised_epoch", "last_writer_epoch", b"last_writer_epoch", "last_written_txid", b"last_written_txid", "namespace_info", b"namespace_info", "open_segment_first_txid", b"open_segment_first_txid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__committed_txid: _TypeAlias = _typing.Literal["committed_txid"]  # noqa: Y015
     _WhichOneofArgType__committed_txid: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid"]  # noqa: Y015
+    _WhichOneofReturnType__disk_warning: _TypeAlias = _typing.Literal["disk_warning"]  # noqa: Y015
+    _WhichOneofArgType__disk_warning: _TypeAlias = _typing.Literal["_disk_warning", b"_disk_warning"]  # noqa: Y015
     _WhichOneofReturnType__failed_because: _TypeAlias = _typing.Literal["failed_because"]  # noqa: Y015
     _WhichOneofArgType__failed_because: _TypeAlias = _typing.Literal["_failed_because", b"_failed_because"]  # noqa: Y015
     _WhichOneofReturnType__last_written_txid: _TypeAlias = _typing.Literal["last_written_txid"]  # noqa: Y015
@@ -652,6 +694,8 @@ class JournalStatus(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__committed_txid) -> _WhichOneofReturnType__committed_txid | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__disk_warning) -> _WhichOneofReturnType__disk_warning | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__failed_because) -> _WhichOneofReturnType__failed_because | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__last_written_txid) -> _WhichOneofReturnType__last_written_txid | None: ...
@@ -661,6 +705,368 @@ class JournalStatus(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__open_segment_first_txid) -> _WhichOneofReturnType__open_segment_first_txid | None: ...
 
 Global___JournalStatus: _TypeAlias = JournalStatus  # noqa: Y015
+
+@_typing.final
+class ResumeSegmentRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INFO_FIELD_NUMBER: _builtins.int
+    FIRST_TXID_FIELD_NUMBER: _builtins.int
+    LAYOUT_VERSION_FIELD_NUMBER: _builtins.int
+    first_txid: _builtins.int
+    layout_version: _builtins.int
+    @_builtins.property
+    def info(self) -> Global___RequestInfo: ...
+    def __init__(
+        self,
+        *,
+        info: Global___RequestInfo | None = ...,
+        first_txid: _builtins.int = ...,
+        layout_version: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["info", b"info"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["first_txid", b"first_txid", "info", b"info", "layout_version", b"layout_version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeSegmentRequest: _TypeAlias = ResumeSegmentRequest  # noqa: Y015
+
+@_typing.final
+class ResumeSegmentReply(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NEXT_TXID_FIELD_NUMBER: _builtins.int
+    next_txid: _builtins.int
+    """The next txid that the node will take."""
+    def __init__(
+        self,
+        *,
+        next_txid: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_txid", b"next_txid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeSegmentReply: _TypeAlias = ResumeSegmentReply  # noqa: Y015
+
+@_typing.final
+class CatchUpRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INFO_FIELD_NUMBER: _builtins.int
+    SEGMENT_FIELD_NUMBER: _builtins.int
+    LAYOUT_VERSION_FIELD_NUMBER: _builtins.int
+    SOURCE_URLS_FIELD_NUMBER: _builtins.int
+    layout_version: _builtins.int
+    @_builtins.property
+    def info(self) -> Global___RequestInfo: ...
+    @_builtins.property
+    def segment(self) -> Global___SegmentState:
+        """The edits from the segment's first to one that a quorum has, and their digest."""
+
+    @_builtins.property
+    def source_urls(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        info: Global___RequestInfo | None = ...,
+        segment: Global___SegmentState | None = ...,
+        layout_version: _builtins.int = ...,
+        source_urls: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["info", b"info", "segment", b"segment"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["info", b"info", "layout_version", b"layout_version", "segment", b"segment", "source_urls", b"source_urls"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CatchUpRequest: _TypeAlias = CatchUpRequest  # noqa: Y015
+
+@_typing.final
+class AdmitRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INFO_FIELD_NUMBER: _builtins.int
+    INCARNATION_FIELD_NUMBER: _builtins.int
+    REQUIRED_FIELD_NUMBER: _builtins.int
+    COMMITTED_TXID_FIELD_NUMBER: _builtins.int
+    incarnation: _builtins.str
+    """The learner that the writer means, and no later one."""
+    committed_txid: _builtins.int
+    """The last txid that is committed; the learner must hold everything up to it."""
+    @_builtins.property
+    def info(self) -> Global___RequestInfo: ...
+    @_builtins.property
+    def required(self) -> _containers.RepeatedCompositeFieldContainer[Global___SegmentState]:
+        """Every segment that is finalized on the voters; the learner must hold each of them."""
+
+    def __init__(
+        self,
+        *,
+        info: Global___RequestInfo | None = ...,
+        incarnation: _builtins.str = ...,
+        required: _abc.Iterable[Global___SegmentState] | None = ...,
+        committed_txid: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["info", b"info"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_txid", b"committed_txid", "incarnation", b"incarnation", "info", b"info", "required", b"required"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AdmitRequest: _TypeAlias = AdmitRequest  # noqa: Y015
+
+@_typing.final
+class PurgeLogsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INFO_FIELD_NUMBER: _builtins.int
+    MIN_TXID_TO_KEEP_FIELD_NUMBER: _builtins.int
+    min_txid_to_keep: _builtins.int
+    @_builtins.property
+    def info(self) -> Global___RequestInfo: ...
+    def __init__(
+        self,
+        *,
+        info: Global___RequestInfo | None = ...,
+        min_txid_to_keep: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["info", b"info"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["info", b"info", "min_txid_to_keep", b"min_txid_to_keep"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PurgeLogsRequest: _TypeAlias = PurgeLogsRequest  # noqa: Y015
+
+@_typing.final
+class GetJournaledEditsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOURNAL_ID_FIELD_NUMBER: _builtins.int
+    SINCE_TXID_FIELD_NUMBER: _builtins.int
+    MAX_TXNS_FIELD_NUMBER: _builtins.int
+    NAMESERVICE_ID_FIELD_NUMBER: _builtins.int
+    journal_id: _builtins.str
+    since_txid: _builtins.int
+    max_txns: _builtins.int
+    nameservice_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        journal_id: _builtins.str = ...,
+        since_txid: _builtins.int = ...,
+        max_txns: _builtins.int = ...,
+        nameservice_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["journal_id", b"journal_id", "max_txns", b"max_txns", "nameservice_id", b"nameservice_id", "since_txid", b"since_txid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetJournaledEditsRequest: _TypeAlias = GetJournaledEditsRequest  # noqa: Y015
+
+@_typing.final
+class GetJournaledEditsReply(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COUNT_FIELD_NUMBER: _builtins.int
+    LAYOUT_VERSION_FIELD_NUMBER: _builtins.int
+    RECORDS_FIELD_NUMBER: _builtins.int
+    WRITERS_FIELD_NUMBER: _builtins.int
+    COMMITTED_TXID_FIELD_NUMBER: _builtins.int
+    count: _builtins.int
+    layout_version: _builtins.int
+    records: _builtins.bytes
+    """Framed ops since_txid .. since_txid + count - 1."""
+    committed_txid: _builtins.int
+    """What this node knows to be on a quorum."""
+    @_builtins.property
+    def writers(self) -> _containers.RepeatedCompositeFieldContainer[Global___WriterRun]:
+        """Who wrote each of them, as runs: edits up to last_txid are of that writer."""
+
+    def __init__(
+        self,
+        *,
+        count: _builtins.int = ...,
+        layout_version: _builtins.int = ...,
+        records: _builtins.bytes = ...,
+        writers: _abc.Iterable[Global___WriterRun] | None = ...,
+        committed_txid: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "committed_txid", b"committed_txid"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "committed_txid", b"committed_txid", "count", b"count", "layout_version", b"layout_version", "records", b"records", "writers", b"writers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__committed_txid: _TypeAlias = _typing.Literal["committed_txid"]  # noqa: Y015
+    _WhichOneofArgType__committed_txid: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__committed_txid) -> _WhichOneofReturnType__committed_txid | None: ...
+
+Global___GetJournaledEditsReply: _TypeAlias = GetJournaledEditsReply  # noqa: Y015
+
+@_typing.final
+class WriterRun(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LAST_TXID_FIELD_NUMBER: _builtins.int
+    WRITER_EPOCH_FIELD_NUMBER: _builtins.int
+    last_txid: _builtins.int
+    writer_epoch: _builtins.int
+    def __init__(
+        self,
+        *,
+        last_txid: _builtins.int = ...,
+        writer_epoch: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["last_txid", b"last_txid", "writer_epoch", b"writer_epoch"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WriterRun: _TypeAlias = WriterRun  # noqa: Y015
+
+@_typing.final
+class WriterRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INFO_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def info(self) -> Global___RequestInfo: ...
+    def __init__(
+        self,
+        *,
+        info: Global___RequestInfo | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["info", b"info"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["info", b"info"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WriterRequest: _TypeAlias = WriterRequest  # noqa: Y015
+
+@_typing.final
+class UpgradeRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INFO_FIELD_NUMBER: _builtins.int
+    NAMESPACE_INFO_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def info(self) -> Global___RequestInfo: ...
+    @_builtins.property
+    def namespace_info(self) -> Global___NamespaceInfo: ...
+    def __init__(
+        self,
+        *,
+        info: Global___RequestInfo | None = ...,
+        namespace_info: Global___NamespaceInfo | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["info", b"info", "namespace_info", b"namespace_info"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["info", b"info", "namespace_info", b"namespace_info"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpgradeRequest: _TypeAlias = UpgradeRequest  # noqa: Y015
+
+@_typing.final
+class CanRollBackRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOURNAL_ID_FIELD_NUMBER: _builtins.int
+    NAMESERVICE_ID_FIELD_NUMBER: _builtins.int
+    NAMESPACE_INFO_FIELD_NUMBER: _builtins.int
+    PREVIOUS_NAMESPACE_INFO_FIELD_NUMBER: _builtins.int
+    TARGET_LAYOUT_VERSION_FIELD_NUMBER: _builtins.int
+    journal_id: _builtins.str
+    nameservice_id: _builtins.str
+    target_layout_version: _builtins.int
+    @_builtins.property
+    def namespace_info(self) -> Global___NamespaceInfo: ...
+    @_builtins.property
+    def previous_namespace_info(self) -> Global___NamespaceInfo: ...
+    def __init__(
+        self,
+        *,
+        journal_id: _builtins.str = ...,
+        nameservice_id: _builtins.str = ...,
+        namespace_info: Global___NamespaceInfo | None = ...,
+        previous_namespace_info: Global___NamespaceInfo | None = ...,
+        target_layout_version: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["namespace_info", b"namespace_info", "previous_namespace_info", b"previous_namespace_info"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["journal_id", b"journal_id", "nameservice_id", b"nameservice_id", "namespace_info", b"namespace_info", "previous_namespace_info", b"previous_namespace_info", "target_layout_version", b"target_layout_version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CanRollBackRequest: _TypeAlias = CanRollBackRequest  # noqa: Y015
+
+@_typing.final
+class CanRollBackReply(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CAN_ROLL_BACK_FIELD_NUMBER: _builtins.int
+    can_roll_back: _builtins.bool
+    def __init__(
+        self,
+        *,
+        can_roll_back: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["can_roll_back", b"can_roll_back"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CanRollBackReply: _TypeAlias = CanRollBackReply  # noqa: Y015
+
+@_typing.final
+class DiscardSegmentsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INFO_FIELD_NUMBER: _builtins.int
+    FIRST_TXID_FIELD_NUMBER: _builtins.int
+    first_txid: _builtins.int
+    @_builtins.property
+    def info(self) -> Global___RequestInfo: ...
+    def __init__(
+        self,
+        *,
+        info: Global___RequestInfo | None = ...,
+        first_txid: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["info", b"info"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["first_txid", b"first_txid", "info", b"info"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiscardSegmentsRequest: _TypeAlias = DiscardSegmentsRequest  # noqa: Y015
+
+@_typing.final
+class GetJournalCTimeReply(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CTIME_FIELD_NUMBER: _builtins.int
+    ctime: _builtins.int
+    def __init__(
+        self,
+        *,
+        ctime: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ctime", b"ctime"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetJournalCTimeReply: _TypeAlias = GetJournalCTimeReply  # noqa: Y015
 
 @_typing.final
 class Refusal(_message.Message):
@@ -682,6 +1088,12 @@ class Refusal(_message.Message):
         BAD_REQUEST: Refusal._Kind.ValueType  # 5
         STORAGE_FAILED: Refusal._Kind.ValueType  # 6
         INVARIANT_BROKEN: Refusal._Kind.ValueType  # 7
+        NOT_ADMITTED: Refusal._Kind.ValueType  # 8
+        """A learner has no vote."""
+        CACHE_MISS: Refusal._Kind.ValueType  # 9
+        """The request asks for edits that this node does not keep in memory."""
+        AHEAD_OF_NODE: Refusal._Kind.ValueType  # 10
+        """The request asks for edits that this node does not have yet."""
 
     class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
     UNKNOWN: Refusal.Kind.ValueType  # 0
@@ -692,6 +1104,12 @@ class Refusal(_message.Message):
     BAD_REQUEST: Refusal.Kind.ValueType  # 5
     STORAGE_FAILED: Refusal.Kind.ValueType  # 6
     INVARIANT_BROKEN: Refusal.Kind.ValueType  # 7
+    NOT_ADMITTED: Refusal.Kind.ValueType  # 8
+    """A learner has no vote."""
+    CACHE_MISS: Refusal.Kind.ValueType  # 9
+    """The request asks for edits that this node does not keep in memory."""
+    AHEAD_OF_NODE: Refusal.Kind.ValueType  # 10
+    """The request asks for edits that this node does not have yet."""
 
     KIND_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
@@ -723,6 +1141,39 @@ class Refusal(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__promised_epoch) -> _WhichOneofReturnType__promised_epoch | None: ...
 
 Global___Refusal: _TypeAlias = Refusal  # noqa: Y015
+
+@_typing.final
+class SegmentRecord(_message.Message):
+    """What is known of one segment file, kept on disk in segments/<first txid> beside it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIRST_TXID_FIELD_NUMBER: _builtins.int
+    WRITER_EPOCH_FIELD_NUMBER: _builtins.int
+    LAST_TXID_FIELD_NUMBER: _builtins.int
+    DIGEST_FIELD_NUMBER: _builtins.int
+    first_txid: _builtins.int
+    writer_epoch: _builtins.int
+    last_txid: _builtins.int
+    """Present once the segment is finalized or was fetched whole."""
+    digest: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        first_txid: _builtins.int = ...,
+        writer_epoch: _builtins.int = ...,
+        last_txid: _builtins.int | None = ...,
+        digest: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_txid", b"_last_txid", "last_txid", b"last_txid"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_txid", b"_last_txid", "digest", b"digest", "first_txid", b"first_txid", "last_txid", b"last_txid", "writer_epoch", b"writer_epoch"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__last_txid: _TypeAlias = _typing.Literal["last_txid"]  # noqa: Y015
+    _WhichOneofArgType__last_txid: _TypeAlias = _typing.Literal["_last_txid", b"_last_txid"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_txid) -> _WhichOneofReturnType__last_txid | None: ...
+
+Global___SegmentRecord: _TypeAlias = SegmentRecord  # noqa: Y015
 
 @_typing.final
 class AcceptedRecovery(_message.Message):

@@ -89,6 +89,71 @@ class JournalNodeStub:
                 request_serializer=journal_dot_proto_dot_journal__pb2.JournalRequest.SerializeToString,
                 response_deserializer=journal_dot_proto_dot_journal__pb2.JournalStatus.FromString,
                 _registered_method=True)
+        self.ResumeSegment = channel.unary_unary(
+                '/nnha.journal.JournalNode/ResumeSegment',
+                request_serializer=journal_dot_proto_dot_journal__pb2.ResumeSegmentRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.ResumeSegmentReply.FromString,
+                _registered_method=True)
+        self.CatchUp = channel.unary_unary(
+                '/nnha.journal.JournalNode/CatchUp',
+                request_serializer=journal_dot_proto_dot_journal__pb2.CatchUpRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.ResumeSegmentReply.FromString,
+                _registered_method=True)
+        self.Admit = channel.unary_unary(
+                '/nnha.journal.JournalNode/Admit',
+                request_serializer=journal_dot_proto_dot_journal__pb2.AdmitRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.Done.FromString,
+                _registered_method=True)
+        self.PurgeLogs = channel.unary_unary(
+                '/nnha.journal.JournalNode/PurgeLogs',
+                request_serializer=journal_dot_proto_dot_journal__pb2.PurgeLogsRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.Done.FromString,
+                _registered_method=True)
+        self.GetJournaledEdits = channel.unary_unary(
+                '/nnha.journal.JournalNode/GetJournaledEdits',
+                request_serializer=journal_dot_proto_dot_journal__pb2.GetJournaledEditsRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.GetJournaledEditsReply.FromString,
+                _registered_method=True)
+        self.GetPeerManifest = channel.unary_unary(
+                '/nnha.journal.JournalNode/GetPeerManifest',
+                request_serializer=journal_dot_proto_dot_journal__pb2.GetEditLogManifestRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.GetEditLogManifestReply.FromString,
+                _registered_method=True)
+        self.GetJournalCTime = channel.unary_unary(
+                '/nnha.journal.JournalNode/GetJournalCTime',
+                request_serializer=journal_dot_proto_dot_journal__pb2.JournalRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.GetJournalCTimeReply.FromString,
+                _registered_method=True)
+        self.PreUpgrade = channel.unary_unary(
+                '/nnha.journal.JournalNode/PreUpgrade',
+                request_serializer=journal_dot_proto_dot_journal__pb2.WriterRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.Done.FromString,
+                _registered_method=True)
+        self.Upgrade = channel.unary_unary(
+                '/nnha.journal.JournalNode/Upgrade',
+                request_serializer=journal_dot_proto_dot_journal__pb2.UpgradeRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.Done.FromString,
+                _registered_method=True)
+        self.FinalizeUpgrade = channel.unary_unary(
+                '/nnha.journal.JournalNode/FinalizeUpgrade',
+                request_serializer=journal_dot_proto_dot_journal__pb2.WriterRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.Done.FromString,
+                _registered_method=True)
+        self.CanRollBack = channel.unary_unary(
+                '/nnha.journal.JournalNode/CanRollBack',
+                request_serializer=journal_dot_proto_dot_journal__pb2.CanRollBackRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.CanRollBackReply.FromString,
+                _registered_method=True)
+        self.RollBack = channel.unary_unary(
+                '/nnha.journal.JournalNode/RollBack',
+                request_serializer=journal_dot_proto_dot_journal__pb2.WriterRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.Done.FromString,
+                _registered_method=True)
+        self.DiscardSegments = channel.unary_unary(
+                '/nnha.journal.JournalNode/DiscardSegments',
+                request_serializer=journal_dot_proto_dot_journal__pb2.DiscardSegmentsRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.Done.FromString,
+                _registered_method=True)
 
 
 class JournalNodeServicer:
@@ -161,6 +226,90 @@ class JournalNodeServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ResumeSegment(self, request, context):
+        """Go on with the segment that this writer has started elsewhere; nothing it wrote here is lost.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CatchUp(self, request, context):
+        """Bring the edits of the open segment up to a given one from a peer, then go on behind it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Admit(self, request, context):
+        """Count a learner as a voter again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PurgeLogs(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetJournaledEdits(self, request, context):
+        """The newest edits, from memory; readers compare the answers of a majority.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetPeerManifest(self, request, context):
+        """What one node asks another: finalized segments with their digests.  Voters answer it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetJournalCTime(self, request, context):
+        """The upgrade family; unlike Hadoop's each call names the writer that asks.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PreUpgrade(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Upgrade(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FinalizeUpgrade(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CanRollBack(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RollBack(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DiscardSegments(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_JournalNodeServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -218,6 +367,71 @@ def add_JournalNodeServicer_to_server(servicer, server):
                     servicer.GetStatus,
                     request_deserializer=journal_dot_proto_dot_journal__pb2.JournalRequest.FromString,
                     response_serializer=journal_dot_proto_dot_journal__pb2.JournalStatus.SerializeToString,
+            ),
+            'ResumeSegment': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumeSegment,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.ResumeSegmentRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.ResumeSegmentReply.SerializeToString,
+            ),
+            'CatchUp': grpc.unary_unary_rpc_method_handler(
+                    servicer.CatchUp,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.CatchUpRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.ResumeSegmentReply.SerializeToString,
+            ),
+            'Admit': grpc.unary_unary_rpc_method_handler(
+                    servicer.Admit,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.AdmitRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.Done.SerializeToString,
+            ),
+            'PurgeLogs': grpc.unary_unary_rpc_method_handler(
+                    servicer.PurgeLogs,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.PurgeLogsRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.Done.SerializeToString,
+            ),
+            'GetJournaledEdits': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetJournaledEdits,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.GetJournaledEditsRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.GetJournaledEditsReply.SerializeToString,
+            ),
+            'GetPeerManifest': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPeerManifest,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.GetEditLogManifestRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.GetEditLogManifestReply.SerializeToString,
+            ),
+            'GetJournalCTime': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetJournalCTime,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.JournalRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.GetJournalCTimeReply.SerializeToString,
+            ),
+            'PreUpgrade': grpc.unary_unary_rpc_method_handler(
+                    servicer.PreUpgrade,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.WriterRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.Done.SerializeToString,
+            ),
+            'Upgrade': grpc.unary_unary_rpc_method_handler(
+                    servicer.Upgrade,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.UpgradeRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.Done.SerializeToString,
+            ),
+            'FinalizeUpgrade': grpc.unary_unary_rpc_method_handler(
+                    servicer.FinalizeUpgrade,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.WriterRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.Done.SerializeToString,
+            ),
+            'CanRollBack': grpc.unary_unary_rpc_method_handler(
+                    servicer.CanRollBack,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.CanRollBackRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.CanRollBackReply.SerializeToString,
+            ),
+            'RollBack': grpc.unary_unary_rpc_method_handler(
+                    servicer.RollBack,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.WriterRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.Done.SerializeToString,
+            ),
+            'DiscardSegments': grpc.unary_unary_rpc_method_handler(
+                    servicer.DiscardSegments,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.DiscardSegmentsRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.Done.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -517,6 +731,357 @@ class JournalNode:
             '/nnha.journal.JournalNode/GetStatus',
             journal_dot_proto_dot_journal__pb2.JournalRequest.SerializeToString,
             journal_dot_proto_dot_journal__pb2.JournalStatus.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumeSegment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/ResumeSegment',
+            journal_dot_proto_dot_journal__pb2.ResumeSegmentRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.ResumeSegmentReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CatchUp(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/CatchUp',
+            journal_dot_proto_dot_journal__pb2.CatchUpRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.ResumeSegmentReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Admit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/Admit',
+            journal_dot_proto_dot_journal__pb2.AdmitRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.Done.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PurgeLogs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/PurgeLogs',
+            journal_dot_proto_dot_journal__pb2.PurgeLogsRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.Done.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetJournaledEdits(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/GetJournaledEdits',
+            journal_dot_proto_dot_journal__pb2.GetJournaledEditsRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.GetJournaledEditsReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPeerManifest(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/GetPeerManifest',
+            journal_dot_proto_dot_journal__pb2.GetEditLogManifestRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.GetEditLogManifestReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetJournalCTime(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/GetJournalCTime',
+            journal_dot_proto_dot_journal__pb2.JournalRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.GetJournalCTimeReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PreUpgrade(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/PreUpgrade',
+            journal_dot_proto_dot_journal__pb2.WriterRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.Done.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Upgrade(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/Upgrade',
+            journal_dot_proto_dot_journal__pb2.UpgradeRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.Done.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FinalizeUpgrade(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/FinalizeUpgrade',
+            journal_dot_proto_dot_journal__pb2.WriterRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.Done.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CanRollBack(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/CanRollBack',
+            journal_dot_proto_dot_journal__pb2.CanRollBackRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.CanRollBackReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RollBack(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/RollBack',
+            journal_dot_proto_dot_journal__pb2.WriterRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.Done.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiscardSegments(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/DiscardSegments',
+            journal_dot_proto_dot_journal__pb2.DiscardSegmentsRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.Done.FromString,
             options,
             channel_credentials,
             insecure,
