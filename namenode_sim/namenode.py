@@ -23,7 +23,6 @@ from namenode_sim.journal_access import JournalAccess, TermWriter
 from namenode_sim.metrics import EPOCH, NODE_STATE, ROLE_CHANGES
 from namenode_sim.namespace import Namespace
 from namenode_sim.role import (
-    TAKING_OVER,
     AbandonTakeover,
     Action,
     ActiveRequested,
@@ -357,11 +356,6 @@ class NameNode:
             epoch=self.state.epoch,
             seconds_in_attempt=round(time.monotonic() - self._attempt_began, 4),
         )
-
-    @property
-    def taking_over(self) -> bool:
-        """Whether a takeover is under way."""
-        return self.state.role in TAKING_OVER
 
 
 def _uninitialized(reached: TxId, must_reach: TxId) -> str:
