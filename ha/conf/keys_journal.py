@@ -1,7 +1,17 @@
 """The keys of the journal: JournalNodes, their writer and their readers (qjm.md 4.11 and 7)."""
 
 from ha.conf.key import Key, Scope
-from ha.conf.units import duration, flag, fraction, host_port, optional_text, size, text, whole
+from ha.conf.units import (
+    duration,
+    flag,
+    fraction,
+    host_port,
+    optional_host_port,
+    optional_text,
+    size,
+    text,
+    whole,
+)
 
 _G, _NS, _NN = Scope.GLOBAL, Scope.NAMESERVICE, Scope.NAMENODE
 _ms = duration("ms")
@@ -21,6 +31,14 @@ EDITS_DIR = Key(
 EDITS_DIR_PERM = Key("dfs.journalnode.edits.dir.perm", text, "700", _G, "octal")
 RPC = Key("dfs.journalnode.rpc-address", host_port(default_port=8485), "0.0.0.0:8485", _G, "")
 RPC_BIND = Key("dfs.journalnode.rpc-bind-host", optional_text, "", _G, "listen here")
+HADOOP_RPC = Key(
+    "nnha.journalnode.hadoop-rpc-address",
+    optional_host_port(),
+    "",
+    _G,
+    "Java NameNodes write here (QJournalProtocol); off where it is not set",
+)
+HADOOP_RPC_BIND = Key("nnha.journalnode.hadoop-rpc-bind-host", optional_text, "", _G, "listen here")
 HTTP = Key("dfs.journalnode.http-address", host_port(default_port=8480), "0.0.0.0:8480", _G, "")
 HTTP_BIND = Key("dfs.journalnode.http-bind-host", optional_text, "", _G, "listen here")
 HTTPS = Key("dfs.journalnode.https-address", host_port(default_port=8481), "0.0.0.0:8481", _G, "")

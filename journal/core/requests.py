@@ -76,12 +76,15 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class FinalizeLogSegment:
-    """Close a segment for good, if its bytes are those that the writer means (qjm 2.8)."""
+    """Close a segment for good, if its bytes are those that the writer means (qjm 2.8).
+
+    ``digest`` is None where the writer keeps none, as Hadoop's does.
+    """
 
     stamp: Stamp
     first: TxId
     last: TxId
-    digest: bytes
+    digest: bytes | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def read_settings(conf: Configuration) -> NodeSettings:
     Where no address is configured we listen on the loopback interface only, not on all
     interfaces as Hadoop does: a journal without authentication is not for strangers.
     """
-    rpc, http = conf.get(keys.RPC), conf.get(keys.HTTP)
+    rpc, http, hadoop = conf.get(keys.RPC), conf.get(keys.HTTP), conf.get(keys.HADOOP_RPC)
     folder = Path(conf.get(keys.EDITS_DIR))
     folders = {
         nameservice: Path(conf.get(keys.EDITS_DIR, nameservice=nameservice))
@@ -73,6 +73,8 @@ def read_settings(conf: Configuration) -> NodeSettings:
         folder_mode=folder_mode,
         rpc_host=_bind_host(conf, keys.RPC_BIND.name, keys.RPC.name, rpc.host),
         rpc_port=rpc.port,
+        hadoop_host=(conf.get(keys.HADOOP_RPC_BIND) or hadoop.host) if hadoop else None,
+        hadoop_port=hadoop.port if hadoop else 0,
         http_host=_bind_host(conf, keys.HTTP_BIND.name, keys.HTTP.name, http.host),
         http_port=http.port,
     )

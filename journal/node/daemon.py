@@ -6,7 +6,9 @@ from typing import Any, Self
 import structlog
 
 from ha.daemon.endpoint import Endpoint
+from ha.rpc.server import RpcServer
 from journal.errors import StorageFailed
+from journal.node.hadoop_face import build_hadoop_server
 from journal.node.node import JournalNode
 from journal.node.service import build_server
 from journal.node.settings import NodeSettings
@@ -26,8 +28,10 @@ class JournalNodeDaemon:
         self._settings = settings
         self._node: JournalNode | None = None
         self._server: Any = None
+        self._hadoop: RpcServer | None = None
         self._endpoint: Endpoint | None = None
         self.rpc_port = 0
+        self.hadoop_port = 0
         self.http_port = 0
 
     @property
@@ -54,6 +58,7 @@ class JournalNodeDaemon:
         log.info(
             "journalnode.started",
             rpc=f"{self._settings.rpc_host}:{self.rpc_port}",
+            hadoop_rpc=self._hadoop_address(),
             http=f"{self._settings.http_host}:{self.http_port}",
         )
 
@@ -62,6 +67,9 @@ class JournalNodeDaemon:
         if self._server is not None:
             await self._server.stop(self._settings.stop_grace_seconds)
             self._server = None
+        if self._hadoop is not None:
+            await self._hadoop.stop()
+            self._hadoop = None
         if self._endpoint is not None:
             await self._endpoint.stop()
             self._endpoint = None
@@ -106,11 +114,34 @@ class JournalNodeDaemon:
             ) from failure
         await server.start()
         self._server = server
+        await self._listen_for_hadoop(node)
+
+    async def _listen_for_hadoop(self, node: JournalNode) -> None:
+        """A port of its own: gRPC cannot be given a connection that somebody else has accepted."""
+        settings = self._settings
+        if settings.hadoop_host is None:
+            return
+        server = build_hadoop_server(node)
+        try:
+            self.hadoop_port = await server.start(settings.hadoop_host, settings.hadoop_port)
+        except OSError as failure:
+            raise _taken(
+                "nnha.journalnode.hadoop-rpc-address",
+                settings.hadoop_host,
+                settings.hadoop_port,
+                failure,
+            ) from failure
+        self._hadoop = server
+
+    def _hadoop_address(self) -> str | None:
+        host = self._settings.hadoop_host
+        return None if host is None else f"{host}:{self.hadoop_port}"
 
     def _status(self) -> dict[str, object]:
         return {
             "role": "journalnode",
             "address": f"{self._settings.rpc_host}:{self.rpc_port}",
+            "hadoop_rpc_address": self._hadoop_address(),
             "http_address": f"{self._settings.http_host}:{self.http_port}",
             "journals": self.node.status(),
         }

@@ -98,7 +98,7 @@ def _asked(request: Request) -> dict[str, Fact]:
                 "count": count,
             }
         case FinalizeLogSegment(stamp, first, last, digest):
-            asked = Segment(first, last, finalized=True, digest=digest)
+            asked = Segment(first, last, finalized=True, digest=digest or b"")
             return {"epoch": stamp.epoch, **_segment(asked)}
         case PrepareRecovery(stamp, first):
             return {"epoch": stamp.epoch, "first": first}

@@ -10,7 +10,7 @@ class NodeSettings:
     """Addresses, folders and limits of one node.
 
     ``folders`` has the folder of each nameservice that has its own; ``folder`` is for the rest.
-    Ports may be 0, for any.
+    Ports may be 0, for any.  Without a ``hadoop_host`` no Hadoop RPC is served.
     """
 
     folder: Path
@@ -18,6 +18,8 @@ class NodeSettings:
     folder_mode: int = 0o700
     rpc_host: str = "127.0.0.1"
     rpc_port: int = 0
+    hadoop_host: str | None = None
+    hadoop_port: int = 0
     http_host: str = "127.0.0.1"
     http_port: int = 0
     max_journals: int = 64

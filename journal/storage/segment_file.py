@@ -44,18 +44,16 @@ def inspect(files: Files, path: Path, first: TxId, *, last_wanted: TxId | None =
         return Contents(found.last, found.end, digest.digest(), found.damage)
 
 
-class SegmentCheck:
-    """Checks a segment while it streams in: header, checksums, txids, end and digest.
+class SegmentReading:
+    """Checks a segment while it streams in: header, checksums, txids and end.
 
     Feed it chunks and store what it returns; what follows the last wanted edit is dropped.
-    It raises ValueError at the first byte that cannot belong to the wanted segment.
+    It raises ValueError at the first byte that cannot belong to such a segment.
     """
 
-    def __init__(self, first: TxId, last: TxId, digest: bytes) -> None:
+    def __init__(self, first: TxId, last: TxId) -> None:
         self._expected = first
-        self._first = first
         self._last = last
-        self._wanted = digest
         self._hash = hashlib.sha256()
         self._rest = bytearray()
         self._header_seen = False
@@ -89,15 +87,39 @@ class SegmentCheck:
             raise ValueError(found.damage or "padding stands before the last edit")
         return sound + data[: found.end]
 
-    def finish(self) -> None:
-        """Raises ValueError unless exactly the wanted edits have been seen."""
+    def finish(self) -> bytes:
+        """The digest of the edits; ValueError unless the last wanted one has been seen."""
         if not self._complete:
             raise ValueError(
                 f"the segment ends at {self._expected - 1}, before the decided end {self._last} "
                 f"({len(self._rest)} bytes are left over)"
             )
-        if self._hash.digest() != self._wanted:
+        return self._hash.digest()
+
+
+class SegmentCheck:
+    """A ``SegmentReading`` of a segment whose digest is known beforehand."""
+
+    def __init__(self, first: TxId, last: TxId, digest: bytes) -> None:
+        self._reading = SegmentReading(first, last)
+        self._first = first
+        self._last = last
+        self._wanted = digest
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last wanted edit has been seen; nothing more needs to be fed."""
+        return self._reading.complete
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Take the next bytes; returns those that are now known to be sound."""
+        return self._reading.feed(chunk)
+
+    def finish(self) -> None:
+        """Raises ValueError unless exactly the wanted edits have been seen."""
+        found = self._reading.finish()
+        if found != self._wanted:
             raise ValueError(
                 f"the edits {self._first}-{self._last} are not those that were decided on "
-                f"(digest {self._hash.hexdigest()[:16]}, wanted {self._wanted.hex()[:16]})"
+                f"(digest {found.hex()[:16]}, wanted {self._wanted.hex()[:16]})"
             )

@@ -114,7 +114,10 @@ class NodeClient:
         await self.call(
             "FinalizeLogSegment",
             pb.FinalizeLogSegmentRequest(
-                info=self.info(writer), first_txid=first, last_txid=last, digest=asked.digest
+                info=self.info(writer),
+                first_txid=first,
+                last_txid=last,
+                digest=asked.digest or b"",
             ),
         )
 
