@@ -187,6 +187,11 @@ class RemoteNode:
         )
         await self._call("AcceptRecovery", request, pb.Done, timeout_seconds)
 
+    async def purge_logs(self, info: pb.RequestInfo, minimum: TxId, timeout_seconds: float) -> None:
+        """Let the node remove the segments that end before ``minimum``."""
+        request = pb.PurgeLogsRequest(info=info, min_txid_to_keep=minimum)
+        await self._call("PurgeLogs", request, pb.Done, timeout_seconds)
+
     async def manifest(
         self, since: TxId, *, in_progress: bool, timeout_seconds: float
     ) -> pb.GetEditLogManifestReply:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import structlog
 
-from journal.client import metrics, wire
+from journal.client import metrics, upkeep, wire
 from journal.client.call import QuorumCall
 from journal.client.channel import NODE_PATIENCE, Batch, ChannelStatus, NodeChannel
 from journal.client.fetch import segment_url
@@ -85,6 +85,7 @@ class QuorumWriter:
         self._writes_open = 0
         self._digest = hashlib.sha256()
         self._death: QuorumLost | InvariantBroken | None = None
+        self._background: set[asyncio.Task[None]] = set()
 
     @property
     def epoch(self) -> Epoch:
@@ -107,6 +108,7 @@ class QuorumWriter:
     async def close(self) -> None:
         """Drop every connection.  Nothing is finalized; the next writer recovers."""
         await asyncio.gather(*(channel.close() for channel in self._channels))
+        await asyncio.gather(*self._background)
 
     # ---- storage ----
 
@@ -299,6 +301,14 @@ class QuorumWriter:
             self._settings.finalize_segment_timeout_seconds,
         )
         self._segment_first = None
+
+    def purge_logs(self, minimum: TxId) -> None:
+        """Let the nodes remove what ends before ``minimum``; nobody waits for it (qjm 2.9)."""
+        self._ensure_alive()
+        timeout = self._settings.operations_timeout_seconds
+        task = asyncio.create_task(upkeep.purge(self._channels, minimum, timeout))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     # ---- small matters ----
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from journal.core.requests import Reply
 from journal.core.state import Decision, JournalState
 from journal.errors import JournalError
-from journal.model import Epoch, NamespaceInfo, TxId
+from journal.model import Epoch, NamespaceInfo, Segment, TxId
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,15 @@ class AdoptDownload:
     epoch: Epoch
 
 
+@dataclass(frozen=True, slots=True)
+class PurgeFiles:
+    """Remove these segments, these decisions, and whatever else was left before ``minimum``."""
+
+    minimum: TxId
+    segments: tuple[Segment, ...]
+    decisions: tuple[TxId, ...]
+
+
 Effect = (
     FormatStorage
     | PersistPromise
@@ -103,6 +112,7 @@ Effect = (
     | PersistDecision
     | ForgetDecision
     | AdoptDownload
+    | PurgeFiles
 )
 
 

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from journal.core import recovering, writing
+from journal.core import housekeeping, recovering, writing
 from journal.core.admission import admit, require_formatted
 from journal.core.effects import FormatStorage, Step
 from journal.core.requests import (
@@ -19,6 +19,7 @@ from journal.core.requests import (
     Manifest,
     NewEpoch,
     PrepareRecovery,
+    PurgeLogs,
     Request,
     Stamped,
     StartLogSegment,
@@ -56,6 +57,7 @@ def step(state: JournalState, request: Request) -> Step:
             | FinalizeLogSegment()
             | PrepareRecovery()
             | AcceptRecovery()
+            | PurgeLogs()
         ):
             return _stamped(state, request)
     assert_never(request)
@@ -87,6 +89,8 @@ def _act(state: JournalState, request: Stamped) -> Step:
             return recovering.prepare(state, request)
         case AcceptRecovery():
             return recovering.accept(state, request)
+        case PurgeLogs():
+            return housekeeping.purge(state, request)
     assert_never(request)
 
 

@@ -115,8 +115,22 @@ class AdoptRecovery:
     segment: Segment
 
 
+@dataclass(frozen=True, slots=True)
+class PurgeLogs:
+    """Let go of the segments that end before ``minimum`` (qjm 2.9)."""
+
+    stamp: Stamp
+    minimum: TxId
+
+
 Stamped = (
-    StartLogSegment | Journal | Heartbeat | FinalizeLogSegment | PrepareRecovery | AcceptRecovery
+    StartLogSegment
+    | Journal
+    | Heartbeat
+    | FinalizeLogSegment
+    | PrepareRecovery
+    | AcceptRecovery
+    | PurgeLogs
 )
 Request = Stamped | Format | GetJournalState | GetEditLogManifest | NewEpoch | AdoptRecovery
 

@@ -17,6 +17,7 @@ from journal.core.requests import (
     Prepared,
     PrepareRecovery,
     Promised,
+    PurgeLogs,
     Reply,
     Request,
     StartLogSegment,
@@ -82,7 +83,7 @@ def narrate(
         )
 
 
-def _asked(request: Request) -> dict[str, Fact]:
+def _asked(request: Request) -> dict[str, Fact]:  # noqa: C901 - one case per request
     match request:
         case Format(namespace, force):
             return {"cluster_id": namespace.cluster_id, "force": force}
@@ -108,6 +109,8 @@ def _asked(request: Request) -> dict[str, Fact]:
             return {"epoch": epoch, **_segment(segment)}
         case Heartbeat(stamp):
             return {"epoch": stamp.epoch}
+        case PurgeLogs(stamp, minimum):
+            return {"epoch": stamp.epoch, "minimum": minimum}
         case _:
             return {}
 

@@ -103,6 +103,13 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
 
         return await _answer(context, work())
 
+    async def PurgeLogs(self, request: pb.PurgeLogsRequest, context: Context) -> pb.Done:
+        async def work() -> pb.Done:
+            await self._owner(request.info.journal_id).ask(wire.purge(request))
+            return pb.Done()
+
+        return await _answer(context, work())
+
     async def GetEditLogManifest(
         self, request: pb.GetEditLogManifestRequest, context: Context
     ) -> pb.GetEditLogManifestReply:

@@ -90,6 +90,8 @@ async def _open_segment(
         except FileNotFoundError:
             continue
         except (StorageFailed, OSError) as failure:
+            if _find_segment(owner.state, first) != segment:
+                continue  # purged, or closed, between our look and the opening
             raise web.HTTPInternalServerError(text=str(failure)) from failure
         return segment, file, end
     raise web.HTTPInternalServerError(text=f"the file of segment {first} is gone")

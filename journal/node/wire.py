@@ -104,6 +104,11 @@ def accept(message: pb.AcceptRecoveryRequest) -> requests.AcceptRecovery:
     return requests.AcceptRecovery(stamp(message.info), segment(message.segment))
 
 
+def purge(message: pb.PurgeLogsRequest) -> requests.PurgeLogs:
+    """The edits that nobody needs any more."""
+    return requests.PurgeLogs(stamp(message.info), txid(message.min_txid_to_keep))
+
+
 def segment(message: pb.SegmentState) -> Segment:
     """A segment as it was received."""
     return Segment(

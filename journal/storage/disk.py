@@ -19,6 +19,7 @@ from journal.core.effects import (
     PersistDecision,
     PersistPromise,
     PersistWriter,
+    PurgeFiles,
     RememberCommitted,
 )
 from journal.core.state import JournalState
@@ -34,6 +35,7 @@ from journal.storage.files import (
     write_durably,
 )
 from journal.storage.loading import load
+from journal.storage.purging import purge
 from journal.storage.segment_file import inspect
 from journal.storage.small_files import (
     committed_bytes,
@@ -75,6 +77,7 @@ class Disk:
         self._current = root / layout.CURRENT
         self._writing: _Writing | None = None
         self._ends: dict[TxId, int] = {}
+        self._downloading: set[Path] = set()
         self._failed: str | None = None
 
     @property
@@ -143,6 +146,7 @@ class Disk:
         """A file beside the segment for the bytes of a recovery."""
         with self._working("create a file for a recovery"):
             path = self._current / layout.download_name(first, epoch)
+            self._downloading.add(path)
             return Download(self, path, self._files.create(path))
 
     def close(self) -> None:
@@ -162,7 +166,7 @@ class Disk:
             self.close()
             raise StorageFailed(self._failed) from failure
 
-    def _carry_out(self, effect: Effect) -> None:  # noqa: C901 - one case per effect
+    def _carry_out(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case per effect
         match effect:
             case FormatStorage(namespace):
                 self._format(namespace)
@@ -188,6 +192,10 @@ class Disk:
                 remove_durably(self._files, self._current / layout.PAXOS / str(first))
             case AdoptDownload(first, epoch):
                 self._adopt(first, epoch)
+            case PurgeFiles(_, segments):
+                purge(self._files, self._current, effect, self._downloading)
+                for segment in segments:
+                    self._ends.pop(segment.first, None)
             case _:
                 assert_never(effect)
 
@@ -262,6 +270,7 @@ class Disk:
         self._ends[first] = self._files.size(download)
         self._files.rename(download, self._current / layout.in_progress_name(first))
         self._files.sync_folder(self._current)
+        self._downloading.discard(download)
 
 
 class Download:
@@ -293,3 +302,4 @@ class Download:
         self._file.close()
         with self._disk._working("drop a recovery's bytes"):
             self._disk._files.remove(self._path)
+        self._disk._downloading.discard(self._path)

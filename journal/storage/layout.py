@@ -19,6 +19,11 @@ UNFINISHED: Final = ".tmp"
 _FINALIZED = re.compile(r"edits_(\d{1,19})-(\d{1,19})\Z", re.ASCII)
 _IN_PROGRESS = re.compile(r"edits_inprogress_(\d{1,19})\Z", re.ASCII)
 _DOWNLOAD = re.compile(r"edits_inprogress_(\d{1,19})\.epoch=(\d{1,19})\Z", re.ASCII)
+_REMAINS = re.compile(
+    r"edits_(?:inprogress_(\d{1,19})|\d{1,19}-(\d{1,19}))"
+    r"\.(?:empty|stale|corrupt|trash|epoch=\d{1,19})\Z",
+    re.ASCII,
+)
 _DECISION = re.compile(r"\d{1,19}\Z", re.ASCII)
 
 
@@ -65,6 +70,15 @@ def meaning(name: str) -> EditsFile | None:
     if found := _DOWNLOAD.match(name):
         return DownloadedFile(TxId(int(found[1])), Epoch(int(found[2])))
     return None
+
+
+def remains_of(name: str) -> TxId | None:
+    """Up to where a file that was moved aside, or left by a download, is known to hold edits.
+
+    That is its last txid if its name says so, else its first; None for every other name.
+    """
+    found = _REMAINS.match(name)
+    return None if found is None else TxId(int(found[1] or found[2]))
 
 
 def decision_start(name: str) -> TxId | None:

@@ -1,0 +1,31 @@
+"""What a writer has its nodes do besides writing: let go of old edits."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from journal.client.call import QuorumCall
+from journal.client.channel import NodeChannel
+from journal.errors import JournalError
+from journal.model import TxId
+
+log = structlog.get_logger()
+
+
+async def purge(channels: Sequence[NodeChannel], minimum: TxId, timeout_seconds: float) -> None:
+    """Ask every node to remove what ends before ``minimum``, behind what it is asked already."""
+    call: QuorumCall[None] = QuorumCall(
+        f"purging before {minimum}",
+        [channel.name for channel in channels],
+        timeout_seconds=timeout_seconds,
+    )
+    for channel in channels:
+
+        async def one(channel: NodeChannel = channel) -> None:
+            await channel.remote.purge_logs(channel.info(), minimum, timeout_seconds)
+
+        channel.ask(call, one)
+    try:
+        await call.outcome()
+    except JournalError as failure:
+        log.warning("journal.purge_failed", minimum=minimum, because=str(failure))
