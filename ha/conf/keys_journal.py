@@ -47,8 +47,12 @@ HANDLERS = Key("dfs.journalnode.handler.count", whole(), "5", _G, "")
 SYNC = Key("dfs.journalnode.enable.sync", flag, "true", _G, "fetch missed segments from peers")
 SYNC_INTERVAL = Key("dfs.journalnode.sync.interval", _ms, "120000", _G, "")
 SYNC_FORMAT = Key("dfs.journalnode.enable.sync.format", flag, "false", _G, "")
-CACHE_SIZE = Key("dfs.journalnode.edit-cache-size.bytes", size, "1048576", _G, "newest edits")
-CACHE_FRACTION = Key("dfs.journalnode.edit-cache-size.fraction", fraction, "0.5", _G, "")
+CACHE_SIZE = Key(
+    "dfs.journalnode.edit-cache-size.bytes", size, "16777216", _G, "newest edits of a journal"
+)
+CACHE_FRACTION = Key(
+    "dfs.journalnode.edit-cache-size.fraction", fraction, "0.5", _G, "of memory, if set; bytes win"
+)
 KEYTAB = Key("dfs.journalnode.keytab.file", optional_text, "", _G, "Kerberos keys")
 PRINCIPAL = Key("dfs.journalnode.kerberos.principal", optional_text, "", _G, "Kerberos name")
 SPNEGO = Key("dfs.journalnode.kerberos.internal.spnego.principal", optional_text, "", _G, "")

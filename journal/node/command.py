@@ -1,6 +1,7 @@
 """``nnha journalnode``: run a JournalNode in the foreground."""
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from ha.conf import keys_journal as keys
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import NAMESERVICES
+from ha.conf.keys_namenode import TAIL_IN_PROGRESS
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, run_daemon
 from journal.errors import StorageFailed
@@ -17,6 +19,10 @@ from journal.node.daemon import JournalNodeDaemon, PortTaken
 from journal.node.settings import NodeSettings
 
 LOOPBACK = "127.0.0.1"
+_CONTAINER_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
 
 
 @click.command()
@@ -77,7 +83,39 @@ def read_settings(conf: Configuration) -> NodeSettings:
         hadoop_port=hadoop.port if hadoop else 0,
         http_host=_bind_host(conf, keys.HTTP_BIND.name, keys.HTTP.name, http.host),
         http_port=http.port,
+        edits_cache_bytes=edits_cache_bytes(conf),
     )
+
+
+def edits_cache_bytes(conf: Configuration) -> int:
+    """How many bytes of edits each journal keeps in memory; none unless readers ask for them.
+
+    As in Hadoop the size in bytes wins over the fraction.  Where neither is set we keep the
+    bytes' default, as there is no heap of which the default fraction could be taken; a fraction
+    that is set is one of the memory that this process may use.
+    """
+    if not conf.get(TAIL_IN_PROGRESS):
+        return 0
+    if conf.raw(keys.CACHE_SIZE.name) is not None or conf.raw(keys.CACHE_FRACTION.name) is None:
+        wanted = conf.get(keys.CACHE_SIZE)
+        if wanted <= 0:
+            raise ConfigurationError(f"{keys.CACHE_SIZE.name}={wanted} must be above 0.")
+        return wanted
+    part = conf.get(keys.CACHE_FRACTION)
+    if not 0 < part < 1:
+        raise ConfigurationError(f"{keys.CACHE_FRACTION.name}={part} must lie between 0 and 1.")
+    return max(1, int(part * memory_limit()))
+
+
+def memory_limit() -> int:
+    """How many bytes of memory this process may use: the container's limit, or all there is."""
+    everything = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for place in _CONTAINER_LIMITS:
+        try:
+            return min(everything, int(place.read_text()))
+        except (OSError, ValueError):
+            continue  # no such file, or "max"
+    return everything
 
 
 def _bind_host(conf: Configuration, bind_key: str, address_key: str, host: str) -> str:

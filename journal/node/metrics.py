@@ -28,3 +28,19 @@ CORRUPT = Counter(
 )
 RECOVERIES = Counter("nnha_jn_recoveries_total", "Recoveries accepted", ("journal", "result"))
 SERVED_BYTES = Counter("nnha_jn_served_bytes_total", "Bytes of segments served", _LABELS)
+SERVED_EDITS = Counter("nnha_jn_rpc_served_transactions_total", "Edits served from memory", _LABELS)
+SERVED_EDIT_BYTES = Counter(
+    "nnha_jn_rpc_served_bytes_total", "Bytes of edits served from memory", _LABELS
+)
+EMPTY_ANSWERS = Counter(
+    "nnha_jn_rpc_empty_responses_total", "Questions for edits when there was none newer", _LABELS
+)
+CACHE_MISSES = Counter(
+    "nnha_jn_rpc_cache_misses_total", "Questions for edits that memory does not keep", _LABELS
+)
+CACHE_MISSED = Counter(
+    "nnha_jn_rpc_cache_missed_transactions_total",
+    "By how many edits memory reached too little far back, over all misses",
+    _LABELS,
+)
+CACHE_BYTES = Gauge("nnha_jn_edits_cache_bytes", "Edits kept in memory", _LABELS)

@@ -14,6 +14,7 @@ from journal.core.state import JournalState
 from journal.errors import BadRequest, JournalError, OutOfSync, StorageFailed
 from journal.model import NO_TXID, JournalId, TxId
 from journal.node import metrics
+from journal.node.edits_cache import EditsCache
 from journal.node.owner import JournalOwner
 from journal.node.settings import NodeSettings
 from journal.node.transfer import fetch
@@ -136,7 +137,9 @@ class JournalNode:
         except JournalError:
             lock.release()
             raise
-        opened = _Open(JournalOwner(journal_id, disk, state), lock, root)
+        room = self.settings.edits_cache_bytes
+        owner = JournalOwner(journal_id, disk, state, EditsCache(room) if room else None)
+        opened = _Open(owner, lock, root)
         self._journals[journal_id] = opened
         await _sample(journal_id, opened)
         log.info(

@@ -34,7 +34,9 @@ from journal.errors import (
 )
 from journal.model import JournalId, TxId
 from journal.node import metrics
+from journal.node.edits_cache import EditsCache, Retrieved
 from journal.node.narrate import narrate
+from journal.node.recent import RecentEdits
 from journal.storage.disk import Disk
 
 log = structlog.get_logger()
@@ -66,8 +68,15 @@ class JournalOwner:
     for is carried out whole or not at all.
     """
 
-    def __init__(self, journal_id: JournalId, disk: Disk, state: JournalState) -> None:
+    def __init__(
+        self,
+        journal_id: JournalId,
+        disk: Disk,
+        state: JournalState,
+        cache: EditsCache | None = None,
+    ) -> None:
         self.journal_id = journal_id
+        self.recent = RecentEdits(journal_id, cache)
         self._disk = disk
         self._state = state
         self._waiting: deque[_Waiting] = deque()
@@ -126,6 +135,16 @@ class JournalOwner:
         if isinstance(reply, JournalError):
             raise reply
         return reply
+
+    def journaled_edits(self, since: TxId, max_txns: int) -> Retrieved:
+        """The newest edits from memory (qjm 2.11).
+
+        Raises:
+            CacheMiss: they are not in memory, or not any more.
+            AheadOfNode: this node does not have them yet.
+        """
+        self._require_running()
+        return self.recent.answer(self._state, since, max_txns)
 
     async def in_thread(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run blocking work on this journal's thread."""
@@ -216,6 +235,8 @@ class JournalOwner:
             answers.append((waiting, result.reply))
         if effects:
             await self._carry_out(effects)
+        asked = ((waiting.request, answer) for waiting, answer in answers)
+        self.recent.follow(self._state, state, effects, asked)
         self._state = state
         if effects:
             self._publish()

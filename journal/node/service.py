@@ -123,6 +123,16 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
 
         return await _answer(context, work())
 
+    async def GetJournaledEdits(
+        self, request: pb.GetJournaledEditsRequest, context: Context
+    ) -> pb.GetJournaledEditsReply:
+        async def work() -> pb.GetJournaledEditsReply:
+            owner = self._owner(request.journal_id)
+            found = owner.journaled_edits(wire.txid(request.since_txid), request.max_txns)
+            return wire.journaled_edits(found, owner.state.committed)
+
+        return await _answer(context, work())
+
     async def GetStatus(self, request: pb.JournalRequest, context: Context) -> pb.JournalStatus:
         async def work() -> pb.JournalStatus:
             owner = self._owner(request.journal_id)

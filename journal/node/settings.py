@@ -11,6 +11,7 @@ class NodeSettings:
 
     ``folders`` has the folder of each nameservice that has its own; ``folder`` is for the rest.
     Ports may be 0, for any.  Without a ``hadoop_host`` no Hadoop RPC is served.
+    ``edits_cache_bytes`` is for each journal; 0 keeps nothing.
     """
 
     folder: Path
@@ -22,6 +23,7 @@ class NodeSettings:
     hadoop_port: int = 0
     http_host: str = "127.0.0.1"
     http_port: int = 0
+    edits_cache_bytes: int = 0
     max_journals: int = 64
     max_message_bytes: int = 64 * 1024 * 1024
     max_concurrent_calls: int = 256

@@ -20,6 +20,7 @@ from journal.errors import (
     WrongNamespace,
 )
 from journal.model import LAYOUT_VERSION, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
+from journal.node.edits_cache import Retrieved
 from journal.proto import journal_pb2 as pb
 
 REFUSAL_KEY: Final = "nnha-refusal-bin"
@@ -150,6 +151,19 @@ def manifest(reply: requests.Manifest, http_port: int) -> pb.GetEditLogManifestR
     )
     if reply.committed != NO_TXID:
         message.committed_txid = reply.committed
+    return message
+
+
+def journaled_edits(found: Retrieved, committed: TxId) -> pb.GetJournaledEditsReply:
+    """Edits from memory."""
+    message = pb.GetJournaledEditsReply(
+        count=found.count,
+        layout_version=found.layout_version,
+        records=found.records,
+        writers=[pb.WriterRun(last_txid=last, writer_epoch=epoch) for last, epoch in found.writers],
+    )
+    if committed != NO_TXID:
+        message.committed_txid = committed
     return message
 
 

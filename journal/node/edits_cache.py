@@ -1,0 +1,168 @@
+"""The newest edits in memory, for NameNodes that follow the open segment (qjm 5.2; pure)."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from journal.errors import CacheMiss
+from journal.frame import scan
+from journal.model import Epoch, Segment, TxId
+
+NOTHING_CACHED: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive framed edits of one writer, as they were received."""
+
+    first: TxId
+    last: TxId
+    writer: Epoch
+    layout_version: int
+    records: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """Edits of one layout, ready to be sent; ``writers`` has (last txid, epoch) for each run."""
+
+    count: int
+    layout_version: int
+    records: bytes
+    writers: tuple[tuple[TxId, Epoch], ...]
+
+
+class NotCached(CacheMiss):
+    """Edits that were asked for are older than what is kept; ``missed`` of them, 0 if unknown."""
+
+    def __init__(self, message: str, *, missed: int) -> None:
+        super().__init__(message)
+        self.missed = missed
+
+
+class EditsCache:
+    """A gapless run of edits up to the newest one, bounded in bytes.
+
+    It holds the very bytes that were received, and copies them only to send them.  Whoever fills
+    it must do so once the edits are durable (HDFS-17710: Hadoop served edits whose write had
+    failed), and must say when edits are taken back.
+    """
+
+    def __init__(self, capacity_bytes: int) -> None:
+        if capacity_bytes <= 0:
+            raise ValueError("a cache needs room")
+        self.capacity_bytes = capacity_bytes
+        self.size_bytes = 0
+        self._batches: list[Batch] = []
+        self._begins: TxId | None = None
+
+    @property
+    def range(self) -> tuple[TxId, TxId] | None:
+        """The first and the last edit that is kept."""
+        if not self._batches:
+            return None
+        return self._batches[0].first, self._batches[-1].last
+
+    def store(self, batch: Batch) -> bool:
+        """Keep a batch, at the cost of the oldest ones; False if it does not fit at all.
+
+        A batch that does not follow the newest edit begins anew, for what is served has no gaps.
+        So does one that is too large: it is not kept, and nothing may seem to follow what was.
+        """
+        if self._batches and batch.first != self._batches[-1].last + 1:
+            self.clear()
+        if self._begins is None:
+            self._begins = batch.first
+        size = len(batch.records)
+        if size > self.capacity_bytes:
+            self.clear()
+            return False
+        evicted = 0
+        while self.size_bytes + size > self.capacity_bytes:
+            self.size_bytes -= len(self._batches[evicted].records)
+            evicted += 1
+        del self._batches[:evicted]
+        self._batches.append(batch)
+        self.size_bytes += size
+        return True
+
+    def retrieve(self, since: TxId, *, max_txns: int, max_bytes: int) -> Retrieved:
+        """Edits from ``since`` on, cut at edits; at least one, if only one exceeds the limits.
+
+        They end where another layout begins.  The caller has made sure that there is an edit
+        ``since``, so what is not kept is a miss.
+
+        Raises:
+            NotCached: if ``since`` is not kept.
+        """
+        held = self.range
+        if held is None or not held[0] <= since <= held[1]:
+            raise self._miss(since)
+        at = bisect_right(self._batches, since, key=lambda batch: batch.first) - 1
+        layout, last_wanted = self._batches[at].layout_version, since + max(1, max_txns) - 1
+        parts: list[bytes] = []
+        writers: list[tuple[TxId, Epoch]] = []
+        reached, room = TxId(since - 1), max_bytes
+        for batch in self._batches[at:]:
+            if batch.layout_version != layout or batch.first > last_wanted:
+                break
+            last, records = _cut(batch, TxId(reached + 1), TxId(last_wanted))
+            if len(records) > room:
+                last, records = _fitting(records, TxId(reached + 1), room, needed=not parts)
+            if last > reached:
+                parts.append(records)
+                if writers and writers[-1][1] == batch.writer:
+                    writers.pop()
+                writers.append((last, batch.writer))
+                reached, room = last, room - len(records)
+            if reached != min(batch.last, last_wanted):
+                break
+        return Retrieved(reached - since + 1, layout, b"".join(parts), tuple(writers))
+
+    def keep_only(self, segments: Iterable[Segment]) -> None:
+        """Take back every edit from the first one on that lies in none of these segments."""
+        kept = sorted((segment.first, segment.last) for segment in segments)
+        for at, batch in enumerate(self._batches):
+            if not any(first <= batch.first and batch.last <= last for first, last in kept):
+                self.size_bytes -= sum(len(gone.records) for gone in self._batches[at:])
+                del self._batches[at:]
+                return
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._batches.clear()
+        self.size_bytes = 0
+        self._begins = None
+
+    def _miss(self, since: TxId) -> NotCached:
+        if not self._batches:
+            missed, why = NOTHING_CACHED, "nothing is kept in memory"
+        else:
+            oldest = self._batches[0].first
+            # Before the first edit ever kept, more memory would not have helped (qjm 5.2).
+            begins = self._begins if self._begins is not None and since < self._begins else oldest
+            kept = f"what is kept in memory is {oldest}-{self._batches[-1].last}"
+            missed, why = max(0, begins - since), kept
+        return NotCached(f"transaction {since}: {why}", missed=missed)
+
+
+def _cut(batch: Batch, first: TxId, last: TxId) -> tuple[TxId, bytes]:
+    """The part of a batch between two txids; the frames were checked when they came."""
+    records, begin, end = batch.records, 0, len(batch.records)
+    if first > batch.first:
+        begin = scan(records, expected=batch.first, last_wanted=TxId(first - 1)).end
+    if last < batch.last:
+        end = scan(records, start=begin, expected=first, last_wanted=last).end
+    whole = begin == 0 and end == len(records)
+    return TxId(min(last, batch.last)), records if whole else records[begin:end]
+
+
+def _fitting(records: bytes, first: TxId, room: int, *, needed: bool) -> tuple[TxId, bytes]:
+    """As many whole edits as fit; with ``needed`` one that does not, if it comes first."""
+    found = scan(records[: max(0, room)], expected=first)
+    if found.last is not None:
+        return found.last, records[: found.end]
+    if not needed:
+        return TxId(first - 1), b""
+    return first, records[: scan(records, expected=first, last_wanted=first).end]

@@ -1,0 +1,118 @@
+"""Keeps a journal's edits cache true to what is durable, and answers readers from it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from journal.core.admission import require_formatted
+from journal.core.effects import CreateSegment, Effect
+from journal.core.requests import Done, Journal, Reply, Request
+from journal.core.state import JournalState
+from journal.errors import AheadOfNode, BadRequest, CacheMiss, JournalError
+from journal.model import NO_TXID, JournalId, Segment, TxId
+from journal.node import metrics
+from journal.node.edits_cache import Batch, EditsCache, NotCached, Retrieved
+
+MAX_ANSWER_TXNS: Final = 100_000
+MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
+"""Far below the largest message; a single longer edit is sent all the same."""
+
+
+class RecentEdits:
+    """The newest edits of one journal in memory; with no cache every question is a miss."""
+
+    def __init__(self, journal_id: JournalId, cache: EditsCache | None) -> None:
+        self._journal_id = journal_id
+        self._cache = cache
+        self._layouts: dict[TxId, int] = {}
+
+    def follow(
+        self,
+        before: JournalState,
+        after: JournalState,
+        effects: Sequence[Effect],
+        answered: Iterable[tuple[Request, Reply | JournalError]],
+    ) -> None:
+        """Take in one group of requests, once it is durable.
+
+        Edits of a segment that its writer has not closed are forgotten as soon as the node
+        promises a newer writer, or leaves the segment: a recovery may replace them, and then
+        they must not be told to anybody (qjm 10.1, W3).
+        """
+        if self._cache is None:
+            return
+        for effect in effects:
+            if isinstance(effect, CreateSegment):
+                self._layouts = {effect.first: effect.layout_version}
+        for request, answer in answered:
+            if isinstance(request, Journal) and isinstance(answer, Done):
+                self._store(request)
+        if not _same_writing(before, after):
+            # Last, as the same group may have written for an older writer before that.
+            self._cache.keep_only(_still_true(before, after))
+        metrics.CACHE_BYTES.labels(self._journal_id).set(self._cache.size_bytes)
+
+    def answer(self, state: JournalState, since: TxId, max_txns: int) -> Retrieved:
+        """What GetJournaledEdits answers (qjm 2.11).
+
+        Raises:
+            CacheMiss: the edits are not in memory.
+            AheadOfNode: ``since`` is behind the edit that would come next here.
+        """
+        require_formatted(state)
+        if max_txns <= 0:
+            raise BadRequest("a reader asks for at least one edit")
+        if self._cache is None:
+            raise CacheMiss(
+                "this node keeps no edits in memory; dfs.ha.tail-edits.in-progress is not set here"
+            )
+        coming = 1 if state.last_written == NO_TXID else state.last_written + 1
+        if since > coming:
+            # An empty answer would be a vote for "there is nothing newer" (HDFS-16659).
+            raise AheadOfNode(f"this node has edits up to {coming - 1}, not {since}")
+        journal = self._journal_id
+        if since == coming:
+            metrics.EMPTY_ANSWERS.labels(journal).inc()
+            return Retrieved(0, 0, b"", ())
+        try:
+            found = self._cache.retrieve(
+                since, max_txns=min(max_txns, MAX_ANSWER_TXNS), max_bytes=MAX_ANSWER_BYTES
+            )
+        except NotCached as miss:
+            metrics.CACHE_MISSES.labels(journal).inc()
+            metrics.CACHE_MISSED.labels(journal).inc(miss.missed)
+            raise
+        metrics.SERVED_EDITS.labels(journal).inc(found.count)
+        metrics.SERVED_EDIT_BYTES.labels(journal).inc(len(found.records))
+        return found
+
+    def _store(self, written: Journal) -> None:
+        assert self._cache is not None
+        layout = self._layouts.get(written.segment_first)
+        if layout is None or written.count == 0:
+            return  # the segment was not begun in this life of the node
+        last = TxId(written.first + written.count - 1)
+        self._cache.store(Batch(written.first, last, written.stamp.epoch, layout, written.records))
+
+
+def _same_writing(before: JournalState, after: JournalState) -> bool:
+    """Whether the group can have done nothing but write on."""
+    return (
+        before.promised == after.promised
+        and before.segments is after.segments
+        and _open_first(before) == _open_first(after)
+    )
+
+
+def _still_true(before: JournalState, after: JournalState) -> list[Segment]:
+    kept = [segment for segment in after.segments.values() if segment.finalized]
+    if (
+        before.promised == after.promised
+        and after.open is not None
+        and after.open.first == _open_first(before)
+    ):
+        kept.append(after.open.as_segment())
+    return kept
+
+
+def _open_first(state: JournalState) -> TxId | None:
+    return None if state.open is None else state.open.first
