@@ -1,74 +1,29 @@
-"""One JournalNode over gRPC: its calls with deadlines, its errors translated."""
+"""One JournalNode over some transport: its calls with deadlines, its errors translated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import TypeVar
 
-import grpc
-import grpc.aio
 from google.protobuf.message import Message
 
 from journal.client import wire
-from journal.errors import JournalError, Unavailable
+from journal.client.grpc_link import GrpcLink, translated
+from journal.client.link import LinkFactory, WriteStream
 from journal.model import Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
-from journal.proto import journal_pb2_grpc
 
-MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
-"""Hadoop's ipc.maximum.data.length."""
-
-_OPTIONS: Final = (
-    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-    # A node that comes back is found within a second, and its name is looked up again.
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1000),
-    ("grpc.max_reconnect_backoff_ms", 1000),
-    ("grpc.dns_min_time_between_resolutions_ms", 1000),
-    # A new writer tries to connect at once, whatever an older channel has just seen.
-    ("grpc.use_local_subchannel_pool", 1),
-    # Journal nodes are peers inside the cluster; a proxy from the environment is never meant.
-    ("grpc.enable_http_proxy", 0),
-    # A repeated newEpoch would be refused, so nothing is sent twice behind our back (qjm 2.1).
-    ("grpc.enable_retries", 0),
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-)
+__all__ = ["JournalAddress", "RemoteNode", "WriteStream", "translated"]
 
 M = TypeVar("M", bound=Message)
 
 
-class WriteStream(Protocol):
-    """A gRPC stream of batches and heartbeats, as far as we use it."""
-
-    async def write(self, request: pb.WriteRequest) -> None:
-        """Send one request."""
-
-    async def read(self) -> object:
-        """The next reply, or grpc.aio.EOF."""
-
-    def done(self) -> bool:
-        """Whether the stream has ended."""
-
-    def cancel(self) -> bool:
-        """End it."""
-
-    async def code(self) -> grpc.StatusCode:
-        """How it ended."""
-
-    async def details(self) -> str | None:
-        """Why it ended."""
-
-    async def trailing_metadata(self) -> Any:  # noqa: ANN401 - gRPC's own type
-        """What the node sent last."""
-
-
 @dataclass(frozen=True, slots=True)
 class JournalAddress:
-    """Which journal on a node is meant."""
+    """Which journal on a node is meant, and how the node is reached."""
 
     journal_id: JournalId
     nameservice_id: str
+    link: LinkFactory = GrpcLink
 
 
 class RemoteNode:
@@ -78,18 +33,15 @@ class RemoteNode:
         self.host = host
         self.name = NodeName(f"{host}:{port}")
         self._journal = journal
-        target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        self._channel = grpc.aio.insecure_channel(f"dns:///{target}", options=_OPTIONS)
-        stub_of = cast(Any, journal_pb2_grpc.JournalNodeStub)
-        self._stub = stub_of(self._channel)
+        self._link = journal.link(host, port)
 
     async def close(self) -> None:
         """Drop the connection and whatever is under way on it."""
-        await self._channel.close()
+        await self._link.close()
 
     def open_write_stream(self) -> WriteStream:
         """A new stream for batches and heartbeats."""
-        return cast(WriteStream, self._stub.Write())
+        return self._link.open_write_stream()
 
     def request_info(self, epoch: Epoch, serial: int, committed: TxId | None) -> pb.RequestInfo:
         """The header that each call of a writer carries (qjm 2.1)."""
@@ -214,18 +166,4 @@ class RemoteNode:
     async def _call(
         self, method: str, request: Message, reply: type[M], timeout_seconds: float
     ) -> M:
-        try:
-            answer = await getattr(self._stub, method)(request, timeout=timeout_seconds)
-        except grpc.aio.AioRpcError as failure:
-            raise translated(failure) from None
-        except grpc.aio.UsageError as failure:
-            raise Unavailable(f"the connection is closed: {failure}") from None
-        if not isinstance(answer, reply):
-            raise Unavailable(f"{method} was answered by {type(answer).__name__}")
-        return answer
-
-
-def translated(failure: grpc.aio.AioRpcError) -> JournalError:
-    """gRPC's error as ours."""
-    metadata = failure.trailing_metadata()
-    return wire.rpc_error(failure.code(), failure.details(), metadata)
+        return await self._link.call(method, request, reply, timeout_seconds)

@@ -19,6 +19,8 @@ from journal.client import metrics, upkeep, wire
 from journal.client.call import QuorumCall
 from journal.client.channel import NODE_PATIENCE, Batch, ChannelStatus, NodeChannel
 from journal.client.fetch import segment_url
+from journal.client.grpc_link import GrpcLink
+from journal.client.link import LinkFactory
 from journal.client.remote import JournalAddress, RemoteNode
 from journal.client.settings import WriterSettings
 from journal.errors import BadRequest, InvariantBroken, JournalError, QuorumLost, ensure
@@ -67,13 +69,14 @@ class QuorumWriter:
         nameservice_id: str,
         namespace: NamespaceInfo,
         settings: WriterSettings | None = None,
+        link: LinkFactory = GrpcLink,
     ) -> None:
         if not nodes or len(set(nodes)) != len(nodes):
             raise ValueError(f"a journal needs distinct nodes, not {list(nodes)}")
         self._journal_id = journal_id
         self._namespace = namespace
         self._settings = settings or WriterSettings()
-        journal = JournalAddress(journal_id, nameservice_id)
+        journal = JournalAddress(journal_id, nameservice_id, link)
         self._channels = tuple(
             NodeChannel(RemoteNode(host, port, journal), self._settings) for host, port in nodes
         )

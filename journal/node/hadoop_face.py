@@ -21,7 +21,9 @@ from journal.model import NamespaceInfo, Segment, TxId
 from journal.node import hadoop_wire as wire
 from journal.node.hadoop_source import digest_of_source
 from journal.node.node import JournalNode
+from journal.node.own_face import own_protocol
 from journal.node.owner import JournalOwner
+from journal.node.service import JournalService
 from journal.node.settings import NodeSettings
 from journal.proto import hadoop_qjournal_pb2 as hp
 
@@ -208,7 +210,8 @@ def hadoop_protocols(node: JournalNode) -> tuple[RpcProtocol, RpcProtocol]:
 
 def build_hadoop_server(node: JournalNode) -> RpcServer:
     """A Hadoop RPC server for a node, not yet listening."""
-    return RpcServer(hadoop_protocols(node), limits=_limits(node.settings))
+    protocols = (*hadoop_protocols(node), own_protocol(JournalService(node)))
+    return RpcServer(protocols, limits=_limits(node.settings))
 
 
 def _limits(settings: NodeSettings) -> RpcLimits:

@@ -163,6 +163,10 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
 
+    async def write_one(self, message: pb.WriteRequest) -> pb.WriteReply:
+        """One batch or heartbeat of a transport without streams."""
+        return await _write_reply(message.info.serial, self._submit(message))
+
     async def _read_ahead(
         self,
         stream: AsyncIterable[pb.WriteRequest],

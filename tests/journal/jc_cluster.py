@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from journal.client.grpc_link import GrpcLink
+from journal.client.link import LinkFactory
 from journal.client.reader import JournalReader
 from journal.client.writer import QuorumWriter, WriterSettings
 from journal.model import JournalId, NamespaceInfo, TxId
@@ -40,8 +42,10 @@ def edits(first: int, last: int, tag: str = "") -> bytes:
 class Nodes:
     """Some JournalNodes; each keeps its folder and its ports when it is started again."""
 
-    def __init__(self, folder: Path, count: int = 3) -> None:
+    def __init__(self, folder: Path, count: int = 3, link: LinkFactory = GrpcLink) -> None:
         self._folder = folder
+        self._link = link
+        self._hadoop_ports = [0] * count
         self._ports = [(0, 0)] * count
         self.daemons: list[JournalNodeDaemon | None] = [None] * count
 
@@ -52,12 +56,15 @@ class Nodes:
                 NodeSettings(
                     folder=self._folder / f"jn{i}",
                     rpc_port=rpc,
+                    hadoop_host=None if self._link is GrpcLink else "127.0.0.1",
+                    hadoop_port=self._hadoop_ports[i],
                     http_port=http,
                     stop_grace_seconds=0.0,
                 )
             )
             await daemon.start()
             self.daemons[i], self._ports[i] = daemon, (daemon.rpc_port, daemon.http_port)
+            self._hadoop_ports[i] = daemon.hadoop_port
 
     async def stop(self, *which: int) -> None:
         for i in which or range(len(self.daemons)):
@@ -67,10 +74,13 @@ class Nodes:
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
+        if self._link is not GrpcLink:
+            return [("127.0.0.1", port) for port in self._hadoop_ports]
         return [("127.0.0.1", rpc) for rpc, _ in self._ports]
 
     def name(self, i: int) -> str:
-        return f"127.0.0.1:{self._ports[i][0]}"
+        host, port = self.addresses[i]
+        return f"{host}:{port}"
 
     def writer(
         self, settings: WriterSettings = QUICK, addresses: Sequence[tuple[str, int]] = ()
@@ -81,11 +91,14 @@ class Nodes:
             nameservice_id="ns1",
             namespace=NAMESPACE,
             settings=settings,
+            link=self._link,
         )
 
     def reader(self) -> JournalReader:
+        # Readers know gRPC only.
+        addresses = [("127.0.0.1", rpc) for rpc, _ in self._ports]
         return JournalReader(
-            self.addresses, journal_id=JOURNAL, nameservice_id="ns1", namespace=NAMESPACE
+            addresses, journal_id=JOURNAL, nameservice_id="ns1", namespace=NAMESPACE
         )
 
     def current(self, i: int) -> Path:
@@ -125,9 +138,11 @@ class Nodes:
 
 
 @asynccontextmanager
-async def formatted_nodes(folder: Path, count: int = 3) -> AsyncIterator[Nodes]:
+async def formatted_nodes(
+    folder: Path, count: int = 3, link: LinkFactory = GrpcLink
+) -> AsyncIterator[Nodes]:
     """Running nodes with an empty journal."""
-    nodes = Nodes(folder, count)
+    nodes = Nodes(folder, count, link)
     try:
         await nodes.start()
         await nodes.format()

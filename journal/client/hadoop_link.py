@@ -1,0 +1,158 @@
+"""A link over Hadoop RPC: gRPC's calls and messages in Hadoop's frames, which cost less in Python.
+
+It goes to a node's ``nnha.journalnode.hadoop-rpc-address``.  The calls are not QJournalProtocol's,
+which that port also serves: Hadoop's messages have no digest, no typed refusal and no way back
+into a segment, and our writer goes without none of them.
+"""
+
+import asyncio
+import base64
+import binascii
+from collections import deque
+from typing import Any, Final, TypeVar
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+
+from ha.rpc.client import RpcConnection
+from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
+from journal.client.link import WriteStream
+from journal.client.wire import refusal_to_error
+from journal.errors import JournalError, Unavailable
+from journal.proto import journal_pb2 as pb
+
+PROTOCOL: Final = pb.DESCRIPTOR.services_by_name["JournalNode"].full_name
+REFUSAL: Final = pb.Refusal.DESCRIPTOR.full_name
+"""Stands where an answer names a Java class; the message is then a Refusal in base64."""
+CONNECT_SECONDS: Final = 5.0
+WRITE_SECONDS: Final = 3600.0
+"""A channel has its own deadline for a batch; this one only ends what nobody waits for."""
+
+M = TypeVar("M", bound=Message)
+
+
+class HadoopLink:
+    """One connection to one node; see ``Link``."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host = host
+        self._port = port
+        self._connection: RpcConnection | None = None
+        self._connecting = asyncio.Lock()
+        self._closed = False
+
+    async def close(self) -> None:
+        """Drop the connection and whatever is under way on it."""
+        self._closed = True
+        if self._connection is not None:
+            await self._connection.close()
+
+    def open_write_stream(self) -> WriteStream:
+        """A new stream for batches and heartbeats."""
+        return _Stream(self)
+
+    async def call(
+        self, method: str, request: Message, reply: type[M], timeout_seconds: float
+    ) -> M:
+        """Call a method; see ``Link``."""
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                connection = await self.connected()
+        except TimeoutError:
+            raise Unavailable("no connection in time") from None
+        return await self.exchange(connection, method, request, reply, timeout_seconds)
+
+    async def connected(self) -> RpcConnection:
+        """The connection, made anew where it has broken; the name is then looked up again."""
+        if self._connection is not None and not self._connection.closed:
+            return self._connection
+        async with self._connecting:
+            if self._closed:
+                raise Unavailable("the connection is closed")
+            if self._connection is None or self._connection.closed:
+                try:
+                    self._connection = await RpcConnection.open(
+                        self._host,
+                        self._port,
+                        protocol=PROTOCOL,
+                        deadline_seconds=CONNECT_SECONDS,
+                    )
+                except ConnectFailed as failure:
+                    raise Unavailable(str(failure)) from None
+            return self._connection
+
+    @staticmethod
+    async def exchange(
+        connection: RpcConnection,
+        method: str,
+        request: Message,
+        reply: type[M],
+        timeout_seconds: float,
+    ) -> M:
+        """One call on a connection, its errors translated."""
+        try:
+            return await connection.call(method, request, reply, deadline_seconds=timeout_seconds)
+        except RemoteFault as fault:
+            raise _translated(fault) from None
+        except RpcError as failure:
+            raise Unavailable(str(failure)) from None
+
+
+class _Stream:
+    """Batches as calls of one connection, answered in the order in which they were sent."""
+
+    def __init__(self, link: HadoopLink) -> None:
+        self._link = link
+        self._connection: RpcConnection | None = None
+        self._under_way: deque[asyncio.Task[pb.WriteReply]] = deque()
+        self._cancelled = False
+
+    async def write(self, request: pb.WriteRequest) -> None:
+        """Send one request."""
+        if self._connection is None:
+            self._connection = await self._link.connected()
+        # As a task, so that the next one can be sent before this one is answered.
+        exchange = HadoopLink.exchange(
+            self._connection, "Write", request, pb.WriteReply, WRITE_SECONDS
+        )
+        self._under_way.append(asyncio.create_task(exchange, name="journal write"))
+
+    async def read(self) -> object:
+        """The reply to the oldest request that has none yet."""
+        if not self._under_way:
+            raise Unavailable("nothing is under way")
+        return await self._under_way.popleft()
+
+    def done(self) -> bool:
+        """Whether the connection is gone."""
+        return self._cancelled or (self._connection is not None and self._connection.closed)
+
+    def cancel(self) -> bool:
+        """Wait for nothing any more; what was sent may be carried out all the same."""
+        self._cancelled = True
+        for task in self._under_way:
+            task.cancel()
+        self._under_way.clear()
+        return True
+
+    async def code(self) -> grpc.StatusCode:
+        """How it ended."""
+        return grpc.StatusCode.UNAVAILABLE
+
+    async def details(self) -> str | None:
+        """Why it ended."""
+        return "the connection is gone"
+
+    async def trailing_metadata(self) -> Any:  # noqa: ANN401 - gRPC's own type
+        """What the node sent last: nothing."""
+        return None
+
+
+def _translated(fault: RemoteFault) -> JournalError:
+    """A node's no, by kind; any other error of a server is a silence."""
+    if fault.java_class != REFUSAL:
+        return Unavailable(str(fault))
+    try:
+        return refusal_to_error(pb.Refusal.FromString(base64.b64decode(fault.message)))
+    except (binascii.Error, ValueError, DecodeError) as failure:
+        return Unavailable(f"a refusal that cannot be read: {failure}")

@@ -1,0 +1,72 @@
+"""How a client reaches one JournalNode: the seam between its calls and a transport.
+
+The messages are those of ``journal.proto`` on every transport, so that no rule of the journal
+depends on which one is used.  A link gives an answer or raises a JournalError; nothing is sent
+twice behind the caller's back, for a repeated newEpoch would be refused (qjm 2.1).
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from journal.proto import journal_pb2 as pb
+
+M = TypeVar("M", bound=Message)
+
+MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
+"""Hadoop's ipc.maximum.data.length."""
+
+
+class WriteStream(Protocol):
+    """A stream of batches and heartbeats, as far as a channel uses it.
+
+    How it ended is told as gRPC tells it; a link without gRPC raises JournalError from ``write``
+    and ``read`` instead, and then has nothing to add.
+    """
+
+    async def write(self, request: pb.WriteRequest) -> None:
+        """Send one request."""
+
+    async def read(self) -> object:
+        """The reply to the oldest request that has none yet, or grpc.aio.EOF."""
+
+    def done(self) -> bool:
+        """Whether the stream has ended."""
+
+    def cancel(self) -> bool:
+        """End it."""
+
+    async def code(self) -> grpc.StatusCode:
+        """How it ended."""
+
+    async def details(self) -> str | None:
+        """Why it ended."""
+
+    async def trailing_metadata(self) -> Any:  # noqa: ANN401 - gRPC's own type
+        """What the node sent last."""
+
+
+class Link(Protocol):
+    """A connection to one node, made when it is first used and again when it has broken."""
+
+    async def call(
+        self, method: str, request: Message, reply: type[M], timeout_seconds: float
+    ) -> M:
+        """Call a method of ``JournalNode``.
+
+        Raises:
+            Rejected, StorageFailed, InvariantBroken: the node's no, by kind.
+            Unavailable: no answer in time, or no connection; whether the node acted is unknown.
+        """
+
+    def open_write_stream(self) -> WriteStream:
+        """A new stream for batches and heartbeats."""
+
+    async def close(self) -> None:
+        """Drop the connection and whatever is under way on it."""
+
+
+LinkFactory = Callable[[str, int], Link]
+"""From a node's host and port."""
