@@ -3,13 +3,27 @@
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 import structlog
 
 from fencing.environment import command_environment
-from fencing.model import Attempt, MethodSpec, Outcome, Report, ShellMethod, SshMethod, Target
+from fencing.local_kill import kill_on_this_machine
+from fencing.model import (
+    Attempt,
+    JournalEpochMethod,
+    KillMethod,
+    MethodSpec,
+    Outcome,
+    Report,
+    ShellMethod,
+    SshMethod,
+    Target,
+    proves_gone,
+)
 from fencing.shell import Finished, NotStarted, Overran, run_command
+from fencing.ssh import SshSettings, fence_over_ssh
 
 log = structlog.get_logger()
 
@@ -21,6 +35,7 @@ async def fence(
     environment: Mapping[str, str],
     method_timeout_seconds: float,
     total_timeout_seconds: float,
+    ssh: SshSettings | None = None,
 ) -> Report:
     """Try each method in turn; the first success ends it (hadoop-ha.md 4.2).
 
@@ -37,8 +52,11 @@ async def fence(
     for number, method in enumerate(methods, start=1):
         before = loop.time()
         allowed = min(method_timeout_seconds, deadline - before)
-        outcome, detail, output = await _try(method, target, environment, allowed)
-        attempt = Attempt(str(method), outcome, detail, loop.time() - before, output)
+        surroundings = _Surroundings(environment, ssh or SshSettings(), allowed)
+        outcome, detail, output = await _try(method, target, surroundings)
+        attempt = Attempt(
+            str(method), outcome, detail, loop.time() - before, output, proves_gone(method)
+        )
         attempts.append(attempt)
         log.info(
             "fencing.attempt",
@@ -56,16 +74,35 @@ async def fence(
     return report
 
 
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """What a method is given beside its target."""
+
+    environment: Mapping[str, str]
+    ssh: SshSettings
+    allowed_seconds: float
+
+
 async def _try(
-    method: MethodSpec, target: Target, environment: Mapping[str, str], allowed_seconds: float
+    method: MethodSpec, target: Target, given: _Surroundings
 ) -> tuple[Outcome, str, str]:
+    allowed_seconds = given.allowed_seconds
     if allowed_seconds <= 0:
         return Outcome.NOT_RUN, "the time for all methods together had run out", ""
     match method:
         case ShellMethod():
-            return await _try_shell(method, target, environment, allowed_seconds)
+            return await _try_shell(method, target, given.environment, allowed_seconds)
         case SshMethod():
-            return Outcome.NOT_RUN, "sshfence is not built yet; use shell(...)", ""
+            return await fence_over_ssh(method, target, given.ssh, deadline_seconds=allowed_seconds)
+        case KillMethod():
+            outcome, detail = await kill_on_this_machine(target, deadline_seconds=allowed_seconds)
+            return outcome, detail, ""
+        case JournalEpochMethod():
+            detail = (
+                "nothing was touched: the journal refuses its edits from the next epoch on, and it "
+                "may serve reads until its lease ends"
+            )
+            return Outcome.SUCCEEDED, detail, ""
     assert_never(method)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,43 @@ class SshMethod:
         return f"sshfence({self.user or ''}:{self.port})"
 
 
-MethodSpec = ShellMethod | SshMethod
+@dataclass(frozen=True, slots=True)
+class KillMethod:
+    """``kill``: kill the NameNode's process where it runs on this very machine."""
+
+    def __str__(self) -> str:
+        """As configured."""
+        return "kill"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEpochMethod:
+    """``journal-epoch``: touch nothing, and rely on the journal to refuse the old writer.
+
+    What others write as ``shell(/bin/true)``.  Edits are safe with it; reads of the old active
+    end with its read lease (operators.md C.0).
+    """
+
+    def __str__(self) -> str:
+        """As configured."""
+        return "journal-epoch"
+
+
+MethodSpec = ShellMethod | SshMethod | KillMethod | JournalEpochMethod
+
+_DOES_NOTHING = ("true", "/bin/true", "/usr/bin/true", ":", "exit 0")
+
+
+def proves_gone(method: MethodSpec) -> bool:
+    """Whether a success of this method means that the old active can serve nobody any more."""
+    match method:
+        case ShellMethod(command):
+            return command.strip() not in _DOES_NOTHING
+        case SshMethod() | KillMethod():
+            return True
+        case JournalEpochMethod():
+            return False
+    assert_never(method)
 
 
 class Outcome(StrEnum):
@@ -65,6 +102,8 @@ class Attempt:
     detail: str
     duration_seconds: float
     output: str = ""
+    proves_gone: bool = False
+    """Whether, if it succeeded, the target can serve nobody any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +118,14 @@ class Report:
     def fenced(self) -> bool:
         """Whether some method says that the target is harmless now."""
         return any(attempt.outcome is Outcome.SUCCEEDED for attempt in self.attempts)
+
+    @property
+    def proven_gone(self) -> bool:
+        """Whether the target can serve nobody any more, not even a read."""
+        return any(
+            attempt.outcome is Outcome.SUCCEEDED and attempt.proves_gone
+            for attempt in self.attempts
+        )
 
     def __str__(self) -> str:
         """One line that tells the whole story."""

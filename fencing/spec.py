@@ -3,13 +3,19 @@
 import re
 
 from fencing.errors import BadSpec
-from fencing.model import MethodSpec, ShellMethod, SshMethod
+from fencing.model import (
+    JournalEpochMethod,
+    KillMethod,
+    MethodSpec,
+    ShellMethod,
+    SshMethod,
+)
 
 DEFAULT_SSH_PORT = 22
 MAX_METHODS = 20
 """More than anyone has; each may take its whole deadline while nobody is active."""
 
-_LINE = re.compile(r"([a-zA-Z0-9.$]+)(?:\((.+)\))?")
+_LINE = re.compile(r"([a-zA-Z0-9.$-]+)(?:\((.+)\))?")
 _SSH_ARGUMENT = re.compile(r"([^:]+)?(?::([0-9]{1,5}))?")
 _HIGHEST_PORT = 65535
 
@@ -46,10 +52,19 @@ def _method(number: int, content: str, line: str) -> MethodSpec:
             return _shell(number, argument)
         case "sshfence":
             return _ssh(number, argument)
+        case "kill" | "journal-epoch" if argument is not None:
+            raise BadSpec(
+                f"Line {number} of the fencing methods gives {name} an argument; it takes none."
+            )
+        case "kill":
+            return KillMethod()
+        case "journal-epoch":
+            return JournalEpochMethod()
         case _:
             raise BadSpec(
                 f"Line {number} of the fencing methods names {name!r}, which is none of ours: "
-                "use shell(command) or sshfence. (Java classes cannot be run here.)"
+                "use sshfence, shell(command), kill or journal-epoch. (Java classes cannot be run "
+                "here.)"
             )
 
 

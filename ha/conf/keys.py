@@ -215,6 +215,19 @@ FENCING_METHOD_TIMEOUT = Key(
 FENCING_TOTAL_TIMEOUT = Key(
     "nnha.fencing.total-timeout", duration("s", zero=False), "60s", _NN, "all methods together"
 )
+SSH_KNOWN_HOSTS = Key(
+    "nnha.fencing.ssh.known-hosts", text, "~/.ssh/known_hosts", _G, "host keys for sshfence"
+)
+SSH_HOST_KEYS = Key(
+    "nnha.fencing.ssh.host-keys", text, "strict", _G, "strict, accept-new or off (as Hadoop)"
+)
+SSH_AGENT = Key("nnha.fencing.ssh.use-agent", flag, "false", _G, "sshfence may ask an ssh-agent")
+SSH_PASSPHRASE_FILE = Key(
+    "nnha.fencing.ssh.passphrase-file", optional_text, "", _G, "for encrypted private keys"
+)
+SSH_COMMAND_TIMEOUT = Key(
+    "nnha.fencing.ssh.command-timeout", duration("s", zero=False), "10s", _G, "one remote command"
+)
 
 
 def _collect() -> dict[str, Key[object]]:

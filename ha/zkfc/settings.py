@@ -3,10 +3,12 @@
 import getpass
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from fencing.errors import BadSpec
 from fencing.model import MethodSpec
 from fencing.spec import parse_methods
+from fencing.ssh import HostKeys, SshSettings
 from ha.conf import keys
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
@@ -24,6 +26,7 @@ class FencingPlan:
     environment: Mapping[str, str] = field(default_factory=dict)
     method_timeout_seconds: float = 30.0
     total_timeout_seconds: float = 60.0
+    ssh: SshSettings = field(default_factory=SshSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +75,7 @@ def fencing_plans(conf: Configuration, settings: ZkfcSettings) -> Mapping[str, F
             raise ConfigurationError(
                 f"{keys.FENCING_METHODS.name} is not set for {nameservice}.{peer.namenode}: "
                 f"nobody could be made harmless before a takeover; set it to one method a line, "
-                f"shell(command) or sshfence"
+                f"sshfence, shell(command), kill or journal-epoch"
             )
     return {"": _fencing_plan(conf, nameservice, None), **plans}
 
@@ -88,6 +91,25 @@ def _fencing_plan(conf: Configuration, nameservice: str, namenode: str | None) -
         environment=conf.promoted(nameservice, namenode),
         method_timeout_seconds=conf.get(keys.FENCING_METHOD_TIMEOUT, **scope),
         total_timeout_seconds=conf.get(keys.FENCING_TOTAL_TIMEOUT, **scope),
+        ssh=_ssh(conf),
+    )
+
+
+def _ssh(conf: Configuration) -> SshSettings:
+    policy = conf.get(keys.SSH_HOST_KEYS)
+    if policy not in set(HostKeys):
+        raise ConfigurationError(
+            f"{keys.SSH_HOST_KEYS.name} is {policy!r}; write one of {', '.join(HostKeys)}"
+        )
+    passphrase = conf.get(keys.SSH_PASSPHRASE_FILE)
+    return SshSettings(
+        key_files=tuple(Path(name) for name in conf.get(keys.SSH_KEY_FILES)),
+        known_hosts=Path(conf.get(keys.SSH_KNOWN_HOSTS)),
+        host_keys=HostKeys(policy),
+        use_agent=conf.get(keys.SSH_AGENT),
+        passphrase_file=None if passphrase is None else Path(passphrase),
+        connect_timeout_seconds=conf.get(keys.SSH_CONNECT_TIMEOUT),
+        command_timeout_seconds=conf.get(keys.SSH_COMMAND_TIMEOUT),
     )
 
 

@@ -138,6 +138,7 @@ class Takeover:
             environment=plan.environment,
             method_timeout_seconds=plan.method_timeout_seconds,
             total_timeout_seconds=plan.total_timeout_seconds,
+            ssh=plan.ssh,
         )
 
     async def _ask_to_stand_by(self, address: HostPort, connect_seconds: float) -> _Refusal | None:

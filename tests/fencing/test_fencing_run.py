@@ -61,11 +61,11 @@ async def test_the_first_success_ends_it() -> None:
 
 
 async def test_when_all_fail_the_report_tells_each_of_them() -> None:
-    report = await fenced_by("shell(exit 1)\nshell(no-such-command-here)\nsshfence")
+    report = await fenced_by("shell(exit 1)\nshell(no-such-command-here)\nsshfence(:1)")
     assert not report.fenced
-    assert outcomes(report) == [Outcome.FAILED, Outcome.FAILED, Outcome.NOT_RUN]
+    assert outcomes(report) == [Outcome.FAILED, Outcome.FAILED, Outcome.FAILED]
     assert "exit status 127" in str(report)
-    assert "not built yet" in str(report)
+    assert "ssh failed while logging in" in str(report)
     assert "could not be fenced" in str(report)
 
 

@@ -1,0 +1,116 @@
+"""A real sshd on loopback with keys of its own, and a victim that holds a port."""
+
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+NEEDED = [name for name in ("ssh-keygen", "fuser", "bash") if shutil.which(name) is None]
+WHY_NOT = (
+    "no sshd on this machine (Debian: apt-get install openssh-server psmisc)"
+    if SSHD is None
+    else f"missing: {', '.join(NEEDED)}"
+)
+CAN_RUN = SSHD is not None and not NEEDED
+USER = getpass.getuser()
+
+
+@dataclass(frozen=True, slots=True)
+class Sshd:
+    """Where it listens, whom it lets in, and what it finds first on its PATH."""
+
+    port: int
+    key: Path
+    known_hosts: Path
+    commands: Path
+    folder: Path
+
+    def replace_command(self, name: str, script: str) -> None:
+        """Put a command before the machine's own."""
+        path = self.commands / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+
+def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> Path:
+    """A new private key; its public half stands beside it."""
+    command = ["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-f", str(path)]
+    subprocess.run(command, check=True)
+    return path
+
+
+@contextmanager
+def sshd_in(folder: Path) -> Iterator[Sshd]:
+    """Run sshd until the block ends."""
+    host_key = make_key(folder / "host_key")
+    key = make_key(folder / "id")
+    commands = folder / "commands"
+    commands.mkdir()
+    shutil.copy(folder / "id.pub", folder / "authorized_keys")
+    port = free_port()
+    (folder / "sshd_config").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {host_key}\nPidFile none\n"
+        f"AuthorizedKeysFile {folder / 'authorized_keys'}\nStrictModes no\nUsePAM no\n"
+        "PermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
+        f"SetEnv PATH={commands}:/usr/bin:/bin\n"
+    )
+    public = (folder / "host_key.pub").read_text().split()
+    known_hosts = folder / "known_hosts"
+    known_hosts.write_text(f"[127.0.0.1]:{port} {public[0]} {public[1]}\n")
+    Path("/run/sshd").mkdir(exist_ok=True) if os.geteuid() == 0 else None
+    assert SSHD is not None
+    with (folder / "sshd.log").open("wb") as written:
+        daemon = subprocess.Popen(
+            [SSHD, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=written
+        )
+    try:
+        wait_for_port(port, folder / "sshd.log")
+        yield Sshd(port, key, known_hosts, commands, folder)
+    finally:
+        daemon.terminate()
+        daemon.wait(10)
+
+
+@contextmanager
+def victim() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A process that listens on a port of 127.0.0.1."""
+    code = (
+        "import socket,sys,time;s=socket.create_server(('127.0.0.1',0));"
+        "print(s.getsockname()[1],flush=True);time.sleep(600)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        yield process, int(process.stdout.readline())
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+        process.stdout.close()
+
+
+def free_port() -> int:
+    """A port that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for_port(port: int, log: Path, seconds: float = 10.0) -> None:
+    """Until somebody listens."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            assert time.monotonic() < end, log.read_text()
+        else:
+            return
