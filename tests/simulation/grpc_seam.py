@@ -193,7 +193,9 @@ class SimulatedChannel:
 
     def lost(self, what: str, done: Respond) -> Callable[[], None]:
         """A lost message shows as a broken connection, or as nothing at all."""
-        silent = self.board.network.faults.random("silence", what, self.machine).random() < 0.5
+        network = self.board.network
+        chance = network.faults.random("silence", what, self.machine).random()
+        silent = chance < network.silence
         return (lambda: None) if silent else (lambda: done(RESET))
 
     def _send(self, method: str, request: bytes, done: Respond) -> None:

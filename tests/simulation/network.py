@@ -13,6 +13,8 @@ _LATE_SECONDS: Final = (0.01, 0.2, 1.5, 6.0)
 
 Action = Callable[[], None]
 Link = tuple[str, str]
+Fate = Callable[[Link, str, Action, Action], tuple[Action, Action] | None]
+"""What a script makes of a message: what happens when it arrives or is lost; None loses it now."""
 
 
 class Network:
@@ -31,6 +33,9 @@ class Network:
         self._jitter: dict[Link, Random] = {}
         self._sent: dict[str, int] = {}
         self._triggers: dict[tuple[str, int], Action] = {}
+        self.script: Fate | None = None
+        self.silence = 0.5
+        """How many of the lost messages show as nothing at all, not as a broken connection."""
 
     def when_sending(self, machine: str, count: int, action: Action) -> None:
         """Do something just before a machine sends its n-th message."""
@@ -56,6 +61,12 @@ class Network:
             self._triggers.pop((link[0], sent))()
         place = f"{link[0]}>{link[1]}"
         kind = "answer" if answer else "request"
+        if self.script is not None:
+            fate = self.script(link, what, arrive, lost)
+            if fate is None:
+                self.loop.call_later(_USUAL_SECONDS, lost)
+                return not_before
+            arrive, lost = fate
         if name := self.faults.strikes(f"lose-{kind}", place):
             self.trace.add("net", f"{place} loses {what}", name)
             self.loop.call_later(_USUAL_SECONDS, lost)

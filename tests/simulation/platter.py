@@ -106,6 +106,13 @@ class Platter:
         self.cached = dict(self.durable)
         self.watcher()
 
+    def lose_unsynced(self) -> None:
+        """The worst power cut: nothing is kept that no sync has covered."""
+        self._pending.clear()
+        for inode in self.durable.values():
+            inode.cached = bytearray(inode.durable)
+        self.cached = dict(self.durable)
+
     def settle(self, inode: Inode, rng: Random) -> None:
         """Let chance say how much of an unsynced file reaches the platter."""
         if inode.durable == inode.cached:

@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Iterator, Set
+from collections.abc import Coroutine, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -51,15 +51,20 @@ class Outcome:
 def run(seed: int, *, only: Set[str] | None = None, keep_trace: bool = False) -> Outcome:
     """Play one seed; ``only`` names the faults that may happen, None allows all that are drawn."""
     world = World(seed, only, keep_trace)
+    return to_the_end(world, world.play())
+
+
+def to_the_end(world: "World", play: Coroutine[Any, Any, None]) -> Outcome:
+    """Play a world, whatever becomes of it."""
     with world.in_place(), _no_collection():
         try:
-            world.loop.run_until_complete(world.play())
+            world.loop.run_until_complete(play)
         except (Violated, Stuck) as failure:
             world.note(failure)
         finally:
             world.end()
     return Outcome(
-        seed,
+        world.seed,
         world.oracle.violation,
         tuple(world.faults.fired),
         tuple(world.trace.lines),
@@ -86,8 +91,11 @@ def _no_collection() -> Iterator[None]:
 class World:
     """Everything of one run."""
 
-    def __init__(self, seed: int, only: Set[str] | None, keep_trace: bool) -> None:
-        self.swarm = Swarm.drawn(seed)
+    def __init__(
+        self, seed: int, only: Set[str] | None, keep_trace: bool, swarm: Swarm | None = None
+    ) -> None:
+        self.seed = seed
+        self.swarm = swarm or Swarm.drawn(seed)
         self.faults = Faults(seed, self.swarm.rates, only)
         self._disk_delay = self.faults.random("disk delay")
         self.loop = VirtualLoop(self._blocking_delay)
@@ -143,7 +151,8 @@ class World:
         while self.loop.time() < horizon + _LINGER_SECONDS and self._someone_lives(horizon):
             await asyncio.sleep(0.25)
             self._look()
-        await self._recover()
+        await self._heal()
+        await self._go_on()
 
     def note(self, failure: Violated | Stuck) -> None:
         """The run ends with this."""
@@ -284,7 +293,7 @@ class World:
 
     # ---- the liveness phase ----
 
-    async def _recover(self) -> None:
+    async def _heal(self) -> None:
         self.trace.add("-", "liveness: all faults end, one clean writer")
         self.faults.over = True
         self.network.heal_all()
@@ -302,6 +311,8 @@ class World:
                 machine.boot()
         await asyncio.sleep(0.1)
         self._look()
+
+    async def _go_on(self) -> None:
         began = self.loop.time()
         for attempt in range(_ATTEMPTS):
             name = f"w{90 + attempt}"

@@ -12,8 +12,10 @@ from typing import Final
 
 import click
 
+from tests.simulation.exhaustive import Scope, Tally, first_strikes
 from tests.simulation.shrink import replay_command, shrink
 from tests.simulation.world import Outcome, run
+from tests.soak.exhaustive import DEPTHS, explore_all, facts
 
 _PORTION: Final = 25
 _MOST_SHOWN: Final = 10
@@ -57,12 +59,60 @@ def _play_one(seed: int) -> Outcome:
 @click.option("--seeds", default=2000, show_default=True, type=click.IntRange(min=1))
 @click.option("--first-seed", default=1, show_default=True, type=click.IntRange(min=0))
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "--exhaustive", type=click.Choice(list(DEPTHS)), help="Instead of seeds: all of them."
+)
+@click.option("--symmetric/--every-node", help="Exhaustive: up to the names of the nodes.")
+@click.option("--silent", is_flag=True, help="Exhaustive: lost messages break no connection.")
+@click.option("--nodes", default=3, show_default=True, type=click.IntRange(3, 7))
+@click.option("--part", default="1/1", show_default=True, help="Exhaustive: every n-th tree.")
 @click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
-def journal(*, seeds: int, first_seed: int, jobs: int, as_object: bool) -> None:
+def journal(
+    *,
+    seeds: int,
+    first_seed: int,
+    jobs: int,
+    exhaustive: str | None,
+    symmetric: bool,
+    silent: bool,
+    nodes: int,
+    part: str,
+    as_object: bool,
+) -> None:
     """Simulate the journal under drawn faults; exit code 0 only if no invariant broke.
 
-    The first failure is made as small as possible and printed with its replay command.
+    The first failure is made as small as possible and printed with its replay command.  With
+    --exhaustive nothing is drawn: every combination of faults over one scripted workload.
     """
+    if exhaustive is not None:
+        scope = Scope(DEPTHS[exhaustive], nodes, symmetric, rest=symmetric, silent=silent)
+        raise SystemExit(_exhaust(scope, jobs, part, as_object=as_object))
+    raise SystemExit(_seeds(seeds, first_seed, jobs, as_object=as_object))
+
+
+def _exhaust(scope: Scope, jobs: int, part: str, *, as_object: bool) -> int:
+    began = time.monotonic()
+    number, _, of = part.partition("/")
+    roots = first_strikes(scope)[int(number) - 1 :: int(of)]
+
+    def progress(tally: Tally, done: int, trees: int) -> None:
+        runs = sum(tally.worlds.values())
+        rate = runs / (time.monotonic() - began)
+        click.echo(f"{done} of {trees} trees, {runs} worlds, {rate:.0f} per second", err=True)
+
+    tally = explore_all(scope, jobs, roots=roots, progress=progress)
+    for names, why in tally.failures[:_MOST_SHOWN]:
+        click.echo(f"{why}\n  python -m tests.simulation --strikes '{names}'", err=True)
+    found = facts(tally, scope, began)
+    click.echo(
+        f"{found['worlds']} worlds, {found['failed']} failed, {found['seconds']} s", err=True
+    )
+    if as_object:
+        click.echo(json.dumps({**found, "part": part, "jobs": jobs}))
+    return 1 if tally.failures else 0
+
+
+def _seeds(seeds: int, first_seed: int, jobs: int, *, as_object: bool) -> int:
     began = time.monotonic()
     found: list[Findings] = []
     with ProcessPoolExecutor(jobs) as pool:
@@ -96,7 +146,7 @@ def journal(*, seeds: int, first_seed: int, jobs: int, as_object: bool) -> None:
     )
     if as_object:
         click.echo(json.dumps(facts))
-    raise SystemExit(1 if failures else 0)
+    return 1 if failures else 0
 
 
 def _portions(seeds: range) -> Iterator[list[int]]:
