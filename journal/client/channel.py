@@ -130,6 +130,10 @@ class NodeChannel:
         if self._lost_because is not None:
             raise self._disabled()
 
+    async def heartbeat(self) -> None:
+        """Tell the node what is committed and that we are there; for use in ``ask``."""
+        await self._exchange(pb.WriteRequest(info=self.info(), heartbeat=pb.Heartbeat()))
+
     async def settle(self, timeout_seconds: float) -> None:
         """Wait until everything queued so far is answered or failed, or time is up."""
 
@@ -240,7 +244,7 @@ class NodeChannel:
 
     async def _heartbeat(self) -> None:
         try:
-            await self._exchange(pb.WriteRequest(info=self.info(), heartbeat=pb.Heartbeat()))
+            await self.heartbeat()
         except JournalError as error:
             self._note(error)
 

@@ -37,6 +37,14 @@ ERRORS = Counter(
     "Calls that this node refused or did not answer.",
     ["jn", "code"],
 )
+LEASE_VALID = Gauge(
+    "nnha_journal_read_lease_valid",
+    "Whether the writer's read lease runs (1); 0 also where nothing is written.",
+)
+LEASE_WAITS = Counter(
+    "nnha_journal_read_lease_waits_total",
+    "Answers that had to wait for the read lease to be renewed.",
+)
 
 _WATCHED: dict[str, object] = {}
 

@@ -88,16 +88,15 @@ class RemoteNode:
 
     async def new_epoch(
         self, namespace: NamespaceInfo, epoch: Epoch, timeout_seconds: float
-    ) -> TxId | None:
-        """Have the node promise an epoch; the first txid of its newest segment, if any."""
+    ) -> pb.NewEpochReply:
+        """Have the node promise an epoch; its newest segment, and when it heard a writer."""
         request = pb.NewEpochRequest(
             journal_id=self._journal.journal_id,
             nameservice_id=self._journal.nameservice_id,
             namespace_info=wire.namespace_to_wire(namespace),
             epoch=epoch,
         )
-        reply = await self._call("NewEpoch", request, pb.NewEpochReply, timeout_seconds)
-        return TxId(reply.last_segment_txid) if reply.HasField("last_segment_txid") else None
+        return await self._call("NewEpoch", request, pb.NewEpochReply, timeout_seconds)
 
     async def start_segment(
         self, info: pb.RequestInfo, first: TxId, layout_version: int, timeout_seconds: float

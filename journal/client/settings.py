@@ -23,10 +23,12 @@ class WriterSettings:
     queued_edits_limit_bytes: int = 10 * MIB
     merged_write_limit_bytes: int = 512 * 1024
     heartbeat_interval_seconds: float = 1.0
+    read_lease_seconds: float = 0.0
+    """0: no lease, and no wait for an older writer's.  The same on every NameNode."""
 
     def __post_init__(self) -> None:
         """Refuse limits that cannot work."""
-        _ensure_positive(self, except_for="queued_edits_limit_bytes")
+        _ensure_positive(self, "queued_edits_limit_bytes", "read_lease_seconds")
         if self.merged_write_limit_bytes > 32 * MIB:
             raise ValueError("merged_write_limit_bytes must stay well below gRPC's 64 MiB")
 
@@ -45,8 +47,8 @@ class ReaderSettings:
         _ensure_positive(self)
 
 
-def _ensure_positive(settings: WriterSettings | ReaderSettings, except_for: str = "") -> None:
+def _ensure_positive(settings: WriterSettings | ReaderSettings, *may_be_zero: str) -> None:
     for field in fields(settings):
         value = getattr(settings, field.name)
-        if value < 0 or (value == 0 and field.name != except_for):
+        if value < 0 or (value == 0 and field.name not in may_be_zero):
             raise ValueError(f"{field.name} must be positive, not {value}")

@@ -16,10 +16,12 @@ from typing import TypeVar
 import structlog
 
 from journal.client import metrics, upkeep, wire
+from journal.client.brief import brief
 from journal.client.call import QuorumCall
 from journal.client.channel import NODE_PATIENCE, Batch, ChannelStatus, NodeChannel
 from journal.client.fetch import segment_url
 from journal.client.grpc_link import GrpcLink
+from journal.client.heartbeats import Heartbeats, ReadLease
 from journal.client.link import LinkFactory
 from journal.client.remote import JournalAddress, RemoteNode
 from journal.client.settings import WriterSettings
@@ -35,7 +37,7 @@ from journal.model import (
     TxId,
 )
 from journal.proto import journal_pb2 as pb
-from journal.recovery import Answer, Copy, Empty, Held, Skip, choose
+from journal.recovery import Copy, Skip, choose
 
 __all__ = ["ChannelStatus", "QuorumWriter", "Recovered", "WriterSettings"]
 
@@ -81,6 +83,8 @@ class QuorumWriter:
             NodeChannel(RemoteNode(host, port, journal), self._settings) for host, port in nodes
         )
         self._names = tuple(channel.name for channel in self._channels)
+        self.read_lease = ReadLease(self._names, self._settings.read_lease_seconds)
+        self._heartbeats = Heartbeats(self._channels, self._settings, self.read_lease)
         self._epoch = NO_EPOCH
         self._committed = TxId(0)
         self._segment_first: TxId | None = None
@@ -110,6 +114,7 @@ class QuorumWriter:
 
     async def close(self) -> None:
         """Drop every connection.  Nothing is finalized; the next writer recovers."""
+        await self._heartbeats.stop()
         await asyncio.gather(*(channel.close() for channel in self._channels))
         await asyncio.gather(*self._background)
 
@@ -147,8 +152,12 @@ class QuorumWriter:
 
     # ---- becoming the writer ----
 
-    async def become_writer(self) -> Recovered:
-        """Win a new epoch and make the newest segment whole on a quorum (qjm 4.4-4.6)."""
+    async def become_writer(self, *, predecessor_gone: bool = False) -> Recovered:
+        """Win a new epoch and make the newest segment whole on a quorum (qjm 4.4-4.6).
+
+        ``predecessor_gone`` says that no older writer can serve a read any more.  Otherwise the
+        first segment is not started before its read lease has run out for certain.
+        """
         ensure(self._epoch == NO_EPOCH, "a writer wins one epoch in its life")
         states = await self._ask(
             "reading what was promised",
@@ -164,7 +173,13 @@ class QuorumWriter:
         self._epoch = epoch
         for channel in self._channels:
             channel.epoch = epoch
-        segments = [first for first in newest.values() if first is not None]
+        if not predecessor_gone:
+            self.read_lease.older_heard(
+                reply.previous_writer_heard_micros_ago / 1e6 for reply in newest.values()
+            )
+        segments = [
+            TxId(r.last_segment_txid) for r in newest.values() if r.HasField("last_segment_txid")
+        ]
         last = await self._recover(max(segments)) if segments else TxId(0)
         self._commit(last)
         self._next = TxId(last + 1)
@@ -188,8 +203,8 @@ class QuorumWriter:
         log.info(
             "journal.recovery",
             first=first,
-            decision=_brief(decision),
-            answers={node: _brief(answer) for node, answer in answers.items()},
+            decision=brief(decision),
+            answers={node: brief(answer) for node, answer in answers.items()},
         )
         match decision:
             case Skip():
@@ -240,6 +255,7 @@ class QuorumWriter:
             first == self._next or self._next == 1,
             f"the journal goes on with transaction {self._next}, not with {first}",
         )
+        await self.read_lease.outlast_older()
         await self._ask(
             f"starting segment {first}",
             lambda channel, timeout: channel.remote.start_segment(
@@ -250,6 +266,7 @@ class QuorumWriter:
         )
         self._segment_first, self._next = first, first
         self._digest = hashlib.sha256()
+        self._heartbeats.start()
 
     async def write(self, first: TxId, count: int, records: bytes) -> None:
         """Write ``count`` framed edits from ``first`` on; returns when a quorum has them on disk.
@@ -266,7 +283,7 @@ class QuorumWriter:
         )
         last = TxId(first + count - 1)
         self._next = TxId(last + 1)
-        started = time.perf_counter()
+        started, sent_at = time.perf_counter(), self.read_lease.clock()
         call: QuorumCall[None] = QuorumCall(
             f"writing transactions {first}-{last}",
             self._names,
@@ -278,10 +295,11 @@ class QuorumWriter:
         self._writes_open += 1
         self._digest.update(records)
         try:
-            await self._outcome(call)
+            accepted = await self._outcome(call)
         finally:
             self._writes_open -= 1
         self._commit(last)
+        self.read_lease.accepted(accepted, sent_at)
         metrics.APPEND_SECONDS.observe(time.perf_counter() - started)
 
     async def finalize_segment(self, last: TxId) -> None:
@@ -337,6 +355,7 @@ class QuorumWriter:
         except (QuorumLost, InvariantBroken) as death:
             if self._death is None:
                 self._death = death
+                self.read_lease.end()
                 # Whoever called decides what its end means; a traceback here would tell nothing.
                 log.warning("journal.writer_lost", epoch=self._epoch, reason=str(death))
             raise
@@ -366,22 +385,6 @@ class QuorumWriter:
                 raise QuorumLost(f"this writer has ended: {lost}", failures=lost.failures)
             case InvariantBroken() as broken:
                 raise InvariantBroken(f"this writer has ended: {broken}")
-
-
-def _brief(told: Answer | Copy | Skip) -> str:
-    """What a log line needs of it."""
-    match told:
-        case Skip() | Empty():
-            return "none"
-        case Copy():
-            return f"{_name(told.segment)} from {', '.join(told.sources)}"
-        case Held():
-            return f"{_name(told.segment)} writer {told.last_writer} accepted {told.accepted_in}"
-
-
-def _name(segment: Segment) -> str:
-    state = "finalized" if segment.finalized else "in progress"
-    return f"{segment.first}-{segment.last} {state} {segment.digest.hex()[:16]}"
 
 
 def _ensure_all_answered(operation: str, answers: Mapping[NodeName, object]) -> None:

@@ -23,9 +23,11 @@ from journal.core.requests import (
     PrepareRecovery,
     Reply,
     Request,
+    Stamped,
 )
 from journal.core.state import JournalState, digest_unknown, learn_digest
 from journal.errors import (
+    Fenced,
     InvariantBroken,
     JournalError,
     OutOfSync,
@@ -84,6 +86,7 @@ class JournalOwner:
         self._wake = asyncio.Event()
         self._stopping = False
         self._failed_because: str | None = None
+        self._writer_heard = asyncio.get_running_loop().time()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal {journal_id}")
         self._task = asyncio.create_task(self._work(), name=f"journal {journal_id}")
         self._publish()
@@ -97,6 +100,14 @@ class JournalOwner:
     def failed_because(self) -> str | None:
         """Why the journal has stopped, or None."""
         return self._failed_because
+
+    def writer_heard_seconds_ago(self) -> float:
+        """How long ago a writer was last admitted here, or this process opened the journal.
+
+        A process before ours heard nobody later than that.  Never more than the truth: the next
+        writer lets that much of its predecessor's read lease pass as over (operators.md C.0).
+        """
+        return asyncio.get_running_loop().time() - self._writer_heard
 
     async def ask(self, request: Request) -> Reply:
         """Have a request decided and carried out, even if the caller gives up waiting.
@@ -229,7 +240,9 @@ class JournalOwner:
                 result = step(state, waiting.request)
             except (Rejected, InvariantBroken, StorageFailed) as refusal:
                 answers.append((waiting, refusal))
+                self._hear(waiting.request, refusal)
                 continue
+            self._hear(waiting.request, result.reply)
             state = result.state
             effects.extend(result.effects)
             answers.append((waiting, result.reply))
@@ -248,6 +261,11 @@ class JournalOwner:
                 waiting.answer.set_exception(answer)
             else:
                 waiting.answer.set_result(answer)
+
+    def _hear(self, request: Request, answer: Reply | JournalError) -> None:
+        """Note that a writer spoke.  One that is fenced has no lease any more."""
+        if isinstance(request, Stamped) and not isinstance(answer, Fenced):
+            self._writer_heard = asyncio.get_running_loop().time()
 
     async def _with_digest(self, state: JournalState, request: Request) -> JournalState:
         """Rules that compare contents need the digest of what we hold."""

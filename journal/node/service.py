@@ -61,9 +61,13 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
 
     async def NewEpoch(self, request: pb.NewEpochRequest, context: Context) -> pb.NewEpochReply:
         async def work() -> pb.NewEpochReply:
-            reply = await self._owner(request.journal_id).ask(wire.new_epoch(request))
+            owner = self._owner(request.journal_id)
+            reply = await owner.ask(wire.new_epoch(request))
             assert isinstance(reply, requests.Promised)
-            return pb.NewEpochReply(last_segment_txid=reply.last_segment_first)
+            return pb.NewEpochReply(
+                last_segment_txid=reply.last_segment_first,
+                previous_writer_heard_micros_ago=int(owner.writer_heard_seconds_ago() * 1e6),
+            )
 
         return await _answer(context, work())
 

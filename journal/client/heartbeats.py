@@ -1,0 +1,149 @@
+"""A writer's heartbeats, and the read lease that they renew (operators.md C.0).
+
+Each node hears from the writer every quarter of the lease, also while there is nothing to write.
+A heartbeat takes its turn in the node's channel, so that a node that is slow with a batch has one
+heartbeat waiting and not a hundred; the batch renews the lease as well.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import structlog
+
+from journal.client import metrics
+from journal.client.call import QuorumCall
+from journal.client.channel import NodeChannel
+from journal.client.settings import WriterSettings
+from journal.errors import QuorumLost
+from journal.lease import Lease, left_to_wait
+from journal.model import NodeName
+
+log = structlog.get_logger()
+
+BEATS_PER_LEASE: Final = 4
+
+
+def seconds_since_boot() -> float:
+    """A clock that goes on while the machine is suspended; the loop's may not."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class ReadLease:
+    """Whether this writer is certainly the newest, as far as it knows; one per writer.
+
+    ``clock`` is the one that runs the lease.  A loop's own clock is not good enough: it may be
+    read once per turn, and a process can be stopped in the middle of one.
+    """
+
+    def __init__(
+        self,
+        nodes: Iterable[NodeName],
+        duration_seconds: float,
+        clock: Callable[[], float] = seconds_since_boot,
+    ) -> None:
+        self.duration_seconds = duration_seconds
+        self.clock = clock
+        self._lease = Lease(duration_seconds, frozenset(nodes)) if duration_seconds else None
+        self._may_write_at = 0.0
+        self._ended = False
+        self._renewed = asyncio.Event()
+
+    def accepted(self, nodes: Iterable[NodeName], sent_at: float) -> None:
+        """These nodes accepted a request of ours that was sent then."""
+        if self._lease is None:
+            return
+        self._lease = self._lease.accepted(nodes, sent_at)
+        if self.valid():
+            self._renewed.set()
+            self._renewed = asyncio.Event()
+
+    def older_heard(self, heard_ago_seconds: Iterable[float]) -> None:
+        """What a majority told, just now, of the writers before us; see ``left_to_wait``."""
+        wait = left_to_wait(self.duration_seconds, heard_ago_seconds)
+        self._may_write_at = self.clock() + wait
+
+    async def outlast_older(self) -> None:
+        """Return once no older writer's lease can run.  Recovery need not wait for it: it makes
+        nothing new visible.
+        """
+        while (wait := self._may_write_at - self.clock()) > 0:
+            log.info("journal.outlasting_read_lease", seconds=round(wait, 3))
+            await asyncio.sleep(wait)
+
+    def end(self) -> None:
+        """The writer has ended: never valid again, for whoever waits too."""
+        self._ended = True
+        self._renewed.set()
+
+    def valid(self) -> bool:
+        """Whether nobody else can have acknowledged a write until now."""
+        if self._lease is None:
+            return True
+        return not self._ended and self._lease.covers(self.clock())
+
+    async def wait_until_valid(self, timeout_seconds: float) -> bool:
+        """Wait for a renewal if need be; False when none comes in time, or can come at all."""
+        if self.valid():
+            return True
+        metrics.LEASE_WAITS.inc()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                while not self.valid():
+                    if self._ended:
+                        return False
+                    await self._renewed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+class Heartbeats:
+    """Sends them while a writer writes; one task for each node."""
+
+    def __init__(
+        self, channels: Sequence[NodeChannel], settings: WriterSettings, lease: ReadLease
+    ) -> None:
+        self._channels = channels
+        self._settings = settings
+        self._lease = lease
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin, unless begun or without a lease; an idle node then hears nothing, as in Hadoop."""
+        if not self._tasks and self._lease.duration_seconds:
+            self._tasks = [
+                asyncio.create_task(self._beat(channel), name=f"heartbeats {channel.name}")
+                for channel in self._channels
+            ]
+            metrics.LEASE_VALID.set_function(self._lease.valid)
+
+    async def stop(self) -> None:
+        """Send no more."""
+        self._lease.end()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _beat(self, channel: NodeChannel) -> None:
+        interval = self._settings.read_lease_seconds / BEATS_PER_LEASE
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            await self._one(channel)
+            await asyncio.sleep(max(0.0, began + interval - loop.time()))
+
+    async def _one(self, channel: NodeChannel) -> None:
+        call: QuorumCall[None] = QuorumCall(
+            "heartbeat", [channel.name], timeout_seconds=self._settings.write_txns_timeout_seconds
+        )
+        sent_at = self._lease.clock()
+        channel.ask(call, channel.heartbeat)
+        try:
+            await call.outcome()
+        except QuorumLost:
+            return  # the channel has noted why
+        # A node that is left out may be one that has lost its promise with its disk.
+        if channel.status().in_sync:
+            self._lease.accepted([channel.name], sent_at)

@@ -1,0 +1,153 @@
+"""The read lease between real writers and nodes: who renews it, who waits for it, for how long."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from journal.client.heartbeats import ReadLease
+from journal.client.settings import WriterSettings
+from journal.errors import QuorumLost
+from journal.lease import DRIFT_MARGIN
+from journal.model import NodeName, TxId
+from tests.journal.jc_cluster import QUICK, edits, formatted_nodes
+
+LEASE = 0.4
+FIELDS = {name: getattr(QUICK, name) for name in QUICK.__slots__}
+LEASED = WriterSettings(**{**FIELDS, "read_lease_seconds": LEASE})
+NODES = [NodeName(f"jn{i}:1") for i in range(3)]
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def test_an_idle_writer_keeps_its_lease_and_tells_what_is_committed(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        writer = nodes.writer(LEASED)
+        await writer.become_writer()
+        assert not writer.read_lease.valid()
+        await writer.start_segment(TxId(1))
+        await writer.write(TxId(1), 3, edits(1, 3))
+        assert writer.read_lease.valid()
+        until = now() + 3 * LEASE
+        while now() < until:
+            assert await writer.read_lease.wait_until_valid(LEASE)
+            await asyncio.sleep(LEASE / 8)
+        for daemon in nodes.daemons:
+            assert daemon is not None
+            owner = daemon.node.find("test-journal")
+            assert owner is not None
+            assert owner.state.committed == 3
+        await writer.close()
+        assert not writer.read_lease.valid()
+
+
+async def test_without_a_majority_the_lease_runs_out(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        writer = nodes.writer(LEASED)
+        await writer.become_writer()
+        await writer.start_segment(TxId(1))
+        await writer.write(TxId(1), 1, edits(1, 1))
+        await nodes.stop(0)
+        await asyncio.sleep(2 * LEASE)
+        assert await writer.read_lease.wait_until_valid(LEASE)
+        await nodes.stop(1)
+        await asyncio.sleep(1.1 * LEASE)
+        assert not writer.read_lease.valid()
+        assert not await writer.read_lease.wait_until_valid(LEASE / 4)
+        await writer.close()
+
+
+async def test_a_new_writer_lets_the_old_lease_run_out_first(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        old = nodes.writer(LEASED)
+        await old.become_writer()
+        await old.start_segment(TxId(1))
+        await old.write(TxId(1), 3, edits(1, 3))
+        new = nodes.writer(LEASED)
+        began = now()
+        await new.become_writer()
+        assert now() - began < LEASE / 2, "recovery does not wait"
+        claimed = now()
+        await new.start_segment(TxId(4))
+        waited = now() - claimed
+        assert waited > LEASE / 3
+        assert now() - began < LEASE * (1 + DRIFT_MARGIN) + 0.3
+        assert not old.read_lease.valid()
+        with pytest.raises(QuorumLost):
+            await old.write(TxId(4), 1, edits(4, 4))
+        await old.close()
+        await new.close()
+
+
+async def test_a_new_writer_waits_only_what_is_left(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        old = nodes.writer(LEASED)
+        await old.become_writer()
+        await old.start_segment(TxId(1))
+        await old.write(TxId(1), 3, edits(1, 3))
+        await old.close()
+        await asyncio.sleep(LEASE * (1 + DRIFT_MARGIN))
+        new = nodes.writer(LEASED)
+        await new.become_writer()
+        began = now()
+        await new.start_segment(TxId(4))
+        assert now() - began < LEASE / 2
+        await new.close()
+
+
+async def test_a_new_writer_does_not_wait_for_one_that_is_known_to_be_gone(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        old = nodes.writer(LEASED)
+        await old.become_writer()
+        await old.start_segment(TxId(1))
+        await old.write(TxId(1), 3, edits(1, 3))
+        await old.close()
+        new = nodes.writer(LEASED)
+        await new.become_writer(predecessor_gone=True)
+        began = now()
+        await new.start_segment(TxId(4))
+        assert now() - began < LEASE / 2
+        await new.close()
+
+
+async def test_a_node_that_restarts_may_have_heard_a_writer_until_then(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        old = nodes.writer(LEASED)
+        await old.become_writer()
+        await old.start_segment(TxId(1))
+        await old.write(TxId(1), 3, edits(1, 3))
+        await old.close()
+        await nodes.stop(0, 1, 2)
+        await asyncio.sleep(LEASE * (1 + DRIFT_MARGIN))
+        await nodes.start(0, 1, 2)
+        new = nodes.writer(LEASED)
+        await new.become_writer()
+        began = now()
+        await new.start_segment(TxId(4))
+        assert now() - began > LEASE / 3
+        await new.close()
+
+
+async def test_a_reply_that_lay_in_a_socket_proves_nothing_new() -> None:
+    """The lease counts from when a request was sent (mutant: from when it was answered)."""
+    clock = [100.0]
+    lease = ReadLease(NODES, 1.0, lambda: clock[0])
+    sent_at = lease.clock()
+    clock[0] = 105.0  # stopped, and continued
+    lease.accepted(NODES, sent_at)
+    assert not lease.valid()
+    lease.accepted(NODES, lease.clock())
+    assert lease.valid()
+    clock[0] = 106.0
+    assert not lease.valid()
+
+
+async def test_whoever_waits_hears_of_the_end() -> None:
+    lease = ReadLease(NODES, 60.0)
+    waiting = asyncio.create_task(lease.wait_until_valid(60.0))
+    await asyncio.sleep(0)
+    lease.end()
+    assert not await waiting
+    assert not await lease.wait_until_valid(60.0)
