@@ -62,6 +62,13 @@ COMMANDS: Mapping[str, Command] = {
         1,
         frozenset({"forceactive", _FORCE}),
     ),
+    "transitionToObserver": Command(
+        "<serviceId>",
+        "Transitions the service into Observer state",
+        actions.to_observer,
+        1,
+        frozenset({_FORCE}),
+    ),
     "transitionToStandby": Command(
         "<serviceId>",
         "Transitions the service into Standby state",

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import click
 
+from ha.cli.direct_hands import DirectHands
 from ha.cli.exits import DONE, HADOOP_FAILURE, OUTCOME_UNKNOWN
+from ha.cli.failover_by_hand import FailoverFailed, Force, OutcomeUnknown, fail_over
 from ha.conf import keys
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
@@ -120,17 +122,12 @@ async def check_health(asked: Asked) -> int:
 async def failover(asked: Asked) -> int:
     """-failover: asks the second node's ZKFC to make its NameNode the active one.
 
-    The first node is only looked up, as in Hadoop: whoever is active steps back.
+    The first node is only looked up, as in Hadoop: whoever is active steps back.  Without
+    automatic failover the two NameNodes are asked directly (hadoop-ha.md 4.4).
     """
     first, second = (asked.node(name) for name in asked.arguments)
     if not asked.automatic:
-        click.echo(
-            "Failover failed: automatic failover is off for this nameservice, and failover by "
-            "hand is not built yet. Nothing was changed. Make one NameNode standby with "
-            "-transitionToStandby, then the other active with -transitionToActive.",
-            err=True,
-        )
-        return HADOOP_FAILURE
+        return await _failover_by_hand(asked, first, second)
     if asked.flags & {"forcefence", "forceactive"}:
         click.echo(
             "Failover failed: forcefence and forceactive flags not supported with auto-failover "
@@ -141,6 +138,38 @@ async def failover(asked: Asked) -> int:
     if first == second:
         raise IllegalArgument(f"Can't failover a service to itself ({first.namenode})")
     return await _graceful_failover(asked, second)
+
+
+async def _failover_by_hand(asked: Asked, old: NameNodeAddress, new: NameNodeAddress) -> int:
+    hands = DirectHands(asked.configuration, old.nameservice, asked.check_seconds)
+    if not hands.plan(old).methods:
+        raise IllegalArgument(
+            f"Fencer not configured for {old.namenode}: set {keys.FENCING_METHODS.name}"
+        )
+    force = Force(fence="forcefence" in asked.flags, active="forceactive" in asked.flags)
+    try:
+        await fail_over(old, new, force, hands)
+    except FailoverFailed as failure:
+        click.echo(f"Failover failed: {failure}.", err=True)
+        return HADOOP_FAILURE
+    except OutcomeUnknown as unknown:
+        click.echo(
+            f"Failover outcome unknown: {unknown}. Look with: haadmin -getAllServiceState.",
+            err=True,
+        )
+        return OUTCOME_UNKNOWN
+    click.echo(f"Failover from {old.namenode} to {new.namenode} successful")
+    return DONE
+
+
+async def to_observer(asked: Asked) -> int:
+    """-transitionToObserver: known and refused, because our NameNode has no such role."""
+    asked.node(asked.arguments[0])
+    click.echo(
+        "transitionToObserver: nnha's NameNode cannot be an observer. Nothing was changed.",
+        err=True,
+    )
+    return HADOOP_FAILURE
 
 
 async def to_active(asked: Asked) -> int:

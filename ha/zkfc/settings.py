@@ -69,7 +69,7 @@ def fencing_plans(conf: Configuration, settings: ZkfcSettings) -> Mapping[str, F
     """
     nameservice = settings.own.nameservice
     names = [one.namenode for one in (settings.own, *settings.others)]
-    plans = {name: _fencing_plan(conf, nameservice, name) for name in names}
+    plans = {name: fencing_plan(conf, nameservice, name) for name in names}
     for peer in settings.others:
         if not plans[peer.namenode].methods:
             raise ConfigurationError(
@@ -77,10 +77,11 @@ def fencing_plans(conf: Configuration, settings: ZkfcSettings) -> Mapping[str, F
                 f"nobody could be made harmless before a takeover; set it to one method a line, "
                 f"sshfence, shell(command), kill or journal-epoch"
             )
-    return {"": _fencing_plan(conf, nameservice, None), **plans}
+    return {"": fencing_plan(conf, nameservice, None), **plans}
 
 
-def _fencing_plan(conf: Configuration, nameservice: str, namenode: str | None) -> FencingPlan:
+def fencing_plan(conf: Configuration, nameservice: str, namenode: str | None) -> FencingPlan:
+    """One victim's plan; raises ConfigurationError naming the line that cannot be parsed."""
     scope = {"nameservice": nameservice, "namenode": namenode}
     try:
         methods = parse_methods(conf.get(keys.FENCING_METHODS, **scope))

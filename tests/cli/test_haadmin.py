@@ -137,17 +137,34 @@ async def test_a_controller_that_does_not_run_is_an_operation_that_failed(
         assert told.err.startswith("Operation failed: ")
 
 
-async def test_failover_without_controllers_and_with_force_is_refused_and_changes_nothing(
+async def test_failover_without_controllers_goes_to_the_namenodes_themselves(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with running_cluster(tmp_path) as cluster:
-        manual = await haadmin(capsys, *cluster.words("-failover", "nn1", "nn2"))
+        fencer = ("-D", "dfs.ha.fencing.methods=shell(true)")
+        none = await haadmin(capsys, *cluster.words("-failover", "nn1", "nn2"))
+        assert (none.code, none.out) == (255, "")
+        assert "Fencer not configured for nn1" in none.err
+        done = await haadmin(capsys, *cluster.words(*fencer, "-failover", "nn1", "nn2"))
+        assert (done.code, done.out) == (0, "Failover from nn1 to nn2 successful\n"), done.err
+        again = await haadmin(capsys, *cluster.words(*fencer, "-failover", "nn1", "nn2"))
+        assert again.code == 255
+        assert "which is active" in again.err
+        strange = ("-D", "dfs.ha.fencing.methods=foobar!")
+        bad = await haadmin(capsys, *cluster.words(*strange, "-failover", "nn2", "nn1"))
+        assert bad.code == 255
+        assert cluster.controllers["nn2"].asked == 0
+
+
+async def test_failover_with_controllers_and_force_is_refused_and_changes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with running_cluster(tmp_path) as cluster:
         forced = await haadmin(
             capsys, *cluster.words(*AUTO, "-failover", "--forcefence", "nn1", "nn2")
         )
         itself = await haadmin(capsys, *cluster.words(*AUTO, "-failover", "nn1", "nn1"))
-        assert (manual.code, forced.code, itself.code) == (255, 255, 255)
-        assert "not built yet" in manual.err
+        assert (forced.code, itself.code) == (255, 255)
         assert "not supported with auto-failover" in forced.err
         assert cluster.controllers["nn2"].asked == 0
 

@@ -1,0 +1,79 @@
+"""Hands that reach NameNodes over HAServiceProtocol and fence them as configured."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from fencing.fencer import fence
+from fencing.model import Report, Target
+from ha.conf import keys
+from ha.conf.configuration import Configuration
+from ha.conf.topology import NameNodeAddress
+from ha.service.client import ServiceClient
+from ha.service.model import RequestSource, ServiceStatus
+from ha.zkfc.settings import FencingPlan, fencing_plan
+
+TRANSITION_SECONDS: Final = 60.0
+"""Hadoop's limit for the calls of a failover by hand."""
+
+
+class DirectHands:
+    """The hands of ``haadmin -failover`` where no failover controllers run."""
+
+    def __init__(
+        self, configuration: Configuration, nameservice: str, check_seconds: float
+    ) -> None:
+        self._configuration = configuration
+        self._nameservice = nameservice
+        self._check_seconds = check_seconds
+
+    def plan(self, node: NameNodeAddress) -> FencingPlan:
+        """How that node is fenced, by its own configuration; raises ConfigurationError."""
+        return fencing_plan(self._configuration, self._nameservice, node.namenode)
+
+    async def status(self, node: NameNodeAddress) -> ServiceStatus:
+        """Its state, and whether it could become active."""
+        async with self._client(node) as client:
+            return await client.status(deadline_seconds=TRANSITION_SECONDS)
+
+    async def check_health(self, node: NameNodeAddress) -> None:
+        """Returns if it is well."""
+        async with self._client(node) as client:
+            await client.monitor_health(deadline_seconds=TRANSITION_SECONDS)
+
+    async def to_standby(self, node: NameNodeAddress) -> None:
+        """Ask it to serve nobody, with the short patience of a polite fence."""
+        seconds = self._configuration.get(keys.GRACEFUL_FENCE_TIMEOUT)
+        async with self._client(node, seconds) as client:
+            await client.transition_to_standby(RequestSource.USER, deadline_seconds=seconds)
+
+    async def to_active(self, node: NameNodeAddress) -> None:
+        """Ask it to serve."""
+        async with self._client(node) as client:
+            await client.transition_to_active(
+                RequestSource.USER, deadline_seconds=TRANSITION_SECONDS
+            )
+
+    async def fence(self, node: NameNodeAddress) -> Report:
+        """Make it harmless by the configured methods."""
+        plan = self.plan(node)
+        target = Target(node.nameservice, node.namenode, node.service.host, node.service.port)
+        return await fence(
+            plan.methods,
+            target,
+            environment=plan.environment,
+            method_timeout_seconds=plan.method_timeout_seconds,
+            total_timeout_seconds=plan.total_timeout_seconds,
+            ssh=plan.ssh,
+        )
+
+    @asynccontextmanager
+    async def _client(
+        self, node: NameNodeAddress, seconds: float | None = None
+    ) -> AsyncIterator[ServiceClient]:
+        limit = self._check_seconds if seconds is None else seconds
+        client = await ServiceClient.open(node.service, deadline_seconds=limit)
+        try:
+            yield client
+        finally:
+            await client.close()
