@@ -1,0 +1,150 @@
+"""Hadoop's own QuorumJournalManager and JournalNodes on the work of the journal bench."""
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.local.errors import LocalClusterError
+from deploy.local.java import Java, class_path, find_java
+from deploy.local.zookeeper import LOG4J2
+from tests.bench.report import Row
+from tests.interop.hadoop_jars import JarsMissing, server_jar
+from tests.interop.hadoop_server import JARS
+
+SOURCE = Path(__file__).parents[1] / "interop/java/org/apache/hadoop/hdfs/server/namenode"
+MAIN = "org.apache.hadoop.hdfs.server.namenode.JournalLoad"
+COMPILE_SECONDS = 60.0
+START_SECONDS = 60.0
+DRIVE_SECONDS = 300.0
+MEASURE_SECONDS = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class HadoopFigures:
+    """What the Java driver measured, in its own words."""
+
+    single_p50_ms: float
+    single_p99_ms: float
+    batch_ops_per_second: float
+    batch_megabytes_per_second: float
+    large_megabytes_per_second: float
+    takeover_one_seconds: float
+    takeover_64mb_seconds: float
+
+
+class Driver:
+    """The compiled Java main, ready to run."""
+
+    def __init__(self, folder: Path) -> None:
+        """Compile it.
+
+        Raises:
+            JarsMissing, LocalClusterError: Hadoop's jars, a Java or its compiler are not here.
+        """
+        self._folder = folder
+        self._java: Java = find_java()
+        jars = class_path(*JARS, first=server_jar())
+        classes = folder / "classes"
+        classes.mkdir()
+        self._class_path = f"{classes}{os.pathsep}{jars}"
+        settings = folder / "log4j2.properties"
+        settings.write_text(LOG4J2.format(level="warn"))
+        self._options = [f"-Dlog4j2.configurationFile={settings}", f"-Dhadoop.log.dir={folder}"]
+        compiler = ["-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn"]
+        sources = [str(SOURCE / "JournalLoad.java")]
+        command = [*compiler, "-cp", jars, "-d", str(classes), *sources]
+        done = subprocess.run(
+            [self._java.executable, *command],
+            capture_output=True,
+            text=True,
+            timeout=COMPILE_SECONDS,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise LocalClusterError(f"cannot compile {sources[0]}: {done.stderr[-2000:]}")
+
+    def start_nodes(self, running: ExitStack) -> list[int]:
+        """Three of Hadoop's JournalNodes, each in a JVM of its own; their RPC ports."""
+        nodes = []
+        for number in range(3):
+            log = running.enter_context((self._folder / f"jn{number}.log").open("wb"))
+            process = subprocess.Popen(
+                self._command(512, "node", str(self._folder / f"jn{number}")),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+            running.callback(process.wait, START_SECONDS)
+            running.callback(process.kill)
+            nodes.append(process)
+        ports = []
+        for process in nodes:
+            assert process.stdout is not None
+            assert process.stdin is not None
+            running.callback(process.stdout.close)
+            running.callback(process.stdin.close)
+            answer = process.stdout.readline().split()
+            if len(answer) != 2:
+                raise LocalClusterError(f"Hadoop's JournalNode did not start; see {self._folder}")
+            ports.append(int(answer[0]))
+        return ports
+
+    def drive(self, ports: Sequence[int], *, seconds: float = MEASURE_SECONDS) -> HadoopFigures:
+        """Hadoop's writer on the nodes at these ports, whosever they are; they have no journal."""
+        uri = f"qjournal://{';'.join(f'127.0.0.1:{port}' for port in ports)}/bench"
+        with (self._folder / "drive.log").open("wb") as log:
+            done = subprocess.run(
+                self._command(768, "drive", uri, str(seconds)),
+                stdout=subprocess.PIPE,
+                stderr=log,
+                timeout=DRIVE_SECONDS,
+                check=False,
+            )
+        if done.returncode != 0:
+            said = (self._folder / "drive.log").read_text(errors="replace")[-2000:]
+            raise LocalClusterError(f"Hadoop's writer failed: {said}")
+        return HadoopFigures(**json.loads(done.stdout))
+
+    def _command(self, heap_megabytes: int, *arguments: str) -> list[str]:
+        return [
+            str(self._java.executable),
+            f"-Xmx{heap_megabytes}m",
+            *self._options,
+            "-cp",
+            self._class_path,
+            MAIN,
+            *arguments,
+        ]
+
+
+def hadoop_rows() -> list[Row] | None:
+    """Hadoop's figures for the journal bench, or None where its jar or a JDK is not here."""
+    try:
+        with ExitStack() as running:
+            folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
+            driver = Driver(folder)
+            figures = driver.drive(driver.start_nodes(running))
+    except JarsMissing:
+        return None
+    except LocalClusterError:
+        return None
+    return rows_of(figures, "Hadoop's writer and nodes")
+
+
+def rows_of(figures: HadoopFigures, who: str) -> list[Row]:
+    """The figures as rows without a bar: they are what ours are held against."""
+    return [
+        Row("Hadoop: commit p50, 1 caller", figures.single_p50_ms, "ms", "-", None, who),
+        Row("Hadoop: commit p99, 1 caller", figures.single_p99_ms, "ms", "-", None, who),
+        Row("Hadoop: edits/s, 64 KB batches", figures.batch_ops_per_second, "1/s", "-", None, who),
+        Row("Hadoop: 64 KB batches", figures.batch_megabytes_per_second, "MB/s", "-", None, who),
+        Row("Hadoop: 256 KB batches", figures.large_megabytes_per_second, "MB/s", "-", None, who),
+        Row("Hadoop: takeover, 1 edit", figures.takeover_one_seconds, "s", "-", None, who),
+        Row("Hadoop: takeover, 64 MB", figures.takeover_64mb_seconds, "s", "-", None, who),
+    ]
