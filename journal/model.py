@@ -46,6 +46,7 @@ class Segment:
     padding left out), so that two nodes with equal txids and different bytes are told apart
     (design D8).  It is empty only where nobody has computed it yet.  ``writer`` is the epoch that
     started the segment, NO_EPOCH where that was never recorded (a file that Hadoop wrote).
+    ``layout_version`` is what the file's header must say, 0 where that was never recorded.
     """
 
     first: TxId
@@ -53,6 +54,7 @@ class Segment:
     finalized: bool
     digest: bytes = b""
     writer: Epoch = NO_EPOCH
+    layout_version: int = 0
 
     def holds(self, txid: TxId) -> bool:
         """Whether that transaction lies in this segment."""

@@ -16,7 +16,6 @@ from journal.model import NO_EPOCH, Epoch, NodeName, Segment, TxId
 class Empty:
     """A node that has no edit of the segment."""
 
-    last_writer: Epoch = NO_EPOCH
     committed: TxId | None = None
 
 
@@ -25,12 +24,12 @@ class Held:
     """A node that has the segment, and what it knows about it.
 
     ``accepted_in`` is the epoch of a recovery that this node has accepted for the segment, or
-    NO_EPOCH.  ``last_writer`` is the last epoch that started any segment on the node.
+    NO_EPOCH.  Who wrote the copy stands in the segment itself: unlike Hadoop we do not take the
+    last epoch that started any segment on the node for it.
     """
 
     segment: Segment
     accepted_in: Epoch = NO_EPOCH
-    last_writer: Epoch = NO_EPOCH
     committed: TxId | None = None
 
 
@@ -81,7 +80,7 @@ def _rank(answer: Held) -> tuple[bool, Epoch, TxId]:
     if segment.finalized:
         # All finalized copies are equal, whoever wrote last on their nodes (qjm 4.7, row 4).
         return (True, NO_EPOCH, segment.last)
-    return (False, max(answer.accepted_in, answer.last_writer), segment.last)
+    return (False, max(answer.accepted_in, segment.writer), segment.last)
 
 
 def _same_bytes(one: Segment, other: Segment) -> bool:

@@ -12,7 +12,7 @@ def brief(told: Answer | Copy | Skip) -> str:
         case Copy():
             return f"{_name(told.segment)} from {', '.join(told.sources)}"
         case Held():
-            return f"{_name(told.segment)} writer {told.last_writer} accepted {told.accepted_in}"
+            return f"{_name(told.segment)} writer {told.segment.writer} accepted {told.accepted_in}"
 
 
 def _name(segment: Segment) -> str:

@@ -56,6 +56,7 @@ def segment_to_wire(segment: Segment) -> pb.SegmentState:
         is_in_progress=not segment.finalized,
         digest=segment.digest,
         writer_epoch=segment.writer,
+        layout_version=segment.layout_version,
     )
 
 
@@ -67,21 +68,20 @@ def segment_from_wire(message: pb.SegmentState) -> Segment:
         finalized=not message.is_in_progress,
         digest=message.digest,
         writer=Epoch(message.writer_epoch),
+        layout_version=message.layout_version,
     )
 
 
 def answer_from_wire(reply: pb.PrepareRecoveryReply) -> Answer:
     """What one node said when a recovery was prepared."""
-    writer = Epoch(reply.last_writer_epoch)
     committed = TxId(reply.committed_txid) if reply.HasField("committed_txid") else None
     if not reply.HasField("segment"):
-        return Empty(last_writer=writer, committed=committed)
+        return Empty(committed)
     return Held(
         segment=segment_from_wire(reply.segment),
         accepted_in=Epoch(reply.accepted_in_epoch)
         if reply.HasField("accepted_in_epoch")
         else NO_EPOCH,
-        last_writer=writer,
         committed=committed,
     )
 

@@ -5,8 +5,16 @@ from dataclasses import dataclass, replace
 from journal.core.effects import AbandonSegment, Effect, PersistPromise, RememberCommitted
 from journal.core.requests import Stamp
 from journal.core.state import NO_SERIAL, JournalState
-from journal.errors import BadRequest, Fenced, NotFormatted, OutOfSync, Rejected, WrongNamespace
-from journal.model import Epoch, NamespaceInfo
+from journal.errors import (
+    BadRequest,
+    Fenced,
+    NotFormatted,
+    OutOfSync,
+    Rejected,
+    StorageFailed,
+    WrongNamespace,
+)
+from journal.model import Epoch, NamespaceInfo, TxId
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,17 @@ def promise(state: JournalState, epoch: Epoch) -> Admitted:
     """
     closed = abandon(replace(state, promised=epoch, serial=NO_SERIAL))
     return Admitted(closed.state, (PersistPromise(epoch), *closed.effects))
+
+
+def why_damaged(state: JournalState, first: TxId) -> StorageFailed | None:
+    """The refusal of a request that would be judged by damaged bytes, or None."""
+    damage = state.damaged.get(first)
+    if damage is None:
+        return None
+    return StorageFailed(
+        f"our copy of {damage.segment.name()} is damaged: {damage.why}. It has no vote until it "
+        "has been replaced from another node"
+    )
 
 
 def abandon(state: JournalState) -> Admitted:

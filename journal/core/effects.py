@@ -37,11 +37,26 @@ class RememberCommitted:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveAside:
+    """Take an abandoned in-progress file out of the way, for good; its edits are void."""
+
+    first: TxId
+
+
+@dataclass(frozen=True, slots=True)
 class CreateSegment:
-    """Begin an empty in-progress file, in place of an in-progress file of the same start."""
+    """Begin an empty in-progress file; who writes it is recorded before it has its name."""
 
     first: TxId
     layout_version: int
+    writer: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSegment:
+    """Note beside the file who wrote it, and once that is settled, its end and its digest."""
+
+    segment: Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +78,9 @@ class AbandonSegment:
 
 @dataclass(frozen=True, slots=True)
 class FinalizeSegment:
-    """Close the file for good: cut what follows the last edit, rename it."""
+    """Close the file for good: record end and digest, cut what follows the last edit, rename it."""
 
-    first: TxId
-    last: TxId
+    segment: Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +99,9 @@ class ForgetDecision:
 
 @dataclass(frozen=True, slots=True)
 class AdoptDownload:
-    """Put the bytes downloaded for this epoch in place of our in-progress copy."""
+    """Put the bytes downloaded for this epoch, and their record, in place of our copy."""
 
-    first: TxId
+    segment: Segment
     epoch: Epoch
 
 
@@ -105,7 +119,9 @@ Effect = (
     | PersistPromise
     | PersistWriter
     | RememberCommitted
+    | MoveAside
     | CreateSegment
+    | RecordSegment
     | AppendEdits
     | AbandonSegment
     | FinalizeSegment

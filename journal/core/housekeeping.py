@@ -4,7 +4,7 @@ from journal.core.effects import PurgeFiles, Step
 from journal.core.requests import Done, PurgeLogs
 from journal.core.state import JournalState
 from journal.errors import BadRequest
-from journal.model import NO_TXID, Segment
+from journal.model import Segment
 
 
 def purge(state: JournalState, request: PurgeLogs) -> Step:
@@ -16,17 +16,18 @@ def purge(state: JournalState, request: PurgeLogs) -> Step:
     """
     if request.minimum <= 0:
         raise BadRequest(f"cannot purge the edits before transaction {request.minimum}")
-    newest = max(state.segments, default=NO_TXID)
+    damaged = (damage.segment for damage in state.damaged.values())
     gone = tuple(
         segment
-        for segment in state.segments.values()
-        if segment.first != newest and _is_past(state, segment, request)
+        for segment in (*state.segments.values(), *damaged)
+        if segment.first != state.newest and _is_past(state, segment, request)
     )
     decided = {segment.first for segment in gone}
     decided |= {
         first
         for first, decision in state.decisions.items()
-        if first not in state.segments and _is_past(state, decision.segment, request)
+        if first not in (*state.segments, *state.damaged)
+        and _is_past(state, decision.segment, request)
     }
     for segment in gone:
         state = state.without_segment(segment.first)

@@ -20,6 +20,7 @@ from journal.core.requests import (
     NewEpoch,
     PrepareRecovery,
     PurgeLogs,
+    ReportDamage,
     Request,
     Stamped,
     StartLogSegment,
@@ -50,6 +51,8 @@ def step(state: JournalState, request: Request) -> Step:
             return recovering.new_epoch(state, request)
         case AdoptRecovery():
             return recovering.adopt(state, request)
+        case ReportDamage(first, why):
+            return Step(state.with_damage(first, why), (), Done())
         case (
             StartLogSegment()
             | Journal()
@@ -127,5 +130,5 @@ def manifest(state: JournalState, request: GetEditLogManifest) -> Manifest:
 def _newest_in_progress(state: JournalState) -> Segment | None:
     if state.open is not None:
         return None if state.open.empty else state.open.as_segment()
-    newest = state.segments[max(state.segments)] if state.segments else None
+    newest = None if state.newest is None else state.find(state.newest)
     return None if newest is None or newest.finalized else newest

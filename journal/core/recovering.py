@@ -4,8 +4,15 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import Final
 
-from journal.core.admission import abandon, promise, require_formatted, require_namespace
-from journal.core.effects import AdoptDownload, Effect, PersistDecision, Step
+from journal.core.admission import (
+    Admitted,
+    abandon,
+    promise,
+    require_formatted,
+    require_namespace,
+    why_damaged,
+)
+from journal.core.effects import AdoptDownload, Effect, PersistDecision, RecordSegment, Step
 from journal.core.requests import (
     AcceptRecovery,
     AdoptRecovery,
@@ -19,7 +26,7 @@ from journal.core.requests import (
 from journal.core.state import Decision, JournalState
 from journal.core.writing import DIGEST_BYTES
 from journal.errors import BadRequest, Fenced, InvariantBroken, StorageFailed, ensure
-from journal.model import Epoch, Segment, TxId
+from journal.model import NO_EPOCH, Epoch, Segment, TxId
 
 
 class Fate(Enum):
@@ -49,24 +56,26 @@ def new_epoch(state: JournalState, request: NewEpoch) -> Step:
             promised=state.promised,
         )
     promised = promise(state, request.epoch)
-    newest = max(promised.state.segments, default=None)
-    return Step(promised.state, promised.effects, Promised(newest))
+    return Step(promised.state, promised.effects, Promised(promised.state.newest))
 
 
 def prepare(state: JournalState, request: PrepareRecovery) -> Step:
     """Say what we hold of a segment.  It is closed, so that the answer stays true."""
     closed = abandon(state)
     state = closed.state
+    damaged = why_damaged(state, request.first)
+    if damaged is not None:
+        return Step(state, closed.effects, damaged)
     ours = state.find(request.first)
     decision = state.decisions.get(request.first)
     if decision is not None and not (ours is not None and ours.finalized):
         if not _same_edits(ours, decision.segment):
             held = "nothing" if ours is None else f"{ours.first}-{ours.last}"
-            damaged = StorageFailed(
+            differs = StorageFailed(
                 f"the recovery of segment {request.first} accepted in epoch {decision.epoch} ends "
                 f"at {decision.segment.last}, but the disk holds {held} or other edits"
             )
-            return Step(state, closed.effects, damaged)
+            return Step(state, closed.effects, differs)
         answer = Prepared(decision.segment, decision, state.writer, state.committed)
     else:
         answer = Prepared(ours, None, state.writer, state.committed)
@@ -91,8 +100,9 @@ def accept(state: JournalState, request: AcceptRecovery) -> Step:
     if fate is Fate.FETCH:
         return Step(state, closed.effects, Fetch(decided, request.stamp.epoch))
     decision = Decision(decided, request.stamp.epoch)
-    effects = (*closed.effects, PersistDecision(decision))
-    return Step(state.with_decision(decision), effects, Done())
+    kept = _keep(state, decided)
+    effects = (*closed.effects, PersistDecision(decision), *kept.effects)
+    return Step(kept.state.with_decision(decision), effects, Done())
 
 
 def adopt(state: JournalState, request: AdoptRecovery) -> Step:
@@ -113,10 +123,24 @@ def adopt(state: JournalState, request: AdoptRecovery) -> Step:
     decision = Decision(request.segment, request.epoch)
     effects: tuple[Effect, ...] = (*closed.effects, PersistDecision(decision))
     if _fate(state, request.segment, request.epoch) is Fate.FETCH:
-        first = request.segment.first
-        effects = (*effects, AdoptDownload(first, request.epoch))
-        state = state.with_segment(replace(request.segment, finalized=False))
+        damage = state.damaged.get(request.segment.first)
+        repaired = damage is not None and damage.segment.finalized
+        adopted = replace(request.segment, finalized=repaired)
+        effects = (*effects, AdoptDownload(adopted, request.epoch))
+        state = state.with_segment(adopted)
+    else:
+        kept = _keep(state, request.segment)
+        state, effects = kept.state, (*effects, *kept.effects)
     return Step(state.with_decision(decision), effects, Done())
+
+
+def _keep(state: JournalState, decided: Segment) -> Admitted:
+    """Our edits are the decided ones; so is, from here on, who wrote them."""
+    ours = state.find(decided.first)
+    if ours is None or ours.finalized or decided.writer in (NO_EPOCH, ours.writer):
+        return Admitted(state)
+    ours = replace(ours, writer=decided.writer)
+    return Admitted(state.with_segment(ours), (RecordSegment(ours),))
 
 
 def _fate(state: JournalState, decided: Segment, epoch: Epoch) -> Fate:
@@ -131,12 +155,15 @@ def _fate(state: JournalState, decided: Segment, epoch: Epoch) -> Fate:
             earlier.epoch <= epoch,
             f"epoch {epoch} decides about segment {decided.first} after epoch {earlier.epoch}",
         )
+    damage = state.damaged.get(decided.first)
     ours = state.find(decided.first)
-    have = ours is not None
-    fate = FATE[have, _same_edits(ours, decided), ours is not None and ours.finalized]
+    if damage is not None:
+        fate = _fate_of_damaged(damage.segment, decided)
+    else:
+        fate = FATE[ours is not None, _same_edits(ours, decided), bool(ours and ours.finalized)]
     if ours is not None and fate is not Fate.KEEP:
         _ensure_keeps(ours, decided, state.committed)
-    for other in state.segments.values():
+    for other in (*state.segments.values(), *(d.segment for d in state.damaged.values())):
         ensure(
             other.first == decided.first
             or not other.finalized
@@ -145,6 +172,16 @@ def _fate(state: JournalState, decided: Segment, epoch: Epoch) -> Fate:
             f"the decided segment {decided.first}-{decided.last} overlaps {other.name()}",
         )
     return fate
+
+
+def _fate_of_damaged(ours: Segment, decided: Segment) -> Fate:
+    """Damaged bytes are replaced; what is known of a finalized segment still binds."""
+    ensure(
+        not ours.finalized or (ours.last == decided.last and ours.digest in (b"", decided.digest)),
+        f"{ours.name()} is finalized, and a recovery decided on other edits "
+        f"{decided.first}-{decided.last}",
+    )
+    return Fate.FETCH
 
 
 def _ensure_keeps(ours: Segment, decided: Segment, committed: TxId) -> None:

@@ -123,6 +123,14 @@ class PurgeLogs:
     minimum: TxId
 
 
+@dataclass(frozen=True, slots=True)
+class ReportDamage:
+    """The node's own: a scan found that a closed segment's bytes are not what was written."""
+
+    first: TxId
+    why: str
+
+
 Stamped = (
     StartLogSegment
     | Journal
@@ -132,7 +140,15 @@ Stamped = (
     | AcceptRecovery
     | PurgeLogs
 )
-Request = Stamped | Format | GetJournalState | GetEditLogManifest | NewEpoch | AdoptRecovery
+Request = (
+    Stamped
+    | Format
+    | GetJournalState
+    | GetEditLogManifest
+    | NewEpoch
+    | AdoptRecovery
+    | ReportDamage
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,14 @@ class OpenSegment:
     """The segment that the writer is writing; it does not survive a restart.
 
     ``digest`` is the content digest up to ``next_txid - 1``, or empty where nobody asked yet.
+    ``writer`` is who started the segment.
     """
 
     first: TxId
     next_txid: TxId
     digest: bytes = b""
+    writer: Epoch = NO_EPOCH
+    layout_version: int = 0
 
     @property
     def empty(self) -> bool:
@@ -28,7 +31,14 @@ class OpenSegment:
 
     def as_segment(self) -> Segment:
         """What it is once nobody writes it any more."""
-        return Segment(self.first, TxId(self.next_txid - 1), finalized=False, digest=self.digest)
+        return Segment(
+            self.first,
+            TxId(self.next_txid - 1),
+            finalized=False,
+            digest=self.digest,
+            writer=self.writer,
+            layout_version=self.layout_version,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +53,21 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Damage:
+    """A segment whose bytes here are not what was written, as far as it is known, and why."""
+
+    segment: Segment
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class JournalState:
     """Everything that the rules of qjm section 2 look at.
 
     ``segments`` has every segment with at least one edit, by first txid in rising order, and
     not the open one.  One entry per first txid: two live files of one start cannot be said.
+    ``damaged`` has segments that a scan found damaged: they are in no list, are served to nobody
+    and have no vote, until a recovery or a peer has replaced them (qjm 8.9, X8).
     ``occupied`` says that an unformatted journal's folder holds files that format would destroy.
     """
 
@@ -60,13 +80,20 @@ class JournalState:
     open: OpenSegment | None = None
     segments: Mapping[TxId, Segment] = field(default_factory=dict)
     decisions: Mapping[TxId, Decision] = field(default_factory=dict)
+    damaged: Mapping[TxId, Damage] = field(default_factory=dict)
 
     @property
     def last_written(self) -> TxId:
         """The highest edit held, or NO_TXID."""
         if self.open is not None and not self.open.empty:
             return TxId(self.open.next_txid - 1)
-        return max((segment.last for segment in self.segments.values()), default=NO_TXID)
+        held = [*self.segments.values(), *(damage.segment for damage in self.damaged.values())]
+        return max((segment.last for segment in held), default=NO_TXID)
+
+    @property
+    def newest(self) -> TxId | None:
+        """Where the newest closed segment with an edit starts, damaged or not."""
+        return max((*self.segments, *self.damaged), default=None)
 
     def find(self, first: TxId) -> Segment | None:
         """The closed segment that starts there."""
@@ -75,11 +102,24 @@ class JournalState:
     def with_segment(self, segment: Segment) -> "JournalState":
         """Put a closed segment into the catalogue, in place of one with the same start."""
         entries = {**self.segments, segment.first: segment}
-        return replace(self, segments=dict(sorted(entries.items())))
+        damaged = {k: v for k, v in self.damaged.items() if k != segment.first}
+        return replace(self, segments=dict(sorted(entries.items())), damaged=damaged)
 
     def without_segment(self, first: TxId) -> "JournalState":
         """Take a segment out of the catalogue."""
-        return replace(self, segments={k: v for k, v in self.segments.items() if k != first})
+        return replace(
+            self,
+            segments={k: v for k, v in self.segments.items() if k != first},
+            damaged={k: v for k, v in self.damaged.items() if k != first},
+        )
+
+    def with_damage(self, first: TxId, why: str) -> "JournalState":
+        """Take a closed segment out of the catalogue because its bytes are damaged."""
+        segment = self.find(first)
+        if segment is None:
+            return self
+        damaged = {**self.damaged, first: Damage(segment, why)}
+        return replace(self.without_segment(first), damaged=damaged)
 
     def with_decision(self, decision: Decision) -> "JournalState":
         """Remember an accepted recovery."""
@@ -99,7 +139,8 @@ def learn_digest(state: JournalState, learned: Segment) -> JournalState:
     known = state.find(learned.first)
     if known is None or known.last != learned.last:
         return state
-    return state.with_segment(replace(known, digest=learned.digest))
+    layout = known.layout_version or learned.layout_version
+    return state.with_segment(replace(known, digest=learned.digest, layout_version=layout))
 
 
 def digest_unknown(state: JournalState, first: TxId) -> bool:

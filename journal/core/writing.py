@@ -3,13 +3,14 @@
 from dataclasses import replace
 from typing import Final
 
-from journal.core.admission import abandon
+from journal.core.admission import abandon, why_damaged
 from journal.core.effects import (
     AppendEdits,
     CreateSegment,
     Effect,
     FinalizeSegment,
     ForgetDecision,
+    MoveAside,
     PersistWriter,
     Step,
 )
@@ -34,7 +35,7 @@ def start_segment(state: JournalState, request: StartLogSegment) -> Step:
     closed = abandon(state)
     state, effects = closed.state, list[Effect](closed.effects)
     existing = state.find(request.first)
-    refusal = _why_not_start(state, existing, request.first)
+    refusal = why_damaged(state, request.first) or _why_not_start(state, existing, request.first)
     if existing is not None and state.writer == request.stamp.epoch and not still_open:
         # Serials do not survive a restart: this may be a late twin of the request that began the
         # segment, and its one edit may be acknowledged.  No writer begins a segment twice.
@@ -46,15 +47,22 @@ def start_segment(state: JournalState, request: StartLogSegment) -> Step:
     if request.first in state.decisions:
         effects.append(ForgetDecision(request.first))
         state = state.without_decision(request.first)
-    # The file comes before the writer's epoch.  The other way round, a crash in between would
-    # leave the older writer's one edit here under the newer writer's epoch (qjm 8.9, X14).
-    effects.append(CreateSegment(request.first, request.layout_version))
+    epoch = request.stamp.epoch
     if existing is not None:
+        # The old file goes before the new one is recorded.  The other way round, a crash in
+        # between would leave the older writer's one edit under the newer one's name (X14).
+        effects.append(MoveAside(request.first))
         state = state.without_segment(request.first)
-    if state.writer != request.stamp.epoch:
-        effects.append(PersistWriter(request.stamp.epoch))
-    opened = OpenSegment(first=request.first, next_txid=request.first)
-    state = replace(state, writer=request.stamp.epoch, open=opened)
+    effects.append(CreateSegment(request.first, request.layout_version, epoch))
+    if state.writer != epoch:
+        effects.append(PersistWriter(epoch))
+    opened = OpenSegment(
+        first=request.first,
+        next_txid=request.first,
+        writer=epoch,
+        layout_version=request.layout_version,
+    )
+    state = replace(state, writer=epoch, open=opened)
     return Step(state, tuple(effects), Done())
 
 
@@ -66,7 +74,7 @@ def _why_not_start(state: JournalState, existing: Segment | None, first: TxId) -
             f"The log file {existing.name()} seems to contain valid transactions "
             f"{existing.first}-{existing.last}"
         )
-    for segment in state.segments.values():
+    for segment in (*state.segments.values(), *(d.segment for d in state.damaged.values())):
         if segment.finalized and segment.holds(first):
             return OutOfSync(f"transaction {first} lies inside the finalized {segment.name()}")
     return None
@@ -137,14 +145,17 @@ def finalize(state: JournalState, request: FinalizeLogSegment) -> Step:
         closed = abandon(state)
         state, effects = closed.state, list(closed.effects)
     ours = state.find(request.first)
-    refusal = _why_not_finalize(ours, request, written_now=still_open)
+    refusal = why_damaged(state, request.first) or _why_not_finalize(
+        ours, request, written_now=still_open
+    )
     if refusal is None and ours is not None and request.digest is None:
         refusal = _why_not_ours(state, ours, request, written_now=still_open)
     if refusal is not None:
         return Step(state, tuple(effects), refusal)
     if ours is not None and not ours.finalized:
-        effects.append(FinalizeSegment(request.first, request.last))
-        state = state.with_segment(replace(ours, finalized=True))
+        closed_for_good = replace(ours, finalized=True)
+        effects.append(FinalizeSegment(closed_for_good))
+        state = state.with_segment(closed_for_good)
     if request.first in state.decisions:
         effects.append(ForgetDecision(request.first))
         state = state.without_decision(request.first)

@@ -20,6 +20,7 @@ LAG = Gauge("nnha_jn_lag_transactions", "How far this node is behind the quorum"
 PROMISED_EPOCH = Gauge("nnha_jn_promised_epoch", "The newest writer promised", _LABELS)
 WRITER_EPOCH = Gauge("nnha_jn_writer_epoch", "Who began the newest segment", _LABELS)
 SEGMENTS = Gauge("nnha_jn_segments", "Segments held, the open one included", _LABELS)
+DAMAGED = Gauge("nnha_jn_damaged_segments", "Segments found damaged and not repaired yet", _LABELS)
 FAILED = Gauge("nnha_jn_failed", "1 when the journal has stopped because of its disk", _LABELS)
 DISK_FREE = Gauge("nnha_jn_disk_free_bytes", "Free space where the journal lies", _LABELS)
 REJECTED = Counter("nnha_jn_rejected_requests_total", "Requests refused", ("journal", "reason"))

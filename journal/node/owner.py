@@ -250,8 +250,9 @@ class JournalOwner:
             await self._carry_out(effects)
         asked = ((waiting.request, answer) for waiting, answer in answers)
         self.recent.follow(self._state, state, effects, asked)
+        changed = bool(effects) or state.damaged != self._state.damaged
         self._state = state
-        if effects:
+        if changed:
             self._publish()
         for waiting, answer in answers:
             narrate(self.journal_id, waiting.request, answer, state)
@@ -280,12 +281,15 @@ class JournalOwner:
         try:
             learned = await self._blocking(lambda: self._disk.digest(segment))
         except StorageFailed as damage:
-            metrics.CORRUPT.labels(self.journal_id).inc()
-            log.error(  # noqa: TRY400 - the message has it all
-                "segment.unreadable", journal=self.journal_id, segment=first, because=str(damage)
-            )
-            raise
+            if self._disk.failed_because is not None:
+                raise
+            return self._with_damage(state, first, str(damage))
         return learn_digest(state, learned)
+
+    def _with_damage(self, state: JournalState, first: TxId, why: str) -> JournalState:
+        metrics.CORRUPT.labels(self.journal_id).inc()
+        log.error("segment.damaged", journal=self.journal_id, segment=first, because=why)
+        return state.with_damage(first, why)
 
     async def _carry_out(self, effects: Sequence[Effect]) -> None:
         began = time.perf_counter()
@@ -320,6 +324,7 @@ class JournalOwner:
         )
         metrics.PROMISED_EPOCH.labels(journal).set(state.promised)
         metrics.WRITER_EPOCH.labels(journal).set(state.writer)
+        metrics.DAMAGED.labels(journal).set(len(state.damaged))
         metrics.SEGMENTS.labels(journal).set(len(state.segments) + (state.open is not None))
         metrics.FAILED.labels(journal).set(0)
 

@@ -210,7 +210,7 @@ async def _receive(
     if response.content_length is None or response.content_length > max_bytes:
         return f"it announced {response.content_length} bytes, at most {max_bytes} are taken"
     segment = wanted.segment
-    check = SegmentCheck(segment.first, segment.last, segment.digest)
+    check = SegmentCheck(segment)
     async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
         if owner.state.promised != wanted.epoch:
             return "a newer writer was promised meanwhile"

@@ -118,6 +118,7 @@ def segment(message: pb.SegmentState) -> Segment:
         finalized=not message.is_in_progress,
         digest=message.digest,
         writer=epoch(message.writer_epoch),
+        layout_version=message.layout_version,
     )
 
 
@@ -129,6 +130,7 @@ def segment_message(held: Segment) -> pb.SegmentState:
         is_in_progress=not held.finalized,
         digest=held.digest,
         writer_epoch=held.writer,
+        layout_version=held.layout_version,
     )
 
 
@@ -178,6 +180,7 @@ def status(
         http_port=http_port,
         disk_free_bytes=disk[0],
         disk_total_bytes=disk[1],
+        damaged_segments=sorted(state.damaged),
     )
     if state.namespace is not None:
         message.namespace_info.CopyFrom(namespace_message(state.namespace))

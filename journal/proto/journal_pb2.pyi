@@ -462,12 +462,15 @@ class SegmentState(_message.Message):
     IS_IN_PROGRESS_FIELD_NUMBER: _builtins.int
     DIGEST_FIELD_NUMBER: _builtins.int
     WRITER_EPOCH_FIELD_NUMBER: _builtins.int
+    LAYOUT_VERSION_FIELD_NUMBER: _builtins.int
     first_txid: _builtins.int
     last_txid: _builtins.int
     is_in_progress: _builtins.bool
     digest: _builtins.bytes
     writer_epoch: _builtins.int
     """Who wrote it; 0 where that was never recorded."""
+    layout_version: _builtins.int
+    """What its header says; 0 where that was never recorded."""
     def __init__(
         self,
         *,
@@ -476,10 +479,11 @@ class SegmentState(_message.Message):
         is_in_progress: _builtins.bool = ...,
         digest: _builtins.bytes = ...,
         writer_epoch: _builtins.int = ...,
+        layout_version: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "first_txid", b"first_txid", "is_in_progress", b"is_in_progress", "last_txid", b"last_txid", "writer_epoch", b"writer_epoch"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "first_txid", b"first_txid", "is_in_progress", b"is_in_progress", "last_txid", b"last_txid", "layout_version", b"layout_version", "writer_epoch", b"writer_epoch"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1152,11 +1156,17 @@ class SegmentRecord(_message.Message):
     WRITER_EPOCH_FIELD_NUMBER: _builtins.int
     LAST_TXID_FIELD_NUMBER: _builtins.int
     DIGEST_FIELD_NUMBER: _builtins.int
+    LAYOUT_VERSION_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
     first_txid: _builtins.int
     writer_epoch: _builtins.int
     last_txid: _builtins.int
     """Present once the segment is finalized or was fetched whole."""
     digest: _builtins.bytes
+    layout_version: _builtins.int
+    """The file's header has no checksum of its own."""
+    end: _builtins.int
+    """The offset behind the last edit; present with last_txid."""
     def __init__(
         self,
         *,
@@ -1164,10 +1174,12 @@ class SegmentRecord(_message.Message):
         writer_epoch: _builtins.int = ...,
         last_txid: _builtins.int | None = ...,
         digest: _builtins.bytes = ...,
+        layout_version: _builtins.int = ...,
+        end: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_last_txid", b"_last_txid", "last_txid", b"last_txid"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_txid", b"_last_txid", "digest", b"digest", "first_txid", b"first_txid", "last_txid", b"last_txid", "writer_epoch", b"writer_epoch"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_txid", b"_last_txid", "digest", b"digest", "end", b"end", "first_txid", b"first_txid", "last_txid", b"last_txid", "layout_version", b"layout_version", "writer_epoch", b"writer_epoch"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_txid: _TypeAlias = _typing.Literal["last_txid"]  # noqa: Y015
     _WhichOneofArgType__last_txid: _TypeAlias = _typing.Literal["_last_txid", b"_last_txid"]  # noqa: Y015

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
@@ -16,10 +16,12 @@ from journal.core.effects import (
     FinalizeSegment,
     ForgetDecision,
     FormatStorage,
+    MoveAside,
     PersistDecision,
     PersistPromise,
     PersistWriter,
     PurgeFiles,
+    RecordSegment,
     RememberCommitted,
 )
 from journal.core.state import JournalState
@@ -36,7 +38,8 @@ from journal.storage.files import (
 )
 from journal.storage.loading import load
 from journal.storage.purging import purge
-from journal.storage.segment_file import inspect
+from journal.storage.records import SegmentRecord, record_bytes, record_of
+from journal.storage.segment_file import inspect, why_damaged
 from journal.storage.small_files import (
     committed_bytes,
     decision_bytes,
@@ -115,22 +118,20 @@ class Disk:
         """
         writing = self._writing
         if writing is not None and writing.first == segment.first:
-            return Segment(
-                segment.first, segment.last, finalized=False, digest=writing.hash.digest()
-            )
+            return replace(segment, finalized=False, digest=writing.hash.digest())
         path = self._current / segment.name()
         try:
             found = inspect(self._files, path, segment.first, last_wanted=segment.last)
         except OSError as failure:
             raise StorageFailed(f"cannot read {path}: {failure}") from failure
-        if found.last != segment.last:
+        damage = why_damaged(segment, found)
+        if damage is not None:
             raise StorageFailed(
-                f"{path} is damaged at byte {found.end}: {found.damage or 'it ends there'}; it "
-                f"should hold {segment.first}-{segment.last}. The other nodes have this segment: "
-                "copy it from one of them, and restart this node."
+                f"{path} is damaged: {damage}; it should hold {segment.first}-{segment.last}. The "
+                "other nodes have this segment: copy it from one of them, and restart this node."
             )
         self._ends[segment.first] = found.end
-        return Segment(segment.first, segment.last, segment.finalized, found.digest)
+        return replace(segment, digest=found.digest, layout_version=found.layout_version)
 
     def extent(self, segment: Segment) -> Extent:
         """The bytes of a segment that are durable and known to be edits."""
@@ -176,31 +177,41 @@ class Disk:
                 self._write(layout.WRITER, epoch_text(epoch))
             case RememberCommitted():
                 pass  # run() writes the last one only
-            case CreateSegment(first, layout_version):
-                self._create(first, layout_version)
+            case MoveAside(first):
+                self._move_aside(first, "stale")
+            case CreateSegment(first, layout_version, writer):
+                self._create(SegmentRecord(first, writer, layout_version))
+            case RecordSegment(segment):
+                self._record(record_of(segment, self._ends[segment.first]))
             case AppendEdits(segment_first, _, records):
                 self._append(segment_first, records)
             case AbandonSegment(first, empty):
-                self._abandon(first, empty=empty)
-            case FinalizeSegment(first, last):
-                self._finalize(first, last)
+                self.close()
+                if empty:
+                    self._move_aside(first, "empty")
+            case FinalizeSegment(segment):
+                self._finalize(segment)
             case PersistDecision(decision):
                 self._files.make_folder(self._current / layout.PAXOS)
                 name = f"{layout.PAXOS}/{decision.segment.first}"
                 self._write(name, decision_bytes(decision))
             case ForgetDecision(first):
                 remove_durably(self._files, self._current / layout.PAXOS / str(first))
-            case AdoptDownload(first, epoch):
-                self._adopt(first, epoch)
+            case AdoptDownload(segment, epoch):
+                self._adopt(segment, epoch)
             case PurgeFiles(_, segments):
                 purge(self._files, self._current, effect, self._downloading)
-                for segment in segments:
-                    self._ends.pop(segment.first, None)
+                for purged in segments:
+                    self._ends.pop(purged.first, None)
             case _:
                 assert_never(effect)
 
     def _write(self, name: str, data: bytes) -> None:
         write_durably(self._files, self._current / name, data)
+
+    def _record(self, record: SegmentRecord) -> None:
+        self._files.make_folder(self._current / layout.SEGMENTS)
+        self._write(f"{layout.SEGMENTS}/{record.first}", record_bytes(record))
 
     def _format(self, namespace: NamespaceInfo) -> None:
         """VERSION goes first and comes last: a crash in between leaves an unformatted folder."""
@@ -213,14 +224,17 @@ class Disk:
         for name in self._files.names(self._current):
             self._files.remove(self._current / name)
         self._files.make_folder(self._current / layout.PAXOS)
+        self._files.make_folder(self._current / layout.SEGMENTS)
         self._files.sync_folder(self._current)
         self._write(layout.VERSION, version_text(namespace))
 
-    def _create(self, first: TxId, layout_version: int) -> None:
+    def _create(self, record: SegmentRecord) -> None:
+        first = record.first
         ensure(self._writing is None, f"segment {first} begins while another is open")
+        self._record(record)
         path = self._current / layout.in_progress_name(first)
         unfinished = path.with_name(path.name + layout.UNFINISHED)
-        header = file_header(layout_version)
+        header = file_header(record.layout_version)
         file = self._files.create(unfinished)
         self._writing = _Writing(first, file, len(header), hashlib.sha256())
         file.append(header)
@@ -246,29 +260,31 @@ class Disk:
             writing.dirty = False
             writing.end = self._ends[writing.first]
 
-    def _abandon(self, first: TxId, *, empty: bool) -> None:
-        self.close()
-        if empty:
-            name = layout.in_progress_name(first)
-            aside = layout.aside_name(name, "empty")
-            self._files.rename(self._current / name, self._current / aside)
-            self._files.sync_folder(self._current)
+    def _move_aside(self, first: TxId, why: str) -> None:
+        name = layout.in_progress_name(first)
+        aside = layout.aside_name(name, why)
+        self._files.rename(self._current / name, self._current / aside)
+        self._files.sync_folder(self._current)
+        self._ends.pop(first, None)
 
-    def _finalize(self, first: TxId, last: TxId) -> None:
-        path = self._current / layout.in_progress_name(first)
-        final = layout.finalized_name(first, last)
+    def _finalize(self, segment: Segment) -> None:
+        path = self._current / layout.in_progress_name(segment.first)
+        final = segment.name()
         if final in self._files.names(self._current):
             raise OSError(f"{final} exists already")
-        end = self._ends[first]
+        end = self._ends[segment.first]
+        self._record(record_of(segment, end))
         if self._files.size(path) != end:
             self._files.truncate(path, end)
         self._files.rename(path, self._current / final)
         self._files.sync_folder(self._current)
 
-    def _adopt(self, first: TxId, epoch: Epoch) -> None:
-        download = self._current / layout.download_name(first, epoch)
-        self._ends[first] = self._files.size(download)
-        self._files.rename(download, self._current / layout.in_progress_name(first))
+    def _adopt(self, segment: Segment, epoch: Epoch) -> None:
+        """A crash behind the record is rolled forward: the decision is durable (qjm 2.13)."""
+        download = self._current / layout.download_name(segment.first, epoch)
+        self._ends[segment.first] = self._files.size(download)
+        self._record(record_of(segment, self._ends[segment.first]))
+        self._files.rename(download, self._current / segment.name())
         self._files.sync_folder(self._current)
         self._downloading.discard(download)
 

@@ -8,6 +8,7 @@ from journal.model import Epoch, Segment, TxId
 
 CURRENT: Final = "current"
 PAXOS: Final = "paxos"
+SEGMENTS: Final = "segments"
 VERSION: Final = "VERSION"
 PROMISE: Final = "last-promised-epoch"
 WRITER: Final = "last-writer-epoch"
@@ -24,7 +25,7 @@ _REMAINS = re.compile(
     r"\.(?:empty|stale|corrupt|trash|epoch=\d{1,19})\Z",
     re.ASCII,
 )
-_DECISION = re.compile(r"\d{1,19}\Z", re.ASCII)
+_PLAIN = re.compile(r"\d{1,19}\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,9 @@ def remains_of(name: str) -> TxId | None:
     return None if found is None else TxId(int(found[1] or found[2]))
 
 
-def decision_start(name: str) -> TxId | None:
-    """Which segment a file in ``paxos`` is about; names are plain decimal (qjm 1.1)."""
-    return TxId(int(name)) if _DECISION.match(name) else None
+def segment_start(name: str) -> TxId | None:
+    """Which segment a file in ``paxos`` or ``segments`` is about: plain decimal (qjm 1.1)."""
+    return TxId(int(name)) if _PLAIN.match(name) else None
 
 
 def in_progress_name(first: TxId) -> str:

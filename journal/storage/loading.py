@@ -1,7 +1,7 @@
 """Read a journal's folder at start: finish what a crash cut short, then say what is there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -9,9 +9,11 @@ import structlog
 
 from journal.core.state import Decision, JournalState
 from journal.errors import StorageFailed
-from journal.model import Epoch, Segment, TxId
+from journal.model import NO_EPOCH, Epoch, TxId
 from journal.storage import layout
-from journal.storage.files import Files
+from journal.storage.files import Files, write_durably
+from journal.storage.judging import Judge, Judged, judge_finalized, load_records
+from journal.storage.records import record_bytes, record_of
 from journal.storage.segment_file import inspect
 from journal.storage.small_files import (
     parse_committed,
@@ -27,7 +29,7 @@ _HALF_DONE: Final = ("previous.tmp", "removed.tmp", "finalized.tmp", "lastcheckp
 
 @dataclass(slots=True)
 class Loaded:
-    """What lies on the disk.  ``ends`` has the offset behind the last edit of in-progress files."""
+    """What lies on the disk.  ``ends`` has the offsets behind the last edits, where known."""
 
     state: JournalState
     ends: dict[TxId, int] = field(default_factory=dict)
@@ -81,30 +83,42 @@ def _load(files: Files, root: Path) -> Loaded:
     for name in found.unfinished:
         files.remove(current / name)
     for download in found.downloads:
-        if _settle_download(files, current, download, decisions):
+        if _settle_download(files, current, download, decisions, found.finalized):
             found.in_progress.append(download.first)
-    ends: dict[TxId, int] = {}
-    segments = {
-        first: Segment(first, last, finalized=True) for first, last in found.finalized.items()
-    }
-    for first in sorted(set(found.in_progress)):
-        segment = _load_in_progress(files, current, first, found.finalized, ends)
-        if segment is not None:
-            segments[first] = segment
+    writer = _epoch(files, current / layout.WRITER)
+    committed = parse_committed(current / layout.COMMITTED, files.read(current / layout.COMMITTED))
+    judged = _judge(files, current, found, committed, writer)
     files.make_folder(current / layout.PAXOS)
-    for folder in (current / layout.PAXOS, current, root):
+    files.make_folder(current / layout.SEGMENTS)
+    for folder in (current / layout.PAXOS, current / layout.SEGMENTS, current, root):
         files.sync_folder(folder)
     state = JournalState(
         namespace=namespace,
         promised=_epoch(files, current / layout.PROMISE),
-        writer=_epoch(files, current / layout.WRITER),
-        committed=parse_committed(
-            current / layout.COMMITTED, files.read(current / layout.COMMITTED)
-        ),
-        segments=dict(sorted(segments.items())),
+        writer=writer,
+        committed=committed,
+        segments=dict(sorted(judged.segments.items())),
+        damaged=judged.damaged,
         decisions=decisions,
     )
-    return Loaded(state, ends)
+    return Loaded(state, judged.ends)
+
+
+def _judge(files: Files, current: Path, found: _Found, committed: TxId, writer: Epoch) -> Judged:
+    judged = Judged()
+    live = {*found.finalized, *found.in_progress}
+    records = load_records(files, current / layout.SEGMENTS, live)
+    for first, last in found.finalized.items():
+        judge_finalized(files, current, first, last, records, judged)
+    for first in sorted(set(found.in_progress)):
+        newest = first == max(live)
+        judge = Judge(files, current, committed, writer if newest else NO_EPOCH, judged)
+        if first in found.finalized:
+            # Only foreign tools leave both (HDFS-16645).  What is finalized was decided.
+            judge.move_aside(first, "stale", "a finalized segment begins there too")
+        else:
+            judge.judge(first, records.get(first))
+    return judged
 
 
 def _epoch(files: Files, path: Path) -> Epoch:
@@ -140,7 +154,7 @@ def _load_decisions(files: Files, paxos: Path) -> dict[TxId, Decision]:
         if name.endswith(layout.UNFINISHED):
             files.remove(path)
             continue
-        first = layout.decision_start(name)
+        first = layout.segment_start(name)
         data = files.read(path)
         if first is not None and data is not None:
             decisions[first] = parse_decision(path, first, data)
@@ -152,6 +166,7 @@ def _settle_download(
     current: Path,
     download: layout.DownloadedFile,
     decisions: Mapping[TxId, Decision],
+    finalized: Mapping[TxId, TxId],
 ) -> bool:
     """Roll a durable decision forward, or drop bytes that nothing was decided about (qjm 2.13).
 
@@ -164,46 +179,18 @@ def _settle_download(
         contents = inspect(files, path, download.first, last_wanted=wanted.last)
         if contents.last == wanted.last and contents.digest == wanted.digest:
             files.sync_file(path)
-            files.rename(path, current / layout.in_progress_name(download.first))
+            files.make_folder(current / layout.SEGMENTS)
+            # Over a finalized file only the repair of damage has put its decision on record.
+            repaired = finalized.get(wanted.first) == wanted.last
+            adopted = replace(wanted, finalized=repaired)
+            write_durably(
+                files,
+                current / layout.SEGMENTS / str(wanted.first),
+                record_bytes(record_of(adopted, contents.end)),
+            )
+            files.rename(path, current / adopted.name())
             log.info("recovery.rolled_forward", segment=download.first, epoch=download.epoch)
-            return True
+            return not repaired
     files.remove(path)
     log.info("recovery.download_dropped", segment=download.first, epoch=download.epoch)
     return False
-
-
-def _load_in_progress(
-    files: Files,
-    current: Path,
-    first: TxId,
-    finalized: Mapping[TxId, TxId],
-    ends: dict[TxId, int],
-) -> Segment | None:
-    """Scan an abandoned segment; one without an edit is moved aside."""
-    name = layout.in_progress_name(first)
-    path = current / name
-    if first in finalized:
-        # Only foreign tools leave both (HDFS-16645).  What is finalized was decided.
-        _move_aside(files, path, "stale", "a finalized segment begins there too")
-        return None
-    contents = inspect(files, path, first)
-    if contents.last is None:
-        why = "empty" if contents.damage is None else "corrupt"
-        _move_aside(files, path, why, contents.damage or "it holds no transaction")
-        return None
-    if contents.damage is not None:
-        log.warning(
-            "segment.damaged",
-            file=name,
-            sound_up_to=contents.last,
-            offset=contents.end,
-            found=contents.damage,
-        )
-    files.sync_file(path)
-    ends[first] = contents.end
-    return Segment(first, contents.last, finalized=False, digest=contents.digest)
-
-
-def _move_aside(files: Files, path: Path, suffix: str, why: str) -> None:
-    files.rename(path, path.with_name(layout.aside_name(path.name, suffix)))
-    log.info("segment.moved_aside", file=path.name, suffix=suffix, why=why)

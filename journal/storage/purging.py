@@ -26,5 +26,7 @@ def purge(files: Files, current: Path, effect: PurgeFiles, busy: Collection[Path
     files.sync_folder(current)
     for first in effect.decisions:
         files.remove(current / layout.PAXOS / str(first))
+    for segment in effect.segments:
+        files.remove(current / layout.SEGMENTS / str(segment.first))
     if effect.decisions:
         files.sync_folder(current / layout.PAXOS)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from journal.frame import HEADER_BYTES, MAX_OP_BYTES, file_header, read_header, scan
-from journal.model import TxId
+from journal.model import Segment, TxId
 from journal.storage.files import Files
 
 _HASH_CHUNK_BYTES: Final = 1 << 20
@@ -17,12 +17,14 @@ class Contents:
     """What a segment file holds from its header to the first byte that is not a sound edit.
 
     ``last`` is None when there is no edit.  ``end`` is the offset behind the last one.
+    ``layout_version`` is what the header says, 0 where it cannot be read.
     """
 
     last: TxId | None
     end: int
     digest: bytes
     damage: str | None
+    layout_version: int = 0
 
 
 def inspect(files: Files, path: Path, first: TxId, *, last_wanted: TxId | None = None) -> Contents:
@@ -33,7 +35,7 @@ def inspect(files: Files, path: Path, first: TxId, *, last_wanted: TxId | None =
     """
     with files.view(path) as data:
         try:
-            read_header(data)
+            layout_version = read_header(data)
         except ValueError as failure:
             unwritten = not data[:HEADER_BYTES].strip(b"\xff") or len(data) < HEADER_BYTES
             return Contents(None, 0, b"", None if unwritten else str(failure))
@@ -41,19 +43,41 @@ def inspect(files: Files, path: Path, first: TxId, *, last_wanted: TxId | None =
         digest = hashlib.sha256()
         for start in range(HEADER_BYTES, found.end, _HASH_CHUNK_BYTES):
             digest.update(data[start : min(start + _HASH_CHUNK_BYTES, found.end)])
-        return Contents(found.last, found.end, digest.digest(), found.damage)
+        return Contents(found.last, found.end, digest.digest(), found.damage, layout_version)
+
+
+def read_layout(files: Files, path: Path) -> int | str:
+    """The layout version in a file's header, or why there is none."""
+    with files.view(path) as data:
+        try:
+            return read_header(data[:HEADER_BYTES])
+        except ValueError as failure:
+            return str(failure)
+
+
+def why_damaged(segment: Segment, found: Contents) -> str | None:
+    """How a file differs from the segment that should lie in it, or None."""
+    if found.last != segment.last:
+        return f"at byte {found.end}: {found.damage or 'it ends there'}"
+    if segment.digest and found.digest != segment.digest:
+        return f"its edits have digest {found.digest.hex()[:16]}, not {segment.digest.hex()[:16]}"
+    if segment.layout_version not in (0, found.layout_version):
+        return f"its header says layout {found.layout_version}, not {segment.layout_version}"
+    return None
 
 
 class SegmentReading:
     """Checks a segment while it streams in: header, checksums, txids and end.
 
     Feed it chunks and store what it returns; what follows the last wanted edit is dropped.
-    It raises ValueError at the first byte that cannot belong to such a segment.
+    It raises ValueError at the first byte that cannot belong to such a segment.  A layout version
+    of 0 accepts any header.
     """
 
-    def __init__(self, first: TxId, last: TxId) -> None:
+    def __init__(self, first: TxId, last: TxId, layout_version: int = 0) -> None:
         self._expected = first
         self._last = last
+        self._layout_version = layout_version
         self._hash = hashlib.sha256()
         self._rest = bytearray()
         self._header_seen = False
@@ -73,7 +97,12 @@ class SegmentReading:
         if not self._header_seen:
             if len(self._rest) < HEADER_BYTES:
                 return b""
-            sound = file_header(read_header(bytes(self._rest[:HEADER_BYTES])))
+            found_layout = read_header(bytes(self._rest[:HEADER_BYTES]))
+            if self._layout_version not in (0, found_layout):
+                raise ValueError(
+                    f"the header says layout {found_layout}, decided was {self._layout_version}"
+                )
+            sound = file_header(found_layout)
             del self._rest[:HEADER_BYTES]
             self._header_seen = True
         data = bytes(self._rest)
@@ -100,11 +129,11 @@ class SegmentReading:
 class SegmentCheck:
     """A ``SegmentReading`` of a segment whose digest is known beforehand."""
 
-    def __init__(self, first: TxId, last: TxId, digest: bytes) -> None:
-        self._reading = SegmentReading(first, last)
-        self._first = first
-        self._last = last
-        self._wanted = digest
+    def __init__(self, wanted: Segment) -> None:
+        self._reading = SegmentReading(wanted.first, wanted.last, wanted.layout_version)
+        self._first = wanted.first
+        self._last = wanted.last
+        self._wanted = wanted.digest
 
     @property
     def complete(self) -> bool:

@@ -5,7 +5,6 @@ Each reader raises StorageFailed with the file's name, what was found and what t
 
 import struct
 from pathlib import Path
-from typing import Final
 
 from google.protobuf.message import DecodeError
 
@@ -13,9 +12,9 @@ from journal.core.state import Decision
 from journal.errors import StorageFailed
 from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 from journal.proto import journal_pb2 as pb
+from journal.storage.records import delimited, undelimited
 
 _COMMITTED = struct.Struct(">q")
-_MAX_DECISION_BYTES: Final = 4096
 _ADVICE = "Nothing was changed. Restore the file, or re-create this journal from the other nodes."
 
 
@@ -142,33 +141,20 @@ def decision_bytes(decision: Decision) -> bytes:
             last_txid=decision.segment.last,
             is_in_progress=not decision.segment.finalized,
             digest=decision.segment.digest,
+            writer_epoch=decision.segment.writer,
+            layout_version=decision.segment.layout_version,
         ),
         accepted_in_epoch=decision.epoch,
     ).SerializeToString()
-    length, prefix = len(record), bytearray()
-    while length > 0x7F:
-        prefix.append(length & 0x7F | 0x80)
-        length >>= 7
-    prefix.append(length)
-    return bytes(prefix) + record
+    return delimited(record)
 
 
 def parse_decision(path: Path, first: TxId, data: bytes) -> Decision:
     """Read paxos/<S>; the segment inside must be S."""
-    length, shift, position = 0, 0, 0
-    while True:
-        if position >= min(len(data), 5):
-            raise StorageFailed(f"{path} is corrupt: its length is cut short. {_ADVICE}")
-        byte = data[position]
-        length |= (byte & 0x7F) << shift
-        position, shift = position + 1, shift + 7
-        if byte < 0x80:
-            break
-    if length > _MAX_DECISION_BYTES or position + length > len(data):
-        raise StorageFailed(f"{path} is corrupt: it announces {length} bytes. {_ADVICE}")
+    body, _ = undelimited(path, data)
     record = pb.AcceptedRecovery()
     try:
-        record.ParseFromString(data[position : position + length])
+        record.ParseFromString(body)
     except DecodeError as failure:
         raise StorageFailed(f"{path} is corrupt ({failure}). {_ADVICE}") from failure
     found = record.segment
@@ -179,5 +165,7 @@ def parse_decision(path: Path, first: TxId, data: bytes) -> Decision:
         TxId(found.last_txid),
         finalized=not found.is_in_progress,
         digest=found.digest,
+        writer=Epoch(found.writer_epoch),
+        layout_version=found.layout_version,
     )
     return Decision(segment, Epoch(record.accepted_in_epoch))

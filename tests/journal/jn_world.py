@@ -53,7 +53,8 @@ def digest(first: int, last: int, writer: int = 1) -> bytes:
 
 def segment(first: int, last: int, writer: int = 1, *, finalized: bool = False) -> Segment:
     """A segment as its writer would describe it."""
-    return Segment(TxId(first), TxId(last), finalized, digest(first, last, writer))
+    content = digest(first, last, writer)
+    return Segment(TxId(first), TxId(last), finalized, content, Epoch(writer), LAYOUT_VERSION)
 
 
 def segment_bytes(first: int, last: int, writer: int = 1) -> bytes:
@@ -112,7 +113,7 @@ class LocalJournal:
         """Both halves of an acceptance, with the download in between."""
         reply = self.ask(AcceptRecovery(writer.stamp(), decided))
         if isinstance(reply, Fetch):
-            check = SegmentCheck(decided.first, decided.last, decided.digest)
+            check = SegmentCheck(decided)
             download = self.disk.begin_download(decided.first, reply.epoch)
             for start in range(0, len(source), 50):
                 download.append(check.feed(source[start : start + 50]))

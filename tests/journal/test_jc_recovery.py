@@ -25,9 +25,8 @@ def held(
     """A copy of 101..last; by default its bytes are those of the one history there is."""
     content = (digest or f"history to {last}").encode()
     return Held(
-        Segment(FIRST, TxId(last), closed, content),
+        Segment(FIRST, TxId(last), closed, content, Epoch(writer)),
         accepted_in=Epoch(accepted),
-        last_writer=Epoch(writer),
         committed=None if committed is None else TxId(committed),
     )
 
@@ -119,7 +118,7 @@ def compare(left: Held, right: Held) -> int:
             raise InvariantBroken("finalized with two ends")
         return 0
     for a, b in (
-        (max(left.accepted_in, left.last_writer), max(right.accepted_in, right.last_writer)),
+        (max(left.accepted_in, one.writer), max(right.accepted_in, two.writer)),
         (one.last, two.last),
     ):
         if a != b:
@@ -158,8 +157,8 @@ def every_answer(committed: list[TxId | None]) -> Iterator[Answer]:
         for closed, last, digest, accepted, writer in product(
             [False, True], [101, 102], [b"a", b"b"], [0, 2], [1, 2]
         ):
-            segment = Segment(FIRST, TxId(last), closed, digest)
-            yield Held(segment, Epoch(accepted), Epoch(writer), known)
+            segment = Segment(FIRST, TxId(last), closed, digest, Epoch(writer))
+            yield Held(segment, Epoch(accepted), known)
 
 
 def check(answers: dict[NodeName, Answer]) -> str:

@@ -1,5 +1,6 @@
 """What lies on a journal node's disk: names, small files, segments, and their damage."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from journal.core.requests import (
 from journal.core.state import Decision
 from journal.errors import NotFormatted, OutOfSync, StorageFailed
 from journal.frame import file_header
-from journal.model import NO_TXID, Epoch, NamespaceInfo, TxId
+from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, TxId
 from journal.storage import layout
 from journal.storage.files import RealFiles
 from journal.storage.lock import StorageLock
@@ -36,7 +37,6 @@ from tests.journal.jn_world import (
     NAMESPACE,
     LocalJournal,
     Writer,
-    digest,
     formatted,
     records,
     segment,
@@ -146,7 +146,7 @@ def test_a_decision_is_a_delimited_record_about_its_segment() -> None:
 @given(st.lists(st.integers(1, 400), max_size=12), st.integers(0, 50))
 def test_a_download_is_checked_however_it_is_cut(cuts: list[int], padding: int) -> None:
     data = segment_bytes(3, 9) + records(10, 11) + b"\xff" * padding
-    check, stored, position = SegmentCheck(TxId(3), TxId(9), digest(3, 9)), b"", 0
+    check, stored, position = SegmentCheck(segment(3, 9)), b"", 0
     for cut in [*cuts, len(data)]:
         stored += check.feed(data[position : position + cut])
         position += cut
@@ -159,7 +159,7 @@ def test_a_download_with_any_byte_changed_is_refused(data: st.DataObject) -> Non
     whole = bytearray(segment_bytes(3, 6))
     at = data.draw(st.integers(0, len(whole) - 1))
     whole[at] ^= data.draw(st.integers(1, 255))
-    check = SegmentCheck(TxId(3), TxId(6), digest(3, 6))
+    check = SegmentCheck(segment(3, 6))
 
     def receive() -> bytes:
         stored = check.feed(bytes(whole))
@@ -177,7 +177,7 @@ def test_a_download_with_any_byte_changed_is_refused(data: st.DataObject) -> Non
 
 
 def test_other_edits_of_the_same_length_are_refused() -> None:
-    check = SegmentCheck(TxId(3), TxId(6), digest(3, 6))
+    check = SegmentCheck(segment(3, 6))
     check.feed(segment_bytes(3, 6, writer=2))
     with pytest.raises(ValueError, match="are not those that were decided on"):
         check.finish()
@@ -269,7 +269,7 @@ def test_a_future_layout_of_unknown_ops_is_scanned(tmp_path: Path) -> None:
     journal.ask(writer.start(1, layout=-1000))
     journal.ask(writer.batch(1, 1, 5))
     journal = reopened(journal, tmp_path)
-    assert journal.state.segments == {1: segment(1, 5)}
+    assert journal.state.segments == {1: replace(segment(1, 5), layout_version=-1000)}
 
 
 def test_a_finalized_and_an_in_progress_file_of_one_start(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_a_damaged_finalized_segment_is_refused_and_the_rest_is_served(tmp_path:
     path.write_bytes(path.read_bytes()[:-10])
     journal, writer = LocalJournal(tmp_path), Writer(2)
     journal.ask(writer.new_epoch())
-    with pytest.raises(StorageFailed, match="is damaged at byte"):
+    with pytest.raises(StorageFailed, match="is damaged: it has"):
         journal.ask(PrepareRecovery(writer.stamp(), TxId(1)))
     assert isinstance(journal.ask(PrepareRecovery(writer.stamp(), TxId(6))), Prepared)
 
@@ -304,7 +304,8 @@ def test_trailing_garbage_behind_a_finalized_segment_means_nothing(tmp_path: Pat
     journal, writer = LocalJournal(tmp_path), Writer(2)
     reply = journal.ask(PrepareRecovery(writer.stamp(), TxId(1)))
     assert isinstance(reply, Prepared)
-    assert reply.segment == segment(1, 5, finalized=True)
+    # Nobody recorded who wrote it.
+    assert reply.segment == replace(segment(1, 5, finalized=True), writer=NO_EPOCH)
     assert journal.disk.extent(segment(1, 5, finalized=True)).end == len(segment_bytes(1, 5))
 
 

@@ -11,6 +11,7 @@ from journal.core.effects import (
     CreateSegment,
     FinalizeSegment,
     ForgetDecision,
+    MoveAside,
     PersistDecision,
     PersistPromise,
     PersistWriter,
@@ -46,7 +47,7 @@ from journal.errors import (
     StorageFailed,
     WrongNamespace,
 )
-from journal.model import Epoch, NamespaceInfo, Segment, TxId
+from journal.model import LAYOUT_VERSION, Epoch, NamespaceInfo, Segment, TxId
 from tests.journal.jn_world import NAMESPACE, Writer, digest, outcome, record, records, segment
 
 FRESH = JournalState(namespace=NAMESPACE)
@@ -63,7 +64,7 @@ def holding(*segments: Segment, promised: int = 1, writer: int = 1, **more: obje
 def writing(first: int, last: int, epoch: int = 1, *closed: Segment) -> JournalState:
     """A state with an open segment that holds first..last (last = first - 1: nothing)."""
     content = digest(first, last, epoch) if last >= first else b""
-    opened = OpenSegment(TxId(first), TxId(last + 1), content)
+    opened = OpenSegment(TxId(first), TxId(last + 1), content, Epoch(epoch), LAYOUT_VERSION)
     return replace(holding(*closed, promised=epoch, writer=epoch), open=opened)
 
 
@@ -237,9 +238,13 @@ def test_new_epoch_names_the_newest_segment_with_an_edit() -> None:
     assert step(FRESH, W1.new_epoch()).reply == Promised(None)
 
 
-def test_the_file_is_created_before_its_writer_is_remembered() -> None:
+def test_the_older_file_is_gone_before_the_new_one_and_its_writer_are_recorded() -> None:
     done = step(holding(segment(4, 4), promised=2, writer=1), Writer(2).start(4))
-    assert done.effects == (CreateSegment(TxId(4), -65), PersistWriter(Epoch(2)))
+    assert done.effects == (
+        MoveAside(TxId(4)),
+        CreateSegment(TxId(4), -65, Epoch(2)),
+        PersistWriter(Epoch(2)),
+    )
     assert done.state.find(TxId(4)) is None
 
 
@@ -255,7 +260,9 @@ def test_a_batch_is_appended_and_the_committed_txid_kept() -> None:
     writer = Writer(1, committed=3)
     done = step(writing(1, 3), writer.batch(1, 4, 6))
     assert done.effects == (RememberCommitted(TxId(3)), AppendEdits(TxId(1), 3, records(4, 6)))
-    assert done.state.open == OpenSegment(TxId(1), TxId(7))
+    assert done.state.open == OpenSegment(
+        TxId(1), TxId(7), writer=Epoch(1), layout_version=LAYOUT_VERSION
+    )
     assert done.state.committed == 3
     empty = Journal(writer.stamp(), TxId(1), TxId(9), 0, b"")
     assert step(holding(), replace(empty, stamp=Writer(1).stamp())).reply == Done()
@@ -292,7 +299,7 @@ def test_finalizing_what_was_written_needs_no_scan_and_is_idempotent() -> None:
     done = step(writing(1, 3), Writer(1).finalize(1, 3))
     assert done.effects == (
         AbandonSegment(TxId(1), empty=False),
-        FinalizeSegment(TxId(1), TxId(3)),
+        FinalizeSegment(segment(1, 3, finalized=True)),
     )
     assert done.state.segments == {1: segment(1, 3, finalized=True)}
     again = step(replace(done.state, serial=-1), Writer(1).finalize(1, 3))

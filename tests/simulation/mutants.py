@@ -17,6 +17,7 @@ from journal.client.writer import QuorumWriter
 from journal.core import admission, machine, recovering, writing
 from journal.core.effects import (
     ForgetDecision,
+    MoveAside,
     PersistDecision,
     PersistPromise,
     PersistWriter,
@@ -53,7 +54,7 @@ def planted(mutant: Mutant) -> Iterator[None]:
 
 def _longest_first() -> Planting:
     def rank(answer: Any) -> tuple[bool, int, int]:  # noqa: ANN401
-        standing = max(answer.accepted_in, answer.last_writer)
+        standing = max(answer.accepted_in, answer.segment.writer)
         return (answer.segment.finalized, answer.segment.last, standing)
 
     return replacing(recovery, "_rank", rank)
@@ -61,7 +62,7 @@ def _longest_first() -> Planting:
 
 def _accepted_ignored() -> Planting:
     def rank(answer: Any) -> tuple[bool, int, int]:  # noqa: ANN401
-        return (answer.segment.finalized, answer.last_writer, answer.segment.last)
+        return (answer.segment.finalized, answer.segment.writer, answer.segment.last)
 
     return replacing(recovery, "_rank", rank)
 
@@ -249,7 +250,9 @@ MUTANTS: Final = (
     Mutant("decision not persisted", storage.without(PersistDecision), 1, 100),
     Mutant("decision not forgotten", storage.without(ForgetDecision), 129, 500),
     Mutant("writer epoch not persisted", storage.without(PersistWriter), 1, 100),
-    Mutant("writer epoch before the file", storage.writer_epoch_first(), 1851, 5000),
+    Mutant("older file left in the way", storage.without(MoveAside), 1851, 5000),
+    Mutant("segment's writer not recorded", storage.record_not_written(), 1, 100),
+    Mutant("writer recorded behind the file", storage.record_after_the_file(), 1, 100),
     Mutant("no sync before the answer", storage.no_sync_before_ack(), 1, 100),
     Mutant("promise not durable", storage.promise_not_durable(), 1, 100),
     Mutant("small files not synced", storage.contents_not_synced(), 1, 100),

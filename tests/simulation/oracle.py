@@ -243,11 +243,12 @@ class Oracle:
             if accepted is not None and after is not None and digest(after) == accepted.digest:
                 continue  # a recovery's bytes: many epochs' edits
             for offset, tag in enumerate(has[len(had) :], start=len(had)):
-                if not tag[0] == new.writer == new.promised:
+                if not tag[0] == new.writer == new.promised == new.writers.get(first):
                     raise Violated(
                         "I3",
                         f"{node} stored {first + offset} of epoch {tag[0]} under writer"
-                        f" {new.writer}, promised {new.promised}",
+                        f" {new.writer}, promised {new.promised}, recorded"
+                        f" {new.writers.get(first)}",
                     )
 
     # ---- durability ----

@@ -4,12 +4,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-from journal.core.effects import (
-    Effect,
-    PersistPromise,
-    PersistWriter,
-)
+from journal.core.effects import Effect
 from journal.model import NO_EPOCH
 from journal.node.owner import JournalOwner
 from journal.storage import disk, layout, loading
@@ -28,11 +25,19 @@ def without(kind: type) -> Planting:
     return _effects(lambda effects: [each for each in effects if not isinstance(each, kind)])
 
 
-def writer_epoch_first() -> Planting:
-    def rank(effect: Effect) -> int:
-        return 0 if isinstance(effect, PersistPromise) else 2 - isinstance(effect, PersistWriter)
+def record_not_written() -> Planting:
+    return replacing(disk.Disk, "_record", lambda self, record: None)
 
-    return _effects(lambda effects: sorted(effects, key=rank))
+
+def record_after_the_file() -> Planting:
+    create, write = disk.Disk._create, disk.Disk._record
+
+    def late(self: Any, record: Any) -> None:  # noqa: ANN401
+        with patch.object(disk.Disk, "_record", lambda self, record: None):
+            create(self, record)
+        write(self, record)
+
+    return replacing(disk.Disk, "_create", late)
 
 
 def no_sync_before_ack() -> Planting:
@@ -73,9 +78,9 @@ def folder_not_synced() -> Planting:
 
 
 def finalize_not_synced() -> Planting:
-    def lazy(self: Any, first: Any, last: Any) -> None:  # noqa: ANN401
-        path = self._current / layout.in_progress_name(first)
-        self._files.rename(path, self._current / layout.finalized_name(first, last))
+    def lazy(self: Any, segment: Any) -> None:  # noqa: ANN401
+        path = self._current / layout.in_progress_name(segment.first)
+        self._files.rename(path, self._current / segment.name())
 
     return replacing(disk.Disk, "_finalize", lazy)
 
@@ -102,7 +107,7 @@ def decisions_forgotten() -> Planting:
 
 
 def no_roll_forward() -> Planting:
-    def drop(files: Files, current: Path, download: Any, decisions: Any) -> bool:  # noqa: ANN401
+    def drop(files: Files, current: Path, download: Any, *_: Any) -> bool:  # noqa: ANN401
         files.remove(current / layout.download_name(download.first, download.epoch))
         return False
 

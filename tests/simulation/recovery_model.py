@@ -36,7 +36,8 @@ def recovered(group: Sequence[str], views: dict[str, View], since: int) -> Log:
     """The whole log behind ``since`` that a recovery by exactly these nodes would give.
 
     Finalized segments below the newest one are read from whoever has them; the newest one is
-    chosen: finalized, else the highest of accepted and writer epoch, else the longest.
+    chosen: finalized, else the highest of accepted epoch and the segment's writer, else the
+    longest.
     """
     log: Log = {}
     starts = [first for node in group if (first := views[node].newest) is not None]
@@ -78,9 +79,9 @@ def _candidate(node: str, view: View, first: int) -> _Candidate | None:
                 f"{node} accepted {first}-{decision.last} in epoch {decision.epoch},"
                 f" and its disk holds {held}",
             )
-        standing = max(decision.epoch, view.writer)
+        standing = max(decision.epoch, view.writers[first])
         return _Candidate(decision.finalized, 0 if decision.finalized else standing,
                           decision.last, run_or_none)  # fmt: skip
     if run_or_none is None:
         return None
-    return _Candidate(False, view.writer, run_or_none.last, run_or_none)
+    return _Candidate(False, view.writers[first], run_or_none.last, run_or_none)

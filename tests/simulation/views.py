@@ -28,6 +28,7 @@ class Accepted:
     last: int
     finalized: bool
     digest: bytes
+    writer: int = 0
 
 
 @dataclass(slots=True)
@@ -36,6 +37,7 @@ class View:
 
     promised: int = 0
     writer: int = 0
+    writers: dict[int, int] = field(default_factory=dict)
     finalized: dict[int, Run] = field(default_factory=dict)
     live: dict[int, Run] = field(default_factory=dict)
     accepted: dict[int, Accepted] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class FileReader:
         for first, epoch, inode in downloads:
             if self._rolls_forward(view.accepted.get(first), first, epoch, inode, cached):
                 live[first] = inode
+                view.writers[first] = view.accepted[first].writer
         for first in sorted(live):
             if first in view.finalized:
                 raise Violated("I14", f"{self.node}: {first} is both finalized and in progress")
@@ -96,6 +99,8 @@ class FileReader:
             if run.tags:
                 view.live[first] = run
         view.finalized = dict(sorted(view.finalized.items()))
+        for first in view.live.keys() - view.writers.keys():
+            raise Violated("I14", f"{self.node}: nobody recorded who wrote {first}")
         return view
 
     def _rolls_forward(
@@ -129,6 +134,10 @@ def _small_file(view: View, path: PurePath, data: bytes) -> None:
     if path.parent.name == "paxos":
         if path.name.isdecimal():
             view.accepted[int(path.name)] = _decision(int(path.name), data)
+    elif path.parent.name == "segments":
+        if path.name.isdecimal():
+            record = pb.SegmentRecord.FromString(data[1 : 1 + data[0]])
+            view.writers[int(path.name)] = record.writer_epoch
     elif path.name == "last-promised-epoch":
         view.promised = int(data)
     elif path.name == "last-writer-epoch":
@@ -147,4 +156,5 @@ def _decision(first: int, data: bytes) -> Accepted:
         record.segment.last_txid,
         not record.segment.is_in_progress,
         record.segment.digest,
+        record.segment.writer_epoch,
     )
