@@ -87,7 +87,7 @@ def play(
 
     ``silent`` lets lost messages show as nothing at all, instead of as a broken connection.
     """
-    world = World(0, None, keep_trace, _calm(nodes))
+    world = World(0, None, keep_trace, calm(nodes))
     script = _Script(world, {strike.call: strike.kind for strike in strikes}, familiar)
     world.network.script = script.judge
     world.network.silence = float(silent)
@@ -95,7 +95,8 @@ def play(
     return Played(strikes, outcome, tuple(script.calls_after), script.whole)
 
 
-def _calm(nodes: int) -> Swarm:
+def calm(nodes: int) -> Swarm:
+    """A world in which nothing happens by chance."""
     return Swarm(
         nodes=nodes,
         rates=dict.fromkeys(MESSAGE_KINDS, 0.0),
