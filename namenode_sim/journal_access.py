@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from journal.client.channel import ChannelStatus
+from journal.client.heartbeats import ReadLease
 from journal.client.reader import Chunk
 from journal.client.writer import Recovered
 from journal.model import TxId
@@ -13,7 +14,9 @@ from journal.model import TxId
 class TermWriter(Protocol):
     """A writer for one term; once it fails it has failed for good (qjm 4.1)."""
 
-    async def become_writer(self) -> Recovered: ...
+    read_lease: ReadLease
+
+    async def become_writer(self, *, predecessor_gone: bool = False) -> Recovered: ...
 
     async def start_segment(self, first: TxId) -> None: ...
 

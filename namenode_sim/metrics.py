@@ -17,4 +17,7 @@ LAST_APPLIED_TXID = Gauge("nnha_last_applied_txid", "The last edit in the namesp
 TAIL_APPLIED = Counter("nnha_tail_applied", "Edits applied while following the journal")
 TAIL_FAILURES = Counter("nnha_tail_failures", "Rounds of following the journal that failed")
 ROLE_CHANGES = Counter("nnha_role_changes", "Changes of role", ["to"])
+READS_WITHOUT_LEASE = Counter(
+    "nnha_reads_without_lease", "Answers not given because the read lease was not renewed in time"
+)
 PARKED_CALLS = Counter("nnha_parked_calls", "Client calls held back during a takeover", ["outcome"])

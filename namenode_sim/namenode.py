@@ -20,7 +20,7 @@ from namenode_sim.edit_log import EditLog, LogFailed
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.gate import Gate
 from namenode_sim.journal_access import JournalAccess, TermWriter
-from namenode_sim.metrics import EPOCH, NODE_STATE, ROLE_CHANGES
+from namenode_sim.metrics import EPOCH, NODE_STATE, READS_WITHOUT_LEASE, ROLE_CHANGES
 from namenode_sim.namespace import Namespace
 from namenode_sim.role import (
     AbandonTakeover,
@@ -60,6 +60,8 @@ _STATE_NAMES = {
 
 
 NO_EDIT: Final = TxId(0)
+LEASE_PATIENCE: Final = 2
+"""An answer waits so many durations of the read lease for its renewal."""
 
 
 class TransitionRefused(Exception):
@@ -124,10 +126,13 @@ class NameNode:
         await self._drop_writer()
         await self._journal.reader.close()
 
-    async def become_active(self) -> None:
-        """Become active, or raise TransitionRefused.  Returns once the first edit is durable."""
+    async def become_active(self, *, predecessor_gone: bool = False) -> None:
+        """Become active, or raise TransitionRefused.  Returns once the first edit is durable.
+
+        Unless ``predecessor_gone``, not before the former active's read lease has run out.
+        """
         ticket, done = self._new_ticket()
-        self._inbox.put_nowait(ActiveRequested(ticket))
+        self._inbox.put_nowait(ActiveRequested(ticket, predecessor_gone))
         await done
 
     async def become_standby(self) -> None:
@@ -163,6 +168,25 @@ class NameNode:
         except LogFailed as failure:
             log.warning("namenode.call_not_answered", txid=txid, why=str(failure))
             await asyncio.get_running_loop().create_future()
+
+    async def confirmed(self, txid: TxId) -> None:
+        """Wait until an answer that has seen edits up to ``txid`` may be given.
+
+        Those edits must be durable, and no successor may have acknowledged others meanwhile.  The
+        lease is looked at after the answer was computed: at that instant it was the truth.
+
+        Raises:
+            RemoteFault: StandbyException, when nobody can say that we are the active.
+        """
+        await self.durable(txid)
+        writer = self.writer
+        if writer is not None:
+            lease = writer.read_lease
+            patience = LEASE_PATIENCE * lease.duration_seconds
+            if lease.valid() or await lease.wait_until_valid(patience):
+                return
+        READS_WITHOUT_LEASE.inc()
+        raise RemoteFault(STANDBY_EXCEPTION, f"{self.name} cannot tell whether it is the active")
 
     def roll_edits(self) -> None:
         """End the segment and begin the next, if the open one holds more than its mark."""
@@ -234,7 +258,7 @@ class NameNode:
             case RecoverJournal():
                 self._attempt_began = time.monotonic()
                 self._log_phase("recovering")
-                self._takeover = asyncio.create_task(self._recover(action.attempt))
+                self._takeover = asyncio.create_task(self._recover(action))
             case CatchUp():
                 self._log_phase("recovered")
                 self._takeover = asyncio.create_task(self._catch_up(action))
@@ -266,11 +290,13 @@ class NameNode:
         else:
             done.set_exception(TransitionRefused(refusal))
 
-    async def _recover(self, attempt: int) -> None:
+    async def _recover(self, action: RecoverJournal) -> None:
+        attempt = action.attempt
         await self.tailer.stop()
         self.writer = self._journal.new_writer()
+        self.writer.read_lease.on_superseded = self.end_because
         try:
-            recovered = await self.writer.become_writer()
+            recovered = await self.writer.become_writer(predecessor_gone=action.predecessor_gone)
         except JournalError as failure:
             self._takeover_failed(attempt, f"the journal could not be recovered: {failure}")
             return

@@ -46,6 +46,8 @@ class ActiveRequested:
     """Somebody entitled to it asks this NameNode to become active."""
 
     ticket: Ticket
+    predecessor_gone: bool = False
+    """He knows that no earlier active can serve anything any more, not even a read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ class RecoverJournal:
     """Stop tailing, become the journal's writer and recover its newest segment."""
 
     attempt: int
+    predecessor_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +213,7 @@ def step(state: RoleState, event: Event) -> Step:
         return _after_the_end(state, event)
     match event:
         case ActiveRequested():
-            return _active_requested(state, event.ticket)
+            return _active_requested(state, event)
         case StandbyRequested():
             return _standby_requested(state, event.ticket)
         case JournalRecovered() | CaughtUp() | LogOpened() | TakeoverFailed():
@@ -255,7 +258,8 @@ def _takeover_step(
     assert_never(event)
 
 
-def _active_requested(state: RoleState, ticket: Ticket) -> Step:
+def _active_requested(state: RoleState, event: ActiveRequested) -> Step:
+    ticket = event.ticket
     if state.role is Role.ACTIVE:
         return Step(state, (Grant(ticket),))
     if state.role in TAKING_OVER:
@@ -265,7 +269,7 @@ def _active_requested(state: RoleState, ticket: Ticket) -> Step:
         return Step(state, (Refuse(ticket, reason),))
     attempt = state.attempt + 1
     taking = replace(state, role=Role.RECOVERING, attempt=attempt, waiting=(ticket,))
-    return Step(taking, (RecoverJournal(attempt),))
+    return Step(taking, (RecoverJournal(attempt, event.predecessor_gone),))
 
 
 def _standby_requested(state: RoleState, ticket: Ticket) -> Step:

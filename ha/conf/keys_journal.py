@@ -74,6 +74,14 @@ OPERATIONS_TIMEOUT = Key(
 QUEUED_EDITS_LIMIT_MB = Key(
     "dfs.qjournal.queued-edits.limit.mb", whole(at_least=1), "10", _G, "MiB for one node"
 )
+READ_LEASE = Key(
+    "nnha.read-lease.duration",
+    duration("s"),
+    "1s",
+    _G,
+    "an active serves reads so long without hearing of a majority; the same on every NameNode, "
+    "0 = for ever",
+)
 PARALLEL_READS = Key(
     "dfs.qjournal.parallel-read.num-threads", whole(at_least=1), "5", _G, "fetches at once"
 )

@@ -16,6 +16,7 @@ def writer_settings(conf: Configuration) -> WriterSettings:
         start_segment_timeout_seconds=conf.get(keys.START_SEGMENT_TIMEOUT),
         write_txns_timeout_seconds=conf.get(keys.WRITE_TIMEOUT),
         operations_timeout_seconds=conf.get(keys.OPERATIONS_TIMEOUT),
+        read_lease_seconds=conf.get(keys.READ_LEASE),
         queued_edits_limit_bytes=conf.get(keys.QUEUED_EDITS_LIMIT_MB) * MIB,
     )
 

@@ -19,6 +19,7 @@ from journal.client.settings import WriterSettings
 from journal.errors import QuorumLost
 from journal.lease import Lease, left_to_wait
 from journal.model import NodeName
+from journal.quorum import majority
 
 log = structlog.get_logger()
 
@@ -46,7 +47,9 @@ class ReadLease:
         self.duration_seconds = duration_seconds
         self.clock = clock
         self._lease = Lease(duration_seconds, frozenset(nodes)) if duration_seconds else None
+        self.on_superseded: Callable[[str], None] = lambda _why: None
         self._may_write_at = 0.0
+        self._refused: dict[NodeName, str] = {}
         self._ended = False
         self._renewed = asyncio.Event()
 
@@ -58,6 +61,15 @@ class ReadLease:
         if self.valid():
             self._renewed.set()
             self._renewed = asyncio.Event()
+
+    def refused(self, node: NodeName, why: str) -> None:
+        """This node has promised a newer epoch.  A majority of them supersedes an idle writer."""
+        self._refused[node] = why
+        if self._lease is None or len(self._refused) < majority(len(self._lease.nodes)):
+            return
+        if not self._ended:
+            self.end()
+            self.on_superseded(f"a newer writer has taken over: {why}")
 
     def older_heard(self, heard_ago_seconds: Iterable[float]) -> None:
         """What a majority told, just now, of the writers before us; see ``left_to_wait``."""
@@ -142,8 +154,10 @@ class Heartbeats:
         channel.ask(call, channel.heartbeat)
         try:
             await call.outcome()
-        except QuorumLost:
-            return  # the channel has noted why
+        except QuorumLost as lost:  # the channel has noted why
+            if lost.fenced_by is not None:
+                self._lease.refused(channel.name, str(lost.failures[channel.name]))
+            return
         # A node that is left out may be one that has lost its promise with its disk.
         if channel.status().in_sync:
             self._lease.accepted([channel.name], sent_at)

@@ -3,7 +3,8 @@
 Planning is pure and refuses before anything changes; the edits of a plan are numbered, buffered
 and applied in one turn of the event loop, so that the order in memory is the order in the log.
 Every answer, also of a read and also a refusal, waits until the last applied edit is durable:
-nobody ever learns of an edit that could still vanish (design D8).
+nobody ever learns of an edit that could still vanish (design D8).  What changes nothing also takes
+the read lease, so that a superseded active never answers from the past (operators.md C.0).
 """
 
 import asyncio
@@ -46,6 +47,8 @@ class EditLog(Protocol):
     def append(self, op: Op) -> TxId: ...
 
     async def durable(self, txid: TxId) -> None: ...
+
+    async def confirmed(self, txid: TxId) -> None: ...
 
 
 class Gate(Protocol):
@@ -175,13 +178,19 @@ class ClientFace:
                 raise
 
     async def _answer(self, compute: Callable[[], Message]) -> Message:
-        """Compute in one turn, then wait until what was seen is durable."""
+        """Compute in one turn, then wait until what was seen may be told.
+
+        An edit of this very call proves by its quorum that we were the active after the call came.
+        Anything else was only seen, and takes the read lease.
+        """
+        before = self.namespace.last_applied
         try:
             answer = compute()
         except FsError as error:
-            await self.log.durable(self.namespace.last_applied)
+            await self.log.confirmed(self.namespace.last_applied)
             raise RemoteFault(error.java_class, error.message) from error
-        await self.log.durable(self.namespace.last_applied)
+        seen = self.namespace.last_applied
+        await (self.log.durable(seen) if seen > before else self.log.confirmed(seen))
         return answer
 
     async def _content_summary(
@@ -208,9 +217,9 @@ class ClientFace:
             for _ in summary.counting(scene.caller, route.sight or node, counts):
                 await asyncio.sleep(0)
         except FsError as error:
-            await self.log.durable(self.namespace.last_applied)
+            await self.log.confirmed(self.namespace.last_applied)
             raise RemoteFault(error.java_class, error.message) from error
-        await self.log.durable(self.namespace.last_applied)
+        await self.log.confirmed(self.namespace.last_applied)
         return node, counts
 
     async def _ha_state(self, _: Call, __: calls.HAServiceStateRequestProto) -> Message:

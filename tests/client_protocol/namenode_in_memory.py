@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 from google.protobuf.message import Message
 
-from ha.rpc.java_names import CLIENT_PROTOCOL
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import CLIENT_PROTOCOL, STANDBY_EXCEPTION
 from ha.rpc.protocol import Call
 from journal.model import LAYOUT_VERSION, TxId
 from namenode_sim.client_protocol.model import Settings
@@ -40,6 +41,8 @@ class MemoryLog:
     held: asyncio.Event | None = None
     broken: bool = False
     waited_for: list[TxId] = field(default_factory=list)
+    confirmed_reads: int = 0
+    superseded: bool = False
 
     def append(self, op: Op) -> TxId:
         txid = TxId(len(self.frames) + 1)
@@ -52,6 +55,12 @@ class MemoryLog:
             raise ConnectionError("the journal is gone")
         if self.held is not None:
             await self.held.wait()
+
+    async def confirmed(self, txid: TxId) -> None:
+        await self.durable(txid)
+        self.confirmed_reads += 1
+        if self.superseded:
+            raise RemoteFault(STANDBY_EXCEPTION, "superseded")
 
     def ops(self) -> list[Op]:
         """The edits as a standby reads them."""

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
 from journal.client.channel import ChannelStatus
+from journal.client.heartbeats import ReadLease
 from journal.client.reader import Chunk
 from journal.client.writer import Recovered
 from journal.errors import Fenced, JournalError
@@ -22,6 +23,7 @@ class MemoryJournal:
     open_first: TxId | None = None
     open_records: bytes = b""
     refuse_epochs: JournalError | None = None
+    told_gone: list[bool] = field(default_factory=list)
     answers: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -49,8 +51,10 @@ class MemoryWriter:
     journal: MemoryJournal
     epoch: Epoch = Epoch(0)
     closed: bool = False
+    read_lease: ReadLease = field(default_factory=lambda: ReadLease((), 0.0))
 
-    async def become_writer(self) -> Recovered:
+    async def become_writer(self, *, predecessor_gone: bool = False) -> Recovered:
+        self.journal.told_gone.append(predecessor_gone)
         await self.journal.answers.wait()
         if self.journal.refuse_epochs is not None:
             raise self.journal.refuse_epochs
