@@ -26,6 +26,8 @@ COMMANDS: Mapping[str, Entry] = {
     "journalnode": Entry("journal.node.command:journalnode", "Run a JournalNode."),
     "zkfc": Entry("ha.zkfc.command:zkfc", "Run a failover controller, or format ZooKeeper."),
     "journal": Entry("journal.client.command:journal", "Look into the quorum journal."),
+    "config": Entry("ha.cli.config:config", "Show, explain and check the configuration."),
+    "fence": Entry("ha.cli.fence:fence", "Try the fencing methods before they are needed."),
     "oev": Entry("namenode_sim.oev.command:oev", "Hadoop's offline edits viewer, and JSON lines."),
     "checkpoint": Entry(
         "namenode_sim.checkpoint.command:checkpoint", "Make a newer image from files."

@@ -1,0 +1,110 @@
+"""``nnha config`` and ``nnha fence test`` on configurations that are right and wrong."""
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from ha.cli.config import config
+from ha.cli.fence import fence
+from tests.cli.stand_ins import write_configuration
+from tests.fencing.sshd import victim
+
+PORTS = {
+    f"{what}-{name}": 7000 + number
+    for number, (what, name) in enumerate(
+        (what, name) for what in ("rpc", "http", "zkfc", "zkfc-http") for name in ("nn1", "nn2")
+    )
+}
+
+
+def run(command: str, conf_dir: Path, *words: str) -> Result:
+    group = config if command == "config" else fence
+    before = ["--conf-dir", str(conf_dir)] if command == "config" else []
+    after = [] if command == "config" else ["--conf-dir", str(conf_dir)]
+    return CliRunner().invoke(group, [*before, *words, *after])
+
+
+def prepared(folder: Path, **extra: str) -> Path:
+    shared = {"dfs.namenode.shared.edits.dir": "qjournal://127.0.0.1:7101/ns1"}
+    write_configuration(folder, PORTS, **shared, **extra)
+    return folder
+
+
+def test_show_names_the_file_and_hides_secrets(tmp_path: Path) -> None:
+    secret = {"ha.zookeeper.auth": "digest:me:hush", "dfs.ha.fencing.methods": "shell(true)"}
+    conf_dir = prepared(tmp_path, **secret)
+    shown = run("config", conf_dir, "show", "-o", "json")
+    assert shown.exit_code == 0, shown.output
+    settings = {row["key"]: row for row in json.loads(shown.stdout)["settings"]}
+    assert settings["dfs.ha.fencing.methods"]["value"] == "shell(true)"
+    assert "hdfs-site.xml" in settings["dfs.ha.fencing.methods"]["origin"]
+    assert settings["ha.zookeeper.auth"]["value"] == "(hidden)"
+    assert "hush" not in run("config", conf_dir, "show", "--all").output
+
+
+def test_explain_says_which_setting_wins(tmp_path: Path) -> None:
+    conf_dir = prepared(
+        tmp_path,
+        **{
+            "nnha.fencing.method-timeout": "10s",
+            "nnha.fencing.method-timeout.ns1.nn2": "20s",
+        },
+    )
+    plain = run("config", conf_dir, "explain", "nnha.fencing.method-timeout")
+    assert "in effect        10.0" in plain.output
+    second = run(
+        "config", conf_dir, "explain", "nnha.fencing.method-timeout", "-ns", "ns1", "-nn", "nn2"
+    )
+    assert "in effect        20.0" in second.output
+    assert "nnha.fencing.method-timeout.ns1.nn2" in second.output
+    unknown = run("config", conf_dir, "explain", "fencing.method")
+    assert unknown.exit_code == 3
+    assert "nnha.fencing.method-timeout" in unknown.output
+
+
+def test_validate_reads_everything_as_the_daemons_would(tmp_path: Path) -> None:
+    good = run("config", prepared(tmp_path), "validate")
+    assert good.exit_code == 0, good.output
+    bad = run(
+        "config",
+        prepared(
+            tmp_path,
+            **{
+                "dfs.ha.fencing.methods.ns1.nn2": "foobar!",
+                "nnha.fencing.method-timeout.ns1.nn1": "soon",
+                "dfs.ha.automatic-failover.enabled": "true",
+            },
+        ),
+        "validate",
+    )
+    assert bad.exit_code == 8
+    assert "Unable to parse line 1" in bad.output
+    assert "'soon'" in bad.output
+    assert "nn1 has no fencing method" in bad.output
+    assert "Traceback" not in bad.output
+
+
+def test_fence_test_shows_and_does_nothing(tmp_path: Path) -> None:
+    with victim() as (process, port):
+        methods = {"dfs.ha.fencing.methods": "kill\njournal-epoch"}
+        conf_dir = prepared(tmp_path, **methods)
+        with_port = ["-D", f"dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:{port}"]
+        shown = run("fence", conf_dir, "test", "nn1", *with_port)
+        assert shown.exit_code == 0, shown.output
+        assert "1. kill" in shown.output
+        assert "fences edits only" in shown.output
+        assert process.poll() is None
+        really = run("fence", conf_dir, "test", "nn1", "--method", "1", "--really", *with_port)
+        assert really.exit_code == 0, really.output
+        assert process.wait(5) == -9
+
+
+def test_fence_test_refuses_without_methods_and_fails_when_none_succeeds(tmp_path: Path) -> None:
+    assert run("fence", prepared(tmp_path), "test", "nn1").exit_code == 3
+    failing = prepared(tmp_path, **{"dfs.ha.fencing.methods": "shell(exit 1)"})
+    told = run("fence", failing, "test", "nn1", "--really")
+    assert told.exit_code == 4
+    assert "NOT fenced" in told.output
+    assert run("fence", failing, "test", "nn9").exit_code == 2
+    assert run("fence", failing, "test", "nn1", "--method", "2").exit_code == 2
