@@ -45,7 +45,7 @@ HTTPS = Key("dfs.journalnode.https-address", host_port(default_port=8481), "0.0.
 HTTPS_BIND = Key("dfs.journalnode.https-bind-host", optional_text, "", _G, "listen here")
 HANDLERS = Key("dfs.journalnode.handler.count", whole(), "5", _G, "")
 SYNC = Key("dfs.journalnode.enable.sync", flag, "true", _G, "fetch missed segments from peers")
-SYNC_INTERVAL = Key("dfs.journalnode.sync.interval", _ms, "120000", _G, "")
+SYNC_INTERVAL = Key("dfs.journalnode.sync.interval", _call, "120000", _G, "")
 SYNC_FORMAT = Key("dfs.journalnode.enable.sync.format", flag, "false", _G, "")
 CACHE_SIZE = Key(
     "dfs.journalnode.edit-cache-size.bytes", size, "16777216", _G, "newest edits of a journal"
@@ -85,7 +85,7 @@ READ_LEASE = Key(
 PARALLEL_READS = Key(
     "dfs.qjournal.parallel-read.num-threads", whole(at_least=1), "5", _G, "fetches at once"
 )
-EDIT_TRANSFER_TIMEOUT = Key("dfs.edit.log.transfer.timeout", _ms, "30000", _G, "")
+EDIT_TRANSFER_TIMEOUT = Key("dfs.edit.log.transfer.timeout", _call, "30000", _G, "")
 EDIT_TRANSFER_BANDWIDTH = Key(
     "dfs.edit.log.transfer.bandwidthPerSec", size, "0", _G, "bytes a second; 0 = unlimited"
 )

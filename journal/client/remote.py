@@ -138,6 +138,19 @@ class RemoteNode:
         )
         await self._call("AcceptRecovery", request, pb.Done, timeout_seconds)
 
+    async def peer_manifest(
+        self, since: TxId, timeout_seconds: float
+    ) -> pb.GetEditLogManifestReply:
+        """What one node asks another: its finalized segments and their digests."""
+        request = pb.GetEditLogManifestRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            since_txid=since,
+        )
+        return await self._call(
+            "GetPeerManifest", request, pb.GetEditLogManifestReply, timeout_seconds
+        )
+
     async def purge_logs(self, info: pb.RequestInfo, minimum: TxId, timeout_seconds: float) -> None:
         """Let the node remove the segments that end before ``minimum``."""
         request = pb.PurgeLogsRequest(info=info, min_txid_to_keep=minimum)

@@ -106,6 +106,13 @@ class AdoptDownload:
 
 
 @dataclass(frozen=True, slots=True)
+class AdoptFetched:
+    """Put a finalized segment, fetched whole from a peer, in place of what we hold of it."""
+
+    segment: Segment
+
+
+@dataclass(frozen=True, slots=True)
 class PurgeFiles:
     """Remove these segments, these decisions, and whatever else was left before ``minimum``."""
 
@@ -129,6 +136,7 @@ Effect = (
     | ForgetDecision
     | AdoptDownload
     | PurgeFiles
+    | AdoptFetched
 )
 
 

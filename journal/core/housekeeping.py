@@ -1,5 +1,7 @@
 """Let go of edits that no reader needs any more (qjm 1.8, 2.9)."""
 
+from dataclasses import replace
+
 from journal.core.effects import PurgeFiles, Step
 from journal.core.requests import Done, PurgeLogs
 from journal.core.state import JournalState
@@ -34,7 +36,8 @@ def purge(state: JournalState, request: PurgeLogs) -> Step:
     for first in decided & set(state.decisions):
         state = state.without_decision(first)
     effect = PurgeFiles(request.minimum, gone, tuple(sorted(decided)))
-    return Step(state, (effect,), Done())
+    purged = max(state.purged, request.minimum)
+    return Step(replace(state, purged=purged), (effect,), Done())
 
 
 def _is_past(state: JournalState, segment: Segment, request: PurgeLogs) -> bool:

@@ -2,11 +2,12 @@
 
 from typing import assert_never
 
-from journal.core import housekeeping, recovering, writing
+from journal.core import housekeeping, recovering, syncing, writing
 from journal.core.admission import admit, require_formatted
 from journal.core.effects import FormatStorage, Step
 from journal.core.requests import (
     AcceptRecovery,
+    AdoptFinalized,
     AdoptRecovery,
     Done,
     FinalizeLogSegment,
@@ -16,6 +17,7 @@ from journal.core.requests import (
     Heartbeat,
     Journal,
     JournalStateReply,
+    LearnDigest,
     Manifest,
     NewEpoch,
     PrepareRecovery,
@@ -53,6 +55,10 @@ def step(state: JournalState, request: Request) -> Step:
             return recovering.adopt(state, request)
         case ReportDamage(first, why):
             return Step(state.with_damage(first, why), (), Done())
+        case LearnDigest():
+            return Step(state, (), Done())
+        case AdoptFinalized():
+            return syncing.adopt_finalized(state, request)
         case (
             StartLogSegment()
             | Journal()

@@ -116,6 +116,25 @@ class AdoptRecovery:
 
 
 @dataclass(frozen=True, slots=True)
+class LearnDigest:
+    """The node's own: know the content digest of a closed segment from here on."""
+
+    first: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptFinalized:
+    """The node's own: a peer has finalized this segment, so it is final (design D-d).
+
+    If our bytes differ or are missing the answer is FetchFinalized; when the bytes have been
+    fetched and verified it is asked again with ``fetched``.
+    """
+
+    segment: Segment
+    fetched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PurgeLogs:
     """Let go of the segments that end before ``minimum`` (qjm 2.9)."""
 
@@ -148,6 +167,8 @@ Request = (
     | NewEpoch
     | AdoptRecovery
     | ReportDamage
+    | AdoptFinalized
+    | LearnDigest
 )
 
 
@@ -199,4 +220,11 @@ class Fetch:
     epoch: Epoch
 
 
-Reply = Done | JournalStateReply | Manifest | Promised | Prepared | Fetch
+@dataclass(frozen=True, slots=True)
+class FetchFinalized:
+    """The bytes of that finalized segment must be brought from a peer first."""
+
+    segment: Segment
+
+
+Reply = FetchFinalized | Done | JournalStateReply | Manifest | Promised | Prepared | Fetch

@@ -68,6 +68,7 @@ class JournalState:
     not the open one.  One entry per first txid: two live files of one start cannot be said.
     ``damaged`` has segments that a scan found damaged: they are in no list, are served to nobody
     and have no vote, until a recovery or a peer has replaced them (qjm 8.9, X8).
+    ``purged`` is the highest txid before which edits were let go of; peers may hold them still.
     ``occupied`` says that an unformatted journal's folder holds files that format would destroy.
     """
 
@@ -77,6 +78,7 @@ class JournalState:
     writer: Epoch = NO_EPOCH
     serial: int = NO_SERIAL
     committed: TxId = NO_TXID
+    purged: TxId = NO_TXID
     open: OpenSegment | None = None
     segments: Mapping[TxId, Segment] = field(default_factory=dict)
     decisions: Mapping[TxId, Decision] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, run_daemon
 from journal.errors import StorageFailed
 from journal.node.daemon import JournalNodeDaemon, PortTaken
+from journal.node.peers import configured_peers
 from journal.node.settings import NodeSettings
 
 LOOPBACK = "127.0.0.1"
@@ -84,6 +85,10 @@ def read_settings(conf: Configuration) -> NodeSettings:
         http_host=_bind_host(conf, keys.HTTP_BIND.name, keys.HTTP.name, http.host),
         http_port=http.port,
         edits_cache_bytes=edits_cache_bytes(conf),
+        peers=configured_peers(conf),
+        sync_interval_seconds=conf.get(keys.SYNC_INTERVAL),
+        sync_stall_seconds=conf.get(keys.EDIT_TRANSFER_TIMEOUT),
+        sync_bytes_per_second=conf.get(keys.EDIT_TRANSFER_BANDWIDTH),
     )
 
 

@@ -10,6 +10,7 @@ from ha.rpc.server import RpcServer
 from journal.errors import StorageFailed
 from journal.node.hadoop_face import build_hadoop_server
 from journal.node.node import JournalNode
+from journal.node.peers import Own
 from journal.node.service import build_server
 from journal.node.settings import NodeSettings
 from journal.node.transfer import SegmentServer
@@ -115,6 +116,7 @@ class JournalNodeDaemon:
         await server.start()
         self._server = server
         await self._listen_for_hadoop(node)
+        node.begin_upkeep(Own(settings.rpc_host, self.rpc_port))
 
     async def _listen_for_hadoop(self, node: JournalNode) -> None:
         """A port of its own: gRPC cannot be given a connection that somebody else has accepted."""

@@ -27,6 +27,13 @@ REJECTED = Counter("nnha_jn_rejected_requests_total", "Requests refused", ("jour
 CORRUPT = Counter(
     "nnha_jn_corrupt_records_total", "Damaged edits received, fetched or found", _LABELS
 )
+SYNC_SEGMENTS = Counter(
+    "nnha_jn_sync_segments_total", "Segments brought from peers in the background", _LABELS
+)
+SYNC_FAILURES = Counter(
+    "nnha_jn_sync_failures_total", "Segments that no peer could be had to give", _LABELS
+)
+FORKED = Gauge("nnha_jn_forked_segments", "Segments of which a peer has other edits", _LABELS)
 RECOVERIES = Counter("nnha_jn_recoveries_total", "Recoveries accepted", ("journal", "result"))
 SERVED_BYTES = Counter("nnha_jn_served_bytes_total", "Bytes of segments served", _LABELS)
 SERVED_EDITS = Counter("nnha_jn_rpc_served_transactions_total", "Edits served from memory", _LABELS)

@@ -6,6 +6,7 @@ import structlog
 
 from journal.core.requests import (
     AcceptRecovery,
+    AdoptFinalized,
     AdoptRecovery,
     Fetch,
     FinalizeLogSegment,
@@ -105,6 +106,8 @@ def _asked(request: Request) -> dict[str, Fact]:  # noqa: C901 - one case per re
             return {"epoch": stamp.epoch, "first": first}
         case AcceptRecovery(stamp, segment):
             return {"epoch": stamp.epoch, **_segment(segment)}
+        case AdoptFinalized(segment, fetched):
+            return {"fetched": fetched, **_segment(segment)}
         case AdoptRecovery(epoch, segment):
             return {"epoch": epoch, **_segment(segment)}
         case Heartbeat(stamp):

@@ -16,7 +16,9 @@ from journal.model import NO_TXID, JournalId, TxId
 from journal.node import metrics
 from journal.node.edits_cache import EditsCache
 from journal.node.owner import JournalOwner
+from journal.node.peers import Own
 from journal.node.settings import NodeSettings
+from journal.node.sync import JournalSync
 from journal.node.transfer import fetch
 from journal.storage.disk import Disk
 from journal.storage.files import RealFiles
@@ -38,6 +40,7 @@ class _Open:
         self.root = root
         self.free_bytes = 0
         self.total_bytes = 0
+        self.upkeep: list[asyncio.Task[None]] = []
 
 
 class JournalNode:
@@ -51,6 +54,7 @@ class JournalNode:
         self._fetching: set[tuple[JournalId, TxId]] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sampler: asyncio.Task[None] | None = None
+        self._own: Own | None = None
 
     async def load(self) -> None:
         """Open every journal that lies in the node's folders.
@@ -73,14 +77,32 @@ class JournalNode:
         """Finish what is under way and close every journal."""
         if self._sampler is not None:
             self._sampler.cancel()
-        for task in self._tasks:
+        upkeep = [task for opened in self._journals.values() for task in opened.upkeep]
+        for task in (*self._tasks, *upkeep):
             task.cancel()  # downloads; whatever has an effect runs in its owner
-        waiting = [*self._tasks, *([self._sampler] if self._sampler is not None else [])]
+        waiting = [*self._tasks, *upkeep, *([self._sampler] if self._sampler is not None else [])]
         await asyncio.gather(*waiting, return_exceptions=True)
         for opened in self._journals.values():
             await opened.owner.stop()
             opened.lock.release()
         self._journals.clear()
+
+    def begin_upkeep(self, own: Own) -> None:
+        """Begin to sync each journal with its peers; ``own`` tells this node from them."""
+        self._own = own
+        for opened in self._journals.values():
+            self._begin_upkeep(opened)
+
+    def _begin_upkeep(self, opened: _Open) -> None:
+        nodes = self.settings.peers.get(opened.owner.journal_id, ())
+        if self._own is None or not nodes:
+            return
+        opened.upkeep.append(
+            asyncio.create_task(
+                JournalSync(opened.owner, nodes, self._own, self.settings).run(),
+                name=f"sync {opened.owner.journal_id}",
+            )
+        )
 
     def find(self, journal_id: str) -> JournalOwner | None:
         """The journal of that name, if this node has it."""
@@ -142,6 +164,7 @@ class JournalNode:
         opened = _Open(owner, lock, root)
         self._journals[journal_id] = opened
         await _sample(journal_id, opened)
+        self._begin_upkeep(opened)
         log.info(
             "journal.opened",
             journal=journal_id,

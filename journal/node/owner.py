@@ -14,12 +14,15 @@ from journal.core.effects import AppendEdits, Effect
 from journal.core.machine import step
 from journal.core.requests import (
     AcceptRecovery,
+    AdoptFinalized,
     AdoptRecovery,
     FinalizeLogSegment,
     GetEditLogManifest,
     GetJournalState,
     Heartbeat,
     Journal,
+    LearnDigest,
+    Manifest,
     PrepareRecovery,
     Reply,
     Request,
@@ -51,6 +54,7 @@ MAX_WAITING_BYTES: Final = 256 * 1024 * 1024
 """Batches that may wait for one journal, together; a slow disk must not fill the memory."""
 MAX_GROUP_BYTES: Final = 8 * 1024 * 1024
 """Batches that share one sync are at most this large together, or one batch."""
+MAX_DIGESTS_PER_CALL: Final = 8
 SLOW_SYNC_SECONDS: Final = 1.0
 
 
@@ -146,6 +150,21 @@ class JournalOwner:
         if isinstance(reply, JournalError):
             raise reply
         return reply
+
+    async def peer_manifest(self, since: TxId) -> Manifest:
+        """Our finalized segments with their digests, for a peer (design D-d).
+
+        Where a digest is not known, as in files that Hadoop wrote, it is computed; at most a few
+        in each call, and what is still unknown then is left out until the next.
+        """
+        listed = self.read(GetEditLogManifest(since))
+        assert isinstance(listed, Manifest)
+        for segment in [one for one in listed.segments if not one.digest][:MAX_DIGESTS_PER_CALL]:
+            await self.ask(LearnDigest(segment.first))
+        listed = self.read(GetEditLogManifest(since))
+        assert isinstance(listed, Manifest)
+        known = tuple(one for one in listed.segments if one.finalized and one.digest)
+        return Manifest(known, listed.committed)
 
     def journaled_edits(self, since: TxId, max_txns: int) -> Retrieved:
         """The newest edits from memory (qjm 2.11).
@@ -342,9 +361,9 @@ def _batch_bytes(request: Request) -> int:
 def _compared_segment(request: Request) -> TxId | None:
     """Which segment's contents a request is judged by."""
     match request:
-        case FinalizeLogSegment() | PrepareRecovery():
+        case FinalizeLogSegment() | PrepareRecovery() | LearnDigest():
             return request.first
-        case AcceptRecovery() | AdoptRecovery():
+        case AcceptRecovery() | AdoptRecovery() | AdoptFinalized():
             return request.segment.first
         case _:
             return None

@@ -137,6 +137,16 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
 
         return await _answer(context, work())
 
+    async def GetPeerManifest(
+        self, request: pb.GetEditLogManifestRequest, context: Context
+    ) -> pb.GetEditLogManifestReply:
+        async def work() -> pb.GetEditLogManifestReply:
+            since = wire.txid(request.since_txid)
+            reply = await self._owner(request.journal_id).peer_manifest(since)
+            return wire.manifest(reply, self._node.http_port)
+
+        return await _answer(context, work())
+
     async def GetStatus(self, request: pb.JournalRequest, context: Context) -> pb.JournalStatus:
         async def work() -> pb.JournalStatus:
             owner = self._owner(request.journal_id)

@@ -1,6 +1,6 @@
 """What a JournalNode is told at start; read once, checked once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +11,8 @@ class NodeSettings:
 
     ``folders`` has the folder of each nameservice that has its own; ``folder`` is for the rest.
     Ports may be 0, for any.  Without a ``hadoop_host`` no Hadoop RPC is served.
-    ``edits_cache_bytes`` is for each journal; 0 keeps nothing.
+    ``peers`` has the nodes of each journal that is to be synced in the background, this node
+    among them or not.  ``edits_cache_bytes`` is for each journal; 0 keeps nothing.
     """
 
     folder: Path
@@ -31,6 +32,12 @@ class NodeSettings:
     fetch_connect_seconds: float = 10.0
     fetch_stall_seconds: float = 30.0
     stop_grace_seconds: float = 2.0
+    peers: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
+    sync_interval_seconds: float = 120.0
+    sync_quick_seconds: float = 1.0
+    sync_call_seconds: float = 20.0
+    sync_stall_seconds: float = 30.0
+    sync_bytes_per_second: int = 0
 
     def folder_of(self, nameservice_id: str) -> Path:
         """Where the journals of a nameservice lie (qjm 1.1)."""

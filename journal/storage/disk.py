@@ -10,6 +10,7 @@ from typing import assert_never
 from journal.core.effects import (
     AbandonSegment,
     AdoptDownload,
+    AdoptFetched,
     AppendEdits,
     CreateSegment,
     Effect,
@@ -44,6 +45,7 @@ from journal.storage.small_files import (
     committed_bytes,
     decision_bytes,
     epoch_text,
+    txid_text,
     version_text,
 )
 
@@ -150,6 +152,14 @@ class Disk:
             self._downloading.add(path)
             return Download(self, path, self._files.create(path))
 
+    def begin_fetch(self, segment: Segment) -> "Download":
+        """A file outside ``current`` for a finalized segment of a peer."""
+        with self._working("create a file for a peer's segment"):
+            folder = self._root / layout.FETCHED
+            self._files.make_folder(folder)
+            path = folder / segment.name()
+            return Download(self, path, self._files.create(path))
+
     def close(self) -> None:
         """Close the open file, if any."""
         if self._writing is not None:
@@ -199,10 +209,13 @@ class Disk:
                 remove_durably(self._files, self._current / layout.PAXOS / str(first))
             case AdoptDownload(segment, epoch):
                 self._adopt(segment, epoch)
-            case PurgeFiles(_, segments):
+            case PurgeFiles(minimum, segments):
+                self._write(layout.PURGED, txid_text(minimum))
                 purge(self._files, self._current, effect, self._downloading)
                 for purged in segments:
                     self._ends.pop(purged.first, None)
+            case AdoptFetched(segment):
+                self._adopt_fetched(segment)
             case _:
                 assert_never(effect)
 
@@ -287,6 +300,22 @@ class Disk:
         self._files.rename(download, self._current / segment.name())
         self._files.sync_folder(self._current)
         self._downloading.discard(download)
+
+    def _adopt_fetched(self, segment: Segment) -> None:
+        """The file gets its name first, then its record.
+
+        With an older in-progress file of that start beside it, a crash here is settled at load:
+        what is finalized stays.  What is recorded about the older file must not be touched
+        before that, or its bytes would pass for those of a newer writer.
+        """
+        fetched = self._root / layout.FETCHED / segment.name()
+        end = self._files.size(fetched)
+        self._files.rename(fetched, self._current / segment.name())
+        self._files.sync_folder(self._current)
+        self._record(record_of(segment, end))
+        if layout.in_progress_name(segment.first) in self._files.names(self._current):
+            self._move_aside(segment.first, "stale")
+        self._ends[segment.first] = end
 
 
 class Download:

@@ -19,6 +19,7 @@ from journal.storage.small_files import (
     parse_committed,
     parse_decision,
     parse_epoch,
+    parse_txid,
     parse_version,
 )
 
@@ -71,6 +72,7 @@ def _load(files: Files, root: Path) -> Loaded:
             f"{root} holds {', '.join(half_done)}: an upgrade or rollback was cut short there. "
             "Nothing was changed. Finish it with the Hadoop version that began it."
         )
+    files.remove(root / layout.FETCHED)
     version = files.read(current / layout.VERSION)
     if version is None:
         occupied = bool(files.names(current))
@@ -97,6 +99,7 @@ def _load(files: Files, root: Path) -> Loaded:
         promised=_epoch(files, current / layout.PROMISE),
         writer=writer,
         committed=committed,
+        purged=parse_txid(current / layout.PURGED, files.read(current / layout.PURGED)),
         segments=dict(sorted(judged.segments.items())),
         damaged=judged.damaged,
         decisions=decisions,

@@ -105,6 +105,16 @@ def epoch_text(epoch: Epoch) -> bytes:
     return f"{epoch}\n".encode()
 
 
+def txid_text(txid: TxId) -> bytes:
+    """A transaction id's file, as an epoch's."""
+    return f"{txid}\n".encode()
+
+
+def parse_txid(path: Path, data: bytes | None) -> TxId:
+    """Read a transaction id's file."""
+    return NO_TXID if data is None else TxId(parse_epoch(path, data))
+
+
 def parse_epoch(path: Path, data: bytes | None) -> Epoch:
     """Read an epoch file; there is none before the first promise."""
     if data is None:

@@ -5,6 +5,7 @@ import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from journal.client.grpc_link import GrpcLink
 from journal.client.link import LinkFactory
@@ -45,6 +46,7 @@ class Nodes:
     def __init__(self, folder: Path, count: int = 3, link: LinkFactory = GrpcLink) -> None:
         self._folder = folder
         self._link = link
+        self.extra: dict[str, Any] = {}
         self._hadoop_ports = [0] * count
         self._ports = [(0, 0)] * count
         self.daemons: list[JournalNodeDaemon | None] = [None] * count
@@ -60,6 +62,7 @@ class Nodes:
                     hadoop_port=self._hadoop_ports[i],
                     http_port=http,
                     stop_grace_seconds=0.0,
+                    **self.extra,
                 )
             )
             await daemon.start()

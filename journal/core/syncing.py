@@ -1,0 +1,160 @@
+"""Take over from a peer what is finalized there and missing here (design D-d).
+
+Finalizing is sent only after a majority holds a segment's last edit, so what one voter has
+finalized will never be otherwise: it needs no writer's word and no epoch.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from journal.core.admission import require_formatted
+from journal.core.effects import (
+    AdoptFetched,
+    Effect,
+    FinalizeSegment,
+    ForgetDecision,
+    MoveAside,
+    Step,
+)
+from journal.core.requests import AdoptFinalized, Done, FetchFinalized
+from journal.core.state import JournalState
+from journal.core.writing import DIGEST_BYTES
+from journal.errors import BadRequest, InvariantBroken, OutOfSync, ensure
+from journal.model import NO_EPOCH, Segment, TxId
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What peers have and we lack, in order, and where finalized contents contradict each other."""
+
+    segments: tuple[Segment, ...]
+    forked: tuple[TxId, ...]
+
+
+def missing(state: JournalState, reported: Iterable[Segment]) -> Missing:
+    """Compare our segments with those that peers have finalized."""
+    wanted: dict[TxId, Segment] = {}
+    forked: set[TxId] = set()
+    for theirs in reported:
+        ours = _finalized_here(state, theirs.first)
+        known = wanted.get(theirs.first, theirs)
+        if not theirs.finalized or len(theirs.digest) != DIGEST_BYTES:
+            continue
+        if _differ(known, theirs) or (ours is not None and _differ(ours, theirs)):
+            forked.add(theirs.first)
+        elif _is_wanted(state, theirs):
+            wanted[theirs.first] = theirs
+    for first in forked:
+        wanted.pop(first, None)
+    return Missing(tuple(wanted[first] for first in sorted(wanted)), tuple(sorted(forked)))
+
+
+def _is_wanted(state: JournalState, theirs: Segment) -> bool:
+    ours = state.find(theirs.first)
+    have = ours is not None and ours.finalized
+    return not have and _why_not_now(state, theirs) is None
+
+
+def _finalized_here(state: JournalState, first: TxId) -> Segment | None:
+    """What was finalized here under that start, even if its bytes are damaged now."""
+    damage = state.damaged.get(first)
+    held = state.find(first) if damage is None else damage.segment
+    return held if held is not None and held.finalized else None
+
+
+def _differ(one: Segment, other: Segment) -> bool:
+    digests = {one.digest, other.digest} - {b""}
+    return one.last != other.last or len(digests) > 1
+
+
+def _why_not_now(state: JournalState, theirs: Segment) -> OutOfSync | None:
+    if state.open is not None and state.open.first <= theirs.last:
+        # The writer may be about to finalize it here, or has gone on behind it: its business.
+        return OutOfSync(f"segment {state.open.first} is being written")
+    if state.promised == NO_EPOCH:
+        # Just formatted.  A peer that is not formatted anew yet has the old journal's edits.
+        return OutOfSync("no writer has been heard of yet")
+    if theirs.last < state.purged:
+        return OutOfSync(f"the edits before {state.purged} were let go of")
+    return None
+
+
+def has_hole(state: JournalState) -> bool:
+    """Whether we know of edits that exist elsewhere and are missing, or not final, here."""
+    if state.damaged:
+        return True
+    held = list(state.segments.values())
+    if state.open is not None:
+        held.append(state.open.as_segment())
+    for segment, following in pairwise(held):
+        if not segment.finalized or segment.last + 1 != following.first:
+            return True
+    return state.committed > state.last_written
+
+
+def adopt_finalized(state: JournalState, request: AdoptFinalized) -> Step:
+    """Take over a segment that a peer has finalized.
+
+    Raises:
+        BadRequest: it is not described as a finalized segment is.
+        OutOfSync: the segment is being written here, or was let go of.
+        InvariantBroken: something finalized or committed here contradicts it.
+    """
+    require_formatted(state)
+    theirs = request.segment
+    if (
+        not theirs.finalized
+        or len(theirs.digest) != DIGEST_BYTES
+        or not 0 < theirs.first <= theirs.last
+    ):
+        raise BadRequest(f"{theirs.name()} is not a finalized segment with its digest")
+    refusal = _why_not_now(state, theirs)
+    if refusal is not None:
+        raise refusal
+    final = _finalized_here(state, theirs.first)
+    if final is not None:
+        ensure(not _differ(final, theirs), f"{final.name()} and a peer's {theirs.name()} differ")
+    ours = state.find(theirs.first)
+    if ours is not None and ours.finalized:
+        return Step(state, (), Done())
+    _ensure_fits(state, theirs)
+    if ours is not None and ours.last == theirs.last and ours.digest == theirs.digest:
+        effects: list[Effect] = [FinalizeSegment(theirs)]
+    elif request.fetched:
+        effects = [AdoptFetched(theirs)]
+    else:
+        return Step(state, (), FetchFinalized(theirs))
+    return _put_in_place(state, theirs, effects)
+
+
+def _put_in_place(state: JournalState, theirs: Segment, effects: list[Effect]) -> Step:
+    """The segment, and nothing else about those txids: one live file for each of them."""
+    overlapped = [
+        other.first
+        for other in (*state.segments.values(), *(d.segment for d in state.damaged.values()))
+        if theirs.first < other.first <= theirs.last
+    ]
+    for first in overlapped:
+        effects.append(MoveAside(first))
+        state = state.without_segment(first)
+    for first in (theirs.first, *overlapped):
+        if first in state.decisions:
+            effects.append(ForgetDecision(first))
+            state = state.without_decision(first)
+    return Step(state.with_segment(theirs), tuple(effects), Done())
+
+
+def _ensure_fits(state: JournalState, theirs: Segment) -> None:
+    for other in (*state.segments.values(), *(d.segment for d in state.damaged.values())):
+        if other.first == theirs.first and other.finalized:
+            continue  # compared already
+        overlaps = other.first <= theirs.last and theirs.first <= other.last
+        if other.finalized and overlaps:
+            raise InvariantBroken(f"a peer's {theirs.name()} overlaps {other.name()}")
+        if other.first == theirs.first:
+            ensure(
+                not other.holds(state.committed) or theirs.holds(state.committed),
+                f"replacing {other.first}-{other.last} by {theirs.first}-{theirs.last} would "
+                f"discard already-committed txn {state.committed}",
+            )

@@ -1,0 +1,107 @@
+"""Who keeps the same journal: the nodes in the configuration, but for this one (qjm 5.1)."""
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from ha.conf import keys_journal as keys
+from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.keys import NAMENODES, NAMESERVICES
+from ha.conf.topology import JournalUri, shared_edits
+
+log = structlog.get_logger()
+
+Peer = tuple[str, int]
+
+_WILDCARDS: Final = frozenset({"0.0.0.0", "::", ""})
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The address at which this node listens."""
+
+    host: str
+    port: int
+
+    def is_own(self, peer: Peer) -> bool:
+        """Whether a configured address leads back to this node.
+
+        The port must be ours: several nodes may run on one machine.  A wildcard in the list can
+        only mean the machine that reads it; with a wildcard of our own every local address does.
+        """
+        host, port = peer
+        if port != self.port:
+            return False
+        if host == self.host or host in _WILDCARDS:
+            return True
+        theirs = _addresses(host)
+        if self.host in _WILDCARDS:
+            return any(_is_local(address) for address in theirs)
+        return bool(theirs & _addresses(self.host))
+
+    def others(self, nodes: Sequence[Peer]) -> tuple[Peer, ...]:
+        """All but this node; looks names up, and may block for it."""
+        return tuple(peer for peer in nodes if not self.is_own(peer))
+
+
+def _addresses(host: str) -> set[str]:
+    """What a name resolves to; nothing if it does not, which may change."""
+    try:
+        return {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
+    except OSError:
+        return set()
+
+
+def _is_local(address: str) -> bool:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except OSError:
+        return False
+    return True
+
+
+def configured_peers(conf: Configuration) -> Mapping[str, tuple[Peer, ...]]:
+    """The nodes of every journal that the configuration names; none where syncing is off.
+
+    ``dfs.namenode.shared.edits.dir`` may stand alone, per nameservice, or per NameNode; what
+    names the same journal must agree.  A journal about which the configuration contradicts
+    itself, or a value that cannot be read, is not synced; the node serves it all the same.
+    """
+    if not conf.get(keys.SYNC):
+        return {}
+    found: dict[str, tuple[Peer, ...]] = {}
+    contradicted: set[str] = set()
+    for uri in _uris(conf):
+        nodes = tuple((node.host, node.port) for node in uri.nodes)
+        if set(found.setdefault(uri.journal_id, nodes)) != set(nodes):
+            contradicted.add(uri.journal_id)
+    for journal_id in contradicted:
+        log.error("sync.peers_contradict", journal=journal_id, key=keys.SHARED_EDITS.name)
+        del found[journal_id]
+    return found
+
+
+def _uris(conf: Configuration) -> list[JournalUri]:
+    """Every value that some NameNode would see, each once."""
+    scopes: list[tuple[str, str | None]] = []
+    for nameservice in conf.get(NAMESERVICES) or ("",):
+        scopes.append((nameservice, None))
+        if nameservice:
+            names = conf.get(NAMENODES, nameservice=nameservice)
+            scopes.extend((nameservice, name) for name in names)
+    found: dict[JournalUri, None] = {}
+    for nameservice, name in scopes:
+        value = conf.get(keys.SHARED_EDITS, nameservice=nameservice, namenode=name)
+        if not value:
+            continue
+        try:
+            found[shared_edits(conf, nameservice, name)] = None
+        except ConfigurationError as bad:
+            log.error("sync.no_peers", because=str(bad))  # noqa: TRY400 - it says it all
+    return list(found)

@@ -1,0 +1,159 @@
+"""Bring what peers have finalized and we lack: in the background, for one journal (design D-d).
+
+Unlike Hadoop's syncer it asks every peer in each round, compares contents and not only names,
+needs no committed txid and so no further roll, and looks again soon while it knows of a gap.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from journal.client.fetch import segment_url
+from journal.client.remote import JournalAddress, RemoteNode
+from journal.client.wire import segment_from_wire
+from journal.core import syncing
+from journal.core.requests import AdoptFinalized, FetchFinalized
+from journal.errors import JournalError, NotAdmitted, NotFormatted, Unavailable
+from journal.model import Segment, TxId
+from journal.node import metrics
+from journal.node.fetching import fetch_finalized
+from journal.node.owner import JournalOwner
+from journal.node.peers import Own, Peer
+from journal.node.settings import NodeSettings
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What one peer offers."""
+
+    host: str
+    http_port: int
+    segments: tuple[Segment, ...]
+
+
+class JournalSync:
+    """Syncs one journal until its task is cancelled."""
+
+    def __init__(
+        self, owner: JournalOwner, nodes: Sequence[Peer], own: Own, settings: NodeSettings
+    ) -> None:
+        self._owner = owner
+        self._nodes = tuple(nodes)
+        self._own = own
+        self._settings = settings
+        self._pause = settings.sync_quick_seconds
+        self._reported: set[TxId] = set()
+
+    async def run(self) -> None:
+        """Round after round; a failed round is tried again later."""
+        while self._owner.failed_because is None:
+            brought = 0
+            try:
+                brought = await self.round()
+            except JournalError as failure:
+                log.warning(
+                    "sync.round_failed", journal=self._owner.journal_id, because=str(failure)
+                )
+            await asyncio.sleep(self._until_next(brought))
+
+    def _until_next(self, brought: int) -> float:
+        """Soon while a gap is known; less and less often while nobody can fill it."""
+        interval = self._settings.sync_interval_seconds
+        if not syncing.has_hole(self._owner.state):
+            self._pause = self._settings.sync_quick_seconds
+            return min(interval, self._pause) if brought else interval
+        now = self._settings.sync_quick_seconds if brought else self._pause
+        self._pause = min(interval, 2 * now)
+        return min(interval, now)
+
+    async def round(self) -> int:
+        """Ask all peers, bring what is missing; how many segments came."""
+        if self._owner.state.namespace is None:
+            return 0
+        sources = await self._ask_all()
+        found = syncing.missing(
+            self._owner.state, [one for source in sources for one in source.segments]
+        )
+        self._report(found.forked)
+        brought = 0
+        for segment in found.segments:
+            try:
+                brought += await self._bring(segment, sources)
+            except JournalError as failure:
+                metrics.SYNC_FAILURES.labels(self._owner.journal_id).inc()
+                log.warning(
+                    "sync.segment_failed",
+                    journal=self._owner.journal_id,
+                    segment=segment.name(),
+                    because=str(failure),
+                )
+        return brought
+
+    async def _ask_all(self) -> list[_Source]:
+        # Names are looked up each time: a peer may not have had its address when we began.
+        peers = await asyncio.to_thread(self._own.others, self._nodes)
+        answers = await asyncio.gather(*(self._ask(host, port) for host, port in peers))
+        return [answer for answer in answers if answer is not None]
+
+    async def _ask(self, host: str, port: int) -> _Source | None:
+        """One peer's finalized segments; None if it does not say."""
+        journal = JournalAddress(self._owner.journal_id, "")
+        peer = RemoteNode(host, port, journal)
+        since = TxId(max(1, self._owner.state.purged))
+        try:
+            reply = await peer.peer_manifest(since, self._settings.sync_call_seconds)
+            segments = tuple(segment_from_wire(one) for one in reply.segments)
+        except (Unavailable, NotFormatted, NotAdmitted) as silent:
+            log.debug("sync.peer_silent", peer=peer.name, because=str(silent))
+            return None
+        except JournalError as failure:
+            log.warning("sync.peer_refused", peer=peer.name, because=str(failure))
+            return None
+        finally:
+            await peer.close()
+        return _Source(host, reply.http_port, segments)
+
+    async def _bring(self, segment: Segment, sources: Sequence[_Source]) -> int:
+        owner = self._owner
+        answer = await owner.ask(AdoptFinalized(segment))
+        fetched = isinstance(answer, FetchFinalized)
+        if fetched:
+            await fetch_finalized(owner, segment, self._urls(segment, sources), self._settings)
+            await owner.ask(AdoptFinalized(segment, fetched=True))
+        metrics.SYNC_SEGMENTS.labels(owner.journal_id).inc()
+        log.info(
+            "sync.segment_brought",
+            journal=owner.journal_id,
+            segment=segment.name(),
+            fetched=fetched,
+            digest=segment.digest.hex()[:16],
+        )
+        return 1
+
+    def _urls(self, segment: Segment, sources: Sequence[_Source]) -> list[str]:
+        return [
+            segment_url(
+                source.host,
+                source.http_port,
+                journal_id=self._owner.journal_id,
+                first=segment.first,
+                namespace=self._owner.state.namespace,
+                in_progress=False,
+            )
+            for source in sources
+            if any(
+                one.first == segment.first and one.digest == segment.digest
+                for one in source.segments
+            )
+        ]
+
+    def _report(self, forked: Sequence[TxId]) -> None:
+        """Two finalized contents of the same txids: nothing is touched, a person must look."""
+        for first in set(forked) - self._reported:
+            log.error("sync.forked", journal=self._owner.journal_id, segment=first)
+        self._reported = set(forked)
+        metrics.FORKED.labels(self._owner.journal_id).set(len(forked))
