@@ -93,6 +93,32 @@ class RpcConnection:
         key = CallKey(self._wire.client_id, call_id, 0)
         frame = encode_call(key, self._protocol, method, request.SerializeToString())
         answer = await self._wire.exchange(call_id, frame, method, deadline_seconds)
+        return self.finish(answer, response)
+
+    def begin(self, method: str, request: Message) -> "asyncio.Future[Answer]":
+        """Send a call now, and leave the waiting to the caller; for ``finish`` to make sense of.
+
+        It knows no deadline and no bound on calls under way: for who keeps a few of them under way
+        and has a deadline of its own.  Each step of the event loop that this leaves out is time in
+        which a commit waits.
+
+        Raises:
+            ConnectionLost: the connection is gone; nothing was sent.
+        """
+        call_id = self._next_call_id
+        self._next_call_id = (call_id + 1) & 0x7FFFFFFF
+        key = CallKey(self._wire.client_id, call_id, 0)
+        frame = encode_call(key, self._protocol, method, request.SerializeToString())
+        return self._wire.begin(call_id, frame, method)
+
+    @staticmethod
+    def finish(answer: Answer, response: type[M]) -> M:
+        """The response of a call that was begun.
+
+        Raises:
+            RemoteFault: the server answered with an error.
+            MalformedFrame: the server's bytes made no sense.
+        """
         if answer.status is not Status.SUCCESS:
             raise RemoteFault(
                 answer.java_class, answer.message, fatal=answer.status is Status.FATAL
@@ -139,18 +165,25 @@ class _Wire(asyncio.Protocol):
         """Send a call and wait for its answer, all within the deadline."""
         deadline = self._loop.time() + deadline_seconds
         await self._take_slot(method, deadline)
-        answer: asyncio.Future[Answer] = self._loop.create_future()
-        timer = self._loop.call_at(deadline, _expire, answer, method, deadline_seconds)
+        timer: asyncio.TimerHandle | None = None
         try:
-            if self.gone.done():
-                raise ConnectionLost(f"{method} was not sent: {self.gone.result()}")
-            self._pending[call_id] = answer
-            self.send(frame)
+            answer = self.begin(call_id, frame, method)
+            timer = self._loop.call_at(deadline, _expire, answer, method, deadline_seconds)
             return await answer
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
             self._pending.pop(call_id, None)
             self._slots.release()
+
+    def begin(self, call_id: int, frame: bytes, method: str) -> asyncio.Future[Answer]:
+        """Send a call; its answer when it comes."""
+        if self.gone.done():
+            raise ConnectionLost(f"{method} was not sent: {self.gone.result()}")
+        answer: asyncio.Future[Answer] = self._loop.create_future()
+        self._pending[call_id] = answer
+        self.send(frame)
+        return answer
 
     def send(self, data: bytes) -> None:
         """Send at once, or with many calls under way, all of one turn in one write."""
@@ -225,7 +258,7 @@ class _Wire(asyncio.Protocol):
     def _accept(self, answer: Answer) -> None:
         if answer.client_id and answer.client_id != self.client_id:
             raise MalformedFrame("an answer to another client")
-        waiting = self._pending.get(answer.call_id)
+        waiting = self._pending.pop(answer.call_id, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(answer)  # else it comes after its deadline, and nobody waits
         if answer.status is Status.FATAL:

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError, Message
 
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
+from ha.rpc.packets import Answer
 from journal.client.link import WriteStream
 from journal.client.wire import refusal_to_error
 from journal.errors import JournalError, Unavailable
@@ -25,8 +26,6 @@ PROTOCOL: Final = pb.DESCRIPTOR.services_by_name["JournalNode"].full_name
 REFUSAL: Final = pb.Refusal.DESCRIPTOR.full_name
 """Stands where an answer names a Java class; the message is then a Refusal in base64."""
 CONNECT_SECONDS: Final = 5.0
-WRITE_SECONDS: Final = 3600.0
-"""A channel has its own deadline for a batch; this one only ends what nobody waits for."""
 
 M = TypeVar("M", bound=Message)
 
@@ -60,7 +59,12 @@ class HadoopLink:
                 connection = await self.connected()
         except TimeoutError:
             raise Unavailable("no connection in time") from None
-        return await self.exchange(connection, method, request, reply, timeout_seconds)
+        try:
+            return await connection.call(method, request, reply, deadline_seconds=timeout_seconds)
+        except RemoteFault as fault:
+            raise _translated(fault) from None
+        except RpcError as failure:
+            raise Unavailable(str(failure)) from None
 
     async def connected(self) -> RpcConnection:
         """The connection, made anew where it has broken; the name is then looked up again."""
@@ -81,22 +85,6 @@ class HadoopLink:
                     raise Unavailable(str(failure)) from None
             return self._connection
 
-    @staticmethod
-    async def exchange(
-        connection: RpcConnection,
-        method: str,
-        request: Message,
-        reply: type[M],
-        timeout_seconds: float,
-    ) -> M:
-        """One call on a connection, its errors translated."""
-        try:
-            return await connection.call(method, request, reply, deadline_seconds=timeout_seconds)
-        except RemoteFault as fault:
-            raise _translated(fault) from None
-        except RpcError as failure:
-            raise Unavailable(str(failure)) from None
-
 
 class _Stream:
     """Batches as calls of one connection, answered in the order in which they were sent."""
@@ -104,24 +92,28 @@ class _Stream:
     def __init__(self, link: HadoopLink) -> None:
         self._link = link
         self._connection: RpcConnection | None = None
-        self._under_way: deque[asyncio.Task[pb.WriteReply]] = deque()
+        self._under_way: deque[asyncio.Future[Answer]] = deque()
         self._cancelled = False
 
     async def write(self, request: pb.WriteRequest) -> None:
         """Send one request."""
         if self._connection is None:
             self._connection = await self._link.connected()
-        # As a task, so that the next one can be sent before this one is answered.
-        exchange = HadoopLink.exchange(
-            self._connection, "Write", request, pb.WriteReply, WRITE_SECONDS
-        )
-        self._under_way.append(asyncio.create_task(exchange, name="journal write"))
+        try:
+            self._under_way.append(self._connection.begin("Write", request))
+        except RpcError as failure:
+            raise Unavailable(str(failure)) from None
 
     async def read(self) -> object:
         """The reply to the oldest request that has none yet."""
         if not self._under_way:
             raise Unavailable("nothing is under way")
-        return await self._under_way.popleft()
+        try:
+            return RpcConnection.finish(await self._under_way.popleft(), pb.WriteReply)
+        except RemoteFault as fault:
+            raise _translated(fault) from None
+        except RpcError as failure:
+            raise Unavailable(str(failure)) from None
 
     def done(self) -> bool:
         """Whether the connection is gone."""
@@ -130,8 +122,9 @@ class _Stream:
     def cancel(self) -> bool:
         """Wait for nothing any more; what was sent may be carried out all the same."""
         self._cancelled = True
-        for task in self._under_way:
-            task.cancel()
+        for answer in self._under_way:
+            if not answer.cancel():
+                answer.exception()  # seen, and of no interest any more
         self._under_way.clear()
         return True
 

@@ -178,8 +178,17 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
             await asyncio.gather(reader, return_exceptions=True)
 
     async def write_one(self, message: pb.WriteRequest) -> pb.WriteReply:
-        """One batch or heartbeat of a transport without streams."""
-        return await _write_reply(message.info.serial, self._submit(message))
+        """One batch or heartbeat of a transport without streams.
+
+        Its caller is cancelled only when the node stops, so it need not be shielded: each step of
+        the event loop is time in which a commit waits.
+        """
+        serial = message.info.serial
+        try:
+            await self._owner(message.info.journal_id).submit(wire.write(message))
+        except JournalError as refusal:
+            return pb.WriteReply(serial=serial, refusal=wire.refusal(refusal)[1])
+        return pb.WriteReply(serial=serial)
 
     async def _read_ahead(
         self,
