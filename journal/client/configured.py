@@ -2,6 +2,7 @@
 
 from ha.conf import keys_journal as keys
 from ha.conf.configuration import Configuration
+from ha.conf.keys_namenode import TAIL_RPC_MAX_TXNS
 from journal.client.settings import MIB, ReaderSettings, WriterSettings
 
 
@@ -27,4 +28,5 @@ def reader_settings(conf: Configuration) -> ReaderSettings:
         select_input_streams_timeout_seconds=conf.get(keys.SELECT_TIMEOUT),
         http_open_timeout_seconds=conf.get(keys.HTTP_OPEN_TIMEOUT),
         http_read_timeout_seconds=conf.get(keys.HTTP_READ_TIMEOUT),
+        rpc_max_txns=conf.get(TAIL_RPC_MAX_TXNS),
     )

@@ -28,6 +28,27 @@ class Chunk:
     layout_version: int
     records: bytes
 
+    def cut(self, last: TxId) -> tuple["Chunk", "Chunk | None"]:
+        """The part up to ``last``, and the rest."""
+        if last >= self.last:
+            return self, None
+        end = scan(self.records, expected=self.first, last_wanted=last).end
+        layout, records = self.layout_version, self.records
+        return (
+            Chunk(self.first, last, layout, records[:end]),
+            Chunk(TxId(last + 1), self.last, layout, records[end:]),
+        )
+
+
+def split(records: bytes) -> list[bytes]:
+    """The single framed edits of records that were checked."""
+    frames, position, size = [], 0, len(records)
+    while position < size:
+        end = position + _OVERHEAD + int(_LENGTH.unpack_from(records, position + 1)[0])
+        frames.append(records[position:end])
+        position = end
+    return frames
+
 
 class FrameReader:
     """Turns a segment file that arrives in pieces into chunks.

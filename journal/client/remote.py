@@ -170,6 +170,20 @@ class RemoteNode:
             "GetEditLogManifest", request, pb.GetEditLogManifestReply, timeout_seconds
         )
 
+    async def journaled_edits(
+        self, since: TxId, max_txns: int, timeout_seconds: float
+    ) -> pb.GetJournaledEditsReply:
+        """The newest edits, out of the node's memory."""
+        request = pb.GetJournaledEditsRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            since_txid=since,
+            max_txns=max_txns,
+        )
+        return await self._call(
+            "GetJournaledEdits", request, pb.GetJournaledEditsReply, timeout_seconds
+        )
+
     def _request(self) -> pb.JournalRequest:
         return pb.JournalRequest(
             journal_id=self._journal.journal_id, nameservice_id=self._journal.nameservice_id

@@ -35,12 +35,18 @@ class WriterSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderSettings:
-    """How long a reader waits, and how much it hands out at once."""
+    """How long a reader waits, and how much it hands out at once.
+
+    ``rpc_max_txns`` edits are asked for at once of the nodes' memory; a node behind the majority
+    that may hold more durable edits is waited for as long as ``straggler_seconds``.
+    """
 
     select_input_streams_timeout_seconds: float = 20.0
     http_open_timeout_seconds: float = 60.0
     http_read_timeout_seconds: float = 60.0
     chunk_bytes: int = MIB
+    rpc_max_txns: int = 5000
+    straggler_seconds: float = 0.25
 
     def __post_init__(self) -> None:
         """Refuse limits that cannot work."""

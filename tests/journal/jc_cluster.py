@@ -142,10 +142,11 @@ class Nodes:
 
 @asynccontextmanager
 async def formatted_nodes(
-    folder: Path, count: int = 3, link: LinkFactory = GrpcLink
+    folder: Path, count: int = 3, link: LinkFactory = GrpcLink, *, edits_cache_bytes: int = 0
 ) -> AsyncIterator[Nodes]:
     """Running nodes with an empty journal."""
     nodes = Nodes(folder, count, link)
+    nodes.extra["edits_cache_bytes"] = edits_cache_bytes
     try:
         await nodes.start()
         await nodes.format()

@@ -14,6 +14,7 @@ from journal.core.effects import FormatStorage
 from journal.errors import StorageFailed
 from journal.model import JournalId, NamespaceInfo, Segment, TxId
 from journal.node import transfer
+from journal.node.edits_cache import EditsCache
 from journal.node.node import JournalNode, _Open
 from journal.node.owner import JournalOwner
 from journal.node.service import JournalService
@@ -54,6 +55,7 @@ class Machine:
         self.owner: JournalOwner | None = None
         self.disk_was_hurt = False
         self.silent = False
+        self.cache_bytes = 1000
         self.booted: Callable[[], None] = lambda: None
         self._loop = loop
         self._faults = faults
@@ -99,7 +101,7 @@ class Machine:
             return
         node = JournalNode(NodeSettings(folder=self.root.parent, fetch_stall_seconds=2.0))
         node.http_port = HTTP_PORT
-        self.owner = JournalOwner(JOURNAL, disk, state)
+        self.owner = JournalOwner(JOURNAL, disk, state, EditsCache(self.cache_bytes))
         node._journals[JOURNAL] = _Open(self.owner, cast(Any, None), self.root)
         self._node = node
         journal_pb2_grpc.add_JournalNodeServicer_to_server(  # type: ignore[no-untyped-call]

@@ -26,13 +26,23 @@ _SETTINGS: Final = ReaderSettings(
 
 
 class Standby:
-    """Reads every edit once, in order, and tells the oracle."""
+    """Reads every edit once, in order, and tells the oracle.
+
+    With ``follow`` it reads the open segment as well, as far as that cannot vanish.
+    """
 
     def __init__(
-        self, name: str, machines: Mapping[str, Machine], oracle: Oracle, trace: Trace
+        self,
+        name: str,
+        machines: Mapping[str, Machine],
+        oracle: Oracle,
+        trace: Trace,
+        *,
+        follow: bool = False,
     ) -> None:
         self.name = name
         self.next_txid = 1
+        self.follow = follow
         self.tags: list[Tag] = []
         self._machines = machines
         self._oracle = oracle
@@ -63,8 +73,9 @@ class Standby:
         await self._reader.close()
 
     async def catch_up(self) -> None:
-        """Read what is finalized by now."""
-        async with aclosing(self._reader.edits(TxId(self.next_txid))) as chunks:
+        """Read what is durable by now; ``follow`` also reads what is not finalized yet."""
+        read = self._reader.durable_edits if self.follow else self._reader.edits
+        async with aclosing(read(TxId(self.next_txid))) as chunks:
             async for chunk in chunks:
                 data = file_header() + chunk.records
                 run = read_run(data, chunk.first, start=HEADER_BYTES)

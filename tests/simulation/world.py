@@ -224,9 +224,11 @@ class World:
 
     def _tail(self, name: str, interval: float) -> None:
         process = self._readers[name] = Process(name, self.loop)
+        follow = self.faults.random("follows the open segment", name).random() < 0.7
 
         async def tail() -> None:
-            await Standby(name, self.machines, self.oracle, self.trace).tail(interval)
+            standby = Standby(name, self.machines, self.oracle, self.trace, follow=follow)
+            await standby.tail(interval)
 
         process.spawn(tail())
 
