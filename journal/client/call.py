@@ -1,7 +1,7 @@
 """One question to all nodes: it ends when the answer is certain, or patience does."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Generic, TypeVar
 
 import structlog
@@ -9,7 +9,7 @@ import structlog
 from journal.client import metrics
 from journal.errors import InvariantBroken, JournalError, QuorumLost, Unavailable
 from journal.model import NodeName
-from journal.quorum import Tally, Verdict, majority_of
+from journal.quorum import Tally, Verdict, majority, majority_of
 
 T = TypeVar("T")
 
@@ -99,11 +99,21 @@ class QuorumCall(Generic[T]):
         self._done.set_exception(self._lost())
 
     def _lost(self) -> QuorumLost:
-        members, agreed = len(self._tally.nodes), sorted(self._tally.succeeded)
-        reasons = "; ".join(f"{node}: {self._failures[node]}" for node in sorted(self._failures))
-        said_yes = f"agreed: {', '.join(agreed)}" if agreed else "none agreed"
-        return QuorumLost(
-            f"{self.operation} needs {self._tally.needed} of {members} JournalNodes;"
-            f" {said_yes}; failed: {reasons}",
-            failures=self._failures,
-        )
+        tally = self._tally
+        return quorum_lost(self.operation, len(tally.nodes), tally.succeeded, self._failures)
+
+
+def quorum_lost(
+    operation: str,
+    members: int,
+    agreed: Collection[NodeName],
+    failures: Mapping[NodeName, JournalError],
+) -> QuorumLost:
+    """The error that says who agreed to an operation, who did not, and why."""
+    reasons = "; ".join(f"{node}: {failures[node]}" for node in sorted(failures))
+    said_yes = f"agreed: {', '.join(sorted(agreed))}" if agreed else "none agreed"
+    return QuorumLost(
+        f"{operation} needs {majority(members)} of {members} JournalNodes;"
+        f" {said_yes}; failed: {reasons}",
+        failures=failures,
+    )

@@ -5,134 +5,165 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-import grpc
-import grpc.aio
 import structlog
 
-from journal.client import metrics, wire
+from journal.client import metrics
 from journal.client.call import QuorumCall, T
-from journal.client.remote import RemoteNode, WriteStream, translated
-from journal.client.settings import WriterSettings
+from journal.client.line import WriteLine
+from journal.client.rejoin import Sources, rejoin
+from journal.client.remote import RemoteNode
+from journal.client.settings import NODE_PATIENCE, WriterSettings
+from journal.client.window import Window
 from journal.errors import JournalError, OutOfSync, QuorumLost, Unavailable
 from journal.model import NO_EPOCH, NO_TXID, Epoch, NodeName, TxId
 from journal.proto import journal_pb2 as pb
 
 log = structlog.get_logger()
 
-NODE_PATIENCE: Final = 2
-"""A single node gets this many times the quorum's deadline, because the quorum's is the one that
-is aware of our own pauses."""
-
 
 @dataclass(frozen=True, slots=True)
 class ChannelStatus:
-    """One node on a status page."""
+    """One node on a status page.
+
+    ``in_sync`` says that it takes part in the open segment and has caught up with it.  A
+    ``learner`` is fed like the others, but does not count before it is admitted.
+    """
 
     node: NodeName
     in_sync: bool
     acked_txid: TxId
     lag_transactions: int
     last_error: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Edits on their way to one node."""
-
-    segment_first: TxId
-    first: TxId
-    count: int
-    records: bytes
-    call: QuorumCall[None]
+    queued_bytes: int = 0
+    learner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Ask:
+    """A call in its place between the batches: its turn comes when ``after`` is next."""
+
     perform: Callable[[], Awaitable[Any]]
     call: QuorumCall[Any]
-    starts_segment: bool
+    after: TxId
+    starts: TxId | None
 
 
 class NodeChannel:
     """Sends one node everything in the order in which the writer asked for it.
 
-    A node that fails a batch has a hole; it is left out, but for a heartbeat, until the next
-    segment starts (qjm 4.3).  At most one batch is under way; those that wait behind it are
-    merged, so that a slow node catches up in few round trips and a quick one never waits.
+    A cursor into the writer's window: one message is under way, and what was written meanwhile
+    goes into the next, so that a slow node catches up in few round trips and a quick one never
+    waits.  A node that fails a message is lost; it is asked again and again to take part in the
+    segment that is open, and is sent what it lacks.
     """
 
-    def __init__(self, remote: RemoteNode, settings: WriterSettings) -> None:
+    def __init__(
+        self, remote: RemoteNode, window: Window, settings: WriterSettings, sources: Sources
+    ) -> None:
         self.name = remote.name
         self.remote = remote
         self.epoch = NO_EPOCH
-        self.committed: TxId | None = None
+        self._window = window
         self._settings = settings
-        self._queue: deque[_Ask | Batch] = deque()
-        self._queued_bytes = 0
+        self._sources = sources
+        self._line = WriteLine(remote, NODE_PATIENCE * settings.write_txns_timeout_seconds)
+        self._asks: deque[_Ask] = deque()
         self._starts_queued = 0
         self._waiter: asyncio.Future[None] | None = None
         self._pump: asyncio.Task[None] | None = None
-        self._stream: WriteStream | None = None
+        self._rejoining: asyncio.Task[TxId] | None = None
+        self._reconnected: asyncio.Task[None] | None = None
+        self._retry_at = 0.0
         self._serial = 0
+        self._next = TxId(0)
+        self._seq = 0
         self._acked = NO_TXID
         self._writing = False
+        self._catching_up_to = NO_TXID
         self._lost_because: JournalError | None = None
         self._last_error: str | None = None
         metrics.watch(
             self.name,
             self,
             lag=self._lag,
-            in_sync=lambda: self.status().in_sync,
-            queued_bytes=lambda: self._queued_bytes,
+            in_sync=lambda: self.in_sync,
+            queued_bytes=lambda: window.queued_bytes(self.name),
         )
+
+    @property
+    def in_sync(self) -> bool:
+        """Whether this node takes part, and has what the others have."""
+        return self._takes_part and self._acked >= self._catching_up_to
+
+    @property
+    def acked(self) -> TxId:
+        """The last edit that this node has confirmed."""
+        return self._acked
 
     def status(self) -> ChannelStatus:
         """How this node fares."""
         return ChannelStatus(
             node=self.name,
-            in_sync=self._writing and self._lost_because is None,
+            in_sync=self.in_sync,
             acked_txid=self._acked,
             lag_transactions=self._lag(),
             last_error=self._last_error,
+            queued_bytes=self._window.queued_bytes(self.name),
         )
 
     def info(self) -> pb.RequestInfo:
         """A header for the request that is sent next; its serial is taken now (qjm 4.3)."""
         serial = self._serial
         self._serial += 1
-        return self.remote.request_info(Epoch(self.epoch), serial, self.committed)
+        return self.remote.request_info(Epoch(self.epoch), serial, self._window.committed or None)
 
     def ask(
-        self, call: QuorumCall[T], perform: Callable[[], Awaitable[T]], *, starts: bool = False
+        self,
+        call: QuorumCall[T],
+        perform: Callable[[], Awaitable[T]],
+        *,
+        starts: TxId | None = None,
     ) -> None:
-        """Queue any call but a batch."""
-        self._starts_queued += starts
-        self._put(_Ask(perform, call, starts))
+        """Queue any call but a batch.  ``starts`` is the segment that it begins, if it does."""
+        if self._pump is not None and self._pump.done():
+            call.fail(self.name, Unavailable(f"this channel has ended: {self._last_error}"))
+            return
+        if starts is not None:
+            if not self._starts_queued and not self._takes_part:
+                # From here on it is behind, not lost: what is written waits for it.
+                self._window.takes_part(self.name, self._window.end_seq)
+            self._starts_queued += 1
+            if self._rejoining is not None:
+                self._rejoining.cancel()  # of a segment that is over
+        self._asks.append(_Ask(perform, call, self._window.next, starts))
+        if self._pump is None:
+            self._pump = asyncio.create_task(self._run(), name=f"journal {self.name}")
+            self._pump.add_done_callback(self._stopped)
+        self.wake()
 
-    def send(self, batch: Batch) -> None:
-        """Queue a batch, or fail it at once if this node cannot take it."""
-        if self._lost_because is not None and not self._starts_queued:
-            batch.call.fail(self.name, self._disabled())
-            return
-        size, waiting = len(batch.records), self._queued_bytes
-        if waiting and waiting + size > self._settings.queued_edits_limit_bytes:
-            behind = Unavailable(f"too far behind: {waiting} bytes of edits wait for it")
-            self._lose(behind)
-            batch.call.fail(self.name, behind)
-            return
-        self._queued_bytes += size
-        self._put(batch)
+    def offer(self, size: int) -> None:
+        """A batch of so many bytes was written; this node gets it, or is too far behind."""
+        if self._window.too_far_behind(self.name, size):
+            waiting = self._window.queued_bytes(self.name) - size
+            self._lose(Unavailable(f"too far behind: {waiting} bytes of edits wait for it"))
+        elif self._lost_because is None:
+            self.wake()
+
+    def wake(self) -> None:
+        """Something has changed that this channel may have waited for."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     def ensure_in_sync(self) -> None:
         """Raise OutOfSync while this node is left out."""
         if self._lost_because is not None:
-            raise self._disabled()
+            raise OutOfSync(f"left out of the segment, because: {self._lost_because}")
 
     async def heartbeat(self) -> None:
         """Tell the node what is committed and that we are there; for use in ``ask``."""
-        await self._exchange(pb.WriteRequest(info=self.info(), heartbeat=pb.Heartbeat()))
+        await self._line.exchange(pb.WriteRequest(info=self.info(), heartbeat=pb.Heartbeat()))
 
     async def settle(self, timeout_seconds: float) -> None:
         """Wait until everything queued so far is answered or failed, or time is up."""
@@ -152,95 +183,137 @@ class NodeChannel:
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.wait([self._pump])
-        self._drop_stream()
-        self._fail_queued(Unavailable("the writer was closed"))
+        self._forget_connection()
+        self._line.drop()
+        self._fail_asks(Unavailable("the writer was closed"))
         await self.remote.close()
         metrics.forget(self.name, self)
 
     # ---- the pump: the only one that talks to the node ----
 
-    def _put(self, item: _Ask | Batch) -> None:
-        self._queue.append(item)
-        if self._pump is not None and self._pump.done():
-            self._fail_queued(Unavailable(f"this channel has ended: {self._last_error}"))
-        elif self._pump is None:
-            self._pump = asyncio.create_task(self._run(), name=f"journal {self.name}")
-            self._pump.add_done_callback(self._stopped)
-        elif self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
     async def _run(self) -> None:
         while True:
-            if not self._queue:
-                await self._idle()
-                continue
-            item = self._queue.popleft()
-            if isinstance(item, _Ask):
-                await self._perform(item)
+            if self._asks and self._is_due(self._asks[0]):
+                await self._perform(self._asks.popleft())
             elif self._lost_because is not None:
-                self._release([item])
-                item.call.fail(self.name, self._disabled())
+                await self._while_lost()
+            elif self._writing and self._window.holds(self._seq):
+                await self._write()
             else:
-                await self._write(self._with_successors(item))
+                await self._sleep(None)
 
-    async def _idle(self) -> None:
+    def _is_due(self, ask: _Ask) -> bool:
+        return not self._writing or self._lost_because is not None or ask.after <= self._next
+
+    async def _sleep(self, seconds: float | None) -> bool:
+        """Until somebody wakes us; False if the time was up before."""
         self._waiter = asyncio.get_running_loop().create_future()
-        if self._lost_because is None:
+        if seconds is None:
             await self._waiter
-            return
+            return True
         try:
-            async with asyncio.timeout(self._settings.heartbeat_interval_seconds):
+            async with asyncio.timeout(seconds):
                 await self._waiter
         except TimeoutError:
-            await self._heartbeat()
+            return False
+        return True
 
-    async def _perform(self, item: _Ask) -> None:
+    async def _perform(self, ask: _Ask) -> None:
         try:
-            result = await item.perform()
+            result = await ask.perform()
         except JournalError as error:
-            if item.starts_segment:
+            if ask.starts is not None:
                 self._starts_queued -= 1
                 self._lose(error)
             self._note(error)
-            item.call.fail(self.name, error)
+            ask.call.fail(self.name, error)
             return
-        if item.starts_segment:
+        if ask.starts is not None:
             self._starts_queued -= 1
             self._writing, self._lost_because, self._last_error = True, None, None
-        item.call.succeed(self.name, result)
+            self._next, self._seq = ask.starts, self._window.seq_at(ask.starts)
+            self._catching_up_to = NO_TXID
+        ask.call.succeed(self.name, result)
 
-    def _with_successors(self, batch: Batch) -> list[Batch]:
-        batches, size = [batch], len(batch.records)
-        while self._queue and isinstance(following := self._queue[0], Batch):
-            size += len(following.records)
-            if size > self._settings.merged_write_limit_bytes:
-                break
-            batches.append(following)
-            self._queue.popleft()
-        return batches
-
-    async def _write(self, batches: list[Batch]) -> None:
-        head = batches[0]
-        records = head.records if len(batches) == 1 else b"".join(b.records for b in batches)
-        count = sum(batch.count for batch in batches)
+    async def _write(self) -> None:
+        limit = self._settings.merged_write_limit_bytes
+        message = self._window.message(self._seq, self._next, limit)
         body = pb.Batch(
-            segment_first_txid=head.segment_first,
-            first_txid=head.first,
-            count=count,
-            records=records,
+            segment_first_txid=message.segment_first,
+            first_txid=message.first,
+            count=message.last - message.first + 1,
+            records=message.records,
         )
         try:
-            await self._exchange(pb.WriteRequest(info=self.info(), batch=body))
+            await self._line.exchange(pb.WriteRequest(info=self.info(), batch=body))
         except JournalError as error:
-            self._release(batches)
             self._lose(error)
-            for batch in batches:
-                batch.call.fail(self.name, error)
             return
-        self._release(batches)
-        self._acked = TxId(head.first + count - 1)
-        for batch in batches:
-            batch.call.succeed(self.name, None)
+        self._seq, self._next = message.seq, TxId(message.last + 1)
+        self._acked = message.last
+        self._window.acked(self.name, message.last, message.seq)
+
+    # ---- a node that is lost ----
+
+    async def _while_lost(self) -> None:
+        interval = self._settings.heartbeat_interval_seconds
+        if self._window.segment_first is None:
+            if not await self._sleep(interval):
+                await self._heartbeat()
+            return
+        loop = asyncio.get_running_loop()
+        wait = self._retry_at - loop.time()
+        if wait > 0:
+            self._watch_connection()
+            await self._sleep(wait)
+            return
+        self._retry_at = loop.time() + interval
+        await self._try_to_rejoin()
+
+    async def _try_to_rejoin(self) -> None:
+        attempt = asyncio.create_task(
+            rejoin(
+                self.remote,
+                self._window,
+                self.info,
+                lambda mark: self._sources(self.name, mark),
+                self._settings,
+            )
+        )
+        self._rejoining = attempt
+        try:
+            await asyncio.wait([attempt])
+        finally:
+            self._rejoining = None
+            attempt.cancel()
+        if attempt.cancelled():
+            return
+        failure = attempt.exception()
+        if isinstance(failure, JournalError):
+            self._note(failure)
+        elif failure is not None:
+            raise failure
+        else:
+            self._take_up(attempt.result())
+
+    def _take_up(self, following: TxId) -> None:
+        """The node has everything before this edit, and waits for it."""
+        self._forget_connection()
+        window = self._window
+        self._next, self._seq = following, window.seq_at(following)
+        self._writing, self._lost_because, self._last_error = True, None, None
+        before = TxId(following - 1)
+        self._acked = before if following != window.segment_first else min(self._acked, before)
+        self._catching_up_to = TxId(window.next - 1) if following < window.next else NO_TXID
+        window.takes_part(self.name, self._seq)
+        window.acked(self.name, self._acked, self._seq)
+        log.info(
+            "journal.node_rejoined",
+            node=self.name,
+            segment=window.segment_first,
+            next=following,
+            behind=window.next - following,
+        )
 
     async def _heartbeat(self) -> None:
         try:
@@ -248,80 +321,53 @@ class NodeChannel:
         except JournalError as error:
             self._note(error)
 
-    async def _exchange(self, request: pb.WriteRequest) -> None:
-        """Send one request on the stream and wait for its reply."""
-        deadline = NODE_PATIENCE * self._settings.write_txns_timeout_seconds
-        try:
-            async with asyncio.timeout(deadline):
-                reply = await self._converse(request)
-        except TimeoutError:
-            self._drop_stream()
-            raise Unavailable(f"no answer within {deadline:g} s") from None
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as failure:
-            stream, self._stream = self._stream, None
-            raise await _why_ended(stream, failure) from None
-        if not isinstance(reply, pb.WriteReply) or reply.serial != request.info.serial:
-            self._drop_stream()
-            raise Unavailable("the stream of writes ended, or its replies do not match")
-        if reply.HasField("refusal"):
-            raise wire.refusal_to_error(reply.refusal)
+    def _watch_connection(self) -> None:
+        """Ask again at once when a node that could not be reached can be."""
+        if self._reconnected is None:
+            self._reconnected = asyncio.create_task(self.remote.wait_until_reconnected())
+            self._reconnected.add_done_callback(self._connection_changed)
 
-    async def _converse(self, request: pb.WriteRequest) -> object:
-        if self._stream is None or self._stream.done():
-            # Nothing was under way on a stream that died idle, so this request is no repetition.
-            self._stream = self.remote.open_write_stream()
-        await self._stream.write(request)
-        return await self._stream.read()
+    def _connection_changed(self, watch: asyncio.Task[None]) -> None:
+        self._reconnected = None
+        if not watch.cancelled() and watch.exception() is None:
+            self._retry_at = 0.0
+            self.wake()
+
+    def _forget_connection(self) -> None:
+        if self._reconnected is not None:
+            self._reconnected.cancel()
 
     # ---- small matters ----
 
-    def _disabled(self) -> OutOfSync:
-        return OutOfSync(f"left out until the next segment, because: {self._lost_because}")
+    @property
+    def _takes_part(self) -> bool:
+        return self._writing and self._lost_because is None
 
     def _lose(self, error: JournalError) -> None:
         if self._lost_because is None:
             log.warning("journal.node_lost", node=self.name, reason=str(error), acked=self._acked)
+            self._retry_at = 0.0
         self._lost_because = self._lost_because or error
         self._note(error)
+        if not self._starts_queued:
+            self._window.failed(self.name, error)
+        self.wake()
 
     def _note(self, error: JournalError) -> None:
         self._last_error = str(error)
 
-    def _release(self, batches: list[Batch]) -> None:
-        self._queued_bytes -= sum(len(batch.records) for batch in batches)
-
-    def _drop_stream(self) -> None:
-        if self._stream is not None:
-            self._stream.cancel()
-            self._stream = None
-
-    def _fail_queued(self, error: JournalError) -> None:
-        while self._queue:
-            item = self._queue.popleft()
-            if isinstance(item, Batch):
-                self._release([item])
-            item.call.fail(self.name, error)
+    def _fail_asks(self, error: JournalError) -> None:
+        while self._asks:
+            self._asks.popleft().call.fail(self.name, error)
 
     def _stopped(self, pump: asyncio.Task[None]) -> None:
         if pump.cancelled() or (bug := pump.exception()) is None:
             return
         log.error("journal.channel_crashed", node=self.name, exc_info=bug)
         crashed = Unavailable(f"the channel crashed: {bug!r}")
+        self._starts_queued = 0
         self._lose(crashed)
-        self._fail_queued(crashed)
+        self._fail_asks(crashed)
 
     def _lag(self) -> int:
-        return max(0, (self.committed or 0) - max(self._acked, 0))
-
-
-async def _why_ended(
-    stream: WriteStream | None, failure: grpc.aio.AioRpcError | asyncio.InvalidStateError
-) -> JournalError:
-    if isinstance(failure, grpc.aio.AioRpcError):
-        return translated(failure)
-    # "RPC already finished": the reason lies with the call.
-    if stream is None or not stream.done():
-        return Unavailable("the stream of writes ended")
-    return wire.rpc_error(
-        await stream.code(), await stream.details(), await stream.trailing_metadata()
-    )
+        return max(0, self._window.committed - max(self._acked, 0))

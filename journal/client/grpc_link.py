@@ -1,5 +1,6 @@
 """A link over gRPC, the default: one HTTP/2 connection, batches on a stream."""
 
+import asyncio
 from typing import Any, Final, TypeVar, cast
 
 import grpc
@@ -48,6 +49,15 @@ class GrpcLink:
     def open_write_stream(self) -> WriteStream:
         """A new stream for batches and heartbeats."""
         return cast(WriteStream, self._stub.Write())
+
+    async def wait_until_reconnected(self) -> None:
+        """Return when a connection that is broken now is made again; else wait for ever."""
+        state = self._channel.get_state(try_to_connect=True)
+        if state is grpc.ChannelConnectivity.READY:
+            await asyncio.get_running_loop().create_future()
+        while state is not grpc.ChannelConnectivity.READY:
+            await self._channel.wait_for_state_change(state)
+            state = self._channel.get_state(try_to_connect=True)
 
     async def call(
         self, method: str, request: Message, reply: type[M], timeout_seconds: float

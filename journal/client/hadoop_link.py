@@ -26,6 +26,7 @@ PROTOCOL: Final = pb.DESCRIPTOR.services_by_name["JournalNode"].full_name
 REFUSAL: Final = pb.Refusal.DESCRIPTOR.full_name
 """Stands where an answer names a Java class; the message is then a Refusal in base64."""
 CONNECT_SECONDS: Final = 5.0
+RECONNECT_SECONDS: Final = 0.5
 
 M = TypeVar("M", bound=Message)
 
@@ -49,6 +50,18 @@ class HadoopLink:
     def open_write_stream(self) -> WriteStream:
         """A new stream for batches and heartbeats."""
         return _Stream(self)
+
+    async def wait_until_reconnected(self) -> None:
+        """Return when a connection that is broken now is made again; else wait for ever."""
+        if self._connection is not None and not self._connection.closed:
+            await asyncio.get_running_loop().create_future()
+        while True:
+            try:
+                await self.connected()
+            except Unavailable:
+                await asyncio.sleep(RECONNECT_SECONDS)
+            else:
+                return
 
     async def call(
         self, method: str, request: Message, reply: type[M], timeout_seconds: float

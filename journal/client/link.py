@@ -64,6 +64,9 @@ class Link(Protocol):
     def open_write_stream(self) -> WriteStream:
         """A new stream for batches and heartbeats."""
 
+    async def wait_until_reconnected(self) -> None:
+        """Return when a connection that is broken now is made again; else wait for ever."""
+
     async def close(self) -> None:
         """Drop the connection and whatever is under way on it."""
 

@@ -39,6 +39,10 @@ class RemoteNode:
         """Drop the connection and whatever is under way on it."""
         await self._link.close()
 
+    async def wait_until_reconnected(self) -> None:
+        """Return when a connection that is broken now is made again; else wait for ever."""
+        await self._link.wait_until_reconnected()
+
     def open_write_stream(self) -> WriteStream:
         """A new stream for batches and heartbeats."""
         return self._link.open_write_stream()
@@ -155,6 +159,34 @@ class RemoteNode:
         """Let the node remove the segments that end before ``minimum``."""
         request = pb.PurgeLogsRequest(info=info, min_txid_to_keep=minimum)
         await self._call("PurgeLogs", request, pb.Done, timeout_seconds)
+
+    async def resume_segment(
+        self, info: pb.RequestInfo, first: TxId, layout_version: int, timeout_seconds: float
+    ) -> TxId:
+        """Have the node go on with the segment of this writer; the txid that it takes next."""
+        request = pb.ResumeSegmentRequest(
+            info=info, first_txid=first, layout_version=layout_version
+        )
+        reply = await self._call("ResumeSegment", request, pb.ResumeSegmentReply, timeout_seconds)
+        return TxId(reply.next_txid)
+
+    async def catch_up(
+        self,
+        info: pb.RequestInfo,
+        segment: Segment,
+        layout_version: int,
+        source_urls: Sequence[str],
+        timeout_seconds: float,
+    ) -> TxId:
+        """Have the node fetch these edits of the open segment; the txid that it takes next."""
+        request = pb.CatchUpRequest(
+            info=info,
+            segment=wire.segment_to_wire(segment),
+            layout_version=layout_version,
+            source_urls=source_urls,
+        )
+        reply = await self._call("CatchUp", request, pb.ResumeSegmentReply, timeout_seconds)
+        return TxId(reply.next_txid)
 
     async def manifest(
         self, since: TxId, *, in_progress: bool, timeout_seconds: float

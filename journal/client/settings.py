@@ -1,8 +1,12 @@
 """The limits and deadlines of the journal's client; Hadoop's defaults (qjm 4.11 and 7)."""
 
 from dataclasses import dataclass, fields
+from typing import Final
 
 MIB = 1024 * 1024
+NODE_PATIENCE: Final = 2
+"""A single node gets this many times the quorum's deadline, because the quorum's is the one that
+is aware of our own pauses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

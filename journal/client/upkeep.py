@@ -1,13 +1,13 @@
 """What a writer has its nodes do besides writing: let go of old edits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import structlog
 
 from journal.client.call import QuorumCall
 from journal.client.channel import NodeChannel
-from journal.errors import JournalError
-from journal.model import TxId
+from journal.errors import JournalError, QuorumLost
+from journal.model import NodeName, TxId
 
 log = structlog.get_logger()
 
@@ -29,3 +29,14 @@ async def purge(channels: Sequence[NodeChannel], minimum: TxId, timeout_seconds:
         await call.outcome()
     except JournalError as failure:
         log.warning("journal.purge_failed", minimum=minimum, because=str(failure))
+
+
+def ensure_all_answered(operation: str, answers: Mapping[NodeName, object]) -> None:
+    """Raise QuorumLost unless every node has answered."""
+    failures = {node: a for node, a in answers.items() if isinstance(a, JournalError)}
+    if failures:
+        reasons = "; ".join(f"{node}: {failures[node]}" for node in sorted(failures))
+        raise QuorumLost(
+            f"{operation} needs all {len(answers)} JournalNodes; failed: {reasons}",
+            failures=failures,
+        )

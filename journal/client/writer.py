@@ -6,7 +6,6 @@ majority ends the writer for good: only a new epoch and a recovery can tell what
 """
 
 import asyncio
-import hashlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,13 +17,15 @@ import structlog
 from journal.client import metrics, upkeep, wire
 from journal.client.brief import brief
 from journal.client.call import QuorumCall
-from journal.client.channel import NODE_PATIENCE, Batch, ChannelStatus, NodeChannel
+from journal.client.channel import ChannelStatus, NodeChannel
 from journal.client.fetch import segment_url
 from journal.client.grpc_link import GrpcLink
 from journal.client.heartbeats import Heartbeats, ReadLease
 from journal.client.link import LinkFactory
+from journal.client.rejoin import serving
 from journal.client.remote import JournalAddress, RemoteNode
-from journal.client.settings import WriterSettings
+from journal.client.settings import NODE_PATIENCE, WriterSettings
+from journal.client.window import Mark, Window
 from journal.errors import BadRequest, InvariantBroken, JournalError, QuorumLost, ensure
 from journal.model import (
     LAYOUT_VERSION,
@@ -79,18 +80,20 @@ class QuorumWriter:
         self._namespace = namespace
         self._settings = settings or WriterSettings()
         journal = JournalAddress(journal_id, nameservice_id, link)
-        self._channels = tuple(
-            NodeChannel(RemoteNode(host, port, journal), self._settings) for host, port in nodes
+        remotes = [RemoteNode(host, port, journal) for host, port in nodes]
+        self._names = tuple(remote.name for remote in remotes)
+        self._window = Window(
+            self._names,
+            limit_bytes=self._settings.queued_edits_limit_bytes,
+            timeout_seconds=self._settings.write_txns_timeout_seconds,
         )
-        self._names = tuple(channel.name for channel in self._channels)
+        self._channels = tuple(
+            NodeChannel(remote, self._window, self._settings, self._sources) for remote in remotes
+        )
         self.read_lease = ReadLease(self._names, self._settings.read_lease_seconds)
         self._heartbeats = Heartbeats(self._channels, self._settings, self.read_lease)
         self._epoch = NO_EPOCH
-        self._committed = TxId(0)
-        self._segment_first: TxId | None = None
-        self._next = TxId(0)
         self._writes_open = 0
-        self._digest = hashlib.sha256()
         self._death: QuorumLost | InvariantBroken | None = None
         self._background: set[asyncio.Task[None]] = set()
 
@@ -102,7 +105,7 @@ class QuorumWriter:
     @property
     def committed(self) -> TxId:
         """The last txid that we know to be on a quorum."""
-        return self._committed
+        return self._window.committed
 
     def node_statuses(self) -> tuple[ChannelStatus, ...]:
         """How each node fares, in the configured order."""
@@ -115,6 +118,7 @@ class QuorumWriter:
     async def close(self) -> None:
         """Drop every connection.  Nothing is finalized; the next writer recovers."""
         await self._heartbeats.stop()
+        self._window.close()
         await asyncio.gather(*(channel.close() for channel in self._channels))
         await asyncio.gather(*self._background)
 
@@ -135,7 +139,7 @@ class QuorumWriter:
         """
         if not force:
             present = await self.formatted()
-            _ensure_all_answered("formatting", present)
+            upkeep.ensure_all_answered("formatting", present)
             if full := [node for node in self._names if present[node] is True]:
                 raise BadRequest(
                     f"the journal {self._journal_id} is already formatted on {', '.join(full)};"
@@ -147,7 +151,7 @@ class QuorumWriter:
                 self._namespace, force=force, timeout_seconds=timeout
             )
         )
-        _ensure_all_answered("formatting", answers)
+        upkeep.ensure_all_answered("formatting", answers)
         log.info("journal.formatted", nodes=self._names, journal=self._journal_id, force=force)
 
     # ---- becoming the writer ----
@@ -181,8 +185,7 @@ class QuorumWriter:
             TxId(r.last_segment_txid) for r in newest.values() if r.HasField("last_segment_txid")
         ]
         last = await self._recover(max(segments)) if segments else TxId(0)
-        self._commit(last)
-        self._next = TxId(last + 1)
+        self._window.committed, self._window.next = last, TxId(last + 1)
         log.info("journal.writer", epoch=epoch, last_txid=last, answered=sorted(newest))
         return Recovered(epoch, last)
 
@@ -250,10 +253,11 @@ class QuorumWriter:
     async def start_segment(self, first: TxId, *, layout_version: int = LAYOUT_VERSION) -> None:
         """Open a segment; its first edit will be ``first``, its header says ``layout_version``."""
         self._ensure_alive()
-        ensure(self._segment_first is None, f"segment {self._segment_first} is still open")
+        window = self._window
+        ensure(window.segment_first is None, f"segment {window.segment_first} is still open")
         ensure(
-            first == self._next or self._next == 1,
-            f"the journal goes on with transaction {self._next}, not with {first}",
+            first == window.next or window.next == 1,
+            f"the journal goes on with transaction {window.next}, not with {first}",
         )
         await self.read_lease.outlast_older()
         await self._ask(
@@ -262,10 +266,11 @@ class QuorumWriter:
                 channel.info(), first, layout_version, timeout
             ),
             self._settings.start_segment_timeout_seconds,
-            starts=True,
+            starts=first,
         )
-        self._segment_first, self._next = first, first
-        self._digest = hashlib.sha256()
+        window.open(first, layout_version)
+        for channel in self._channels:
+            channel.wake()
         self._heartbeats.start()
 
     async def write(self, first: TxId, count: int, records: bytes) -> None:
@@ -274,43 +279,45 @@ class QuorumWriter:
         The next write may be called before this one has returned; they keep their order.
         """
         self._ensure_alive()
-        segment_first = self._segment_first
-        if segment_first is None:
+        window = self._window
+        if window.segment_first is None:
             raise InvariantBroken(f"transaction {first} is written, and no segment is open")
         ensure(
-            first == self._next and count > 0,
-            f"{count} edits from {first} on are written, and {self._next} is next",
+            first == window.next and count > 0,
+            f"{count} edits from {first} on are written, and {window.next} is next",
         )
         last = TxId(first + count - 1)
-        self._next = TxId(last + 1)
         started, sent_at = time.perf_counter(), self.read_lease.clock()
-        call: QuorumCall[None] = QuorumCall(
-            f"writing transactions {first}-{last}",
-            self._names,
-            timeout_seconds=self._settings.write_txns_timeout_seconds,
-        )
-        batch = Batch(segment_first, first, count, records, call)
+        written = window.append(count, records)
         for channel in self._channels:
-            channel.send(batch)
+            channel.offer(len(records))
         self._writes_open += 1
-        self._digest.update(records)
         try:
-            accepted = await self._outcome(call)
+            await written
+        except (QuorumLost, InvariantBroken) as death:
+            self._die(death)
+            raise
         finally:
             self._writes_open -= 1
-        self._commit(last)
-        self.read_lease.accepted(accepted, sent_at)
+        self.read_lease.accepted(window.holders(last), sent_at)
         metrics.APPEND_SECONDS.observe(time.perf_counter() - started)
+
+    async def _sources(self, wanting: NodeName, mark: Mark) -> Sequence[str]:
+        """Where the open segment can be fetched, by a node that lags behind."""
+        holding = [c.remote for c in self._channels if c.name != wanting and c.acked >= mark.last]
+        timeout = self._settings.operations_timeout_seconds
+        return await serving(holding, self._journal_id, mark.first, self._namespace, timeout)
 
     async def finalize_segment(self, last: TxId) -> None:
         """Close the open segment, which ends at ``last``."""
         self._ensure_alive()
-        first = self._segment_first
+        window = self._window
+        first = window.segment_first
         if first is None:
             raise InvariantBroken(f"a segment is to be closed at {last}, and none is open")
         ensure(self._writes_open == 0, "a segment is closed after its writes have returned")
-        ensure(last == self._next - 1, f"the segment ends at {self._next - 1}, not at {last}")
-        segment = Segment(first, last, finalized=True, digest=self._digest.digest())
+        ensure(last == window.next - 1, f"the segment ends at {window.next - 1}, not at {last}")
+        segment = Segment(first, last, finalized=True, digest=window.digest)
 
         async def finalize(channel: NodeChannel, timeout: float) -> None:
             channel.ensure_in_sync()
@@ -321,7 +328,7 @@ class QuorumWriter:
             finalize,
             self._settings.finalize_segment_timeout_seconds,
         )
-        self._segment_first = None
+        window.finish()
 
     def purge_logs(self, minimum: TxId) -> None:
         """Let the nodes remove what ends before ``minimum``; nobody waits for it (qjm 2.9)."""
@@ -339,7 +346,7 @@ class QuorumWriter:
         request: Callable[[NodeChannel, float], Awaitable[T]],
         timeout_seconds: float,
         *,
-        starts: bool = False,
+        starts: TxId | None = None,
     ) -> dict[NodeName, T]:
         self._ensure_alive()
         call: QuorumCall[T] = QuorumCall(operation, self._names, timeout_seconds=timeout_seconds)
@@ -353,12 +360,15 @@ class QuorumWriter:
         try:
             return await call.outcome()
         except (QuorumLost, InvariantBroken) as death:
-            if self._death is None:
-                self._death = death
-                self.read_lease.end()
-                # Whoever called decides what its end means; a traceback here would tell nothing.
-                log.warning("journal.writer_lost", epoch=self._epoch, reason=str(death))
+            self._die(death)
             raise
+
+    def _die(self, death: QuorumLost | InvariantBroken) -> None:
+        if self._death is None:
+            self._death = death
+            self.read_lease.end()
+            # Whoever called decides what its end means; a traceback here would tell nothing.
+            log.warning("journal.writer_lost", epoch=self._epoch, reason=str(death))
 
     async def _from_each(
         self, request: Callable[[NodeChannel], Awaitable[T]]
@@ -372,11 +382,6 @@ class QuorumWriter:
         answers = await asyncio.gather(*(one(channel) for channel in self._channels))
         return dict(zip(self._names, answers, strict=True))
 
-    def _commit(self, last: TxId) -> None:
-        self._committed = max(self._committed, last)
-        for channel in self._channels:
-            channel.committed = self._committed or None
-
     def _ensure_alive(self) -> None:
         match self._death:
             case None:
@@ -385,13 +390,3 @@ class QuorumWriter:
                 raise QuorumLost(f"this writer has ended: {lost}", failures=lost.failures)
             case InvariantBroken() as broken:
                 raise InvariantBroken(f"this writer has ended: {broken}")
-
-
-def _ensure_all_answered(operation: str, answers: Mapping[NodeName, object]) -> None:
-    failures = {node: a for node, a in answers.items() if isinstance(a, JournalError)}
-    if failures:
-        reasons = "; ".join(f"{node}: {failures[node]}" for node in sorted(failures))
-        raise QuorumLost(
-            f"{operation} needs all {len(answers)} JournalNodes; failed: {reasons}",
-            failures=failures,
-        )

@@ -98,6 +98,22 @@ class ForgetDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class ReopenSegment:
+    """Open an in-progress file again: cut what follows the last sound edit, append behind it."""
+
+    first: TxId
+    layout_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class DropDownload:
+    """Remove downloaded bytes that are of no use."""
+
+    first: TxId
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
 class AdoptDownload:
     """Put the bytes downloaded for this epoch, and their record, in place of our copy."""
 
@@ -126,7 +142,6 @@ Effect = (
     | PersistPromise
     | PersistWriter
     | RememberCommitted
-    | MoveAside
     | CreateSegment
     | RecordSegment
     | AppendEdits
@@ -135,6 +150,9 @@ Effect = (
     | PersistDecision
     | ForgetDecision
     | AdoptDownload
+    | ReopenSegment
+    | MoveAside
+    | DropDownload
     | PurgeFiles
     | AdoptFetched
 )

@@ -2,13 +2,15 @@
 
 from typing import assert_never
 
-from journal.core import housekeeping, recovering, syncing, writing
+from journal.core import housekeeping, recovering, rejoining, syncing, writing
 from journal.core.admission import admit, require_formatted
 from journal.core.effects import FormatStorage, Step
 from journal.core.requests import (
     AcceptRecovery,
+    AdoptCatchUp,
     AdoptFinalized,
     AdoptRecovery,
+    CatchUp,
     Done,
     FinalizeLogSegment,
     Format,
@@ -24,6 +26,7 @@ from journal.core.requests import (
     PurgeLogs,
     ReportDamage,
     Request,
+    ResumeSegment,
     Stamped,
     StartLogSegment,
 )
@@ -32,7 +35,7 @@ from journal.errors import BadRequest, InvariantBroken, Rejected
 from journal.model import Segment
 
 
-def step(state: JournalState, request: Request) -> Step:
+def step(state: JournalState, request: Request) -> Step:  # noqa: C901 - one case per request
     """Decide about one request (qjm section 2).
 
     Raises:
@@ -59,6 +62,8 @@ def step(state: JournalState, request: Request) -> Step:
             return Step(state, (), Done())
         case AdoptFinalized():
             return syncing.adopt_finalized(state, request)
+        case AdoptCatchUp():
+            return rejoining.adopt(state, request)
         case (
             StartLogSegment()
             | Journal()
@@ -67,6 +72,8 @@ def step(state: JournalState, request: Request) -> Step:
             | PrepareRecovery()
             | AcceptRecovery()
             | PurgeLogs()
+            | ResumeSegment()
+            | CatchUp()
         ):
             return _stamped(state, request)
     assert_never(request)
@@ -100,6 +107,10 @@ def _act(state: JournalState, request: Stamped) -> Step:
             return recovering.accept(state, request)
         case PurgeLogs():
             return housekeeping.purge(state, request)
+        case ResumeSegment():
+            return rejoining.resume(state, request)
+        case CatchUp():
+            return rejoining.catch_up(state, request)
     assert_never(request)
 
 

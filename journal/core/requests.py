@@ -135,6 +135,36 @@ class AdoptFinalized:
 
 
 @dataclass(frozen=True, slots=True)
+class ResumeSegment:
+    """Go on with the segment that this writer writes, behind what is here of it."""
+
+    stamp: Stamp
+    first: TxId
+    layout_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """Have the open segment up to a committed edit, and go on behind it.
+
+    If we lack some of it the answer is Fetch; AdoptCatchUp finishes it, as for AcceptRecovery.
+    """
+
+    stamp: Stamp
+    segment: Segment
+    layout_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptCatchUp:
+    """The node's own second half of CatchUp: the verified bytes lie beside our copy."""
+
+    epoch: Epoch
+    segment: Segment
+    layout_version: int
+
+
+@dataclass(frozen=True, slots=True)
 class PurgeLogs:
     """Let go of the segments that end before ``minimum`` (qjm 2.9)."""
 
@@ -158,6 +188,8 @@ Stamped = (
     | PrepareRecovery
     | AcceptRecovery
     | PurgeLogs
+    | ResumeSegment
+    | CatchUp
 )
 Request = (
     Stamped
@@ -166,6 +198,7 @@ Request = (
     | GetEditLogManifest
     | NewEpoch
     | AdoptRecovery
+    | AdoptCatchUp
     | ReportDamage
     | AdoptFinalized
     | LearnDigest
@@ -227,4 +260,11 @@ class FetchFinalized:
     segment: Segment
 
 
-Reply = FetchFinalized | Done | JournalStateReply | Manifest | Promised | Prepared | Fetch
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The segment is open; this edit comes next."""
+
+    next_txid: TxId
+
+
+Reply = FetchFinalized | Done | JournalStateReply | Manifest | Promised | Prepared | Fetch | Resumed

@@ -6,8 +6,10 @@ import structlog
 
 from journal.core.requests import (
     AcceptRecovery,
+    AdoptCatchUp,
     AdoptFinalized,
     AdoptRecovery,
+    CatchUp,
     Fetch,
     FinalizeLogSegment,
     Format,
@@ -21,6 +23,8 @@ from journal.core.requests import (
     PurgeLogs,
     Reply,
     Request,
+    Resumed,
+    ResumeSegment,
     StartLogSegment,
 )
 from journal.core.state import JournalState
@@ -84,7 +88,7 @@ def narrate(
         )
 
 
-def _asked(request: Request) -> dict[str, Fact]:  # noqa: C901 - one case per request
+def _asked(request: Request) -> dict[str, Fact]:  # noqa: C901, PLR0912 - one case per request
     match request:
         case Format(namespace, force):
             return {"cluster_id": namespace.cluster_id, "force": force}
@@ -110,6 +114,12 @@ def _asked(request: Request) -> dict[str, Fact]:  # noqa: C901 - one case per re
             return {"fetched": fetched, **_segment(segment)}
         case AdoptRecovery(epoch, segment):
             return {"epoch": epoch, **_segment(segment)}
+        case ResumeSegment(stamp, first):
+            return {"epoch": stamp.epoch, "first": first}
+        case CatchUp(stamp, segment):
+            return {"epoch": stamp.epoch, **_segment(segment)}
+        case AdoptCatchUp(epoch, segment):
+            return {"epoch": epoch, **_segment(segment)}
         case Heartbeat(stamp):
             return {"epoch": stamp.epoch}
         case PurgeLogs(stamp, minimum):
@@ -132,6 +142,8 @@ def _answered(reply: Reply) -> dict[str, Fact]:
             }
         case Fetch():
             return {"answer": "our copy differs, fetching"}
+        case Resumed(next_txid):
+            return {"next_txid": next_txid}
         case Manifest(segments):
             return {"segments": len(segments)}
         case _:

@@ -2,14 +2,23 @@
 
 import asyncio
 import shutil
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import structlog
 
 from journal.core.machine import step
-from journal.core.requests import AcceptRecovery, AdoptRecovery, Fetch, Format
+from journal.core.requests import (
+    AcceptRecovery,
+    AdoptCatchUp,
+    AdoptRecovery,
+    CatchUp,
+    Fetch,
+    Format,
+    Resumed,
+)
 from journal.core.state import JournalState
 from journal.errors import BadRequest, JournalError, OutOfSync, StorageFailed
 from journal.model import NO_TXID, JournalId, TxId
@@ -127,6 +136,10 @@ class JournalNode:
         """Accept a recovery; the download happens while other requests are served."""
         await self._to_the_end(self._accept(owner, request, urls))
 
+    async def catch_up(self, owner: JournalOwner, request: CatchUp, urls: Sequence[str]) -> TxId:
+        """Fetch what is missing of the open segment while others are served; what comes next."""
+        return await self._to_the_end(self._catch_up(owner, request, urls))
+
     def status(self) -> Mapping[str, object]:
         """What /status shows of each journal."""
         return {name: _journal_status(opened) for name, opened in sorted(self._journals.items())}
@@ -180,22 +193,35 @@ class JournalNode:
         try:
             reply = await owner.ask(request)
             if isinstance(reply, Fetch):
-                await self._fetch(owner, reply, urls)
-                await owner.ask(AdoptRecovery(reply.epoch, reply.segment))
+                with self._one_download(owner, reply.segment.first):
+                    await fetch(owner, reply, urls, self.settings)
+                    await owner.ask(AdoptRecovery(reply.epoch, reply.segment))
         except JournalError:
             metrics.RECOVERIES.labels(owner.journal_id, "failed").inc()
             raise
         result = "fetched" if isinstance(reply, Fetch) else "kept"
         metrics.RECOVERIES.labels(owner.journal_id, result).inc()
 
-    async def _fetch(self, owner: JournalOwner, wanted: Fetch, urls: Sequence[str]) -> None:
-        """One download per segment at a time: two would write to one file."""
-        key = (owner.journal_id, wanted.segment.first)
+    async def _catch_up(self, owner: JournalOwner, request: CatchUp, urls: Sequence[str]) -> TxId:
+        reply = await owner.ask(request)
+        if isinstance(reply, Fetch):
+            with self._one_download(owner, reply.segment.first):
+                await fetch(owner, reply, urls, self.settings)
+                adopted = AdoptCatchUp(reply.epoch, reply.segment, request.layout_version)
+                reply = await owner.ask(adopted)
+        assert isinstance(reply, Resumed)
+        return reply.next_txid
+
+    @contextmanager
+    def _one_download(self, owner: JournalOwner, first: TxId) -> Iterator[None]:
+        """One download per segment until it is in place: two would write to one file, and the
+        second would empty what the first is about to adopt."""
+        key = (owner.journal_id, first)
         if key in self._fetching:
-            raise OutOfSync(f"segment {wanted.segment.first} is being fetched already")
+            raise OutOfSync(f"segment {first} is being fetched already")
         self._fetching.add(key)
         try:
-            await fetch(owner, wanted, urls, self.settings)
+            yield
         finally:
             self._fetching.discard(key)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from journal.core.admission import require_formatted
-from journal.core.effects import CreateSegment, Effect
+from journal.core.effects import CreateSegment, Effect, ReopenSegment
 from journal.core.requests import Done, Journal, Reply, Request
 from journal.core.state import JournalState
 from journal.errors import AheadOfNode, BadRequest, CacheMiss, JournalError
@@ -41,7 +41,7 @@ class RecentEdits:
         if self._cache is None:
             return
         for effect in effects:
-            if isinstance(effect, CreateSegment):
+            if isinstance(effect, CreateSegment | ReopenSegment):
                 self._layouts = {effect.first: effect.layout_version}
         for request, answer in answered:
             if isinstance(request, Journal) and isinstance(answer, Done):

@@ -114,6 +114,25 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
 
         return await _answer(context, work())
 
+    async def ResumeSegment(
+        self, request: pb.ResumeSegmentRequest, context: Context
+    ) -> pb.ResumeSegmentReply:
+        async def work() -> pb.ResumeSegmentReply:
+            reply = await self._owner(request.info.journal_id).ask(wire.resume(request))
+            assert isinstance(reply, requests.Resumed)
+            return pb.ResumeSegmentReply(next_txid=reply.next_txid)
+
+        return await _answer(context, work())
+
+    async def CatchUp(self, request: pb.CatchUpRequest, context: Context) -> pb.ResumeSegmentReply:
+        async def work() -> pb.ResumeSegmentReply:
+            owner = self._owner(request.info.journal_id)
+            urls = tuple(request.source_urls)
+            next_txid = await self._node.catch_up(owner, wire.catch_up(request), urls)
+            return pb.ResumeSegmentReply(next_txid=next_txid)
+
+        return await _answer(context, work())
+
     async def GetEditLogManifest(
         self, request: pb.GetEditLogManifestRequest, context: Context
     ) -> pb.GetEditLogManifestReply:

@@ -110,6 +110,18 @@ def purge(message: pb.PurgeLogsRequest) -> requests.PurgeLogs:
     return requests.PurgeLogs(stamp(message.info), txid(message.min_txid_to_keep))
 
 
+def resume(message: pb.ResumeSegmentRequest) -> requests.ResumeSegment:
+    """The way back into a segment."""
+    layout = message.layout_version or LAYOUT_VERSION
+    return requests.ResumeSegment(stamp(message.info), txid(message.first_txid), layout)
+
+
+def catch_up(message: pb.CatchUpRequest) -> requests.CatchUp:
+    """The longer way back."""
+    layout = message.layout_version or LAYOUT_VERSION
+    return requests.CatchUp(stamp(message.info), segment(message.segment), layout)
+
+
 def segment(message: pb.SegmentState) -> Segment:
     """A segment as it was received."""
     return Segment(

@@ -13,6 +13,7 @@ from journal.core.effects import (
     AdoptFetched,
     AppendEdits,
     CreateSegment,
+    DropDownload,
     Effect,
     FinalizeSegment,
     ForgetDecision,
@@ -24,6 +25,7 @@ from journal.core.effects import (
     PurgeFiles,
     RecordSegment,
     RememberCommitted,
+    ReopenSegment,
 )
 from journal.core.state import JournalState
 from journal.errors import StorageFailed, ensure
@@ -40,7 +42,7 @@ from journal.storage.files import (
 from journal.storage.loading import load
 from journal.storage.purging import purge
 from journal.storage.records import SegmentRecord, record_bytes, record_of
-from journal.storage.segment_file import inspect, why_damaged
+from journal.storage.segment_file import digest_up_to, inspect, why_damaged
 from journal.storage.small_files import (
     committed_bytes,
     decision_bytes,
@@ -209,6 +211,12 @@ class Disk:
                 remove_durably(self._files, self._current / layout.PAXOS / str(first))
             case AdoptDownload(segment, epoch):
                 self._adopt(segment, epoch)
+            case ReopenSegment(first):
+                self._reopen(first)
+            case DropDownload(first, epoch):
+                download = self._current / layout.download_name(first, epoch)
+                self._files.remove(download)
+                self._downloading.discard(download)
             case PurgeFiles(minimum, segments):
                 self._write(layout.PURGED, txid_text(minimum))
                 purge(self._files, self._current, effect, self._downloading)
@@ -279,6 +287,15 @@ class Disk:
         self._files.rename(self._current / name, self._current / aside)
         self._files.sync_folder(self._current)
         self._ends.pop(first, None)
+
+    def _reopen(self, first: TxId) -> None:
+        ensure(self._writing is None, f"segment {first} is opened while another is open")
+        path = self._current / layout.in_progress_name(first)
+        end = self._ends[first]
+        if self._files.size(path) != end:
+            self._files.truncate(path, end)
+        so_far = digest_up_to(self._files, path, end)
+        self._writing = _Writing(first, self._files.reopen(path), end, so_far)
 
     def _finalize(self, segment: Segment) -> None:
         path = self._current / layout.in_progress_name(segment.first)

@@ -40,6 +40,9 @@ class Files(Protocol):
     def create(self, path: Path) -> OpenFile:
         """An empty file of that name, in place of what was there."""
 
+    def reopen(self, path: Path) -> OpenFile:
+        """A file that exists, to append to it."""
+
     def overwrite(self, path: Path, data: bytes) -> None:
         """Write over a file's beginning, creating it if need be; not durable."""
 
@@ -65,8 +68,8 @@ class Files(Protocol):
 class _AppendFile:
     """An OpenFile on a descriptor."""
 
-    def __init__(self, path: Path) -> None:
-        self._fd: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    def __init__(self, path: Path, flags: int = os.O_CREAT | os.O_TRUNC) -> None:
+        self._fd: int | None = os.open(path, os.O_WRONLY | flags, 0o600)
 
     def append(self, data: bytes) -> None:
         assert self._fd is not None
@@ -113,6 +116,9 @@ class RealFiles:
 
     def create(self, path: Path) -> OpenFile:
         return _AppendFile(path)
+
+    def reopen(self, path: Path) -> OpenFile:
+        return _AppendFile(path, os.O_APPEND)
 
     def overwrite(self, path: Path, data: bytes) -> None:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)

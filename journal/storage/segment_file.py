@@ -40,10 +40,8 @@ def inspect(files: Files, path: Path, first: TxId, *, last_wanted: TxId | None =
             unwritten = not data[:HEADER_BYTES].strip(b"\xff") or len(data) < HEADER_BYTES
             return Contents(None, 0, b"", None if unwritten else str(failure))
         found = scan(data, start=HEADER_BYTES, expected=first, last_wanted=last_wanted)
-        digest = hashlib.sha256()
-        for start in range(HEADER_BYTES, found.end, _HASH_CHUNK_BYTES):
-            digest.update(data[start : min(start + _HASH_CHUNK_BYTES, found.end)])
-        return Contents(found.last, found.end, digest.digest(), found.damage, layout_version)
+        digest = _digest(data, found.end).digest()
+        return Contents(found.last, found.end, digest, found.damage, layout_version)
 
 
 def read_layout(files: Files, path: Path) -> int | str:
@@ -64,6 +62,19 @@ def why_damaged(segment: Segment, found: Contents) -> str | None:
     if segment.layout_version not in (0, found.layout_version):
         return f"its header says layout {found.layout_version}, not {segment.layout_version}"
     return None
+
+
+def digest_up_to(files: Files, path: Path, end: int) -> "hashlib._Hash":
+    """The running digest of the edits that end at an offset which a scan has found sound."""
+    with files.view(path) as data:
+        return _digest(data, end)
+
+
+def _digest(data: bytes, end: int) -> "hashlib._Hash":
+    digest = hashlib.sha256()
+    for start in range(HEADER_BYTES, end, _HASH_CHUNK_BYTES):
+        digest.update(data[start : min(start + _HASH_CHUNK_BYTES, end)])
+    return digest
 
 
 class SegmentReading:

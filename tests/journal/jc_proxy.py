@@ -80,7 +80,9 @@ class Proxy:
         try:
             answer = await self._channel.unary_unary(_SERVICE + method)(request)
         except grpc.aio.AioRpcError as error:
-            await context.abort(error.code(), error.details(), error.trailing_metadata())
+            await context.abort(
+                error.code(), error.details(), tuple(error.trailing_metadata() or ())
+            )
         if fate is Fate.LOSE_ANSWER:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the answer was lost")
         return answer
@@ -102,7 +104,9 @@ class Proxy:
                     await context.abort(grpc.StatusCode.UNAVAILABLE, "the answer was lost")
                 yield reply
         except grpc.aio.AioRpcError as error:
-            await context.abort(error.code(), error.details(), error.trailing_metadata())
+            await context.abort(
+                error.code(), error.details(), tuple(error.trailing_metadata() or ())
+            )
         finally:
             upstream.cancel()
 

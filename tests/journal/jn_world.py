@@ -222,6 +222,9 @@ class MemoryFiles:
         self.names_cached[path] = _Inode()
         return _MemoryFile(self, self.names_cached[path])
 
+    def reopen(self, path: Path) -> "_MemoryFile":
+        return _MemoryFile(self, self._inode(path))
+
     def overwrite(self, path: Path, data: bytes) -> None:
         self._changing()
         inode = self.names_cached.setdefault(path, _Inode())

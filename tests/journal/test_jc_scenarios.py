@@ -218,11 +218,15 @@ async def test_a_heartbeat_tells_a_node_that_is_left_out(rig: Rig) -> None:
     await writer.settle(timeout_seconds=5)
     rig.heal()
     async with asyncio.timeout(5):
-        while "Write" not in rig.proxies[0].calls:
+        while "ResumeSegment" not in rig.proxies[0].calls:
             await asyncio.sleep(0.05)
-    assert not writer.node_statuses()[0].in_sync
     await writer.write(TxId(2), 1, edits(2, 2))
     await writer.finalize_segment(TxId(2))
+    await writer.settle(timeout_seconds=5)
+    rig.proxies[0].calls.clear()
+    async with asyncio.timeout(5):
+        while not writer.node_statuses()[0].in_sync and "Write" not in rig.proxies[0].calls:
+            await asyncio.sleep(0.05)
     await writer.start_segment(TxId(3))
     await writer.write(TxId(3), 1, edits(3, 3))
     async with asyncio.timeout(5):

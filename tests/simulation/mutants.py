@@ -12,7 +12,7 @@ from typing import Any, Final
 from journal import quorum, recovery
 from journal.client import call as client_call
 from journal.client import channel as client_channel
-from journal.client import reader, wire
+from journal.client import reader, window, wire
 from journal.client.writer import QuorumWriter
 from journal.core import admission, machine, recovering, writing
 from journal.core.effects import (
@@ -91,6 +91,17 @@ def _one_is_enough(*operations: str) -> Planting:
             self._tally = Tally(majority_of(nodes).nodes, 1)
 
     return replacing(client_call.QuorumCall, "__init__", lenient)
+
+
+def _one_write_is_enough() -> Planting:
+    """A batch is committed as soon as one node has it."""
+    init = window.Window.__init__
+
+    def lenient(self: Any, nodes: Any, **more: Any) -> None:  # noqa: ANN401
+        init(self, nodes, **more)
+        self._needed = 1
+
+    return replacing(window.Window, "__init__", lenient)
 
 
 # ---- who may speak ----
@@ -190,8 +201,16 @@ def _holes_accepted() -> Planting:
             state = replace(state, open=replace(state.open, next_txid=request.first))
         return journal(state, request)
 
+    def go_on(self: Any, error: JournalError) -> None:  # noqa: ANN401
+        self._note(error)
+        if self._writing and self._window.holds(self._seq):
+            missed = self._window.message(self._seq, self._next, 1)
+            self._seq, self._next = missed.seq, missed.last + 1
+            self._window.failed(self.name, error)
+            self._window.takes_part(self.name, missed.seq)
+
     return all_of(
-        replacing(client_channel.NodeChannel, "_lose", lambda self, error: self._note(error)),
+        replacing(client_channel.NodeChannel, "_lose", go_on),
         replacing(writing, "journal", lenient),
     )
 
@@ -235,7 +254,7 @@ MUTANTS: Final = (
     Mutant("accepted epoch ignored", _accepted_ignored(), 279, 1500),
     Mutant("writer epoch ignored", _writer_epoch_ignored(), 154, 1500),
     Mutant("majority off by one", _majority_off_by_one(), 1, 100),
-    Mutant("one node's write is an ack", _one_is_enough("writing"), 1, 100),
+    Mutant("one node's write is an ack", _one_write_is_enough(), 1, 100),
     Mutant("epoch from one node", _one_is_enough("claiming"), 1, 100),
     Mutant("prepare from one node", _one_is_enough("preparing"), 1, 100),
     Mutant("accept at one node", _one_is_enough("accepting"), 9, 100),

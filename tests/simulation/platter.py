@@ -178,6 +178,9 @@ class SimulatedFiles:
         self.change()
         return _OpenFile(self, self._platter.create(path))
 
+    def reopen(self, path: Path) -> "_OpenFile":
+        return _OpenFile(self, self._inode(path))
+
     def overwrite(self, path: Path, data: bytes) -> None:
         self.change()
         inode = self._platter.cached.get(path) or self._platter.create(path)

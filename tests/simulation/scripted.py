@@ -154,7 +154,7 @@ class _Script:
             return False
         more: list[object] = [sorted(self._back_later), sorted(map(str, self._awaited))]
         for writer in writers:
-            more += [writer._next, writer._death is None, writer._segment_first]
+            more += [writer._window.next, writer._death is None, writer._window.segment_first]
             more += [(status.in_sync, status.acked_txid) for status in writer.node_statuses()]
         self.whole = not self.familiar(pause, self.world, more)
         return not self.whole
@@ -188,10 +188,10 @@ class _Script:
 
     async def _say_more(self, who: Contender, writer: QuorumWriter) -> None:
         """What a writer does that has not heard of its successor."""
-        if writer._death is not None or writer._segment_first is None:
+        if writer._death is not None or writer._window.segment_first is None:
             return
         try:
-            await who._write(writer, writer._next, 1)
+            await who._write(writer, writer._window.next, 1)
         except (QuorumLost, InvariantBroken) as end:
             who._judge(end)
 

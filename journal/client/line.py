@@ -1,0 +1,73 @@
+"""The stream of batches and heartbeats to one node: one request under way, one reply for each."""
+
+import asyncio
+
+import grpc
+import grpc.aio
+
+from journal.client import wire
+from journal.client.grpc_link import translated
+from journal.client.link import WriteStream
+from journal.client.remote import RemoteNode
+from journal.errors import JournalError, Unavailable
+from journal.proto import journal_pb2 as pb
+
+
+class WriteLine:
+    """Opened when it is first needed, and anew after each failure."""
+
+    def __init__(self, remote: RemoteNode, deadline_seconds: float) -> None:
+        self._remote = remote
+        self._deadline_seconds = deadline_seconds
+        self._stream: WriteStream | None = None
+
+    async def exchange(self, request: pb.WriteRequest) -> None:
+        """Send one request and wait for its reply.
+
+        Raises:
+            Rejected, StorageFailed, InvariantBroken: the node's no.
+            Unavailable: no answer; whether the node acted is unknown.
+        """
+        deadline = self._deadline_seconds
+        try:
+            async with asyncio.timeout(deadline):
+                reply = await self._converse(request)
+        except TimeoutError:
+            self.drop()
+            raise Unavailable(f"no answer within {deadline:g} s") from None
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as failure:
+            stream, self._stream = self._stream, None
+            raise await _why_ended(stream, failure) from None
+        except grpc.aio.UsageError as failure:
+            raise Unavailable(f"the connection is closed: {failure}") from None
+        if not isinstance(reply, pb.WriteReply) or reply.serial != request.info.serial:
+            self.drop()
+            raise Unavailable("the stream of writes ended, or its replies do not match")
+        if reply.HasField("refusal"):
+            raise wire.refusal_to_error(reply.refusal)
+
+    def drop(self) -> None:
+        """End the stream; the next request opens another."""
+        if self._stream is not None:
+            self._stream.cancel()
+            self._stream = None
+
+    async def _converse(self, request: pb.WriteRequest) -> object:
+        if self._stream is None or self._stream.done():
+            # Nothing was under way on a stream that died idle, so this request is no repetition.
+            self._stream = self._remote.open_write_stream()
+        await self._stream.write(request)
+        return await self._stream.read()
+
+
+async def _why_ended(
+    stream: WriteStream | None, failure: grpc.aio.AioRpcError | asyncio.InvalidStateError
+) -> JournalError:
+    if isinstance(failure, grpc.aio.AioRpcError):
+        return translated(failure)
+    # "RPC already finished": the reason lies with the call.
+    if stream is None or not stream.done():
+        return Unavailable("the stream of writes ended")
+    return wire.rpc_error(
+        await stream.code(), await stream.details(), await stream.trailing_metadata()
+    )

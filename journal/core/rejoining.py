@@ -1,0 +1,193 @@
+"""Go on with a segment that its writer still writes (design D8): resume it, or catch up with it.
+
+What this writer wrote here is never lost by either: sound edits of its epoch are only added to.
+Serials do not survive a restart, so a late twin of any request must be as harmless as the request
+itself was when it was new.
+"""
+
+from dataclasses import replace
+
+from journal.core.admission import abandon, require_formatted, why_damaged
+from journal.core.effects import (
+    AdoptDownload,
+    CreateSegment,
+    DropDownload,
+    Effect,
+    ForgetDecision,
+    MoveAside,
+    PersistWriter,
+    ReopenSegment,
+    Step,
+)
+from journal.core.requests import AdoptCatchUp, CatchUp, Fetch, Resumed, ResumeSegment
+from journal.core.state import JournalState, OpenSegment
+from journal.core.writing import DIGEST_BYTES, OLDEST_LAYOUT
+from journal.errors import BadRequest, Fenced, OutOfSync, StorageFailed
+from journal.model import NO_EPOCH, Epoch, Segment, TxId
+
+
+def resume(state: JournalState, request: ResumeSegment) -> Step:
+    """Open the segment again behind its last sound edit, or begin it where there is none of it.
+
+    A quorum has begun it in this epoch, so what an older writer left under the same first txid
+    was never acknowledged, and is moved aside.
+    """
+    _check(request.first, request.layout_version)
+    epoch = request.stamp.epoch
+    _ensure_current(state, request.first, epoch)
+    damaged = why_damaged(state, request.first)
+    if damaged is not None:
+        raise damaged
+    return _open(state, request.first, epoch, request.layout_version)
+
+
+def catch_up(state: JournalState, request: CatchUp) -> Step:
+    """Ask for the edits that we lack, unless we have all of them by now."""
+    wanted = request.segment
+    _check(wanted.first, request.layout_version)
+    if wanted.last < wanted.first or len(wanted.digest) != DIGEST_BYTES:
+        raise BadRequest(
+            f"cannot catch up with {wanted.first}-{wanted.last} and a digest of "
+            f"{len(wanted.digest)} bytes"
+        )
+    epoch = request.stamp.epoch
+    _ensure_current(state, wanted.first, epoch)
+    if _reaches(state, wanted, epoch):
+        return _open(state, wanted.first, epoch, request.layout_version)
+    wanted = replace(wanted, writer=epoch, layout_version=request.layout_version)
+    return Step(state, (), Fetch(wanted, epoch))
+
+
+def adopt(state: JournalState, request: AdoptCatchUp) -> Step:
+    """Put the downloaded edits in the place of our fewer ones, and open them.
+
+    Everything is looked at again: in the meantime a newer writer may have been promised, or the
+    same writer may have resumed the segment, written more, or begun the next one.
+    """
+    require_formatted(state)
+    wanted, epoch = request.segment, request.epoch
+    drop = DropDownload(wanted.first, epoch)
+    if epoch != state.promised:
+        late = Fenced(
+            f"epoch {state.promised} was promised while epoch {epoch} caught up here",
+            promised=state.promised,
+        )
+        return Step(state, (drop,), late)
+    try:
+        _ensure_current(state, wanted.first, epoch)
+        complete = _reaches(state, wanted, epoch)
+    except (OutOfSync, StorageFailed) as refusal:
+        return Step(state, (drop,), refusal)
+    if complete:
+        resumed = _open(state, wanted.first, epoch, request.layout_version)
+        return Step(resumed.state, (drop, *resumed.effects), resumed.reply)
+    state, effects = _cleared(state, wanted.first, epoch)
+    adopted = Segment(
+        wanted.first,
+        wanted.last,
+        finalized=False,
+        writer=epoch,
+        layout_version=request.layout_version,
+    )
+    # Its record names no end: a crash behind the record leaves our fewer edits, not damage.
+    effects.append(AdoptDownload(adopted, epoch))
+    return _opened(state, effects, adopted)
+
+
+def _check(first: TxId, layout_version: int) -> None:
+    if first <= 0:
+        raise BadRequest(f"a segment cannot start at transaction {first}")
+    if layout_version > OLDEST_LAYOUT:
+        raise BadRequest(f"layout {layout_version} has no framed edits")
+
+
+def _ensure_current(state: JournalState, first: TxId, epoch: Epoch) -> None:
+    """Raise OutOfSync unless that may be the segment which this epoch writes now.
+
+    Bad schedule: the node restarts, and a request from the time before the writer closed the
+    segment arrives as the first one.
+    """
+    if state.open is not None and state.open.first > first:
+        raise OutOfSync(f"segment {first} was left, {state.open.first} is open")
+    closed = (*state.segments.values(), *(damage.segment for damage in state.damaged.values()))
+    for held in closed:
+        if held.first > first or (held.finalized and held.last >= first):
+            raise OutOfSync(f"segment {first} was left: this node has {held.name()}")
+    decision = state.decisions.get(first)
+    if decision is not None and decision.epoch >= epoch:
+        raise OutOfSync(f"epoch {decision.epoch} has decided how segment {first} ends")
+    ours = _held(state, first)
+    if ours is None:
+        return
+    if ours.writer == NO_EPOCH:
+        raise OutOfSync(f"nobody knows who wrote {ours.name()}; it waits for the next segment")
+    if ours.writer > epoch:
+        raise OutOfSync(f"epoch {ours.writer} wrote {ours.name()}, epoch {epoch} asks for it")
+
+
+def _held(state: JournalState, first: TxId) -> Segment | None:
+    """Our closed copy, as far as it is sound."""
+    damage = state.damaged.get(first)
+    return state.find(first) if damage is None else damage.segment
+
+
+def _reaches(state: JournalState, wanted: Segment, epoch: Epoch) -> bool:
+    """Whether we have this epoch's edits up to the wanted end.
+
+    Bad schedule: the writer gives up waiting for the download, resumes the segment and has more
+    edits acknowledged here; then the download ends.  Adopting it would take those away.
+    """
+    if state.open is not None and state.open.first == wanted.first:
+        return state.open.next_txid > wanted.last
+    ours = _held(state, wanted.first)
+    if ours is None or ours.writer != epoch or ours.last < wanted.last:
+        return False
+    damaged = why_damaged(state, wanted.first)
+    if damaged is not None:
+        raise damaged  # it holds more sound edits than are offered for it
+    return True
+
+
+def _open(state: JournalState, first: TxId, epoch: Epoch, layout_version: int) -> Step:
+    if state.open is not None and state.open.first == first:
+        return Step(state, (), Resumed(state.open.next_txid))
+    state, effects = _cleared(state, first, epoch)
+    ours = state.find(first)
+    if ours is not None:
+        return _opened(state, effects, ours)
+    effects.append(CreateSegment(first, layout_version, epoch))
+    if state.writer != epoch:
+        effects.append(PersistWriter(epoch))
+    opened = OpenSegment(first=first, next_txid=first, writer=epoch, layout_version=layout_version)
+    return Step(replace(state, writer=epoch, open=opened), tuple(effects), Resumed(first))
+
+
+def _opened(state: JournalState, effects: list[Effect], held: Segment) -> Step:
+    if state.writer != held.writer:
+        # Behind the file: the older writer's edits must not be taken for ours (qjm 8.9, X14).
+        effects.append(PersistWriter(held.writer))
+    following = TxId(held.last + 1)
+    effects.append(ReopenSegment(held.first, held.layout_version))
+    opened = OpenSegment(
+        first=held.first,
+        next_txid=following,
+        digest=held.digest,
+        writer=held.writer,
+        layout_version=held.layout_version,
+    )
+    state = replace(state.without_segment(held.first), writer=held.writer, open=opened)
+    return Step(state, tuple(effects), Resumed(following))
+
+
+def _cleared(state: JournalState, first: TxId, epoch: Epoch) -> tuple[JournalState, list[Effect]]:
+    """Close what is open, forget older decisions, and move an older writer's copy aside."""
+    closed = abandon(state)
+    state, effects = closed.state, list(closed.effects)
+    if first in state.decisions:
+        effects.append(ForgetDecision(first))
+        state = state.without_decision(first)
+    ours = _held(state, first)
+    if ours is not None and ours.writer != epoch:
+        effects.append(MoveAside(first))
+        state = state.without_segment(first)
+    return state, effects
