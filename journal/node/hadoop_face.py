@@ -16,6 +16,7 @@ from ha.rpc.limits import RpcLimits
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from ha.rpc.server import RpcServer
 from journal.core import requests
+from journal.core.state import JournalState
 from journal.errors import BadRequest, Fenced, JournalError, NotFormatted
 from journal.model import NamespaceInfo, Segment, TxId
 from journal.node import hadoop_wire as wire
@@ -135,13 +136,26 @@ class QJournalFace:
         """Which file system the journal belongs to, for another node."""
         return wire.storage_info(self._namespace(request.jid.identifier))
 
-    async def get_journaled_edits(self, _request: hp.GetJournaledEditsRequestProto) -> Message:
-        """Edits from memory; not kept here, so that Java's reader takes them from segments."""
-        raise _unsupported("this node keeps no cache of edits; see dfs.ha.tail-edits.in-progress")
+    async def get_journaled_edits(self, request: hp.GetJournaledEditsRequestProto) -> Message:
+        """The newest edits from memory, as far as none of them can vanish any more.
 
-    async def purge_logs(self, _request: hp.PurgeLogsRequestProto) -> Message:
+        Java's reader counts how many edits a majority has and takes them from any of these nodes,
+        whoever wrote them (qjm 10.1, W3).  It can do so safely where each node gives only what is
+        certain.  That ends at the committed txid, which a Java writer tells with its next batch.
+        """
+        owner = self._owner(request.jid.identifier)
+        since = wire.txid(request.sinceTxId)
+        room = certain_until(owner.state, since) - since + 1
+        wanted = min(wire.signed_32(request.maxTxns), room)
+        if wanted <= 0:
+            owner.read(requests.GetJournalState())  # or it is not formatted
+            return hp.GetJournaledEditsResponseProto(txnCount=0)
+        return wire.journaled_edits(owner.journaled_edits(since, wanted))
+
+    async def purge_logs(self, request: hp.PurgeLogsRequestProto) -> Message:
         """Drop old segments."""
-        raise _unsupported("this node does not purge")
+        await self._owner_of(request.reqInfo).ask(wire.purge(request))
+        return hp.PurgeLogsResponseProto()
 
     async def unfenced(self, _request: Message) -> Message:
         """The upgrade family: Hadoop's calls do not say which writer asks (qjm 2.14, W9)."""
@@ -233,6 +247,21 @@ def _method(request: type[Q], handle: Callable[[Q], Awaitable[Message]]) -> Meth
             raise wire.fault(error) from error
 
     return Method(request, answer)
+
+
+def certain_until(state: JournalState, since: TxId) -> TxId:
+    """The last edit from ``since`` on, without a gap, that is final or known to be on a quorum.
+
+    Finalized bytes are what a quorum decided on.  Those of the open segment are its writer's, who
+    is the one that we hear the committed txid from; an abandoned segment's may be anybody's.
+    """
+    until = TxId(since - 1)
+    for segment in state.segments.values():
+        if segment.finalized and segment.holds(TxId(until + 1)):
+            until = segment.last
+    if state.open is not None and state.open.first <= until + 1 < state.open.next_txid:
+        until = max(until, TxId(min(state.open.next_txid - 1, state.committed)))
+    return until
 
 
 def _unsupported(why: str) -> RemoteFault:

@@ -14,6 +14,7 @@ from journal.errors import (
     NotFormatted,
     OutOfSync,
 )
+from journal.frame import file_header
 from journal.model import (
     LAYOUT_VERSION,
     NO_EPOCH,
@@ -23,6 +24,7 @@ from journal.model import (
     Segment,
     TxId,
 )
+from journal.node.edits_cache import Retrieved
 from journal.node.wire import MAX_MESSAGE_CHARS, MAX_TXID
 from journal.proto import hadoop_qjournal_pb2 as hp
 
@@ -153,6 +155,11 @@ def finalize(message: hp.FinalizeLogSegmentRequestProto) -> requests.FinalizeLog
     )
 
 
+def purge(message: hp.PurgeLogsRequestProto) -> requests.PurgeLogs:
+    """Which edits nobody needs any more."""
+    return requests.PurgeLogs(stamp(message.reqInfo), txid(message.minTxIdToKeep))
+
+
 def prepare(message: hp.PrepareRecoveryRequestProto) -> requests.PrepareRecovery:
     """The first round of a recovery."""
     return requests.PrepareRecovery(stamp(message.reqInfo), txid(message.segmentTxId))
@@ -174,6 +181,13 @@ def prepared(reply: requests.Prepared) -> hp.PrepareRecoveryResponseProto:
     if reply.committed != NO_TXID:
         message.lastCommittedTxId = reply.committed
     return message
+
+
+def journaled_edits(found: Retrieved) -> hp.GetJournaledEditsResponseProto:
+    """Edits as Java reads them: behind the header of a segment file."""
+    return hp.GetJournaledEditsResponseProto(
+        txnCount=found.count, editLog=file_header(found.layout_version) + found.records
+    )
 
 
 def manifest(reply: requests.Manifest) -> hp.RemoteEditLogManifestProto:

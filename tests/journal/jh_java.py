@@ -115,6 +115,10 @@ class JavaWriter:
         )
         return await self.call("getEditLogManifest", request, hp.GetEditLogManifestResponseProto)
 
+    async def edits(self, since: int, most: int = 5000) -> hp.GetJournaledEditsResponseProto:
+        request = hp.GetJournaledEditsRequestProto(jid=self.jid, sinceTxId=since, maxTxns=most)
+        return await self.call("getJournaledEdits", request, hp.GetJournaledEditsResponseProto)
+
     async def written(self, first: int, last: int) -> None:
         """Start a segment and write it in one batch."""
         await self.start(first)
