@@ -30,16 +30,23 @@ class TermWriter(Protocol):
 
 
 class EditsReader(Protocol):
-    """Reads what is finalized, from any node that has it."""
+    """Reads what is finalized, or all that is durable, from any node that has it."""
 
     def edits(self, first: TxId) -> AsyncGenerator[Chunk]: ...
+
+    def durable_edits(self, first: TxId) -> AsyncGenerator[Chunk]: ...
 
     async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class JournalAccess:
-    """How to reach the journal."""
+    """How to reach the journal.
+
+    With ``tails_open_segment`` a standby reads edits before their segment is finalized
+    (``dfs.ha.tail-edits.in-progress``).
+    """
 
     new_writer: Callable[[], TermWriter]
     reader: EditsReader
+    tails_open_segment: bool = False

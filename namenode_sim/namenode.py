@@ -107,6 +107,7 @@ class NameNode:
             journal.reader,
             namespace,
             period_seconds=tail_period_seconds,
+            tails_open_segment=journal.tails_open_segment,
             on_damage=self.end_because,
         )
 

@@ -125,4 +125,10 @@ def journal_access(
 ) -> JournalAccess:
     """The journal as the running NameNode uses it."""
     reader = journal_reader(conf, place, namespace_info)
-    return JournalAccess(lambda: journal_writer(conf, place, namespace_info), reader)
+    address = place.address
+    in_progress = conf.get(
+        keys_namenode.TAIL_IN_PROGRESS, nameservice=address.nameservice, namenode=address.namenode
+    )
+    return JournalAccess(
+        lambda: journal_writer(conf, place, namespace_info), reader, tails_open_segment=in_progress
+    )

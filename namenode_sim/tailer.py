@@ -1,4 +1,4 @@
-"""Follow the journal: read what is finalized there and apply it to the namespace."""
+"""Follow the journal: read what is durable there and apply it to the namespace."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -27,13 +27,20 @@ class EditsSource(Protocol):
 
     def edits(self, first: TxId) -> AsyncGenerator[Chunk]: ...
 
+    def durable_edits(self, first: TxId) -> AsyncGenerator[Chunk]: ...
+
 
 class CatchUpFailed(Exception):
     """The journal could not be read or applied up to where it must be."""
 
 
 class Tailer:
-    """Applies the journal to one namespace, either round by round or up to a given edit."""
+    """Applies the journal to one namespace, either round by round or up to a given edit.
+
+    Round by round it reads the open segment too, if told so.  Up to a given edit, in a takeover,
+    it reads finalized segments only: that is what the recovery before it has made of the journal
+    (HDFS-16689: Hadoop took what single nodes had in memory for the journal's end).
+    """
 
     def __init__(
         self,
@@ -42,11 +49,13 @@ class Tailer:
         *,
         period_seconds: float,
         on_damage: Callable[[str], None],
+        tails_open_segment: bool = False,
     ) -> None:
         self._source = source
         self._namespace = namespace
         self._period_seconds = period_seconds
         self._on_damage = on_damage
+        self._follow_edits = source.durable_edits if tails_open_segment else source.edits
         self._task: asyncio.Task[None] | None = None
         self.trouble: str | None = "the journal has not been read yet"
 
@@ -69,7 +78,7 @@ class Tailer:
             CatchUpFailed: if the journal cannot be read, or ends elsewhere.
         """
         try:
-            await self._apply_available()
+            await self._apply_available(self._source.edits)
         except (JournalError, EditsError, ApplyError) as trouble:
             raise CatchUpFailed(f"edits up to {last_txid} cannot be read: {trouble}") from trouble
         applied = self._namespace.last_applied
@@ -82,7 +91,7 @@ class Tailer:
     async def _follow(self) -> None:
         while True:
             try:
-                applied = await self._apply_available()
+                applied = await self._apply_available(self._follow_edits)
                 if applied:
                     log.info("tailer.applied", edits=applied, up_to=self._namespace.last_applied)
                 self._note_trouble(None)
@@ -112,9 +121,9 @@ class Tailer:
                 log.warning("tailer.cannot_follow", why=trouble)
         self.trouble = trouble
 
-    async def _apply_available(self) -> int:
+    async def _apply_available(self, read: Callable[[TxId], AsyncGenerator[Chunk]]) -> int:
         before = self._namespace.last_applied
-        async with aclosing(self._source.edits(TxId(before + 1))) as chunks:
+        async with aclosing(read(TxId(before + 1))) as chunks:
             async for chunk in chunks:
                 await self._apply(chunk)
         return self._namespace.last_applied - before

@@ -97,5 +97,9 @@ class MemoryReader:
             if chunk.first >= first:
                 yield chunk
 
+    async def durable_edits(self, first: TxId) -> AsyncGenerator[Chunk]:
+        async for chunk in self.edits(first):
+            yield chunk
+
     async def close(self) -> None:
         return
