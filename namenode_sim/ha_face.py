@@ -1,14 +1,16 @@
 """What a NameNode answers to ZKFCs and operators: HAServiceProtocol (hadoop-ha 5.1, 5.3)."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import structlog
 
+from ha.daemon.identity import machine, started_ticks
 from ha.rpc.server import Call
 from ha.service.errors import AccessDenied, HealthCheckFailed, ServiceFailed
-from ha.service.model import RequestSource, ServiceState, ServiceStatus
+from ha.service.model import ProcessIdentity, RequestSource, ServiceState, ServiceStatus
 from namenode_sim.namenode import NameNode, TransitionRefused
 from namenode_sim.role import Role
 
@@ -30,16 +32,18 @@ class HaFace:
         self._superuser = superuser
         self._automatic_failover = automatic_failover
         self._disk_trouble = disk_trouble
+        pid = os.getpid()
+        self._process = ProcessIdentity(pid, started_ticks(pid) or 0, machine())
 
     async def status(self) -> ServiceStatus:
         """The state as Hadoop knows it.  A takeover under way still counts as standby."""
         if self._namenode.state.role is Role.ACTIVE:
             return ServiceStatus(
-                ServiceState.ACTIVE, ready_to_become_active=True, not_ready_reason=""
+                ServiceState.ACTIVE, ready_to_become_active=True, process=self._process
             )
         reason = self.not_ready_reason()
         return ServiceStatus(
-            ServiceState.STANDBY, ready_to_become_active=not reason, not_ready_reason=reason
+            ServiceState.STANDBY, not reason, not_ready_reason=reason, process=self._process
         )
 
     def not_ready_reason(self) -> str:
@@ -57,8 +61,12 @@ class HaFace:
         if trouble := self._disk_trouble():
             raise HealthCheckFailed(trouble)
 
-    async def transition_to_active(self, source: RequestSource, call: Call) -> None:
+    async def transition_to_active(
+        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+    ) -> None:
         """Become active; answered when the first edit of the new term is durable.
+
+        Unless ``predecessor_gone``, not before the former active's read lease has run out.
 
         Raises:
             AccessDenied: if the caller may not ask for it.
@@ -66,7 +74,7 @@ class HaFace:
         """
         self._check_caller(source, call, "transitionToActive")
         try:
-            await self._namenode.become_active()
+            await self._namenode.become_active(predecessor_gone=predecessor_gone)
         except TransitionRefused as refusal:
             raise ServiceFailed(f"{self._namenode.name} did not become active: {refusal}") from None
 

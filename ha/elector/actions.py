@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ha.elector.model import AttemptNumber, SessionNumber
+from ha.elector.model import AttemptNumber, SessionNumber, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,28 @@ class DeleteBreadcrumb:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordSettled:
+    """Record beside our breadcrumb, which has these bytes, that our NameNode became active."""
+
+    session: SessionNumber
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEnded:
+    """Record that the process that was active in this term has ended; ``told`` says which."""
+
+    session: SessionNumber
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
 class FenceOldActive:
     """Make the node that these breadcrumb bytes name harmless."""
 
     attempt: AttemptNumber
     content: bytes
+    term: Term = Term.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +140,8 @@ ZooKeeperAction = (
     | ReadBreadcrumb
     | WriteBreadcrumb
     | DeleteBreadcrumb
+    | RecordSettled
+    | RecordEnded
 )
 ApplicationAction = (
     FenceOldActive

@@ -23,6 +23,7 @@ from ha.elector.actions import (
     GiveUp,
     OpenSession,
     ReadBreadcrumb,
+    RecordEnded,
     ReleaseLock,
     ReportFailure,
     ServeAsStandby,
@@ -75,7 +76,7 @@ def step(state: ElectorState, event: Event) -> Step:
         case JoinRequested():
             return _join(state, event.data)
         case QuitRequested():
-            return _quit(state, keep_breadcrumb=event.keep_breadcrumb)
+            return _quit(state, keep_breadcrumb=event.keep_breadcrumb, ended=event.ended)
         case LookDue():
             return _look(state)
         case SessionOpened() | SessionSuspended() | SessionExpired() | SessionRefused():
@@ -103,19 +104,17 @@ def _join(state: ElectorState, data: bytes) -> Step:
     return _open(replace(state, wanted=True, data=data, role=Role.INIT))
 
 
-def _quit(state: ElectorState, *, keep_breadcrumb: bool) -> Step:
+def _quit(state: ElectorState, *, keep_breadcrumb: bool, ended: str) -> Step:
     if not state.wanted:
         return Step(state)
-    delete: tuple[Action, ...] = ()
-    if (
-        not keep_breadcrumb
-        and state.role is Role.ACTIVE
-        and state.link is Link.CONNECTED
-        and state.breadcrumb_version is not None
-    ):
-        # While we still hold the lock: afterwards the breadcrumb is the next owner's.
-        delete = (DeleteBreadcrumb(state.session, state.breadcrumb_version),)
-    return _leave(state, before_release=delete)
+    # While we still hold the lock: afterwards breadcrumb and record are the next owner's.
+    last: tuple[Action, ...] = ()
+    if state.role is Role.ACTIVE and state.link is Link.CONNECTED:
+        if ended:
+            last = (RecordEnded(state.session, ended),)
+        if not keep_breadcrumb and state.breadcrumb_version is not None:
+            last = (*last, DeleteBreadcrumb(state.session, state.breadcrumb_version))
+    return _leave(state, before_release=last)
 
 
 def _leave(state: ElectorState, *, before_release: tuple[Action, ...] = ()) -> Step:

@@ -17,6 +17,8 @@ class QuitRequested:
     """The controller wants out; the breadcrumb stays unless our NameNode is surely standby."""
 
     keep_breadcrumb: bool
+    ended: str = ""
+    """The process that was active in this term has ended: which one, and when it was seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from ha.elector.actions import (
     DeleteBreadcrumb,
     OpenSession,
     ReadBreadcrumb,
+    RecordEnded,
+    RecordSettled,
     ReleaseLock,
     WatchLock,
     WriteBreadcrumb,
@@ -36,7 +38,7 @@ from ha.elector.events import (
     SessionSuspended,
     TakeoverFailed,
 )
-from ha.elector.model import AttemptNumber, Breadcrumb, SessionNumber
+from ha.elector.model import AttemptNumber, Breadcrumb, SessionNumber, Term
 from ha.elector.outcome import (
     Done,
     Doubt,
@@ -48,6 +50,7 @@ from ha.elector.outcome import (
     Unknown,
 )
 from ha.elector.settings import ZooKeeperSettings
+from ha.elector.term_keeper import TermKeeper
 from ha.elector.zookeeper import Session
 
 log = structlog.get_logger()
@@ -85,6 +88,7 @@ class KazooKeeper:
         self._sessions: dict[SessionNumber, Session] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._releases: set[asyncio.Future[Outcome[None]]] = set()
+        self._terms = TermKeeper(settings)
 
     @property
     def session_timeout_seconds(self) -> float | None:
@@ -106,7 +110,7 @@ class KazooKeeper:
             if self._leaving:
                 await asyncio.wait(set(self._leaving))
 
-    def perform(self, action: ZooKeeperAction) -> None:
+    def perform(self, action: ZooKeeperAction) -> None:  # noqa: C901 - flat dispatch
         """Begin the action; a session that is gone already answers nothing."""
         if isinstance(action, OpenSession):
             self._open(action.session)
@@ -126,13 +130,17 @@ class KazooKeeper:
             case ReleaseLock():
                 self._release(session)
             case ReadBreadcrumb():
-                read = session.read(self._settings.breadcrumb)
+                read = asyncio.ensure_future(self._terms.read(session))
                 read.add_done_callback(partial(self._read, action))
             case WriteBreadcrumb():
                 self._write(session, action)
             case DeleteBreadcrumb():
                 delete = session.delete(self._settings.breadcrumb, version=action.version)
                 delete.add_done_callback(_breadcrumb_deleted)
+            case RecordSettled():
+                self._terms.settled(action.session, session, action.content)
+            case RecordEnded():
+                self._terms.ended(action.session, session, action.told)
             case _:
                 assert_never(action)
 
@@ -219,11 +227,16 @@ class KazooKeeper:
     # -- the breadcrumb ----------------------------------------------------------------------
 
     def _read(
-        self, action: ReadBreadcrumb, request: asyncio.Future[Outcome[tuple[bytes, NodeFacts]]]
+        self,
+        action: ReadBreadcrumb,
+        request: asyncio.Future[tuple[Outcome[tuple[bytes, NodeFacts]], Term]],
     ) -> None:
-        match request.result():
+        if request.cancelled():
+            return
+        outcome, term = request.result()
+        match outcome:
             case Done(value=(content, facts)):
-                breadcrumb = Breadcrumb(content, facts.version)
+                breadcrumb = Breadcrumb(content, facts.version, term)
                 self._post(BreadcrumbRead(action.session, action.attempt, breadcrumb))
             case Refused(why=Refusal.NO_NODE):
                 self._post(BreadcrumbRead(action.session, action.attempt, None))

@@ -12,6 +12,8 @@ AttemptNumber = NewType("AttemptNumber", int)
 
 LOCK_ZNODE = "ActiveStandbyElectorLock"
 BREADCRUMB_ZNODE = "ActiveBreadCrumb"
+TERM_ZNODE = "NnhaActiveTerm"
+"""Ours; see ``ha.elector.term``."""
 
 
 class Role(StrEnum):
@@ -47,9 +49,20 @@ class Stage(StrEnum):
     PROMOTING = "promoting"
 
 
+class Term(StrEnum):
+    """What is known of the breadcrumb's owner beside its name."""
+
+    UNKNOWN = "unknown"
+    SETTLED = "settled"
+    """It became active, so it outlasted whoever was active before."""
+    ENDED = "ended"
+    """It was active, and its own controller saw its process end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
     """The breadcrumb znode's bytes and the version they were read at."""
 
     content: bytes
     version: int
+    term: Term = Term.UNKNOWN

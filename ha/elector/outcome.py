@@ -58,6 +58,8 @@ class NodeFacts:
     version: int
     ours: bool
     """Its ephemeralOwner is the session that asked."""
+    written_by: int = 0
+    """The ZooKeeper transaction that wrote its bytes (mzxid); no two writes share one."""
 
 
 class SessionState(StrEnum):

@@ -30,7 +30,7 @@ from ha.elector.events import (
     TakeoverFailed,
 )
 from ha.elector.keeper import Keeper, Post
-from ha.elector.model import AttemptNumber, Breadcrumb
+from ha.elector.model import AttemptNumber, Breadcrumb, Term
 from ha.elector.state import ElectorState
 
 log = structlog.get_logger()
@@ -41,7 +41,7 @@ LOOK_INTERVAL_SECONDS = 1.0
 class Application(Protocol):
     """What the election drives.  The three long calls run one after the other, as tasks."""
 
-    async def fence_old_active(self, attempt: AttemptNumber, content: bytes) -> None:
+    async def fence_old_active(self, attempt: AttemptNumber, content: bytes, term: Term) -> None:
         """Make the node in the breadcrumb harmless, or raise TakeoverImpossible."""
 
     async def serve_as_active(self, attempt: AttemptNumber) -> None:
@@ -93,9 +93,9 @@ class Elector:
         """Ask to be in the election."""
         self.post(JoinRequested(data))
 
-    def quit(self, *, keep_breadcrumb: bool) -> None:
-        """Ask to be out of the election."""
-        self.post(QuitRequested(keep_breadcrumb))
+    def quit(self, *, keep_breadcrumb: bool, ended: str = "") -> None:
+        """Ask to be out of the election; ``ended`` tells which active process has ended."""
+        self.post(QuitRequested(keep_breadcrumb, ended))
 
     async def settled(self) -> None:
         """Return when all that was asked is done, and lock and session are gone or given up."""
@@ -165,8 +165,8 @@ class Elector:
     def _tell_application(self, action: ApplicationAction) -> None:
         application = self._application
         match action:
-            case FenceOldActive(attempt=attempt, content=content):
-                work = application.fence_old_active(attempt, content)
+            case FenceOldActive(attempt=attempt, content=content, term=term):
+                work = application.fence_old_active(attempt, content, term)
                 self._takeover = self._begin(
                     self._attempted(work, attempt, OldActiveFenced(attempt))
                 )

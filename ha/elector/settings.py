@@ -8,7 +8,7 @@ from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.elector.credentials import CREATOR_ALL, AclEntry, AuthEntry, parse_acl, parse_auth
 from ha.elector.errors import BadCredentialSetting
-from ha.elector.model import BREADCRUMB_ZNODE, LOCK_ZNODE
+from ha.elector.model import BREADCRUMB_ZNODE, LOCK_ZNODE, TERM_ZNODE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,11 @@ class ZooKeeperSettings:
     def breadcrumb(self) -> str:
         """The breadcrumb's path."""
         return f"{self.scope}/{BREADCRUMB_ZNODE}"
+
+    @property
+    def term(self) -> str:
+        """The path of the record about the breadcrumb's owner."""
+        return f"{self.scope}/{TERM_ZNODE}"
 
     @property
     def request_deadline_seconds(self) -> float:

@@ -7,7 +7,13 @@ promotion timed out and succeeds later is then still found, and fenced, by the n
 from dataclasses import replace
 from typing import assert_never
 
-from ha.elector.actions import FenceOldActive, ServeAsActive, WatchLock, WriteBreadcrumb
+from ha.elector.actions import (
+    FenceOldActive,
+    RecordSettled,
+    ServeAsActive,
+    WatchLock,
+    WriteBreadcrumb,
+)
 from ha.elector.events import BreadcrumbRead, BreadcrumbWritten, OldActiveFenced, Promoted
 from ha.elector.model import Breadcrumb, Role, Stage
 from ha.elector.state import ElectorState, Step
@@ -39,7 +45,7 @@ def _read(state: ElectorState, breadcrumb: Breadcrumb | None) -> Step:
         # proves that the session still lives.
         return _write(state)
     fencing = replace(state, stage=Stage.FENCING)
-    return Step(fencing, (FenceOldActive(state.attempt, breadcrumb.content),))
+    return Step(fencing, (FenceOldActive(state.attempt, breadcrumb.content, breadcrumb.term),))
 
 
 def _write(state: ElectorState) -> Step:
@@ -55,4 +61,4 @@ def _promote(state: ElectorState, version: int) -> Step:
 def _serve(state: ElectorState) -> Step:
     # The session may have died at the servers while the NameNode worked; look before we rest.
     active = replace(state, role=Role.ACTIVE, stage=Stage.NONE, serving=True, looking=True)
-    return Step(active, (WatchLock(state.session),))
+    return Step(active, (WatchLock(state.session), RecordSettled(state.session, state.data)))

@@ -233,7 +233,7 @@ class Session:
 
     def _known(self, stat: ZnodeStat) -> NodeFacts:
         ours = self._session_id is not None and stat.ephemeralOwner == self._session_id
-        return NodeFacts(version=int(stat.version), ours=ours)
+        return NodeFacts(version=int(stat.version), ours=ours, written_by=int(stat.mzxid))
 
     # -- on kazoo's threads: hand over and leave ---------------------------------------------
 

@@ -19,7 +19,7 @@ from ha.rpc.proto.ha_service_pb2 import (
     TransitionToStandbyResponseProto,
 )
 from ha.service.faults import speaking_to
-from ha.service.model import RequestSource, ServiceState, ServiceStatus
+from ha.service.model import ProcessIdentity, RequestSource, ServiceState, ServiceStatus
 
 _STATES = {
     HAServiceStateProto.INITIALIZING: ServiceState.INITIALIZING,
@@ -68,8 +68,11 @@ class ServiceClient:
                 GetServiceStatusResponseProto,
                 deadline_seconds=deadline_seconds,
             )
+        process = None
+        if answer.HasField("nnhaPid") and answer.HasField("nnhaMachine"):
+            process = ProcessIdentity(answer.nnhaPid, answer.nnhaStartedTicks, answer.nnhaMachine)
         return ServiceStatus(
-            _STATES[answer.state], answer.readyToBecomeActive, answer.notReadyReason
+            _STATES[answer.state], answer.readyToBecomeActive, answer.notReadyReason, process
         )
 
     async def monitor_health(self, *, deadline_seconds: float) -> None:
@@ -86,8 +89,12 @@ class ServiceClient:
                 deadline_seconds=deadline_seconds,
             )
 
-    async def transition_to_active(self, source: RequestSource, *, deadline_seconds: float) -> None:
+    async def transition_to_active(
+        self, source: RequestSource, *, deadline_seconds: float, predecessor_gone: bool = False
+    ) -> None:
         """Make it active; no change if it is.
+
+        ``predecessor_gone``: no earlier active can serve anything any more, not even a read.
 
         Raises:
             ServiceFailed: if it cannot.
@@ -96,7 +103,9 @@ class ServiceClient:
         with speaking_to(str(self.address)):
             await self._connection.call(
                 "transitionToActive",
-                TransitionToActiveRequestProto(reqInfo=_info(source)),
+                TransitionToActiveRequestProto(
+                    reqInfo=_info(source, predecessor_gone=predecessor_gone)
+                ),
                 TransitionToActiveResponseProto,
                 deadline_seconds=deadline_seconds,
             )
@@ -134,5 +143,10 @@ class ServiceClient:
         await self._connection.close()
 
 
-def _info(source: RequestSource) -> HAStateChangeRequestInfoProto:
-    return HAStateChangeRequestInfoProto(reqSource=HARequestSource.ValueType(source))
+def _info(
+    source: RequestSource, *, predecessor_gone: bool = False
+) -> HAStateChangeRequestInfoProto:
+    return HAStateChangeRequestInfoProto(
+        reqSource=HARequestSource.ValueType(source),
+        nnhaPredecessorGone=True if predecessor_gone else None,
+    )

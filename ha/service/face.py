@@ -44,7 +44,9 @@ class HaService(Protocol):
     async def monitor_health(self) -> None:
         """Return if well, raise HealthCheckFailed with the reason if not."""
 
-    async def transition_to_active(self, source: RequestSource, call: Call) -> None:
+    async def transition_to_active(
+        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+    ) -> None:
         """Become active; no change if it is."""
 
     async def transition_to_standby(self, source: RequestSource, call: Call) -> None:
@@ -68,10 +70,14 @@ def ha_service_protocol(service: HaService) -> RpcProtocol:
         with answering():
             status = await service.status()
         # Readiness goes out in every state, as Java's own server sends it (hadoop-rpc 9.10).
+        process = status.process
         return GetServiceStatusResponseProto(
             state=_STATES[status.state],
             readyToBecomeActive=status.ready_to_become_active,
             notReadyReason=None if status.ready_to_become_active else status.not_ready_reason,
+            nnhaPid=None if process is None else process.pid,
+            nnhaStartedTicks=None if process is None else process.started_ticks,
+            nnhaMachine=None if process is None else process.machine,
         )
 
     async def health(_: Call, __: MonitorHealthRequestProto) -> MonitorHealthResponseProto:
@@ -83,7 +89,11 @@ def ha_service_protocol(service: HaService) -> RpcProtocol:
         call: Call, request: TransitionToActiveRequestProto
     ) -> TransitionToActiveResponseProto:
         with answering():
-            await service.transition_to_active(RequestSource(request.reqInfo.reqSource), call)
+            await service.transition_to_active(
+                RequestSource(request.reqInfo.reqSource),
+                call,
+                predecessor_gone=request.reqInfo.nnhaPredecessorGone,
+            )
         return TransitionToActiveResponseProto()
 
     async def standby(

@@ -22,6 +22,15 @@ class RequestSource(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """Which process answers: ``machine`` is the boot and pid namespace that ``pid`` belongs to."""
+
+    pid: int
+    started_ticks: int
+    machine: str
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceStatus:
     """What a NameNode says of itself.
 
@@ -31,3 +40,5 @@ class ServiceStatus:
     state: ServiceState
     ready_to_become_active: bool
     not_ready_reason: str = ""
+    process: ProcessIdentity | None = None
+    """None where the NameNode does not tell, as Hadoop's does not."""

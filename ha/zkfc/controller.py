@@ -6,9 +6,10 @@ from collections.abc import Callable
 import structlog
 
 from ha.elector.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.events import BreadcrumbRead
 from ha.elector.events import Event as ElectorEvent
 from ha.elector.keeper import Keeper, Post
-from ha.elector.model import AttemptNumber, Link, Role
+from ha.elector.model import AttemptNumber, Link, Role, Term
 from ha.elector.runner import Elector
 from ha.elector.state import ElectorState
 from ha.elector.znodes import read_active
@@ -36,6 +37,7 @@ from ha.zkfc.core import (
     step,
 )
 from ha.zkfc.graceful import HandOver
+from ha.zkfc.local_process import LocalProcess
 from ha.zkfc.observer import Observer
 from ha.zkfc.server import ZkfcFace, rpc_server
 from ha.zkfc.settings import ZkfcSettings
@@ -84,6 +86,8 @@ class Controller:
         )
         face = ZkfcFace(settings, cede=self.cede, hand_over=self.hand_over.to_us)
         self._server = rpc_server(face)
+        self._process = LocalProcess()
+        self._predecessor_gone = False
         self._own_data = b""
         self._recheck: asyncio.TimerHandle | None = None
         self._fatal: asyncio.Future[str] | None = None
@@ -161,6 +165,8 @@ class Controller:
 
     def status_reported(self, status: ServiceStatus) -> None:
         """The NameNode's report of itself."""
+        if status.state is ServiceState.ACTIVE and self.believed is ServiceState.ACTIVE:
+            self._process.serves(status.process)
         self._decide(StatusReported(status.state))
 
     def health_changed(self, health: Health, reason: str) -> None:
@@ -172,16 +178,19 @@ class Controller:
 
     # -- driven by the election --------------------------------------------------------------
 
-    async def fence_old_active(self, attempt: AttemptNumber, content: bytes) -> None:
+    async def fence_old_active(self, attempt: AttemptNumber, content: bytes, term: Term) -> None:
         """Make the node in the breadcrumb harmless."""
-        how = await self._takeover.fence(content)
-        self.observer.fenced(attempt, how)
+        fenced = await self._takeover.fence(content, term)
+        self._predecessor_gone = fenced.gone
+        self.observer.fenced(attempt, fenced.how)
 
     async def serve_as_active(self, attempt: AttemptNumber) -> None:
         """Promote our NameNode."""
         self._decide(TransitionBegun())
         self.observer.promoting(attempt)
-        await self._takeover.promote(self._open_connection())
+        await self._takeover.promote(
+            self._open_connection(), predecessor_gone=self._predecessor_gone
+        )
 
     async def serve_as_standby(self) -> None:
         """Demote our NameNode.  Unconfirmed, its next reports show it, and we leave and return."""
@@ -193,9 +202,16 @@ class Controller:
         """The election has moved."""
         kind = "switchover" if self.hand_over.in_progress else "auto"
         self.observer.stepped(event, before, after, kind=kind)
+        if isinstance(event, BreadcrumbRead):
+            # In a hand-over the former active deletes its breadcrumb when it was active and has
+            # confirmed that it is standby.  Without one, nobody knows why there is none.
+            self._predecessor_gone = event.breadcrumb is None and self.hand_over.in_progress
+        if after.role is not Role.ACTIVE:
+            self._process.forget()
         if before.role is not Role.TAKING_OVER or after.role is Role.TAKING_OVER:
             return
         self._decide(Elected() if after.role is Role.ACTIVE else TransitionAbandoned())
+        self.monitor.probe_now()
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
         """The attempt failed, and the election was left."""
@@ -227,7 +243,7 @@ class Controller:
                 case Join():
                     self.elector.join(self._own_data)
                 case Leave(needs_fencing=needs_fencing):
-                    self.elector.quit(keep_breadcrumb=needs_fencing)
+                    self.elector.quit(keep_breadcrumb=needs_fencing, ended=self._process.ended())
                 case AskAgainAfter(seconds=seconds):
                     if self._recheck is not None:
                         self._recheck.cancel()

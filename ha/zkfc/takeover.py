@@ -10,9 +10,11 @@ from fencing.model import Outcome, Report, Target
 from ha.conf.topology import HostPort
 from ha.elector.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.errors import BadBreadcrumb, TakeoverImpossible
+from ha.elector.model import Term
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
 from ha.service.model import RequestSource
+from ha.zkfc.predecessor import Proof, predecessor_gone
 from ha.zkfc.settings import ZkfcSettings
 
 log = structlog.get_logger()
@@ -29,6 +31,14 @@ class _Refusal:
     nobody_listens: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """The former active can change nothing any more; ``gone``: it can serve nothing either."""
+
+    how: str
+    gone: bool
+
+
 class Takeover:
     """Speaks to NameNodes on behalf of one controller."""
 
@@ -38,7 +48,7 @@ class Takeover:
         self._settings = settings
         self._measure = measure
 
-    async def fence(self, content: bytes) -> str:
+    async def fence(self, content: bytes, term: Term) -> Fenced:
         """Make whoever these breadcrumb bytes name harmless; says how.
 
         The node is matched by its ids; its address is advisory (hadoop-ha W1).  Where the
@@ -53,19 +63,28 @@ class Takeover:
                 f"then run zkfc --format-zk"
             ) from failure
         told = [await self._fence_one(target) for target in self._victims(info)]
-        return "; ".join(told)
+        gone = predecessor_gone(term, [proof for _, proof in told])
+        return Fenced("; ".join(how for how, _ in told), gone)
 
-    async def promote(self, client: ServiceClient | None) -> None:
+    async def promote(self, client: ServiceClient | None, *, predecessor_gone: bool) -> None:
         """Make our NameNode active, over this open connection if there is one."""
         deadline = self._settings.new_active_timeout_seconds
         own = self._settings.own
         try:
             if client is not None:
-                await client.transition_to_active(RequestSource.ZKFC, deadline_seconds=deadline)
+                await client.transition_to_active(
+                    RequestSource.ZKFC,
+                    deadline_seconds=deadline,
+                    predecessor_gone=predecessor_gone,
+                )
                 return
             fresh = await ServiceClient.open(own.service, deadline_seconds=deadline)
             try:
-                await fresh.transition_to_active(RequestSource.ZKFC, deadline_seconds=deadline)
+                await fresh.transition_to_active(
+                    RequestSource.ZKFC,
+                    deadline_seconds=deadline,
+                    predecessor_gone=predecessor_gone,
+                )
             finally:
                 await fresh.close()
         except ServiceError as failure:
@@ -100,24 +119,25 @@ class Takeover:
         )  # fmt: skip
         return [named, Target(info.nameservice, info.namenode, host, port)]
 
-    async def _fence_one(self, target: Target) -> str:
+    async def _fence_one(self, target: Target) -> tuple[str, Proof]:
         own = self._settings.own
         refusal = await self._ask_to_stand_by(
             HostPort(target.host, target.port), self._settings.polite_connect_seconds
         )
         self._measure("rpc", "succeeded" if refusal is None else "failed")
         if refusal is None:
-            return f"{target} went standby"
+            return f"{target} went standby", Proof.STANDS_BY
         log.info("takeover.polite_fence.failed", target=str(target), reason=refusal.text)
         if (target.nameservice, target.namenode) == (own.nameservice, own.namenode):
-            return self._judge_ourselves(target, refusal)
+            return self._judge_ourselves(target, refusal), Proof.NOTHING
         report = await self._run_methods(target)
         for attempt in report.attempts:
             self._measure(attempt.method.partition("(")[0], attempt.outcome.value)
         if not report.fenced:
             raise TakeoverImpossible(f"Unable to fence {target}: {report} ({refusal.text})")
         by = next(one for one in report.attempts if one.outcome is Outcome.SUCCEEDED)
-        return f"{target} was fenced by {by.method}"
+        proof = Proof.NOBODY_LISTENS if refusal.nobody_listens else Proof.NOTHING
+        return f"{target} was fenced by {by.method}", Proof.KILLED if report.proven_gone else proof
 
     def _judge_ourselves(self, target: Target, refusal: _Refusal) -> str:
         """A breadcrumb with our own ids: fencing methods would strike our own NameNode."""

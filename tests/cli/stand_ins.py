@@ -32,7 +32,9 @@ class NameNode:
         if self.unwell is not None:
             raise HealthCheckFailed(self.unwell)
 
-    async def transition_to_active(self, source: RequestSource, call: Call) -> None:
+    async def transition_to_active(
+        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+    ) -> None:
         self.asked.append(("active", source))
         self.state = ServiceState.ACTIVE
 

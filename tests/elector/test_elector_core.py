@@ -15,6 +15,8 @@ from ha.elector.actions import (
     GiveUp,
     OpenSession,
     ReadBreadcrumb,
+    RecordEnded,
+    RecordSettled,
     ReleaseLock,
     ReportFailure,
     ServeAsActive,
@@ -176,7 +178,8 @@ CASES: dict[str, tuple[ElectorState, Event, Role, tuple[Action, ...]]] = {
     "written: promote": (
         WRITING, BreadcrumbWritten(S, A, 8), R.TAKING_OVER, (ServeAsActive(A),)),
     "written in a dead session": (WRITING, BreadcrumbWritten(OLD, A, 8), R.TAKING_OVER, ()),
-    "promoted: active, and look once more": (PROMOTING, Promoted(A), R.ACTIVE, (WatchLock(S),)),
+    "promoted: active, and look once more": (PROMOTING, Promoted(A), R.ACTIVE,
+        (WatchLock(S), RecordSettled(S, ME))),
     "promoted for an abandoned attempt": (PROMOTING, Promoted(STALE), R.TAKING_OVER, ()),
     "promoted after the loss": (NEUTRAL, Promoted(A), R.NEUTRAL, ()),
     "failed: out of the election": (
@@ -223,3 +226,11 @@ def test_after_an_expiry_the_lock_must_be_won_and_the_takeover_done_again() -> N
     result = step(state, LockCreated(NEXT))
     assert result.state.role is Role.TAKING_OVER
     assert not result.state.serving
+
+
+def test_the_end_of_the_active_process_is_recorded_before_the_lock_is_given_up() -> None:
+    left = step(ACTIVE, QuitRequested(keep_breadcrumb=True, ended="pid 7"))
+    assert left.actions == (RecordEnded(S, "pid 7"), ReleaseLock(S), CloseSession(S))
+    for state in (STANDBY, PROMOTING, SUSPENDED):
+        left = step(state, QuitRequested(keep_breadcrumb=True, ended="pid 7"))
+        assert not [one for one in left.actions if isinstance(one, RecordEnded)]

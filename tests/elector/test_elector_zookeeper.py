@@ -15,7 +15,7 @@ from ha.elector.credentials import parse_acl, parse_auth
 from ha.elector.errors import TakeoverImpossible, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.events import Event
 from ha.elector.keeper import KazooKeeper
-from ha.elector.model import AttemptNumber, Role
+from ha.elector.model import AttemptNumber, Role, Term
 from ha.elector.outcome import Done, Refusal, Refused, SessionState, Unknown
 from ha.elector.runner import Elector
 from ha.elector.settings import ZooKeeperSettings
@@ -45,6 +45,7 @@ class Person:
     name: str
     settings: ZooKeeperSettings
     told: list[str] = field(default_factory=list)
+    terms: list[Term] = field(default_factory=list)
     refuse_to_fence: bool = False
 
     def __post_init__(self) -> None:
@@ -72,7 +73,8 @@ class Person:
     async def is_(self, role: Role) -> None:
         await until(lambda: self.role is role, f"{self.name} {role}, not {self.role}")
 
-    async def fence_old_active(self, attempt: AttemptNumber, content: bytes) -> None:
+    async def fence_old_active(self, attempt: AttemptNumber, content: bytes, term: Term) -> None:
+        self.terms.append(term)
         if self.refuse_to_fence:
             raise TakeoverImpossible("switched off")
         self.told.append(f"fence {content.decode()}")

@@ -61,7 +61,9 @@ class Ours:
     async def monitor_health(self) -> None:
         self._refuse()
 
-    async def transition_to_active(self, source: RequestSource, call: Call) -> None:
+    async def transition_to_active(
+        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+    ) -> None:
         self.asked.append(("active", source, call.user))
         self._refuse()
 

@@ -45,7 +45,9 @@ class NameNode:
         if self.refusal is not None:
             raise self.refusal
 
-    async def transition_to_active(self, source: RequestSource, call: Call) -> None:
+    async def transition_to_active(
+        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+    ) -> None:
         await self._note("active", source, call)
 
     async def transition_to_standby(self, source: RequestSource, call: Call) -> None:

@@ -8,7 +8,7 @@ from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from ha.service.errors import HealthCheckFailed, ServiceFailed
 from ha.service.face import ha_service_protocol
-from ha.service.model import RequestSource, ServiceState, ServiceStatus
+from ha.service.model import ProcessIdentity, RequestSource, ServiceState, ServiceStatus
 
 HOST = "127.0.0.1"
 
@@ -45,6 +45,8 @@ class ToyNameNode:
     active_transitions: int = 0
     promoted_at: float = 0.0
     hold_promotion: asyncio.Event | None = None
+    told_gone: list[bool] = field(default_factory=list)
+    process: ProcessIdentity | None = None
     seen: list[str] = field(default_factory=list)
     server: RpcServer | None = None
     port: int = 0
@@ -72,15 +74,18 @@ class ToyNameNode:
         return HostPort(HOST, self.port)
 
     async def status(self) -> ServiceStatus:
-        return ServiceStatus(self.state, ready_to_become_active=True)
+        return ServiceStatus(self.state, ready_to_become_active=True, process=self.process)
 
     async def monitor_health(self) -> None:
         if not self.healthy:
             raise HealthCheckFailed("the toy is switched to unhealthy")
 
-    async def transition_to_active(self, source: RequestSource, call: Call) -> None:
+    async def transition_to_active(
+        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+    ) -> None:
         self.seen.append(f"active by {source.name}")
         self.active_transitions += 1
+        self.told_gone.append(predecessor_gone)
         if self.hold_promotion is not None:
             await self.hold_promotion.wait()
         if self.fail_to_become_active:

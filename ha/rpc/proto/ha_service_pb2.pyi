@@ -63,15 +63,19 @@ class HAStateChangeRequestInfoProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     REQSOURCE_FIELD_NUMBER: _builtins.int
+    NNHAPREDECESSORGONE_FIELD_NUMBER: _builtins.int
     reqSource: Global___HARequestSource.ValueType
+    nnhaPredecessorGone: _builtins.bool
+    """Ours: no earlier active can serve anything any more, so nobody need wait for its read lease."""
     def __init__(
         self,
         *,
         reqSource: Global___HARequestSource.ValueType | None = ...,
+        nnhaPredecessorGone: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["reqSource", b"reqSource"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["nnhaPredecessorGone", b"nnhaPredecessorGone", "reqSource", b"reqSource"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reqSource", b"reqSource"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nnhaPredecessorGone", b"nnhaPredecessorGone", "reqSource", b"reqSource"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -234,20 +238,32 @@ class GetServiceStatusResponseProto(_message.Message):
     STATE_FIELD_NUMBER: _builtins.int
     READYTOBECOMEACTIVE_FIELD_NUMBER: _builtins.int
     NOTREADYREASON_FIELD_NUMBER: _builtins.int
+    NNHAPID_FIELD_NUMBER: _builtins.int
+    NNHASTARTEDTICKS_FIELD_NUMBER: _builtins.int
+    NNHAMACHINE_FIELD_NUMBER: _builtins.int
     state: Global___HAServiceStateProto.ValueType
     readyToBecomeActive: _builtins.bool
     """Optional to protobuf, but Java's client fails with a NullPointerException without them."""
     notReadyReason: _builtins.str
+    nnhaPid: _builtins.int
+    """Ours: which process answers, for a ZKFC on the same machine."""
+    nnhaStartedTicks: _builtins.int
+    """In clock ticks since the boot, as in /proc/<pid>/stat."""
+    nnhaMachine: _builtins.str
+    """Boot and pid namespace within which the pid means anything."""
     def __init__(
         self,
         *,
         state: Global___HAServiceStateProto.ValueType | None = ...,
         readyToBecomeActive: _builtins.bool | None = ...,
         notReadyReason: _builtins.str | None = ...,
+        nnhaPid: _builtins.int | None = ...,
+        nnhaStartedTicks: _builtins.int | None = ...,
+        nnhaMachine: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["notReadyReason", b"notReadyReason", "readyToBecomeActive", b"readyToBecomeActive", "state", b"state"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["nnhaMachine", b"nnhaMachine", "nnhaPid", b"nnhaPid", "nnhaStartedTicks", b"nnhaStartedTicks", "notReadyReason", b"notReadyReason", "readyToBecomeActive", b"readyToBecomeActive", "state", b"state"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["notReadyReason", b"notReadyReason", "readyToBecomeActive", b"readyToBecomeActive", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nnhaMachine", b"nnhaMachine", "nnhaPid", b"nnhaPid", "nnhaStartedTicks", b"nnhaStartedTicks", "notReadyReason", b"notReadyReason", "readyToBecomeActive", b"readyToBecomeActive", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

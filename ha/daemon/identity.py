@@ -1,0 +1,22 @@
+"""Which process is this: enough to find it again on this machine, and to know it is not another."""
+
+import os
+from pathlib import Path
+
+_START_FIELD = 19
+"""Of what follows the name in /proc/<pid>/stat: the start, in clock ticks since the boot."""
+
+
+def machine() -> str:
+    """This boot of this machine and this pid namespace: a pid means one process within it."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot} {os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 - no path, a name
+
+
+def started_ticks(pid: int) -> int | None:
+    """When that process started; None when there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return int(stat.rpartition(")")[2].split()[_START_FIELD])

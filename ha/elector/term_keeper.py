@@ -1,0 +1,74 @@
+"""Writes and reads the record beside the breadcrumb; never in the way of an election.
+
+A record that cannot be written, or read, costs the successor a wait for the read lease.
+"""
+
+import asyncio
+from functools import partial
+
+import structlog
+
+from ha.elector.model import SessionNumber, Term
+from ha.elector.outcome import Done, NodeFacts, Outcome, Refusal, Refused
+from ha.elector.settings import ZooKeeperSettings
+from ha.elector.term import TermRecord, encode_term, term_of
+from ha.elector.zookeeper import Session
+
+log = structlog.get_logger()
+
+_ANY_VERSION = -1
+
+
+class TermKeeper:
+    """The terms of this process's sessions.  Only the lock's owner writes, in the same session."""
+
+    def __init__(self, settings: ZooKeeperSettings) -> None:
+        self._settings = settings
+        self._settled: dict[SessionNumber, int] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def settled(self, number: SessionNumber, session: Session, content: bytes) -> None:
+        """Our NameNode has become active under the breadcrumb with these bytes."""
+        task = asyncio.create_task(self._settle(number, session, content))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def ended(self, number: SessionNumber, session: Session, told: str) -> None:
+        """The active process has ended.  The session keeps order: this comes before the release."""
+        breadcrumb = self._settled.get(number)
+        if breadcrumb is None:
+            return
+        record = encode_term(TermRecord(breadcrumb, Term.ENDED, told))
+        request = session.write(self._settings.term, record, version=_ANY_VERSION)
+        request.add_done_callback(partial(_noted, Term.ENDED))
+
+    async def read(self, session: Session) -> tuple[Outcome[tuple[bytes, NodeFacts]], Term]:
+        """The breadcrumb, and what is recorded of its owner."""
+        breadcrumb, record = await asyncio.gather(
+            session.read(self._settings.breadcrumb), session.read(self._settings.term)
+        )
+        if not isinstance(breadcrumb, Done):
+            return breadcrumb, Term.UNKNOWN
+        data = record.value[0] if isinstance(record, Done) else None
+        return breadcrumb, term_of(breadcrumb.value[1].written_by, data)
+
+    async def _settle(self, number: SessionNumber, session: Session, content: bytes) -> None:
+        found = await session.read(self._settings.breadcrumb)
+        if not isinstance(found, Done) or found.value[0] != content:
+            log.warning("elector.term.unrecorded", outcome=repr(found))
+            return
+        breadcrumb = found.value[1].written_by
+        record = encode_term(TermRecord(breadcrumb, Term.SETTLED))
+        written: Outcome[object] = await session.write(
+            self._settings.term, record, version=_ANY_VERSION
+        )
+        if isinstance(written, Refused) and written.why is Refusal.NO_NODE:
+            written = await session.create(self._settings.term, record)
+        if isinstance(written, Done):
+            self._settled[number] = breadcrumb
+        else:
+            log.warning("elector.term.unrecorded", outcome=repr(written))
+
+
+def _noted(term: Term, request: asyncio.Future[Outcome[int]]) -> None:
+    log.info("elector.term", term=term.value, outcome=repr(request.result()))

@@ -1,0 +1,34 @@
+"""Is the former active known to be gone, so that nobody need wait for its read lease?"""
+
+from collections.abc import Sequence
+from enum import Enum, auto
+
+from ha.elector.model import Term
+
+
+class Proof(Enum):
+    """What is known of one address at which the former active may be."""
+
+    STANDS_BY = auto()
+    """It answered that it is standby: its edit log is closed."""
+    KILLED = auto()
+    """A fencing method that proves it has ended the process or cut it off."""
+    NOBODY_LISTENS = auto()
+    """Connections are refused there; and its controller may have seen the process end."""
+    NOTHING = auto()
+
+
+def predecessor_gone(term: Term, proofs: Sequence[Proof]) -> bool:
+    """Whether no earlier active can serve anything any more.
+
+    It takes more than the end of the one that the breadcrumb names.  Unless it was active, it may
+    have died while it waited for *its* predecessor's lease, which may run still: nn1 is stopped,
+    nn2 is killed as it takes over, nn3 must not believe that nn2's end says anything of nn1.
+    """
+    if not proofs or term is Term.UNKNOWN:
+        return False
+    return all(
+        proof in (Proof.STANDS_BY, Proof.KILLED)
+        or (proof is Proof.NOBODY_LISTENS and term is Term.ENDED)
+        for proof in proofs
+    )
