@@ -29,6 +29,7 @@ HADOOP_KEY = "nnha.journalnode.hadoop-rpc-address"
 
 def start_nodes(running: ExitStack, directory: Path) -> tuple[list[int], list[int]]:
     """Three JournalNode processes; their gRPC ports and their Hadoop RPC ports."""
+    directory.mkdir(exist_ok=True)
     layout = plan(directory)
     write_conf_dir(layout)
     supervisor = running.enter_context(Supervisor(directory))
