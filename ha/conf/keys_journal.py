@@ -46,6 +46,12 @@ HTTPS_BIND = Key("dfs.journalnode.https-bind-host", optional_text, "", _G, "list
 HANDLERS = Key("dfs.journalnode.handler.count", whole(), "5", _G, "")
 SYNC = Key("dfs.journalnode.enable.sync", flag, "true", _G, "fetch missed segments from peers")
 SYNC_INTERVAL = Key("dfs.journalnode.sync.interval", _call, "120000", _G, "")
+SCRUB_INTERVAL = Key(
+    "nnha.journalnode.scrub.interval", duration("s"), "1d", _G, "read all again so often; 0 = never"
+)
+SCRUB_BANDWIDTH = Key(
+    "nnha.journalnode.scrub.bandwidthPerSec", size, "8m", _G, "bytes a second; 0 = unlimited"
+)
 SYNC_FORMAT = Key("dfs.journalnode.enable.sync.format", flag, "false", _G, "")
 CACHE_SIZE = Key(
     "dfs.journalnode.edit-cache-size.bytes", size, "16777216", _G, "newest edits of a journal"

@@ -86,6 +86,8 @@ def read_settings(conf: Configuration) -> NodeSettings:
         http_port=http.port,
         edits_cache_bytes=edits_cache_bytes(conf),
         peers=configured_peers(conf),
+        scrub_interval_seconds=conf.get(keys.SCRUB_INTERVAL),
+        scrub_bytes_per_second=conf.get(keys.SCRUB_BANDWIDTH),
         sync_interval_seconds=conf.get(keys.SYNC_INTERVAL),
         sync_stall_seconds=conf.get(keys.EDIT_TRANSFER_TIMEOUT),
         sync_bytes_per_second=conf.get(keys.EDIT_TRANSFER_BANDWIDTH),

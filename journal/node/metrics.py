@@ -27,6 +27,9 @@ REJECTED = Counter("nnha_jn_rejected_requests_total", "Requests refused", ("jour
 CORRUPT = Counter(
     "nnha_jn_corrupt_records_total", "Damaged edits received, fetched or found", _LABELS
 )
+SCRUBBED = Counter(
+    "nnha_jn_scrubbed_segments_total", "Finalized segments read again in the background", _LABELS
+)
 SYNC_SEGMENTS = Counter(
     "nnha_jn_sync_segments_total", "Segments brought from peers in the background", _LABELS
 )

@@ -26,6 +26,7 @@ from journal.node import metrics
 from journal.node.edits_cache import EditsCache
 from journal.node.owner import JournalOwner
 from journal.node.peers import Own
+from journal.node.scrub import scrub_forever
 from journal.node.settings import NodeSettings
 from journal.node.sync import JournalSync
 from journal.node.transfer import fetch
@@ -103,6 +104,9 @@ class JournalNode:
             self._begin_upkeep(opened)
 
     def _begin_upkeep(self, opened: _Open) -> None:
+        if self._own is not None and self.settings.scrub_interval_seconds > 0:
+            scrubbing = scrub_forever(opened.owner, self.settings)
+            opened.upkeep.append(asyncio.create_task(scrubbing, name="scrub"))
         nodes = self.settings.peers.get(opened.owner.journal_id, ())
         if self._own is None or not nodes:
             return

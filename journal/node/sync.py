@@ -21,6 +21,7 @@ from journal.node import metrics
 from journal.node.fetching import fetch_finalized
 from journal.node.owner import JournalOwner
 from journal.node.peers import Own, Peer
+from journal.node.scrub import report_missing
 from journal.node.settings import NodeSettings
 
 log = structlog.get_logger()
@@ -58,7 +59,16 @@ class JournalSync:
                 log.warning(
                     "sync.round_failed", journal=self._owner.journal_id, because=str(failure)
                 )
-            await asyncio.sleep(self._until_next(brought))
+            await self._rest(self._until_next(brought))
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait, but not longer than it takes to notice a gap that was not there before."""
+        had_hole = syncing.has_hole(self._owner.state)
+        while seconds > 0:
+            await asyncio.sleep(min(seconds, self._settings.sync_quick_seconds))
+            seconds -= self._settings.sync_quick_seconds
+            if not had_hole and syncing.has_hole(self._owner.state):
+                return
 
     def _until_next(self, brought: int) -> float:
         """Soon while a gap is known; less and less often while nobody can fill it."""
@@ -74,6 +84,7 @@ class JournalSync:
         """Ask all peers, bring what is missing; how many segments came."""
         if self._owner.state.namespace is None:
             return 0
+        await report_missing(self._owner)
         sources = await self._ask_all()
         found = syncing.missing(
             self._owner.state, [one for source in sources for one in source.segments]

@@ -12,9 +12,10 @@ from aiohttp import web
 from journal.core.requests import Fetch
 from journal.core.state import JournalState
 from journal.errors import Fenced, StorageFailed, Unavailable
-from journal.model import JournalId, Segment, TxId
+from journal.model import Segment, TxId
 from journal.node import metrics
 from journal.node.owner import JournalOwner
+from journal.node.scrub import report
 from journal.node.settings import NodeSettings
 from journal.storage.disk import Download
 from journal.storage.layout import why_bad_journal_id
@@ -54,7 +55,7 @@ class SegmentServer:
             owner, TxId(int(text)), in_progress_ok=in_progress_ok
         )
         try:
-            return await _stream(request, file, end, segment.name(), owner.journal_id)
+            return await _stream(request, file, end, segment, owner)
         finally:
             await asyncio.to_thread(file.close)
 
@@ -103,9 +104,15 @@ def _open(owner: JournalOwner, segment: Segment) -> tuple[BinaryIO, int]:
 
 
 async def _stream(
-    request: web.Request, file: BinaryIO, end: int, name: str, journal_id: JournalId
+    request: web.Request, file: BinaryIO, end: int, segment: Segment, owner: JournalOwner
 ) -> web.StreamResponse:
-    """Send the bytes up to ``end``: never padding, never a byte that is not durable yet."""
+    """Send the bytes up to ``end``: never padding, never a byte that is not durable yet.
+
+    A finalized segment is checked on its way out.  Where it is damaged the answer ends short,
+    which its reader cannot take for the whole, and the segment is taken out of service.
+    """
+    name, journal_id = segment.name(), owner.journal_id
+    check = SegmentCheck(segment) if segment.finalized and segment.digest else None
     response = web.StreamResponse(
         headers={
             "Content-Type": "application/octet-stream",
@@ -115,20 +122,35 @@ async def _stream(
     )
     response.content_length = end
     await response.prepare(request)
-    left = end
+    left, damaged = end, False
     while left:
         chunk = await asyncio.to_thread(file.read, min(left, _CHUNK_BYTES))
-        if not chunk:
-            log.error("segment.short", journal=journal_id, file=name, missing=left)
-            break
         left -= len(chunk)
+        try:
+            chunk = _sound(check, chunk, left)
+        except ValueError as damage:
+            await report(owner, segment, str(damage))
+            damaged = True
+            break
         await response.write(chunk)
-    if left:
+    if damaged:
         request.protocol.force_close()
         return response
     metrics.SERVED_BYTES.labels(journal_id).inc(end)
     await response.write_eof()
     return response
+
+
+def _sound(check: SegmentCheck | None, chunk: bytes, left: int) -> bytes:
+    """What of a file's next bytes may be sent; bytes not yet known to be sound are held back."""
+    if left and not chunk:
+        raise ValueError(f"{left} bytes are missing at its end")
+    if check is None:
+        return chunk
+    sound = check.feed(chunk)
+    if not left:
+        check.finish()
+    return sound
 
 
 async def fetch(

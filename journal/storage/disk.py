@@ -154,6 +154,15 @@ class Disk:
             self._downloading.add(path)
             return Download(self, path, self._files.create(path))
 
+    def path_of(self, segment: Segment) -> Path:
+        """Where a closed segment's file lies, or should."""
+        return self._current / segment.name()
+
+    def names(self) -> list[str]:
+        """What lies in the journal's folder."""
+        with self._working("list the journal"):
+            return self._files.names(self._current)
+
     def begin_fetch(self, segment: Segment) -> "Download":
         """A file outside ``current`` for a finalized segment of a peer."""
         with self._working("create a file for a peer's segment"):

@@ -3,14 +3,17 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, cast
 
 import aiohttp
 import pytest
+from prometheus_client import REGISTRY
 
 from journal.client.writer import QuorumWriter
 from journal.errors import QuorumLost
 from journal.model import TxId
+from journal.node.daemon import JournalNodeDaemon
 from tests.journal.jc_cluster import JOURNAL, Nodes, edits, formatted_nodes, write_segment
 from tests.journal.jn_node import segment_url, until
 
@@ -131,6 +134,105 @@ async def test_what_was_never_acknowledged_is_replaced(tmp_path: Path) -> None:
         assert kept.endswith(edits(4, 6, "kept"))
 
 
+async def test_deleted_segments_return(tmp_path: Path) -> None:
+    """testJournalNodeSync, MultipleMissingLogs, DiscontinuousMissingLogs, MultipleJournals..."""
+    async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
+        await write_segments(writer, *range(1, 31, 3))
+        await until_equal(nodes, 10)
+        deletions = {
+            "one": [(0, 4)],
+            "two adjacent": [(0, 7), (0, 10)],
+            "two with a gap": [(0, 1), (0, 13)],
+            "the same on two nodes": [(0, 16), (1, 16)],
+            "several on several": [(0, 1), (1, 1), (1, 4), (2, 7)],
+            "the newest": [(2, 28)],
+        }
+        for what, gone in deletions.items():
+            for i, first in gone:
+                (nodes.current(i) / f"edits_{first:019d}-{first + 2:019d}").unlink()
+            await until_equal(nodes, 10)
+            assert nodes.finalized(0) == nodes.finalized(1), what
+
+
+async def test_random_deletions_return(tmp_path: Path) -> None:
+    """RandomJournalMissingLogs: 20 segments, 5 random deletions, never one of all nodes."""
+    rng = Random(20)
+    async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
+        await write_segments(writer, *range(1, 21), length=1)
+        await until_equal(nodes, 20)
+        for first in rng.sample(range(1, 21), 5):
+            i = rng.randrange(3)
+            (nodes.current(i) / f"edits_{first:019d}-{first:019d}").unlink()
+        await until_equal(nodes, 20)
+
+
+async def test_a_formatted_node_gets_everything(tmp_path: Path) -> None:
+    """SyncAfterJNformat: one node is wiped and formatted while the others go on writing."""
+    async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
+        await write_segments(writer, 1, 4, 7, 10)
+        await until_equal(nodes, 4)
+        alone = nodes.writer(addresses=nodes.addresses[:1])
+        await alone.format(force=True)
+        await alone.close()
+        await write_segments(writer, 13, 16, 19, 22, 25, 28)
+        await until_equal(nodes, 10)
+
+
+async def test_a_flipped_bit_is_found_never_served_and_repaired(tmp_path: Path) -> None:
+    """Repair without an operator (operators.md I15): the damage is in the middle of an edit."""
+    async with (
+        syncing_nodes(tmp_path, scrub_interval_seconds=0.05) as nodes,
+        writing(nodes) as writer,
+    ):
+        await write_segments(writer, 1, 4)
+        await until_equal(nodes, 2)
+        before = corrupt_found()
+        flip(nodes.current(1) / "edits_0000000000000000001-0000000000000000003", 40)
+        await until(lambda: corrupt_found() > before, "the scrubber has found it")
+        await until_equal(nodes, 2)
+        node = nodes.daemons[1]
+        assert node is not None
+        await until(lambda: not status(node)["damaged_segments"], "the status is clean again")
+
+
+async def test_damage_is_never_served(tmp_path: Path) -> None:
+    """A reader comes before the scrubber: it gets less than was promised, and nothing false."""
+    async with formatted_nodes(tmp_path) as nodes, writing(nodes) as writer:
+        await write_segments(writer, 1, 4)
+        node = nodes.daemons[2]
+        assert node is not None
+        flip(nodes.current(2) / "edits_0000000000000000001-0000000000000000003", 40)
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(aiohttp.ClientPayloadError):
+                await fetched(session, segment_url(node, 1, JOURNAL))
+            assert "1" in str(status(node)["damaged_segments"])
+            assert await fetched(session, segment_url(node, 1, JOURNAL)) == (404, None)
+            answer, body = await fetched(session, segment_url(node, 4, JOURNAL))
+            assert answer == 200
+            assert body is not None
+            assert body.endswith(edits(4, 6))
+
+
+async def fetched(session: aiohttp.ClientSession, url: str) -> tuple[int, bytes | None]:
+    async with session.get(url) as response:
+        body = await response.read()
+        return response.status, body if response.status == 200 else None
+
+
+def flip(path: Path, offset: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1
+    path.write_bytes(data)
+
+
+def status(node: JournalNodeDaemon) -> dict[str, Any]:
+    return cast(Any, node.node.status())[JOURNAL]  # type: ignore[no-any-return]
+
+
+def corrupt_found() -> float:
+    return REGISTRY.get_sample_value("nnha_jn_corrupt_records_total", {"journal": JOURNAL}) or 0
+
+
 async def test_purged_segments_do_not_come_back(tmp_path: Path) -> None:
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
         await write_segments(writer, 1, 4, 7)
@@ -141,5 +243,7 @@ async def test_purged_segments_do_not_come_back(tmp_path: Path) -> None:
         await nodes.stop(0)
         await nodes.start(0)
         await write_segments(writer, 10)
+        left = [(7, 9), (10, 12)]
         await until(lambda: (10, 12) in nodes.finalized(2), "the returned node takes part")
-        assert nodes.finalized(0) == [(7, 9), (10, 12)]
+        await until(lambda: nodes.finalized(0) == nodes.finalized(1) == left, "and all others")
+        assert nodes.finalized(2) == [(1, 3), (4, 6), *left], "nobody told it to purge"
