@@ -129,6 +129,17 @@ class RemoteNode:
             "PrepareRecovery", request, pb.PrepareRecoveryReply, timeout_seconds
         )
 
+    async def peek_recovery(
+        self, first: TxId | None, timeout_seconds: float
+    ) -> pb.PrepareRecoveryReply:
+        """What the node would answer if a recovery were prepared; nothing changes there."""
+        request = pb.PeekRecoveryRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            segment_first_txid=first or 0,
+        )
+        return await self._call("PeekRecovery", request, pb.PrepareRecoveryReply, timeout_seconds)
+
     async def accept_recovery(
         self,
         info: pb.RequestInfo,

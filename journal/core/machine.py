@@ -22,6 +22,7 @@ from journal.core.requests import (
     LearnDigest,
     Manifest,
     NewEpoch,
+    PeekRecovery,
     PrepareRecovery,
     PurgeLogs,
     ReportDamage,
@@ -52,6 +53,8 @@ def step(state: JournalState, request: Request) -> Step:  # noqa: C901 - one cas
         case GetEditLogManifest():
             require_formatted(state)
             return Step(state, (), manifest(state, request))
+        case PeekRecovery(first):
+            return recovering.peek(state, first)
         case NewEpoch():
             return recovering.new_epoch(state, request)
         case AdoptRecovery():

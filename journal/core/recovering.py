@@ -22,6 +22,7 @@ from journal.core.requests import (
     Prepared,
     PrepareRecovery,
     Promised,
+    Stamp,
 )
 from journal.core.state import Decision, JournalState
 from journal.core.writing import DIGEST_BYTES
@@ -80,6 +81,17 @@ def prepare(state: JournalState, request: PrepareRecovery) -> Step:
     else:
         answer = Prepared(ours, None, state.writer, state.committed)
     return Step(state, closed.effects, answer)
+
+
+def peek(state: JournalState, first: TxId | None) -> Step:
+    """Say what ``prepare`` would say at this moment; whatever it would change stays as it is."""
+    require_formatted(state)
+    if first is None:
+        first = abandon(state).state.newest
+    if first is None:
+        return Step(state, (), Prepared(None, None, state.writer, state.committed))
+    asked = PrepareRecovery(Stamp(state.promised, state.serial), first)
+    return Step(state, (), prepare(state, asked).reply)
 
 
 def accept(state: JournalState, request: AcceptRecovery) -> Step:

@@ -96,6 +96,16 @@ class PrepareRecovery:
 
 
 @dataclass(frozen=True, slots=True)
+class PeekRecovery:
+    """Ask what PrepareRecovery would answer, of the newest segment if none is named.
+
+    Nothing is promised and nothing is closed, so the answer may be old when it arrives.
+    """
+
+    first: TxId | None
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptRecovery:
     """Accept what a recovery decided about a segment (qjm 2.13).
 
@@ -202,6 +212,7 @@ Request = (
     | ReportDamage
     | AdoptFinalized
     | LearnDigest
+    | PeekRecovery
 )
 
 

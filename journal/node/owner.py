@@ -23,6 +23,7 @@ from journal.core.requests import (
     Journal,
     LearnDigest,
     Manifest,
+    PeekRecovery,
     PrepareRecovery,
     Reply,
     Request,
@@ -268,7 +269,7 @@ class JournalOwner:
         if effects:
             await self._carry_out(effects)
         asked = ((waiting.request, answer) for waiting, answer in answers)
-        self.recent.follow(self._state, state, effects, asked)
+        self.recent.follow(self._state, state, asked)
         changed = bool(effects) or state.damaged != self._state.damaged
         self._state = state
         if changed:
@@ -361,7 +362,7 @@ def _batch_bytes(request: Request) -> int:
 def _compared_segment(request: Request) -> TxId | None:
     """Which segment's contents a request is judged by."""
     match request:
-        case FinalizeLogSegment() | PrepareRecovery() | LearnDigest():
+        case FinalizeLogSegment() | PrepareRecovery() | LearnDigest() | PeekRecovery():
             return request.first
         case AcceptRecovery() | AdoptRecovery() | AdoptFinalized():
             return request.segment.first

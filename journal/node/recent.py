@@ -1,10 +1,9 @@
 """Keeps a journal's edits cache true to what is durable, and answers readers from it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from journal.core.admission import require_formatted
-from journal.core.effects import CreateSegment, Effect, ReopenSegment
 from journal.core.requests import Done, Journal, Reply, Request
 from journal.core.state import JournalState
 from journal.errors import AheadOfNode, BadRequest, CacheMiss, JournalError
@@ -23,13 +22,11 @@ class RecentEdits:
     def __init__(self, journal_id: JournalId, cache: EditsCache | None) -> None:
         self._journal_id = journal_id
         self._cache = cache
-        self._layouts: dict[TxId, int] = {}
 
     def follow(
         self,
         before: JournalState,
         after: JournalState,
-        effects: Sequence[Effect],
         answered: Iterable[tuple[Request, Reply | JournalError]],
     ) -> None:
         """Take in one group of requests, once it is durable.
@@ -40,12 +37,9 @@ class RecentEdits:
         """
         if self._cache is None:
             return
-        for effect in effects:
-            if isinstance(effect, CreateSegment | ReopenSegment):
-                self._layouts = {effect.first: effect.layout_version}
         for request, answer in answered:
             if isinstance(request, Journal) and isinstance(answer, Done):
-                self._store(request)
+                self._store(request, before)
         if not _same_writing(before, after):
             # Last, as the same group may have written for an older writer before that.
             self._cache.keep_only(_still_true(before, after))
@@ -85,12 +79,11 @@ class RecentEdits:
         metrics.SERVED_EDIT_BYTES.labels(journal).inc(len(found.records))
         return found
 
-    def _store(self, written: Journal) -> None:
+    def _store(self, written: Journal, before: JournalState) -> None:
         assert self._cache is not None
-        layout = self._layouts.get(written.segment_first)
-        if layout is None or written.count == 0:
-            return  # the segment was not begun in this life of the node
-        last = TxId(written.first + written.count - 1)
+        if before.open is None or written.count == 0:
+            return
+        last, layout = TxId(written.first + written.count - 1), before.open.layout_version
         self._cache.store(Batch(written.first, last, written.stamp.epoch, layout, written.records))
 
 

@@ -99,6 +99,17 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
 
         return await _answer(context, work())
 
+    async def PeekRecovery(
+        self, request: pb.PeekRecoveryRequest, context: Context
+    ) -> pb.PrepareRecoveryReply:
+        async def work() -> pb.PrepareRecoveryReply:
+            first = wire.txid(request.segment_first_txid) or None
+            reply = await self._owner(request.journal_id).ask(requests.PeekRecovery(first))
+            assert isinstance(reply, requests.Prepared)
+            return wire.prepared(reply, self._node.http_port)
+
+        return await _answer(context, work())
+
     async def AcceptRecovery(self, request: pb.AcceptRecoveryRequest, context: Context) -> pb.Done:
         async def work() -> pb.Done:
             owner = self._owner(request.info.journal_id)

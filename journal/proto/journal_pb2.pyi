@@ -490,6 +490,32 @@ class SegmentState(_message.Message):
 Global___SegmentState: _TypeAlias = SegmentState  # noqa: Y015
 
 @_typing.final
+class PeekRecoveryRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOURNAL_ID_FIELD_NUMBER: _builtins.int
+    SEGMENT_FIRST_TXID_FIELD_NUMBER: _builtins.int
+    NAMESERVICE_ID_FIELD_NUMBER: _builtins.int
+    journal_id: _builtins.str
+    segment_first_txid: _builtins.int
+    """0 means the newest segment with an edit in it."""
+    nameservice_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        journal_id: _builtins.str = ...,
+        segment_first_txid: _builtins.int = ...,
+        nameservice_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["journal_id", b"journal_id", "nameservice_id", b"nameservice_id", "segment_first_txid", b"segment_first_txid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PeekRecoveryRequest: _TypeAlias = PeekRecoveryRequest  # noqa: Y015
+
+@_typing.final
 class PrepareRecoveryReply(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

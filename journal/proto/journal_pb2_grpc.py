@@ -79,6 +79,11 @@ class JournalNodeStub:
                 request_serializer=journal_dot_proto_dot_journal__pb2.AcceptRecoveryRequest.SerializeToString,
                 response_deserializer=journal_dot_proto_dot_journal__pb2.Done.FromString,
                 _registered_method=True)
+        self.PeekRecovery = channel.unary_unary(
+                '/nnha.journal.JournalNode/PeekRecovery',
+                request_serializer=journal_dot_proto_dot_journal__pb2.PeekRecoveryRequest.SerializeToString,
+                response_deserializer=journal_dot_proto_dot_journal__pb2.PrepareRecoveryReply.FromString,
+                _registered_method=True)
         self.GetEditLogManifest = channel.unary_unary(
                 '/nnha.journal.JournalNode/GetEditLogManifest',
                 request_serializer=journal_dot_proto_dot_journal__pb2.GetEditLogManifestRequest.SerializeToString,
@@ -210,6 +215,13 @@ class JournalNodeServicer:
 
     def AcceptRecovery(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PeekRecovery(self, request, context):
+        """What PrepareRecovery would answer; an operator may ask, as it promises and closes nothing.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -357,6 +369,11 @@ def add_JournalNodeServicer_to_server(servicer, server):
                     servicer.AcceptRecovery,
                     request_deserializer=journal_dot_proto_dot_journal__pb2.AcceptRecoveryRequest.FromString,
                     response_serializer=journal_dot_proto_dot_journal__pb2.Done.SerializeToString,
+            ),
+            'PeekRecovery': grpc.unary_unary_rpc_method_handler(
+                    servicer.PeekRecovery,
+                    request_deserializer=journal_dot_proto_dot_journal__pb2.PeekRecoveryRequest.FromString,
+                    response_serializer=journal_dot_proto_dot_journal__pb2.PrepareRecoveryReply.SerializeToString,
             ),
             'GetEditLogManifest': grpc.unary_unary_rpc_method_handler(
                     servicer.GetEditLogManifest,
@@ -677,6 +694,33 @@ class JournalNode:
             '/nnha.journal.JournalNode/AcceptRecovery',
             journal_dot_proto_dot_journal__pb2.AcceptRecoveryRequest.SerializeToString,
             journal_dot_proto_dot_journal__pb2.Done.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PeekRecovery(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nnha.journal.JournalNode/PeekRecovery',
+            journal_dot_proto_dot_journal__pb2.PeekRecoveryRequest.SerializeToString,
+            journal_dot_proto_dot_journal__pb2.PrepareRecoveryReply.FromString,
             options,
             channel_credentials,
             insecure,

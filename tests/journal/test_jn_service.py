@@ -228,3 +228,28 @@ async def test_a_batch_beyond_the_limit_is_refused(tmp_path: Path) -> None:
         assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         (reply,) = await client.write([client.batch(writer, 1, 1, 10)])
         assert not reply.HasField("refusal")
+
+
+async def test_a_peek_tells_what_a_recovery_would_see_and_changes_nothing(tmp_path: Path) -> None:
+    async with node_and_client(tmp_path) as (daemon, client):
+        await client.format()
+        await client.new_epoch(1)
+        writer = Writer(1)
+
+        async def peek(first: int = 0) -> pb.PrepareRecoveryReply:
+            request = pb.PeekRecoveryRequest(journal_id=JID, segment_first_txid=first)
+            reply: pb.PrepareRecoveryReply = await client.call("PeekRecovery", request)
+            return reply
+
+        assert not (await peek()).HasField("segment")
+        await client.written(writer, 1, 5)
+        owner = daemon.node.find(JID)
+        assert owner is not None
+        before = owner.state
+        assert (await peek()).segment.last_txid == 5
+        seen = await peek(1)
+        assert (seen.segment.last_txid, seen.segment.digest) == (5, digest(1, 5))
+        assert not (await peek(6)).HasField("segment")
+        assert (owner.state.open is not None, owner.state.promised) == (True, before.promised)
+        (reply,) = await client.write([client.batch(writer, 1, 6, 7)])
+        assert not reply.HasField("refusal")
