@@ -46,6 +46,9 @@ HTTPS_BIND = Key("dfs.journalnode.https-bind-host", optional_text, "", _G, "list
 HANDLERS = Key("dfs.journalnode.handler.count", whole(), "5", _G, "")
 SYNC = Key("dfs.journalnode.enable.sync", flag, "true", _G, "fetch missed segments from peers")
 SYNC_INTERVAL = Key("dfs.journalnode.sync.interval", _call, "120000", _G, "")
+DISK_WARN_FREE = Key(
+    "nnha.journalnode.disk.warn-free-bytes", size, "1g", _G, "warn when less is free; 0 = never"
+)
 SCRUB_INTERVAL = Key(
     "nnha.journalnode.scrub.interval", duration("s"), "1d", _G, "read all again so often; 0 = never"
 )

@@ -11,7 +11,7 @@ from ha.conf import keys_journal as keys
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import NAMESERVICES
-from ha.conf.keys_namenode import TAIL_IN_PROGRESS
+from ha.conf.keys_namenode import IMAGE_TRANSFER_BANDWIDTH, TAIL_IN_PROGRESS
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, run_daemon
 from journal.errors import StorageFailed
@@ -86,6 +86,8 @@ def read_settings(conf: Configuration) -> NodeSettings:
         http_port=http.port,
         edits_cache_bytes=edits_cache_bytes(conf),
         peers=configured_peers(conf),
+        disk_warn_free_bytes=conf.get(keys.DISK_WARN_FREE),
+        serve_bytes_per_second=_serving_rate(conf),
         scrub_interval_seconds=conf.get(keys.SCRUB_INTERVAL),
         scrub_bytes_per_second=conf.get(keys.SCRUB_BANDWIDTH),
         sync_interval_seconds=conf.get(keys.SYNC_INTERVAL),
@@ -123,6 +125,15 @@ def memory_limit() -> int:
         except (OSError, ValueError):
             continue  # no such file, or "max"
     return everything
+
+
+def _serving_rate(conf: Configuration) -> int:
+    """How fast segments are served, if somebody says so; the default is meant for images.
+
+    A recovery waits for these bytes, and is not to be slowed down unasked.
+    """
+    said = conf.raw(IMAGE_TRANSFER_BANDWIDTH.name) is not None
+    return conf.get(IMAGE_TRANSFER_BANDWIDTH) if said else 0
 
 
 def _bind_host(conf: Configuration, bind_key: str, address_key: str, host: str) -> str:

@@ -9,6 +9,7 @@ from ha.daemon.endpoint import Endpoint
 from ha.rpc.server import RpcServer
 from journal.errors import StorageFailed
 from journal.node.hadoop_face import build_hadoop_server
+from journal.node.jmx import JmxPage
 from journal.node.node import JournalNode
 from journal.node.peers import Own
 from journal.node.service import build_server
@@ -95,7 +96,10 @@ class JournalNodeDaemon:
         endpoint = Endpoint(
             status=self._status,
             healthy=node.why_unwell,
-            routes=SegmentServer(node.find).routes(),
+            routes=(
+                *SegmentServer(node.find, settings.serve_bytes_per_second).routes(),
+                *JmxPage(node, self._rpc_address).routes(),
+            ),
         )
         try:
             self.http_port = await endpoint.start(settings.http_host, settings.http_port)
@@ -139,10 +143,13 @@ class JournalNodeDaemon:
         host = self._settings.hadoop_host
         return None if host is None else f"{host}:{self.hadoop_port}"
 
+    def _rpc_address(self) -> str:
+        return f"{self._settings.rpc_host}:{self.rpc_port}"
+
     def _status(self) -> dict[str, object]:
         return {
             "role": "journalnode",
-            "address": f"{self._settings.rpc_host}:{self.rpc_port}",
+            "address": self._rpc_address(),
             "hadoop_rpc_address": self._hadoop_address(),
             "http_address": f"{self._settings.http_host}:{self.http_port}",
             "journals": self.node.status(),

@@ -23,6 +23,15 @@ SEGMENTS = Gauge("nnha_jn_segments", "Segments held, the open one included", _LA
 DAMAGED = Gauge("nnha_jn_damaged_segments", "Segments found damaged and not repaired yet", _LABELS)
 FAILED = Gauge("nnha_jn_failed", "1 when the journal has stopped because of its disk", _LABELS)
 DISK_FREE = Gauge("nnha_jn_disk_free_bytes", "Free space where the journal lies", _LABELS)
+DISK_LOW = Gauge("nnha_jn_disk_low", "1 while less is free than the operator asks for", _LABELS)
+OPEN_SEGMENT = Gauge(
+    "nnha_jn_open_segment_first_txid", "Where the segment being written starts; 0 is none", _LABELS
+)
+RECOVERY_CALLS = Counter(
+    "nnha_jn_recovery_calls_total",
+    "Steps of recoveries: epoch, prepare, accept, adopt",
+    ("journal", "phase", "result"),
+)
 REJECTED = Counter("nnha_jn_rejected_requests_total", "Requests refused", ("journal", "reason"))
 CORRUPT = Counter(
     "nnha_jn_corrupt_records_total", "Damaged edits received, fetched or found", _LABELS

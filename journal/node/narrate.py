@@ -1,5 +1,6 @@
 """One log line, and the counters, for each decision of a journal."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import structlog
@@ -29,10 +30,13 @@ from journal.core.requests import (
 )
 from journal.core.state import JournalState
 from journal.errors import (
+    AheadOfNode,
     BadRequest,
+    CacheMiss,
     Fenced,
     InvariantBroken,
     JournalError,
+    NotAdmitted,
     NotFormatted,
     OutOfSync,
     StorageFailed,
@@ -46,6 +50,9 @@ log = structlog.get_logger()
 Fact = int | str | None
 
 _LABELS: Final = (
+    (NotAdmitted, "not_admitted"),
+    (CacheMiss, "cache_miss"),
+    (AheadOfNode, "ahead_of_node"),
     (Fenced, "fenced"),
     (OutOfSync, "out_of_order"),
     (BadRequest, "bad_request"),
@@ -56,11 +63,23 @@ _LABELS: Final = (
 )
 
 
+_PHASES: Final[Mapping[type[Request], str]] = {
+    NewEpoch: "epoch",
+    PrepareRecovery: "prepare",
+    AcceptRecovery: "accept",
+    AdoptRecovery: "adopt",
+}
+
+
 def narrate(
     journal_id: JournalId, request: Request, answer: Reply | JournalError, state: JournalState
 ) -> None:
     """Say what was decided; batches and heartbeats that went well only where somebody debugs."""
     name = type(request).__name__
+    phase = _PHASES.get(type(request))
+    if phase is not None:
+        result = "refused" if isinstance(answer, JournalError) else "ok"
+        metrics.RECOVERY_CALLS.labels(journal_id, phase, result).inc()
     if isinstance(answer, JournalError):
         reason = _reason(answer)
         metrics.REJECTED.labels(journal_id, reason).inc()

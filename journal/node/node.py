@@ -50,6 +50,7 @@ class _Open:
         self.root = root
         self.free_bytes = 0
         self.total_bytes = 0
+        self.disk_warning: str | None = None
         self.upkeep: list[asyncio.Task[None]] = []
 
 
@@ -122,6 +123,14 @@ class JournalNode:
         opened = self._journals.get(journal_id)
         return None if opened is None else opened.owner
 
+    def owners(self) -> Sequence[JournalOwner]:
+        """Every journal of this node, by name."""
+        return [opened.owner for _, opened in sorted(self._journals.items())]
+
+    def disk_warning(self, journal_id: JournalId) -> str | None:
+        """What to say while little room is left where a journal lies, or None."""
+        return self._journals[journal_id].disk_warning
+
     def disk_bytes(self, journal_id: JournalId) -> tuple[int, int]:
         """Free and total bytes where a journal lies, as of a few seconds ago."""
         opened = self._journals[journal_id]
@@ -180,7 +189,7 @@ class JournalNode:
         owner = JournalOwner(journal_id, disk, state, EditsCache(room) if room else None)
         opened = _Open(owner, lock, root)
         self._journals[journal_id] = opened
-        await _sample(journal_id, opened)
+        await _sample(journal_id, opened, self.settings.disk_warn_free_bytes)
         self._begin_upkeep(opened)
         log.info(
             "journal.opened",
@@ -241,10 +250,10 @@ class JournalNode:
         while True:
             await asyncio.sleep(DISK_SAMPLE_SECONDS)
             for name, opened in list(self._journals.items()):
-                await _sample(JournalId(name), opened)
+                await _sample(JournalId(name), opened, self.settings.disk_warn_free_bytes)
 
 
-async def _sample(journal_id: JournalId, opened: _Open) -> None:
+async def _sample(journal_id: JournalId, opened: _Open, warn_below: int) -> None:
     try:
         usage = await asyncio.to_thread(shutil.disk_usage, opened.root)
     except OSError as failure:
@@ -252,6 +261,23 @@ async def _sample(journal_id: JournalId, opened: _Open) -> None:
         return
     opened.free_bytes, opened.total_bytes = usage.free, usage.total
     metrics.DISK_FREE.labels(journal_id).set(usage.free)
+    warning = None
+    if usage.free < warn_below:
+        warning = (
+            f"{usage.free} bytes are left in {opened.root}, less than {warn_below}; the journal "
+            "stops when it is full"
+        )
+    if (warning is None) != (opened.disk_warning is None):
+        # One line when it gets scarce and one when there is room again.
+        tell = log.info if warning is None else log.warning
+        tell(
+            "disk.enough_space" if warning is None else "disk.low",
+            journal=journal_id,
+            free_bytes=usage.free,
+            warn_below=warn_below,
+        )
+    opened.disk_warning = warning
+    metrics.DISK_LOW.labels(journal_id).set(warning is not None)
 
 
 def prepare_folder(folder: Path, mode: int) -> None:
@@ -305,5 +331,6 @@ def _journal_status(opened: _Open) -> Mapping[str, object]:
         "failed_because": opened.owner.failed_because,
         "disk_free_bytes": opened.free_bytes,
         "disk_total_bytes": opened.total_bytes,
+        "disk_warning": opened.disk_warning,
         "folder": str(opened.root),
     }

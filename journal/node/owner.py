@@ -342,6 +342,7 @@ class JournalOwner:
         metrics.LAG.labels(journal).set(
             max(0, state.committed - max(0, state.last_written)) if state.committed > 0 else 0
         )
+        metrics.OPEN_SEGMENT.labels(journal).set(0 if state.open is None else state.open.first)
         metrics.PROMISED_EPOCH.labels(journal).set(state.promised)
         metrics.WRITER_EPOCH.labels(journal).set(state.writer)
         metrics.DAMAGED.labels(journal).set(len(state.damaged))

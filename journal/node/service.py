@@ -185,6 +185,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
                 http_port=self._node.http_port,
                 disk=self._node.disk_bytes(owner.journal_id),
                 failed_because=owner.failed_because,
+                disk_warning=self._node.disk_warning(owner.journal_id),
             )
 
         return await _answer(context, work())

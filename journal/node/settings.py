@@ -33,6 +33,8 @@ class NodeSettings:
     fetch_stall_seconds: float = 30.0
     stop_grace_seconds: float = 2.0
     peers: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
+    disk_warn_free_bytes: int = 0
+    serve_bytes_per_second: int = 0
     scrub_interval_seconds: float = 0.0
     scrub_bytes_per_second: int = 8 * 1024 * 1024
     sync_interval_seconds: float = 120.0

@@ -17,12 +17,15 @@ from journal.node import metrics
 from journal.node.owner import JournalOwner
 from journal.node.scrub import report
 from journal.node.settings import NodeSettings
+from journal.node.throttle import Throttle
 from journal.storage.disk import Download
 from journal.storage.layout import why_bad_journal_id
 from journal.storage.segment_file import SegmentCheck
 
 log = structlog.get_logger()
 
+DIGEST_HEADER: Final = "X-Journal-Digest"
+"""The SHA-256 of the framed edits that the answer holds, in hex, where the node knows it."""
 _CHUNK_BYTES: Final = 1 << 20
 _MAX_URLS: Final = 64
 _OPEN_ATTEMPTS: Final = 3
@@ -31,8 +34,11 @@ _OPEN_ATTEMPTS: Final = 3
 class SegmentServer:
     """GET /getJournal, with Hadoop's parameters and answers."""
 
-    def __init__(self, find: Callable[[str], JournalOwner | None]) -> None:
+    def __init__(
+        self, find: Callable[[str], JournalOwner | None], bytes_per_second: int = 0
+    ) -> None:
         self._find = find
+        self._bytes_per_second = bytes_per_second
 
     def routes(self) -> Sequence[web.RouteDef]:
         """What to hang into the daemon's HTTP server."""
@@ -55,7 +61,8 @@ class SegmentServer:
             owner, TxId(int(text)), in_progress_ok=in_progress_ok
         )
         try:
-            return await _stream(request, file, end, segment, owner)
+            throttle = Throttle(self._bytes_per_second)
+            return await _stream(request, file, end, segment, owner, throttle)
         finally:
             await asyncio.to_thread(file.close)
 
@@ -104,7 +111,12 @@ def _open(owner: JournalOwner, segment: Segment) -> tuple[BinaryIO, int]:
 
 
 async def _stream(
-    request: web.Request, file: BinaryIO, end: int, segment: Segment, owner: JournalOwner
+    request: web.Request,
+    file: BinaryIO,
+    end: int,
+    segment: Segment,
+    owner: JournalOwner,
+    throttle: Throttle,
 ) -> web.StreamResponse:
     """Send the bytes up to ``end``: never padding, never a byte that is not durable yet.
 
@@ -120,6 +132,8 @@ async def _stream(
             "X-Image-Edits-Name": name,
         }
     )
+    if segment.digest:
+        response.headers[DIGEST_HEADER] = segment.digest.hex()
     response.content_length = end
     await response.prepare(request)
     left, damaged = end, False
@@ -132,6 +146,7 @@ async def _stream(
             await report(owner, segment, str(damage))
             damaged = True
             break
+        await throttle.spend(len(chunk))
         await response.write(chunk)
     if damaged:
         request.protocol.force_close()

@@ -182,7 +182,12 @@ def journaled_edits(found: Retrieved, committed: TxId) -> pb.GetJournaledEditsRe
 
 
 def status(
-    state: JournalState, *, http_port: int, disk: tuple[int, int], failed_because: str | None
+    state: JournalState,
+    *,
+    http_port: int,
+    disk: tuple[int, int],
+    failed_because: str | None,
+    disk_warning: str | None = None,
 ) -> pb.JournalStatus:
     """All that a person may want to know; ``disk`` is free and total bytes."""
     message = pb.JournalStatus(
@@ -204,6 +209,8 @@ def status(
         message.open_segment_first_txid = state.open.first
     if failed_because is not None:
         message.failed_because = failed_because
+    if disk_warning is not None:
+        message.disk_warning = disk_warning
     return message
 
 

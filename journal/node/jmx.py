@@ -1,0 +1,102 @@
+"""``/jmx``: what Hadoop's JournalNode shows, under its names, for tools that read it (qjm 6.1)."""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+from aiohttp import web
+from prometheus_client import REGISTRY
+
+from journal.node.node import JournalNode
+from journal.node.owner import JournalOwner
+
+_COUNTERS: Final = {
+    "BatchesWritten": "nnha_jn_batches_written_total",
+    "TxnsWritten": "nnha_jn_transactions_written_total",
+    "BytesWritten": "nnha_jn_bytes_written_total",
+    "NumEditLogsSynced": "nnha_jn_sync_segments_total",
+    "SyncsNumOps": "nnha_jn_commit_groups_total",
+    "TxnsServedViaRpc": "nnha_jn_rpc_served_transactions_total",
+    "BytesServedViaRpc": "nnha_jn_rpc_served_bytes_total",
+    "RpcEmptyResponses": "nnha_jn_rpc_empty_responses_total",
+    "RpcRequestCacheMissAmountNumMisses": "nnha_jn_rpc_cache_misses_total",
+}
+"""Hadoop's attribute and the counter of ours that it shows."""
+
+Bean = Mapping[str, object]
+
+
+class JmxPage:
+    """GET /jmx[?qry=pattern]; ``host_and_port`` is what the node's RPC listens on."""
+
+    def __init__(self, node: JournalNode, host_and_port: Callable[[], str]) -> None:
+        self._node = node
+        self._host_and_port = host_and_port
+        self._started_millis = int(time.time() * 1000)
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        """What to hang into the daemon's HTTP server."""
+        return (web.get("/jmx", self._get),)
+
+    def beans(self) -> list[Bean]:
+        """The node, then each of its journals."""
+        return [self._info(), *(_journal(owner) for owner in self._node.owners())]
+
+    async def _get(self, request: web.Request) -> web.Response:
+        pattern = request.query.get("qry", "*:*").replace("*:*", "*")
+        found = [bean for bean in self.beans() if fnmatchcase(str(bean["name"]), pattern)]
+        return web.json_response({"beans": found})
+
+    def _info(self) -> Bean:
+        owners = self._node.owners()
+        spaces = [owner.state.namespace for owner in owners]
+        known = [space for space in spaces if space is not None]
+        status = {
+            owner.journal_id: {"Formatted": "false" if owner.state.namespace is None else "true"}
+            for owner in owners
+        }
+        return {
+            "name": "Hadoop:service=JournalNode,name=JournalNodeInfo",
+            "modelerType": "org.apache.hadoop.hdfs.qjournal.server.JournalNode",
+            "JournalsStatus": json.dumps(status),
+            "HostAndPort": self._host_and_port(),
+            "ClusterIds": sorted({space.cluster_id for space in known}),
+            "Version": _version(),
+            "JNStartedTimeInMillis": self._started_millis,
+            "StorageInfos": [
+                f"lv={space.layout_version};cid={space.cluster_id};nsid={space.namespace_id};"
+                f"c={space.ctime}"
+                for space in known
+            ],
+        }
+
+
+def _journal(owner: JournalOwner) -> Bean:
+    state, journal = owner.state, owner.journal_id
+    last, committed = max(0, state.last_written), max(0, state.committed)
+    formatted = state.namespace is not None
+    counted = {
+        name: int(REGISTRY.get_sample_value(metric, {"journal": journal}) or 0)
+        for name, metric in _COUNTERS.items()
+    }
+    return {
+        "name": f"Hadoop:service=JournalNode,name=Journal-{journal}",
+        "modelerType": f"Journal-{journal}",
+        "tag.Context": "dfs",
+        "tag.JournalId": journal,
+        **counted,
+        "LastWrittenTxId": last,
+        "CurrentLagTxns": max(0, committed - last) if committed else 0,
+        "LastWriterEpoch": state.writer if formatted else -1,
+        "LastPromisedEpoch": state.promised if formatted else -1,
+    }
+
+
+def _version() -> str:
+    try:
+        return version("nnha")
+    except PackageNotFoundError:
+        return "unknown"
