@@ -137,11 +137,14 @@ class AdoptFinalized:
     """The node's own: a peer has finalized this segment, so it is final (design D-d).
 
     If our bytes differ or are missing the answer is FetchFinalized; when the bytes have been
-    fetched and verified it is asked again with ``fetched``.
+    fetched and verified it is asked again with ``fetched``.  ``stalled_at`` is the next txid of
+    our open segment of the same start, where that has made no progress for a while: a segment
+    that is finalized elsewhere gets no more edits, so this node has missed its end.
     """
 
     segment: Segment
     fetched: bool = False
+    stalled_at: TxId | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from journal.core.admission import require_formatted
+from journal.core.admission import Admitted, abandon, require_formatted
 from journal.core.effects import (
     AdoptFetched,
     Effect,
@@ -32,7 +32,9 @@ class Missing:
     forked: tuple[TxId, ...]
 
 
-def missing(state: JournalState, reported: Iterable[Segment]) -> Missing:
+def missing(
+    state: JournalState, reported: Iterable[Segment], stalled_at: TxId | None = None
+) -> Missing:
     """Compare our segments with those that peers have finalized."""
     wanted: dict[TxId, Segment] = {}
     forked: set[TxId] = set()
@@ -43,17 +45,17 @@ def missing(state: JournalState, reported: Iterable[Segment]) -> Missing:
             continue
         if _differ(known, theirs) or (ours is not None and _differ(ours, theirs)):
             forked.add(theirs.first)
-        elif _is_wanted(state, theirs):
+        elif _is_wanted(state, theirs, stalled_at):
             wanted[theirs.first] = theirs
     for first in forked:
         wanted.pop(first, None)
     return Missing(tuple(wanted[first] for first in sorted(wanted)), tuple(sorted(forked)))
 
 
-def _is_wanted(state: JournalState, theirs: Segment) -> bool:
+def _is_wanted(state: JournalState, theirs: Segment, stalled_at: TxId | None) -> bool:
     ours = state.find(theirs.first)
     have = ours is not None and ours.finalized
-    return not have and _why_not_now(state, theirs) is None
+    return not have and _why_not_now(state, theirs, stalled_at) is None
 
 
 def _finalized_here(state: JournalState, first: TxId) -> Segment | None:
@@ -68,10 +70,12 @@ def _differ(one: Segment, other: Segment) -> bool:
     return one.last != other.last or len(digests) > 1
 
 
-def _why_not_now(state: JournalState, theirs: Segment) -> OutOfSync | None:
+def _why_not_now(state: JournalState, theirs: Segment, stalled_at: TxId | None) -> OutOfSync | None:
     if state.open is not None and state.open.first <= theirs.last:
-        # The writer may be about to finalize it here, or has gone on behind it: its business.
-        return OutOfSync(f"segment {state.open.first} is being written")
+        left = state.open.first == theirs.first and state.open.next_txid == stalled_at
+        if not left:
+            # The writer may be about to finalize it here, or has gone on behind it.
+            return OutOfSync(f"segment {state.open.first} is being written")
     if state.promised == NO_EPOCH:
         # Just formatted.  A peer that is not formatted anew yet has the old journal's edits.
         return OutOfSync("no writer has been heard of yet")
@@ -109,23 +113,30 @@ def adopt_finalized(state: JournalState, request: AdoptFinalized) -> Step:
         or not 0 < theirs.first <= theirs.last
     ):
         raise BadRequest(f"{theirs.name()} is not a finalized segment with its digest")
-    refusal = _why_not_now(state, theirs)
+    refusal = _why_not_now(state, theirs, request.stalled_at)
     if refusal is not None:
         raise refusal
     final = _finalized_here(state, theirs.first)
     if final is not None:
         ensure(not _differ(final, theirs), f"{final.name()} and a peer's {theirs.name()} differ")
+    before, closed = state, abandon(state) if _is_open(state, theirs) else Admitted(state)
+    state = closed.state
     ours = state.find(theirs.first)
     if ours is not None and ours.finalized:
         return Step(state, (), Done())
     _ensure_fits(state, theirs)
+    effects = list[Effect](closed.effects)
     if ours is not None and ours.last == theirs.last and ours.digest == theirs.digest:
-        effects: list[Effect] = [FinalizeSegment(theirs)]
+        effects.append(FinalizeSegment(theirs))
     elif request.fetched:
-        effects = [AdoptFetched(theirs)]
+        effects.append(AdoptFetched(theirs))
     else:
-        return Step(state, (), FetchFinalized(theirs))
+        return Step(before, (), FetchFinalized(theirs))
     return _put_in_place(state, theirs, effects)
+
+
+def _is_open(state: JournalState, theirs: Segment) -> bool:
+    return state.open is not None and state.open.first == theirs.first
 
 
 def _put_in_place(state: JournalState, theirs: Segment, effects: list[Effect]) -> Step:

@@ -129,7 +129,7 @@ def _asked(request: Request) -> dict[str, Fact]:  # noqa: C901, PLR0912 - one ca
             return {"epoch": stamp.epoch, "first": first}
         case AcceptRecovery(stamp, segment):
             return {"epoch": stamp.epoch, **_segment(segment)}
-        case AdoptFinalized(segment, fetched):
+        case AdoptFinalized(segment, fetched, _):
             return {"fetched": fetched, **_segment(segment)}
         case AdoptRecovery(epoch, segment):
             return {"epoch": epoch, **_segment(segment)}

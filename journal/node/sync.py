@@ -15,6 +15,7 @@ from journal.client.remote import JournalAddress, RemoteNode
 from journal.client.wire import segment_from_wire
 from journal.core import syncing
 from journal.core.requests import AdoptFinalized, FetchFinalized
+from journal.core.state import OpenSegment
 from journal.errors import JournalError, NotAdmitted, NotFormatted, Unavailable
 from journal.model import Segment, TxId
 from journal.node import metrics
@@ -48,6 +49,7 @@ class JournalSync:
         self._settings = settings
         self._pause = settings.sync_quick_seconds
         self._reported: set[TxId] = set()
+        self._open_before: OpenSegment | None = None
 
     async def run(self) -> None:
         """Round after round; a failed round is tried again later."""
@@ -86,14 +88,14 @@ class JournalSync:
             return 0
         await report_missing(self._owner)
         sources = await self._ask_all()
-        found = syncing.missing(
-            self._owner.state, [one for source in sources for one in source.segments]
-        )
+        reported = [one for source in sources for one in source.segments]
+        stalled_at = self._stalled_at()
+        found = syncing.missing(self._owner.state, reported, stalled_at)
         self._report(found.forked)
         brought = 0
         for segment in found.segments:
             try:
-                brought += await self._bring(segment, sources)
+                brought += await self._bring(segment, sources, stalled_at)
             except JournalError as failure:
                 metrics.SYNC_FAILURES.labels(self._owner.journal_id).inc()
                 log.warning(
@@ -103,6 +105,15 @@ class JournalSync:
                     because=str(failure),
                 )
         return brought
+
+    def _stalled_at(self) -> TxId | None:
+        """The next txid of an open segment that has got no edit since the last round."""
+        now = self._owner.state.open
+        before, self._open_before = self._open_before, now
+        if now is None or before is None:
+            return None
+        same = (now.first, now.next_txid) == (before.first, before.next_txid)
+        return now.next_txid if same else None
 
     async def _ask_all(self) -> list[_Source]:
         # Names are looked up each time: a peer may not have had its address when we began.
@@ -128,13 +139,15 @@ class JournalSync:
             await peer.close()
         return _Source(host, reply.http_port, segments)
 
-    async def _bring(self, segment: Segment, sources: Sequence[_Source]) -> int:
+    async def _bring(
+        self, segment: Segment, sources: Sequence[_Source], stalled_at: TxId | None
+    ) -> int:
         owner = self._owner
-        answer = await owner.ask(AdoptFinalized(segment))
+        answer = await owner.ask(AdoptFinalized(segment, stalled_at=stalled_at))
         fetched = isinstance(answer, FetchFinalized)
         if fetched:
             await fetch_finalized(owner, segment, self._urls(segment, sources), self._settings)
-            await owner.ask(AdoptFinalized(segment, fetched=True))
+            await owner.ask(AdoptFinalized(segment, fetched=True, stalled_at=stalled_at))
         metrics.SYNC_SEGMENTS.labels(owner.journal_id).inc()
         log.info(
             "sync.segment_brought",

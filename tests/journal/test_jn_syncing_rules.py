@@ -23,13 +23,16 @@ def final(first: int, last: int, writer: int = 1) -> Segment:
     return segment(first, last, writer, finalized=True)
 
 
-def adopt(journal: LocalJournal, wanted: Segment, writer: int = 1) -> None:
+def adopt(
+    journal: LocalJournal, wanted: Segment, writer: int = 1, stalled_at: int | None = None
+) -> None:
     """Both halves of a sync, with the download in between."""
-    if isinstance(journal.ask(AdoptFinalized(wanted)), FetchFinalized):
+    at = None if stalled_at is None else TxId(stalled_at)
+    if isinstance(journal.ask(AdoptFinalized(wanted, stalled_at=at)), FetchFinalized):
         download = journal.disk.begin_fetch(wanted)
         download.append(segment_bytes(wanted.first, wanted.last, writer))
         download.finish()
-        assert journal.ask(AdoptFinalized(wanted, fetched=True)) == Done()
+        assert journal.ask(AdoptFinalized(wanted, fetched=True, stalled_at=at)) == Done()
 
 
 def started(root: Path, epoch: int = 1) -> tuple[LocalJournal, Writer]:
@@ -54,6 +57,24 @@ def test_the_open_segment_is_the_writers_business(tmp_path: Path) -> None:
     adopt(journal, final(1, 3))
     assert list(journal.state.segments) == [1]
     journal.ask(writer.batch(4, 6, 7))
+
+
+def test_a_segment_whose_end_was_missed_is_not_open_for_ever(tmp_path: Path) -> None:
+    """It is finalized elsewhere and gets no more edits here: the node rejoined too late."""
+    journal, writer = started(tmp_path)
+    journal.ask(writer.start(1))
+    for at in (1, 3):
+        with pytest.raises(OutOfSync):
+            journal.ask(AdoptFinalized(final(1, 3), stalled_at=TxId(at + 1)))
+        asked = AdoptFinalized(final(1, 3), stalled_at=TxId(at))
+        if at == 1:
+            assert isinstance(journal.ask(asked), FetchFinalized)
+            assert journal.state.open is not None, "it goes on until the bytes are there"
+            journal.ask(writer.batch(1, 1, 2))
+    adopt(journal, final(1, 3), stalled_at=3)
+    assert live(tmp_path) == {final(1, 3).name()}
+    journal.ask(writer.finalize(1, 3))
+    journal.ask(writer.start(4))
 
 
 def test_equal_bytes_are_finalized_in_place(tmp_path: Path) -> None:
