@@ -19,6 +19,7 @@ from ha.service.face import ha_service_protocol
 from namenode_sim.client_protocol.protocol import ClientFace
 from namenode_sim.gate import Gate
 from namenode_sim.ha_face import HaFace, disk_trouble_of
+from namenode_sim.local_copies import LocalCopies
 from namenode_sim.local_edits import last_local_edit
 from namenode_sim.namenode import NameNode, TransitionRefused
 from namenode_sim.namespace import Namespace
@@ -26,9 +27,11 @@ from namenode_sim.peer_face import image_routes, peer_protocol
 from namenode_sim.peers import Peers
 from namenode_sim.place import (
     Place,
+    copy_directories,
     edits_directories,
     journal_access,
     name_directories,
+    required_directories,
     storage_settings,
 )
 from namenode_sim.role import Role
@@ -95,10 +98,11 @@ async def _start_parts(
         park_timeout_seconds=conf.get(keys.PARK_TIMEOUT, nameservice=nameservice, namenode=name),
     )
     running.push_async_callback(gate.close)
+    copies = _local_copies(conf, place, running)
     namenode = NameNode(
         name=name,
         namespace=namespace,
-        journal=journal_access(conf, place, storage.namespace_info),
+        journal=journal_access(conf, place, storage.namespace_info, copies),
         gate=gate,
         tail_period_seconds=conf.get(
             keys_namenode.TAIL_PERIOD, nameservice=nameservice, namenode=name
@@ -106,7 +110,8 @@ async def _start_parts(
         must_reach=last_local_edit(edits_directories(conf, place.address), namespace.last_applied),
     )
     face, client_face = _faces(conf, place, namenode, gate)
-    page = StatusPage(place, namenode, face)
+    copies.on_required_lost(namenode.end_because)
+    page = StatusPage(place, namenode, face, copies)
     endpoint = Endpoint(
         status=page.status, healthy=page.trouble, routes=image_routes(conf, storage)
     )
@@ -131,6 +136,14 @@ async def _start_parts(
     for duty in duties:
         running.callback(duty.cancel)
     return namenode
+
+
+def _local_copies(conf: Configuration, place: Place, running: AsyncExitStack) -> LocalCopies:
+    copies = LocalCopies(
+        copy_directories(conf, place.address), required=required_directories(conf, place.address)
+    )
+    running.callback(copies.close)
+    return copies
 
 
 def _rpc_addresses(conf: Configuration, place: Place) -> list[tuple[HostPort, str]]:

@@ -14,7 +14,8 @@ from journal.model import TxId
 class TermWriter(Protocol):
     """A writer for one term; once it fails it has failed for good (qjm 4.1)."""
 
-    read_lease: ReadLease
+    @property
+    def read_lease(self) -> ReadLease: ...
 
     async def become_writer(self, *, predecessor_gone: bool = False) -> Recovered: ...
 

@@ -13,6 +13,7 @@ from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.recovery import scan_segment
 from namenode_sim.edits.segment_file import SegmentFile, named_range, open_segment
+from namenode_sim.local_copies import copies_from
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_errors import ApplyError
 
@@ -84,21 +85,30 @@ def finalized_in(folder: Path) -> tuple[LocalSegment, ...]:
 
 
 def last_local_edit(directories: Iterable[Path], image: TxId) -> TxId:
-    """The last edit that any directory holds behind an image; 0 if there is none.
+    """The last edit behind an image that any directory holds as its own; 0 if there is none.
 
     Raises:
         EditsError: as ``list_segments``, for segments behind the image only.
     """
-    found = (s for d in directories for s in _in_folder(d / "current", behind=image))
+    found = (s for d in directories for s in _acknowledged_here(d, image))
     return max((segment.last for segment in found if segment.last > image), default=NO_EDIT)
 
 
-def _in_folder(folder: Path, *, behind: TxId = NO_EDIT) -> Iterator[LocalSegment]:
+def _acknowledged_here(directory: Path, image: TxId) -> Iterator[LocalSegment]:
+    """What was written without a quorum; of its copies of the quorum's edits the quorum knows."""
+    return _in_folder(directory / "current", behind=image, before=copies_from(directory))
+
+
+def _in_folder(
+    folder: Path, *, behind: TxId = NO_EDIT, before: TxId | None = None
+) -> Iterator[LocalSegment]:
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         promised = named_range(path.name)
         if promised is None or path.suffix:
             continue  # .corrupt, .empty and .stale are kept for people to look at
         if (promised.first if promised.last is None else promised.last) <= behind:
+            continue
+        if before is not None and promised.first >= before:
             continue
         last = _end_of(path, promised.first) if promised.last is None else promised.last
         yield LocalSegment(promised.first, last, promised.last is not None, path)

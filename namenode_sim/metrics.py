@@ -20,4 +20,7 @@ ROLE_CHANGES = Counter("nnha_role_changes", "Changes of role", ["to"])
 READS_WITHOUT_LEASE = Counter(
     "nnha_reads_without_lease", "Answers not given because the read lease was not renewed in time"
 )
+LOCAL_EDITS_FAILED = Gauge(
+    "nnha_local_edits_failed_directories", "Local edit directories that are dropped at present"
+)
 PARKED_CALLS = Counter("nnha_parked_calls", "Client calls held back during a takeover", ["outcome"])

@@ -18,6 +18,8 @@ from journal.client.reader import JournalReader
 from journal.client.writer import QuorumWriter
 from journal.model import JournalId, NamespaceInfo
 from namenode_sim.journal_access import JournalAccess
+from namenode_sim.journal_set import JournalSet
+from namenode_sim.local_copies import LocalCopies
 from namenode_sim.storage import StorageSettings, path_of
 from namenode_sim.storage_retention import Retention
 
@@ -94,6 +96,27 @@ def edits_directories(conf: Configuration, address: NameNodeAddress) -> list[Pat
     return list(dict.fromkeys(directories))
 
 
+def copy_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
+    """Where an active keeps copies of what it writes: ``dfs.namenode.edits.dir``.
+
+    By default these are the name directories, as in Hadoop.  Raises ConfigurationError.
+    """
+    names = name_directories(conf, address)
+    both = edits_directories(conf, address)
+    return both[len(names) :] or names
+
+
+def required_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
+    """Without which of them an active must not go on (``dfs.namenode.edits.dir.required``)."""
+    key = keys_namenode.EDITS_REQUIRED
+    uris = conf.get(key, nameservice=address.nameservice, namenode=address.namenode)
+    try:
+        # Hadoop lists the shared directory here too; the quorum is always required.
+        return [path_of(uri) for uri in uris if not uri.startswith("qjournal:")]
+    except ValueError as problem:
+        raise ConfigurationError(f"{key.name}: {problem}.") from problem
+
+
 def journal_writer(
     conf: Configuration, place: Place, namespace_info: NamespaceInfo
 ) -> QuorumWriter:
@@ -121,7 +144,7 @@ def journal_reader(
 
 
 def journal_access(
-    conf: Configuration, place: Place, namespace_info: NamespaceInfo
+    conf: Configuration, place: Place, namespace_info: NamespaceInfo, copies: LocalCopies
 ) -> JournalAccess:
     """The journal as the running NameNode uses it."""
     reader = journal_reader(conf, place, namespace_info)
@@ -130,5 +153,7 @@ def journal_access(
         keys_namenode.TAIL_IN_PROGRESS, nameservice=address.nameservice, namenode=address.namenode
     )
     return JournalAccess(
-        lambda: journal_writer(conf, place, namespace_info), reader, tails_open_segment=in_progress
+        lambda: JournalSet(journal_writer(conf, place, namespace_info), copies),
+        reader,
+        tails_open_segment=in_progress,
     )

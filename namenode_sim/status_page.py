@@ -6,6 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from namenode_sim.ha_face import HaFace
+from namenode_sim.local_copies import LocalCopies
 from namenode_sim.namenode import NameNode
 from namenode_sim.place import Place
 from namenode_sim.role import Role
@@ -14,10 +15,11 @@ from namenode_sim.role import Role
 class StatusPage:
     """Reads the running parts when asked; keeps nothing but the time of the start."""
 
-    def __init__(self, place: Place, namenode: NameNode, face: HaFace) -> None:
+    def __init__(self, place: Place, namenode: NameNode, face: HaFace, copies: LocalCopies) -> None:
         self._place = place
         self._namenode = namenode
         self._face = face
+        self._copies = copies
         self._started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
 
     def status(self) -> Mapping[str, object]:
@@ -37,6 +39,9 @@ class StatusPage:
             "applied_txid": applied,
             "not_ready_reason": self._face.not_ready_reason(),
             "journal": [asdict(node) for node in writer.node_statuses()] if writer else [],
+            "read_lease_valid": None if writer is None else writer.read_lease.valid(),
+            "local_edits": self._copies.directories(),
+            "local_edits_failed": self._copies.failed(),
             "started_at": self._started_at,
             "pid": os.getpid(),
         }

@@ -16,6 +16,7 @@ from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.recovery import SegmentReport, Skipped, salvage, scan_segment
 from namenode_sim.edits.segment_file import NamedRange, named_range
+from namenode_sim.local_copies import copies_from
 
 _LENGTH = Struct(">i")
 _OVERHEAD: Final = 5
@@ -79,13 +80,15 @@ def best_copies(directories: Iterable[Path], image: TxId) -> list[Copy]:
     """
     best: dict[TxId, Copy] = {}
     for directory in directories:
-        folder = directory / "current"
+        folder, copied = directory / "current", copies_from(directory)
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
             promised = named_range(path.name)
             if promised is None or path.suffix or path.stat().st_size == 0:
                 continue
             if promised.last is not None and promised.last <= image:
                 continue
+            if copied is not None and promised.first >= copied:
+                continue  # the quorum has it, and knows where it truly ends
             copy = _examined(path, promised)
             rival = best.get(promised.first)
             if copy.last > image and (rival is None or _rank(copy) > _rank(rival)):

@@ -10,7 +10,7 @@ from journal.client.heartbeats import ReadLease
 from journal.model import NodeName
 from namenode_sim.namenode import NameNode
 from namenode_sim.role import Role
-from tests.namenode.memory_journal import MemoryJournal
+from tests.namenode.memory_journal import MemoryJournal, MemoryWriter
 from tests.namenode.test_namenode import namenode, until
 
 NODES = [NodeName(f"jn{i}:1") for i in range(3)]
@@ -26,7 +26,7 @@ class Clock:
 
 async def active_with_lease(node: NameNode, clock: Clock, seconds: float) -> ReadLease:
     await node.become_active()
-    assert node.writer is not None
+    assert isinstance(node.writer, MemoryWriter)
     lease = ReadLease(NODES, seconds, clock)
     lease.on_superseded = node.writer.read_lease.on_superseded
     node.writer.read_lease = lease
