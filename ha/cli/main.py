@@ -4,19 +4,24 @@ import difflib
 import importlib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import click
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a command lives (``module:attribute``), and its line in the list of commands."""
+    """Where a command lives (``module:attribute``), and its line in the list of commands.
+
+    ``parts`` are subcommands that live in another package than their group does.
+    """
 
     place: str
     summary: str
+    parts: Mapping[str, "Entry"] = field(default_factory=dict)
 
 
 COMMANDS: Mapping[str, Entry] = {
@@ -25,7 +30,15 @@ COMMANDS: Mapping[str, Entry] = {
     "namenode": Entry("namenode_sim.command:namenode", "Run a NameNode, or format it."),
     "journalnode": Entry("journal.node.command:journalnode", "Run a JournalNode."),
     "zkfc": Entry("ha.zkfc.command:zkfc", "Run a failover controller, or format ZooKeeper."),
-    "journal": Entry("journal.client.command:journal", "Look into the quorum journal."),
+    "journal": Entry(
+        "journal.client.command:journal",
+        "Look into the quorum journal.",
+        {
+            "dump": Entry(
+                "namenode_sim.oev.journal_dump:dump", "Show edits of the journal, through oev."
+            )
+        },
+    ),
     "config": Entry("ha.cli.config:config", "Show, explain and check the configuration."),
     "fence": Entry("ha.cli.fence:fence", "Try the fencing methods before they are needed."),
     "oev": Entry("namenode_sim.oev.command:oev", "Hadoop's offline edits viewer, and JSON lines."),
@@ -40,6 +53,40 @@ COMMANDS: Mapping[str, Entry] = {
 """``ha`` knows the other packages by these names only: it imports none of them."""
 
 
+class Deferred(click.Command):
+    """A subcommand of which only the name and its line are known until it is called."""
+
+    def __init__(self, name: str, entry: Entry) -> None:
+        super().__init__(name, short_help=entry.summary)
+        self._entry = entry
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401 - click's own shape
+    ) -> click.Context:
+        """Become the command that is meant."""
+        command = _load(self.name or "", self._entry)
+        return command.make_context(info_name, args, parent, **extra)
+
+
+def _load(name: str, entry: Entry) -> click.Command:
+    module_name, _, attribute = entry.place.partition(":")
+    try:
+        command = getattr(importlib.import_module(module_name), attribute)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise click.ClickException(
+            f"'{name}' is not part of this installation (there is no {error.name})."
+        ) from error
+    if not isinstance(command, click.Command):
+        raise TypeError(f"{entry.place} is no command")
+    return command
+
+
 class LazyGroup(click.Group):
     """A group that imports a command when it is called, so that no command slows another."""
 
@@ -52,17 +99,10 @@ class LazyGroup(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        module_name, _, attribute = entry.place.partition(":")
-        try:
-            command = getattr(importlib.import_module(module_name), attribute)
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-                raise
-            raise click.ClickException(
-                f"'{cmd_name}' is not part of this installation (there is no {error.name})."
-            ) from error
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{entry.place} is no command")
+        command = _load(cmd_name, entry)
+        if isinstance(command, click.Group):
+            for name, part in entry.parts.items():
+                command.add_command(Deferred(name, part))
         return command
 
     def resolve_command(

@@ -69,14 +69,26 @@ class RemoteNode:
         return wire.namespace_from_wire(reply.namespace_info) if reply.is_formatted else None
 
     async def format(
-        self, namespace: NamespaceInfo, *, force: bool, timeout_seconds: float
+        self,
+        namespace: NamespaceInfo,
+        *,
+        force: bool,
+        timeout_seconds: float,
+        founding: bool = False,
+        seen_promised: Epoch | None = None,
     ) -> None:
-        """Create the journal's storage; refused when there is some, unless forced."""
+        """Create the journal's storage; refused when there is some, unless forced.
+
+        ``founding`` says that all nodes are formatted together; one alone has no vote.  By force
+        the node refuses if it has promised a newer writer than ``seen_promised`` since.
+        """
         request = pb.FormatRequest(
             journal_id=self._journal.journal_id,
             nameservice_id=self._journal.nameservice_id,
             namespace_info=wire.namespace_to_wire(namespace),
             force=force,
+            founding=founding,
+            seen_promised_epoch=seen_promised,
         )
         await self._call("Format", request, pb.Done, timeout_seconds)
 

@@ -85,6 +85,10 @@ async def verify(
     audit = Audit(tuple(v.node for v in views), len(failures), _settled(statuses, views))
     for view in views:
         audit.duplicates(view.node, view.segments)
+        for first in view.status.damaged_segments:
+            # It is in no list any more, so the walk would take it for one that the node lacks.
+            told = f"{view.node} says that its copy of the segment at {first} is damaged"
+            audit.found(Finding(Kind.DAMAGE, TxId(first), (view.node,), told))
     async with AsyncExitStack() as running:
         session = await running.enter_async_context(http_session(settings))
         cursors = []

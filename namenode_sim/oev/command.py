@@ -19,7 +19,7 @@ from namenode_sim.oev.sources import open_source
 HADOOP_FAILURE: Final = 255
 """Hadoop's -1, as a shell sees it; its oev fails with nothing else."""
 STDOUT: Final = Path("-")
-_PROCESSORS: Final = ("xml", "binary", "stats", "jsonl")
+PROCESSORS: Final = ("xml", "binary", "stats", "jsonl")
 _OUTPUT_BUFFER_BYTES: Final = 1 << 20
 _BIG_FILE_BYTES: Final = 16 << 20
 _EVENTS_PER_STEP: Final = 2000
@@ -52,7 +52,7 @@ _EVENTS_PER_STEP: Final = 2000
     "--processor",
     default="xml",
     show_default=True,
-    type=click.Choice(_PROCESSORS, case_sensitive=False),
+    type=click.Choice(PROCESSORS, case_sensitive=False),
     help="What to write.",
 )
 @click.option(
@@ -85,7 +85,7 @@ def oev(
     try:
         with source_path.open("rb") as file:
             source = open_source(file, source_path, recover=recover)
-            with _output(target_path, echo=verbose and processor != "binary") as out:
+            with output_to(target_path, echo=verbose and processor != "binary") as out:
                 _convert(source, _sink(processor, out, source), fix_txids=fix_txids)
     except BrokenPipeError:
         sys.exit(HADOOP_FAILURE)  # the reader of our output has seen enough
@@ -94,6 +94,11 @@ def oev(
         if isinstance(problem, EditsError) and not recover:
             click.echo("oev: with --recover it goes on behind the damage", err=True)
         sys.exit(HADOOP_FAILURE)
+
+
+def convert(processor: str, source: Source, out: BinaryIO) -> None:
+    """Write a source in the form that a processor's name stands for."""
+    _convert(source, _sink(processor, out, source), fix_txids=False)
 
 
 def _sink(processor: str, out: BinaryIO, source: Source) -> Sink:
@@ -147,7 +152,8 @@ class _Tee:
 
 
 @contextmanager
-def _output(path: Path, *, echo: bool) -> Iterator[BinaryIO]:
+def output_to(path: Path, *, echo: bool = False) -> Iterator[BinaryIO]:
+    """The file, or standard output."""
     if path == STDOUT:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -1,0 +1,137 @@
+"""``nnha journal`` status, segments, verify, recover and format against real nodes."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from journal.client.command import journal
+from journal.model import TxId
+from tests.journal.jc_cluster import NAMESPACE, Nodes, edits, formatted_nodes, write_segment
+from tests.journal.test_jc_verify import run, told_by
+
+NODE_KEYS = {
+    "node", "reachable", "reason", "state", "formatted", "promised_epoch", "writer_epoch",
+    "last_txid", "committed_txid", "behind", "open_segment", "learner", "incarnation",
+    "damaged_segments", "failed_because", "disk_free_bytes", "disk_total_bytes", "disk_warning",
+}  # fmt: skip
+
+
+async def write(nodes: Nodes) -> None:
+    """1-3 finalized, 4-5 left open."""
+    writer = nodes.writer()
+    await writer.become_writer()
+    await write_segment(writer, 1, 3)
+    await writer.start_segment(TxId(4))
+    await writer.write(TxId(4), 2, edits(4, 5))
+    await writer.settle(timeout_seconds=5)
+    await writer.close()
+
+
+async def test_status_has_the_same_keys_whether_a_node_answers_or_not(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        await write(nodes)
+        well = await run(nodes, tmp_path, "status", "-o", "json")
+        assert well.exit_code == 0, well.output
+        assert [row["state"] for row in told_by(well)["nodes"]] == ["in sync"] * 3
+        await nodes.stop(2)
+        rows = told_by(await run(nodes, tmp_path, "status", "-o", "json"))["nodes"]
+        assert all(set(row) == NODE_KEYS for row in rows)
+        assert rows[2]["state"] == "not reachable"
+        text = (await run(nodes, tmp_path, "status")).output
+        assert "2 of 3 nodes serve and vote; the quorum could lose no more node" in text
+
+
+async def test_segments_show_who_holds_what(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        await write(nodes)
+        result = await run(nodes, tmp_path, "segments", "-o", "json")
+        assert result.exit_code == 0, result.output
+        first, second = told_by(result)["segments"]
+        assert [copy["finalized"] for copy in first["copies"]] == [True] * 3
+        assert len({copy["digest"] for copy in first["copies"]}) == 1
+        assert (second["first_txid"], second["last_txid"]) == (4, 5)
+        text = await run(nodes, tmp_path, "segments")
+        assert "1-3" in text.output
+        assert text.exit_code == 0
+
+
+async def test_a_shallow_verification_reads_lists_only(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        await write(nodes)
+        result = await run(nodes, tmp_path, "verify", "-o", "json")
+        assert (result.exit_code, told_by(result)["deep"]) == (0, False)
+        await nodes.stop(0, 1)
+        assert (await run(nodes, tmp_path, "verify")).exit_code == 6
+
+
+async def test_a_dry_run_tells_the_choice_and_changes_nothing(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        await write(nodes)
+        before = told_by(await run(nodes, tmp_path, "status", "-o", "json"))
+        result = await run(nodes, tmp_path, "recover", "--dry-run", "-o", "json")
+        assert result.exit_code == 0, result.output
+        told = told_by(result)
+        assert (told["outcome"], told["segment_first_txid"], told["chosen_last_txid"]) == (
+            "copies",
+            4,
+            5,
+        )
+        assert sorted(told["sources"]) == sorted(nodes.name(i) for i in range(3))
+        text = await run(nodes, tmp_path, "recover", "--dry-run")
+        assert "recovery would choose 4-5" in text.output
+        after = told_by(await run(nodes, tmp_path, "status", "-o", "json"))
+        assert [row["promised_epoch"] for row in before["nodes"]] == [
+            row["promised_epoch"] for row in after["nodes"]
+        ]
+        assert await nodes.recover() == (2, 5)
+
+
+async def test_recovering_by_hand_is_refused(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        result = await run(nodes, tmp_path, "recover")
+        assert result.exit_code == 3
+        assert "REFUSED (nothing was changed)" in result.output
+        await nodes.stop(0, 1)
+        assert (await run(nodes, tmp_path, "recover", "--dry-run")).exit_code == 6
+
+
+async def test_format_refuses_what_holds_edits_and_what_is_not_all_there(tmp_path: Path) -> None:
+    version = tmp_path / "VERSION"
+    version.write_text(
+        f"layoutVersion={NAMESPACE.layout_version}\nnamespaceID={NAMESPACE.namespace_id}\n"
+        f"clusterID={NAMESPACE.cluster_id}\ncTime=0\nblockpoolID=my-bp\n"
+    )
+    nodes = Nodes(tmp_path)
+    try:
+        await nodes.start()
+        unknown = await run(nodes, tmp_path, "format")
+        assert unknown.exit_code == 3
+        assert "-initializeSharedEdits" in unknown.output
+        await nodes.stop(2)
+        missing = await run(nodes, tmp_path, "format", "--version-file", str(version))
+        assert missing.exit_code == 6
+        assert nodes.name(2) in missing.output
+        await nodes.start(2)
+        done = await run(nodes, tmp_path, "format", "--version-file", str(version))
+        assert done.exit_code == 0, done.output
+        await write(nodes)
+        again = await run(nodes, tmp_path, "format", "--version-file", str(version))
+        assert again.exit_code == 3
+        assert "holds edits up to 5, promised 1" in again.output
+        version.write_text(version.read_text().replace("mycluster", "other"))
+        foreign = await run(nodes, tmp_path, "format", "--version-file", str(version), "--force")
+        assert foreign.exit_code == 3
+        assert "not even by force" in foreign.output
+        stranger = await run(nodes, tmp_path, "format", "--node", "jn9:1")
+        assert stranger.exit_code == 3
+    finally:
+        await nodes.stop()
+
+
+@pytest.mark.parametrize("name", ["status", "segments", "verify", "recover", "format"])
+async def test_every_command_explains_itself(name: str) -> None:
+    result: Result = await asyncio.to_thread(CliRunner().invoke, journal, [name, "--help"])
+    assert result.exit_code == 0
+    assert "Exit status" in result.output
