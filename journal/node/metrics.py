@@ -1,6 +1,13 @@
 """What a JournalNode counts (operators.md E.1); every series is labelled with its journal."""
 
+import weakref
+from collections.abc import Callable
+from typing import Final, Protocol
+
 from prometheus_client import Counter, Gauge, Histogram
+
+from journal.core.state import JournalState
+from journal.model import JournalId
 
 _LABELS = ("journal",)
 
@@ -64,3 +71,70 @@ CACHE_MISSED = Counter(
     _LABELS,
 )
 CACHE_BYTES = Gauge("nnha_jn_edits_cache_bytes", "Edits kept in memory", _LABELS)
+
+
+class Counts:
+    """The counters of one journal's writes, looked up once; a batch is too short for more."""
+
+    def __init__(self, journal_id: JournalId) -> None:
+        self._seconds = SYNC_SECONDS.labels(journal_id)
+        self._groups = GROUPS.labels(journal_id)
+        self._batches = BATCHES.labels(journal_id)
+        self._transactions = TRANSACTIONS.labels(journal_id)
+        self._bytes = BYTES.labels(journal_id)
+
+    def synced(self, seconds: float, *, batches: int, transactions: int, size: int) -> None:
+        """A group of batches has become durable."""
+        self._seconds.observe(seconds)
+        self._groups.inc()
+        self._batches.inc(batches)
+        self._transactions.inc(transactions)
+        self._bytes.inc(size)
+
+
+class Watched(Protocol):
+    """A journal that can be looked at."""
+
+    @property
+    def state(self) -> JournalState:
+        """What is durable here."""
+
+    @property
+    def failed_because(self) -> str | None:
+        """Why the journal has stopped, or None."""
+
+
+def watch(journal_id: JournalId, journal: Watched) -> None:
+    """Read the gauges from the journal whenever somebody asks for them; it may die unregistered."""
+    alive = weakref.ref(journal)
+
+    def read(of: Callable[[Watched], float]) -> Callable[[], float]:
+        def value() -> float:
+            watched = alive()
+            return 0 if watched is None else of(watched)
+
+        return value
+
+    for gauge, of in _GAUGES:
+        gauge.labels(journal_id).set_function(read(of))
+
+
+def _lag(state: JournalState) -> int:
+    return max(0, state.committed - max(0, state.last_written)) if state.committed > 0 else 0
+
+
+def _open_segment(state: JournalState) -> int:
+    return 0 if state.open is None else state.open.first
+
+
+_GAUGES: Final[tuple[tuple[Gauge, Callable[[Watched], float]], ...]] = (
+    (LAST_TXID, lambda journal: max(0, journal.state.last_written)),
+    (COMMITTED_TXID, lambda journal: max(0, journal.state.committed)),
+    (LAG, lambda journal: _lag(journal.state)),
+    (OPEN_SEGMENT, lambda journal: _open_segment(journal.state)),
+    (PROMISED_EPOCH, lambda journal: journal.state.promised),
+    (DAMAGED, lambda journal: len(journal.state.damaged)),
+    (WRITER_EPOCH, lambda journal: journal.state.writer),
+    (SEGMENTS, lambda journal: len(journal.state.segments) + (journal.state.open is not None)),
+    (FAILED, lambda journal: journal.failed_because is not None),
+)

@@ -47,6 +47,8 @@ from journal.node import metrics
 
 log = structlog.get_logger()
 
+_DEBUG: Final = 10
+
 Fact = int | str | None
 
 _LABELS: Final = (
@@ -95,7 +97,8 @@ def narrate(
             **_asked(request),
         )
     elif isinstance(request, Journal | Heartbeat):
-        log.debug("journal.written", journal=journal_id, request=name, **_asked(request))
+        if log.is_enabled_for(_DEBUG):
+            log.debug("journal.written", journal=journal_id, request=name, **_asked(request))
     else:
         log.info(
             "journal.decided",

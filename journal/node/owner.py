@@ -4,27 +4,22 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 import structlog
 
-from journal.core.effects import AppendEdits, Effect
+from journal.core.effects import AppendEdits, Effect, RememberCommitted
 from journal.core.machine import step
 from journal.core.requests import (
-    AcceptRecovery,
-    AdoptFinalized,
-    AdoptRecovery,
-    FinalizeLogSegment,
     GetEditLogManifest,
     GetJournalState,
     Heartbeat,
     Journal,
     LearnDigest,
     Manifest,
-    PeekRecovery,
-    PrepareRecovery,
     Reply,
     Request,
     Stamped,
@@ -32,16 +27,16 @@ from journal.core.requests import (
 from journal.core.state import JournalState, digest_unknown, learn_digest
 from journal.errors import (
     Fenced,
-    InvariantBroken,
     JournalError,
     OutOfSync,
-    Rejected,
     StorageFailed,
 )
 from journal.model import JournalId, TxId
 from journal.node import metrics
+from journal.node.deciding import Decided, Waiting, batch_bytes, compared_segment, decide
 from journal.node.edits_cache import EditsCache, Retrieved
 from journal.node.narrate import narrate
+from journal.node.patience import Patience
 from journal.node.recent import RecentEdits
 from journal.storage.disk import Disk
 
@@ -59,12 +54,8 @@ MAX_DIGESTS_PER_CALL: Final = 8
 SLOW_SYNC_SECONDS: Final = 1.0
 
 
-@dataclass(slots=True)
-class _Waiting:
-    """A request and whoever waits for its answer."""
-
-    request: Request
-    answer: asyncio.Future[Reply]
+_CHEAP: Final = (AppendEdits, RememberCommitted)
+"""Effects that share one sync."""
 
 
 class JournalOwner:
@@ -81,20 +72,25 @@ class JournalOwner:
         disk: Disk,
         state: JournalState,
         cache: EditsCache | None = None,
+        patience: Patience | None = None,
     ) -> None:
         self.journal_id = journal_id
         self.recent = RecentEdits(journal_id, cache)
         self._disk = disk
         self._state = state
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[Waiting] = deque()
         self._waiting_bytes = 0
         self._wake = asyncio.Event()
+        self._busy = False
         self._stopping = False
         self._failed_because: str | None = None
         self._writer_heard = asyncio.get_running_loop().time()
+        self._late: _Late | None = None
+        self._patience = patience if patience is not None else Patience()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal {journal_id}")
+        self._counts = metrics.Counts(journal_id)
         self._task = asyncio.create_task(self._work(), name=f"journal {journal_id}")
-        self._publish()
+        metrics.watch(journal_id, self)
 
     @property
     def state(self) -> JournalState:
@@ -131,15 +127,18 @@ class JournalOwner:
             OutOfSync: too many requests are waiting.
         """
         self._require_running()
-        size = _batch_bytes(request)
+        size = batch_bytes(request)
         if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + size > MAX_WAITING_BYTES:
             raise OutOfSync(
                 f"{len(self._waiting)} requests, {self._waiting_bytes} bytes, are waiting already"
             )
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         # The caller may be gone when an error arrives; asyncio need not complain about that.
-        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self._waiting.append(_Waiting(request, answer))
+        answer.add_done_callback(_seen)
+        waiting = Waiting(request, answer)
+        if self._served_at_once(waiting):
+            return answer
+        self._waiting.append(waiting)
         self._waiting_bytes += size
         self._wake.set()
         return answer
@@ -191,7 +190,6 @@ class JournalOwner:
         """Stop this journal for good; every later call is refused with the reason."""
         if self._failed_because is None:
             self._failed_because = why
-            metrics.FAILED.labels(self.journal_id).set(1)
             log.error("journal.failed", journal=self.journal_id, because=why)
 
     async def stop(self) -> None:
@@ -212,70 +210,105 @@ class JournalOwner:
             raise StorageFailed(f"journal {self.journal_id} is being closed")
 
     async def _work(self) -> None:
-        while not self._stopping:
-            if not self._waiting:
+        while self._late is not None or not self._stopping:
+            late, self._late = self._late, None
+            if late is None and not self._waiting:
+                self._busy = False
                 self._wake.clear()
                 await self._wake.wait()
                 continue
-            group = self._next_group()
+            self._busy = True
+            group = self._next_group() if late is None else late.group
             try:
-                await self._serve(group)
-            except Exception as failure:
-                # Memory and disk may differ now.  Only a reload can tell what is there.
-                self.fail(str(failure) or repr(failure))
-                if not isinstance(failure, StorageFailed):
-                    log.exception("journal.unexpected", journal=self.journal_id)
-                _refuse(group, StorageFailed(f"{failure}"))
+                await (self._serve(group) if late is None else self._finish(late))
+            except Exception as failure:  # noqa: BLE001 - it is logged and ends the journal
+                self._fail_with(failure, group)
             if self._failed_because is not None:
                 break
         closing = StorageFailed(self._failed_because or f"journal {self.journal_id} is closed")
         _refuse(self._waiting, closing)
         self._waiting.clear()
 
-    def _next_group(self) -> Sequence[_Waiting]:
+    def _fail_with(self, failure: Exception, group: Sequence[Waiting]) -> None:
+        """Memory and disk may differ now.  Only a reload can tell what is there."""
+        self.fail(str(failure) or repr(failure))
+        if not isinstance(failure, StorageFailed):
+            log.error("journal.unexpected", journal=self.journal_id, exc_info=failure)
+        _refuse(group, StorageFailed(f"{failure}"))
+
+    def _served_at_once(self, waiting: Waiting) -> bool:
+        """Serve a batch or a heartbeat on the spot: nothing is before it, and the disk is quick.
+
+        False leaves it to the task; what was decided here is forgotten then.
+        """
+        if self._busy or self._waiting or not self._patience.worth_it:
+            return False
+        if not isinstance(waiting.request, Journal | Heartbeat):
+            return False
+        decided = decide(self._state, (waiting,))
+        if not all(isinstance(effect, _CHEAP) for effect in decided.effects):
+            return False
+        self._hear(decided)
+        if not decided.effects:
+            self._remember(decided)
+            return True
+        began = time.perf_counter()
+        under_way = self._patience.run(self._thread, partial(self._disk.run, decided.effects))
+        late = _Late(decided, under_way, began)
+        if under_way.done():
+            self._conclude(late)
+        else:
+            self._busy, self._late = True, late
+            self._wake.set()
+        return True
+
+    async def _finish(self, late: "_Late") -> None:
+        await asyncio.wait([asyncio.wrap_future(late.under_way)])
+        self._conclude(late)
+
+    def _conclude(self, late: "_Late") -> None:
+        failure = late.under_way.exception()
+        if isinstance(failure, Exception):
+            self._fail_with(failure, late.group)
+            return
+        late.under_way.result()
+        self._count(late.decided.effects, time.perf_counter() - late.began)
+        self._remember(late.decided)
+
+    def _next_group(self) -> Sequence[Waiting]:
         """The next request, or all batches and heartbeats that stand at the head together.
 
         One sync makes a whole group durable, whichever streams its batches came from.
         """
         group = [self._waiting.popleft()]
-        size = _batch_bytes(group[0].request)
+        size = batch_bytes(group[0].request)
         while (
             self._waiting
             and isinstance(group[0].request, Journal | Heartbeat)
             and isinstance(self._waiting[0].request, Journal | Heartbeat)
-            and size + _batch_bytes(self._waiting[0].request) <= MAX_GROUP_BYTES
+            and size + batch_bytes(self._waiting[0].request) <= MAX_GROUP_BYTES
         ):
-            size += _batch_bytes(self._waiting[0].request)
+            size += batch_bytes(self._waiting[0].request)
             group.append(self._waiting.popleft())
         self._waiting_bytes -= size
         return group
 
-    async def _serve(self, group: Sequence[_Waiting]) -> None:
-        state = self._state
-        effects: list[Effect] = []
-        answers: list[tuple[_Waiting, Reply | JournalError]] = []
-        for waiting in group:
-            try:
-                state = await self._with_digest(state, waiting.request)
-                result = step(state, waiting.request)
-            except (Rejected, InvariantBroken, StorageFailed) as refusal:
-                answers.append((waiting, refusal))
-                self._hear(waiting.request, refusal)
-                continue
-            self._hear(waiting.request, result.reply)
-            state = result.state
-            effects.extend(result.effects)
-            answers.append((waiting, result.reply))
-        if effects:
-            await self._carry_out(effects)
-        asked = ((waiting.request, answer) for waiting, answer in answers)
-        self.recent.follow(self._state, state, asked)
-        changed = bool(effects) or state.damaged != self._state.damaged
-        self._state = state
-        if changed:
-            self._publish()
-        for waiting, answer in answers:
-            narrate(self.journal_id, waiting.request, answer, state)
+    async def _serve(self, group: Sequence[Waiting]) -> None:
+        # Only a request that stands alone is judged by contents.
+        state = await self._with_digest(self._state, group[0].request)
+        decided = decide(state, group)
+        self._hear(decided)
+        if decided.effects:
+            await self._carry_out(decided.effects)
+        self._remember(decided)
+
+    def _remember(self, decided: Decided) -> None:
+        """Everything decided is durable: keep it in mind, then answer."""
+        asked = ((waiting.request, answer) for waiting, answer in decided.answers)
+        self.recent.follow(self._state, decided.state, asked)
+        self._state = decided.state
+        for waiting, answer in decided.answers:
+            narrate(self.journal_id, waiting.request, answer, decided.state)
             if waiting.answer.done():
                 continue
             if isinstance(answer, JournalError):
@@ -283,14 +316,15 @@ class JournalOwner:
             else:
                 waiting.answer.set_result(answer)
 
-    def _hear(self, request: Request, answer: Reply | JournalError) -> None:
+    def _hear(self, decided: Decided) -> None:
         """Note that a writer spoke.  One that is fenced has no lease any more."""
-        if isinstance(request, Stamped) and not isinstance(answer, Fenced):
-            self._writer_heard = asyncio.get_running_loop().time()
+        for waiting, answer in decided.answers:
+            if isinstance(waiting.request, Stamped) and not isinstance(answer, Fenced):
+                self._writer_heard = asyncio.get_running_loop().time()
 
     async def _with_digest(self, state: JournalState, request: Request) -> JournalState:
         """Rules that compare contents need the digest of what we hold."""
-        first = _compared_segment(request)
+        first = compared_segment(request)
         if first is None or not digest_unknown(state, first):
             return state
         segment = (
@@ -314,18 +348,22 @@ class JournalOwner:
     async def _carry_out(self, effects: Sequence[Effect]) -> None:
         began = time.perf_counter()
         await self._blocking(lambda: self._disk.run(effects))
+        took = time.perf_counter() - began
+        self._patience.took(took)
+        self._count(effects, took)
+
+    def _count(self, effects: Sequence[Effect], took: float) -> None:
         appends = [effect for effect in effects if isinstance(effect, AppendEdits)]
         if not appends:
             return
-        took = time.perf_counter() - began
-        journal = self.journal_id
-        metrics.SYNC_SECONDS.labels(journal).observe(took)
-        metrics.GROUPS.labels(journal).inc()
-        metrics.BATCHES.labels(journal).inc(len(appends))
-        metrics.TRANSACTIONS.labels(journal).inc(sum(append.count for append in appends))
-        metrics.BYTES.labels(journal).inc(sum(len(append.records) for append in appends))
+        self._counts.synced(
+            took,
+            batches=len(appends),
+            transactions=sum(append.count for append in appends),
+            size=sum(len(append.records) for append in appends),
+        )
         if took > SLOW_SYNC_SECONDS:
-            log.warning("journal.slow_sync", journal=journal, seconds=round(took, 3))
+            log.warning("journal.slow_sync", journal=self.journal_id, seconds=round(took, 3))
 
     async def _blocking(self, work: Callable[[], T]) -> T:
         try:
@@ -335,37 +373,27 @@ class JournalOwner:
                 self.fail(self._disk.failed_because)
             raise
 
-    def _publish(self) -> None:
-        state, journal = self._state, self.journal_id
-        metrics.LAST_TXID.labels(journal).set(max(0, state.last_written))
-        metrics.COMMITTED_TXID.labels(journal).set(max(0, state.committed))
-        metrics.LAG.labels(journal).set(
-            max(0, state.committed - max(0, state.last_written)) if state.committed > 0 else 0
-        )
-        metrics.OPEN_SEGMENT.labels(journal).set(0 if state.open is None else state.open.first)
-        metrics.PROMISED_EPOCH.labels(journal).set(state.promised)
-        metrics.WRITER_EPOCH.labels(journal).set(state.writer)
-        metrics.DAMAGED.labels(journal).set(len(state.damaged))
-        metrics.SEGMENTS.labels(journal).set(len(state.segments) + (state.open is not None))
-        metrics.FAILED.labels(journal).set(0)
+
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """A sync that was started on the spot."""
+
+    decided: Decided
+    under_way: Future[None]
+    began: float
+
+    @property
+    def group(self) -> Sequence[Waiting]:
+        """Who waits for it."""
+        return [waiting for waiting, _ in self.decided.answers]
 
 
-def _refuse(group: Sequence[_Waiting] | deque[_Waiting], why: StorageFailed) -> None:
+def _seen(done: asyncio.Future[Reply]) -> None:
+    if not done.cancelled():
+        done.exception()
+
+
+def _refuse(group: Sequence[Waiting] | deque[Waiting], why: StorageFailed) -> None:
     for waiting in group:
         if not waiting.answer.done():
             waiting.answer.set_exception(why)
-
-
-def _batch_bytes(request: Request) -> int:
-    return len(request.records) if isinstance(request, Journal) else 0
-
-
-def _compared_segment(request: Request) -> TxId | None:
-    """Which segment's contents a request is judged by."""
-    match request:
-        case FinalizeLogSegment() | PrepareRecovery() | LearnDigest() | PeekRecovery():
-            return request.first
-        case AcceptRecovery() | AdoptRecovery() | AdoptFinalized():
-            return request.segment.first
-        case _:
-            return None

@@ -1,7 +1,9 @@
 """The gRPC face of a JournalNode: convert, ask the owner, convert."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
 import grpc
@@ -193,20 +195,39 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
     async def Write(
         self, stream: AsyncIterable[pb.WriteRequest], _context: Context
     ) -> AsyncIterator[pb.WriteReply]:
-        """Read ahead while earlier batches are being synced, so that batches share a sync."""
-        pending: asyncio.Queue[_Pending | None] = asyncio.Queue()
-        room = asyncio.Semaphore(MAX_PIPELINED)
-        reader = asyncio.create_task(self._read_ahead(stream, pending, room), name="write stream")
+        """Answer in order.  While a batch waits for its sync, read ahead, so that more share it."""
+        messages = aiter(stream)
+        coming: asyncio.Task[pb.WriteRequest | None] | None = None
+        pending: deque[_Pending] = deque()
+        message: pb.WriteRequest | None
         try:
-            while (next_up := await pending.get()) is not None:
-                serial, answer = next_up
-                reply = await _write_reply(serial, answer)
-                room.release()
-                yield reply
-            await reader  # raises if the stream broke rather than ended
+            while True:
+                if pending and pending[0].answer.done():
+                    yield pending.popleft().reply()
+                    continue
+                if not pending:
+                    # The usual case: what came is durable by the time that we could look ahead.
+                    message = await (anext(messages, None) if coming is None else coming)
+                else:
+                    if coming is None and len(pending) < MAX_PIPELINED:
+                        coming = asyncio.create_task(_next(messages), name="write stream")
+                    waiting: list[asyncio.Future[Any]] = [pending[0].answer]
+                    waiting += [] if coming is None else [coming]
+                    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                    if coming is None or not coming.done():
+                        continue
+                    message = coming.result()
+                coming = None
+                if message is None:
+                    break
+                pending.append(_Pending(message.info.serial, self._submit(message)))
+            for each in pending:
+                await asyncio.wait([each.answer])
+                yield each.reply()
         finally:
-            reader.cancel()
-            await asyncio.gather(reader, return_exceptions=True)
+            if coming is not None:
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
 
     async def write_one(self, message: pb.WriteRequest) -> pb.WriteReply:
         """One batch or heartbeat of a transport without streams.
@@ -221,24 +242,13 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
             return pb.WriteReply(serial=serial, refusal=wire.refusal(refusal)[1])
         return pb.WriteReply(serial=serial)
 
-    async def _read_ahead(
-        self,
-        stream: AsyncIterable[pb.WriteRequest],
-        pending: "asyncio.Queue[_Pending | None]",
-        room: asyncio.Semaphore,
-    ) -> None:
-        try:
-            async for message in stream:
-                await room.acquire()
-                pending.put_nowait((message.info.serial, self._submit(message)))
-        finally:
-            pending.put_nowait(None)
-
-    def _submit(self, message: pb.WriteRequest) -> "asyncio.Future[requests.Reply] | JournalError":
+    def _submit(self, message: pb.WriteRequest) -> "asyncio.Future[requests.Reply]":
         try:
             return self._owner(message.info.journal_id).submit(wire.write(message))
         except JournalError as refusal:
-            return refusal
+            refused: asyncio.Future[requests.Reply] = asyncio.get_running_loop().create_future()
+            refused.set_exception(refusal)
+            return refused
 
     def _owner(self, journal_id: str) -> JournalOwner:
         owner = self._node.find(journal_id)
@@ -249,19 +259,24 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         return owner
 
 
-_Pending = tuple[int, "asyncio.Future[requests.Reply] | JournalError"]
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A message of a stream whose reply is due."""
+
+    serial: int
+    answer: "asyncio.Future[requests.Reply]"
+
+    def reply(self) -> pb.WriteReply:
+        """What the writer is told; the answer is there."""
+        try:
+            self.answer.result()
+        except JournalError as refusal:
+            return pb.WriteReply(serial=self.serial, refusal=wire.refusal(refusal)[1])
+        return pb.WriteReply(serial=self.serial)
 
 
-async def _write_reply(
-    serial: int, answer: "asyncio.Future[requests.Reply] | JournalError"
-) -> pb.WriteReply:
-    try:
-        if isinstance(answer, JournalError):
-            raise answer
-        await asyncio.shield(answer)
-    except JournalError as refusal:
-        return pb.WriteReply(serial=serial, refusal=wire.refusal(refusal)[1])
-    return pb.WriteReply(serial=serial)
+async def _next(messages: AsyncIterator[pb.WriteRequest]) -> pb.WriteRequest | None:
+    return await anext(messages, None)
 
 
 async def _answer(context: Context, work: Awaitable[M]) -> M:

@@ -33,6 +33,7 @@ from tests.simulation.grpc_seam import (
     Respond,
     serve_stream,
 )
+from tests.simulation.haste import Haste
 from tests.simulation.http_seam import Page
 from tests.simulation.platter import Blow, Platter, SimulatedFiles
 from tests.simulation.trace import Trace
@@ -101,7 +102,8 @@ class Machine:
             return
         node = JournalNode(NodeSettings(folder=self.root.parent, fetch_stall_seconds=2.0))
         node.http_port = HTTP_PORT
-        self.owner = JournalOwner(JOURNAL, disk, state, EditsCache(self.cache_bytes))
+        patience = cast(Any, Haste(self._faults.random("haste")))
+        self.owner = JournalOwner(JOURNAL, disk, state, EditsCache(self.cache_bytes), patience)
         node._journals[JOURNAL] = _Open(self.owner, cast(Any, None), self.root)
         self._node = node
         journal_pb2_grpc.add_JournalNodeServicer_to_server(  # type: ignore[no-untyped-call]

@@ -12,7 +12,7 @@ from journal.node.owner import JournalOwner
 from journal.storage import disk, layout, loading
 from journal.storage.files import Files, with_contents
 from journal.storage.segment_file import SegmentCheck
-from tests.simulation.planting import Planting, replacing
+from tests.simulation.planting import Planting, all_of, replacing
 from tests.simulation.platter import SimulatedFiles
 
 
@@ -127,4 +127,7 @@ def answers_before_it_is_done() -> Planting:
         )
         later.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    return replacing(JournalOwner, "_carry_out", lazy)
+    return all_of(
+        replacing(JournalOwner, "_carry_out", lazy),
+        replacing(JournalOwner, "_served_at_once", lambda self, waiting: False),
+    )

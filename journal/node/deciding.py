@@ -1,0 +1,71 @@
+"""What waits for a journal, and what a group of it comes to; no I/O."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from journal.core.effects import Effect
+from journal.core.machine import step
+from journal.core.requests import (
+    AcceptRecovery,
+    AdoptFinalized,
+    AdoptRecovery,
+    FinalizeLogSegment,
+    Journal,
+    LearnDigest,
+    PeekRecovery,
+    PrepareRecovery,
+    Reply,
+    Request,
+)
+from journal.core.state import JournalState
+from journal.errors import InvariantBroken, JournalError, Rejected
+from journal.model import TxId
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A request and whoever waits for its answer."""
+
+    request: Request
+    answer: asyncio.Future[Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a group of requests comes to: the state and answers once the effects are durable."""
+
+    state: JournalState
+    effects: Sequence[Effect]
+    answers: Sequence[tuple[Waiting, Reply | JournalError]]
+
+
+def decide(state: JournalState, group: Sequence[Waiting]) -> Decided:
+    """Let each request meet the state that those before it leave."""
+    effects: list[Effect] = []
+    answers: list[tuple[Waiting, Reply | JournalError]] = []
+    for waiting in group:
+        try:
+            result = step(state, waiting.request)
+        except (Rejected, InvariantBroken) as refusal:
+            answers.append((waiting, refusal))
+            continue
+        state = result.state
+        effects.extend(result.effects)
+        answers.append((waiting, result.reply))
+    return Decided(state, effects, answers)
+
+
+def batch_bytes(request: Request) -> int:
+    return len(request.records) if isinstance(request, Journal) else 0
+
+
+def compared_segment(request: Request) -> TxId | None:
+    """Which segment's contents a request is judged by."""
+    match request:
+        case FinalizeLogSegment() | PrepareRecovery() | LearnDigest() | PeekRecovery():
+            return request.first
+        case AcceptRecovery() | AdoptRecovery() | AdoptFinalized():
+            return request.segment.first
+        case _:
+            return None
