@@ -3,7 +3,7 @@
 import asyncio
 import getpass
 import uuid
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from google.protobuf.message import Message
 
@@ -210,8 +210,8 @@ class _Wire(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The server has taken the connection."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Not by isinstance: uvloop's transports are of no class of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         """The server has sent something."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import Protocol, assert_never
+from typing import Protocol, assert_never, cast
 
 import structlog
 
@@ -62,7 +62,8 @@ class ServerConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A peer has connected."""
-        assert isinstance(transport, asyncio.Transport)
+        # Not by isinstance: uvloop's transports are of no class of asyncio's.
+        transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self.host = peer[0] if peer else ""
         if not self._owner.admit(self):
