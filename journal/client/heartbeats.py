@@ -158,6 +158,7 @@ class Heartbeats:
             if lost.fenced_by is not None:
                 self._lease.refused(channel.name, str(lost.failures[channel.name]))
             return
-        # A node that is left out may be one that has lost its promise with its disk.
-        if channel.status().in_sync:
+        # A node that is left out, or learns, may have lost its promise with its disk.
+        status = channel.status()
+        if status.in_sync and not status.learner:
             self._lease.accepted([channel.name], sent_at)

@@ -1,11 +1,15 @@
 """The read lease between real writers and nodes: who renews it, who waits for it, for how long."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from journal.client.heartbeats import ReadLease
+from journal.client.call import QuorumCall
+from journal.client.channel import ChannelStatus, NodeChannel
+from journal.client.heartbeats import Heartbeats, ReadLease
 from journal.client.settings import WriterSettings
 from journal.errors import QuorumLost
 from journal.lease import DRIFT_MARGIN
@@ -114,20 +118,19 @@ async def test_a_new_writer_does_not_wait_for_one_that_is_known_to_be_gone(tmp_p
 
 async def test_a_node_that_restarts_may_have_heard_a_writer_until_then(tmp_path: Path) -> None:
     async with formatted_nodes(tmp_path) as nodes:
-        old = nodes.writer(LEASED)
-        await old.become_writer()
-        await old.start_segment(TxId(1))
-        await old.write(TxId(1), 3, edits(1, 3))
-        await old.close()
-        await nodes.stop(0, 1, 2)
-        await asyncio.sleep(LEASE * (1 + DRIFT_MARGIN))
-        await nodes.start(0, 1, 2)
-        new = nodes.writer(LEASED)
-        await new.become_writer()
-        began = now()
-        await new.start_segment(TxId(4))
-        assert now() - began > LEASE / 3
-        await new.close()
+        writer = nodes.writer(LEASED)
+        await writer.become_writer()
+        await writer.start_segment(TxId(1))
+        await writer.close()
+        await nodes.stop(0)
+        await asyncio.sleep(0.05)
+        restarted = now()
+        await nodes.start(0)
+        daemon = nodes.daemons[0]
+        assert daemon is not None
+        owner = daemon.node.find("test-journal")
+        assert owner is not None
+        assert 0 <= owner.writer_heard_seconds_ago() <= now() - restarted
 
 
 async def test_a_reply_that_lay_in_a_socket_proves_nothing_new() -> None:
@@ -151,3 +154,66 @@ async def test_whoever_waits_hears_of_the_end() -> None:
     lease.end()
     assert not await waiting
     assert not await lease.wait_until_valid(60.0)
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class _LateNode:
+    """A channel whose node answers when the test lets it."""
+
+    def __init__(self, name: NodeName) -> None:
+        self.name = name
+        self.asked: list[QuorumCall[None]] = []
+
+    async def heartbeat(self) -> None:
+        return
+
+    def ask(self, call: QuorumCall[None], _perform: object) -> None:
+        self.asked.append(call)
+
+    def status(self) -> ChannelStatus:
+        return ChannelStatus(self.name, True, TxId(1), 0, None)
+
+
+async def test_a_heartbeat_renews_from_when_it_was_sent() -> None:
+    clock = _Clock()
+    nodes = [_LateNode(name) for name in NODES]
+    lease = ReadLease(NODES, 30.0, clock)
+    settings = WriterSettings(read_lease_seconds=30.0)
+    beats = Heartbeats(cast(Sequence[NodeChannel], nodes), settings, lease)
+    beats.start()
+    async with asyncio.timeout(5):
+        while not all(node.asked for node in nodes):
+            await asyncio.sleep(0)
+    clock.now += 29.0  # stopped, with the answers in its sockets
+    for node in nodes:
+        node.asked[0].succeed(node.name, None)
+    async with asyncio.timeout(5):
+        while not lease.valid():
+            await asyncio.sleep(0)
+    clock.now += 1.0
+    assert not lease.valid()
+    await beats.stop()
+
+
+async def test_a_batch_renews_from_when_it_was_sent(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        writer = nodes.writer(WriterSettings(**{**FIELDS, "read_lease_seconds": 60.0}))
+        await writer.become_writer(predecessor_gone=True)
+        clock = _Clock()
+        writer.read_lease.clock = clock
+        await writer.start_segment(TxId(1))
+        writing = asyncio.create_task(writer.write(TxId(1), 1, edits(1, 1)))
+        await asyncio.sleep(0)
+        clock.now += 59.0
+        await writing
+        assert writer.read_lease.valid()
+        clock.now += 1.0
+        assert not writer.read_lease.valid()
+        await writer.close()
