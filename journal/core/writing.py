@@ -89,7 +89,7 @@ def journal(state: JournalState, request: Journal) -> Step:
             f"epoch {request.stamp.epoch} is not the current writer epoch {state.writer}: "
             "it has started no segment here"
         )
-    if request.count == 0:
+    if request.count == 0 and not request.records:
         return Step(state, (), Done())
     if state.open is None:
         raise OutOfSync("Can't write, no segment open")

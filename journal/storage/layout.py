@@ -20,6 +20,9 @@ LOCK: Final = "in_use.lock"
 UNFINISHED: Final = ".tmp"
 """What a file is called while it is being written; worthless after a crash."""
 
+_JOURNAL_ID = re.compile(r"[A-Za-z0-9._-]+\Z", re.ASCII)
+_LONGEST_NAME: Final = 200
+_SHOWN: Final = 100
 _FINALIZED = re.compile(r"edits_(\d{1,19})-(\d{1,19})\Z", re.ASCII)
 _IN_PROGRESS = re.compile(r"edits_inprogress_(\d{1,19})\Z", re.ASCII)
 _DOWNLOAD = re.compile(r"edits_inprogress_(\d{1,19})\.epoch=(\d{1,19})\Z", re.ASCII)
@@ -111,13 +114,21 @@ def aside_name(name: str, why: str) -> str:
 
 
 def why_bad_journal_id(journal_id: str) -> str | None:
-    """Hadoop's rules for a journal's name, which becomes a folder's name; None if it is fine."""
+    """Why a journal may not have this name, which becomes a folder's; None if it is fine.
+
+    Hadoop forbids slashes and a leading dot only.  Blanks, backslashes, percent signs, control
+    characters and look-alikes of other alphabets name folders that scripts and people mistake for
+    others (operators.md C.6).
+    """
     if not journal_id:
         return "a journal's name cannot be empty"
-    if "/" in journal_id or "\0" in journal_id:
-        return f"the journal's name {journal_id!r} contains a slash or a zero byte"
     if journal_id.startswith("."):
-        return f"the journal's name {journal_id!r} begins with a dot"
-    if len(journal_id.encode()) > 200:
-        return "the journal's name is longer than 200 bytes"
+        return f"the journal's name {journal_id[:_SHOWN]!r} begins with a dot"
+    if len(journal_id.encode()) > _LONGEST_NAME:
+        return f"the journal's name is longer than {_LONGEST_NAME} bytes"
+    if not _JOURNAL_ID.match(journal_id):
+        return (
+            f"the journal's name {journal_id[:_SHOWN]!r} contains other characters than letters"
+            " a-z, digits, dots, dashes and underscores"
+        )
     return None

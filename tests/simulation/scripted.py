@@ -245,7 +245,7 @@ class _Script:
 
     def _lose_power(self, call: Call, kind: Kind, what: str) -> bool:
         machine = self.world.machines[call.node]
-        if not machine.up:
+        if not machine.up or self.world.faults.over:  # it was sent before the end of all faults
             return False
         self._strike(call, kind, f"at {what}")
         machine.kill("power lost")
