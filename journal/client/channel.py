@@ -16,7 +16,7 @@ from journal.client.rejoin import Sources, rejoin
 from journal.client.remote import RemoteNode
 from journal.client.settings import NODE_PATIENCE, WriterSettings
 from journal.client.window import Window
-from journal.errors import JournalError, OutOfSync, QuorumLost, Unavailable
+from journal.errors import JournalError, NotAdmitted, OutOfSync, QuorumLost, Unavailable
 from journal.model import NO_EPOCH, NO_TXID, Epoch, NodeName, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -111,6 +111,7 @@ class NodeChannel:
             lag_transactions=self._lag(),
             last_error=self._last_error,
             queued_bytes=self._window.queued_bytes(self.name),
+            learner=self.remote.learner is not None,
         )
 
     def info(self) -> pb.RequestInfo:
@@ -305,7 +306,9 @@ class NodeChannel:
         before = TxId(following - 1)
         self._acked = before if following != window.segment_first else min(self._acked, before)
         self._catching_up_to = TxId(window.next - 1) if following < window.next else NO_TXID
-        window.takes_part(self.name, self._seq)
+        learner = self.remote.learner
+        why = None if learner is None else NotAdmitted(f"incarnation {learner} is a learner")
+        window.takes_part(self.name, self._seq, learner=why)
         window.acked(self.name, self._acked, self._seq)
         log.info(
             "journal.node_rejoined",

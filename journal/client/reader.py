@@ -153,6 +153,14 @@ class JournalReader:
         }
         return merge(wanted, first)
 
+    async def _holders(self, wanted: TxId) -> Sequence[NodeName]:
+        """Who lists that edit now; a node that has found its copy damaged does not any more."""
+        try:
+            parts = await self._select(wanted, patient=True)
+        except GapFound:
+            return ()
+        return parts[0].sources if parts else ()
+
     async def _read(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
         """One segment, from one source after the other, and once more from whoever has it now."""
         failures: dict[NodeName, Exception] = {}
@@ -162,8 +170,10 @@ class JournalReader:
                 if asked_again:
                     raise _unreadable(part, wanted, failures)
                 # The majority that answered first may be just those whose copies are bad.
-                again = (await self._select(wanted, patient=True))[0].sources
+                again = await self._holders(wanted)
                 sources, asked_again = sorted(again, key=lambda node: node in failures), True
+                if not sources:
+                    raise _unreadable(part, wanted, failures)
                 continue
             node = sources.pop(0)
             try:

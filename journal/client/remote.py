@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from journal.client import wire
 from journal.client.grpc_link import GrpcLink, translated
 from journal.client.link import LinkFactory, WriteStream
-from journal.model import Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
+from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
 __all__ = ["JournalAddress", "RemoteNode", "WriteStream", "translated"]
@@ -34,6 +34,8 @@ class RemoteNode:
         self.name = NodeName(f"{host}:{port}")
         self._journal = journal
         self._link = journal.link(host, port)
+        self.learner: str | None = None
+        """The incarnation of a node that said it is a learner when it last took up a segment."""
 
     async def close(self) -> None:
         """Drop the connection and whatever is under way on it."""
@@ -178,6 +180,29 @@ class RemoteNode:
             "GetPeerManifest", request, pb.GetEditLogManifestReply, timeout_seconds
         )
 
+    async def admit(
+        self,
+        info: pb.RequestInfo,
+        incarnation: str,
+        required: Sequence[Segment],
+        committed: TxId,
+        timeout_seconds: float,
+    ) -> None:
+        """Give a learner its vote; OutOfSync names the first edit that it lacks."""
+        request = pb.AdmitRequest(
+            info=info,
+            incarnation=incarnation,
+            required=[wire.segment_to_wire(segment) for segment in required],
+            committed_txid=committed,
+        )
+        await self._call("Admit", request, pb.Done, timeout_seconds)
+
+    async def admit_founding(self, incarnation: str, timeout_seconds: float) -> None:
+        """Give a node of an imported journal its vote, by an operator's word."""
+        info = self.request_info(NO_EPOCH, 0, None)
+        request = pb.AdmitRequest(info=info, incarnation=incarnation, founding=True)
+        await self._call("Admit", request, pb.Done, timeout_seconds)
+
     async def purge_logs(self, info: pb.RequestInfo, minimum: TxId, timeout_seconds: float) -> None:
         """Let the node remove the segments that end before ``minimum``."""
         request = pb.PurgeLogsRequest(info=info, min_txid_to_keep=minimum)
@@ -191,7 +216,7 @@ class RemoteNode:
             info=info, first_txid=first, layout_version=layout_version
         )
         reply = await self._call("ResumeSegment", request, pb.ResumeSegmentReply, timeout_seconds)
-        return TxId(reply.next_txid)
+        return self._resumed(reply)
 
     async def catch_up(
         self,
@@ -209,6 +234,10 @@ class RemoteNode:
             source_urls=source_urls,
         )
         reply = await self._call("CatchUp", request, pb.ResumeSegmentReply, timeout_seconds)
+        return self._resumed(reply)
+
+    def _resumed(self, reply: pb.ResumeSegmentReply) -> TxId:
+        self.learner = reply.incarnation if reply.is_learner else None
         return TxId(reply.next_txid)
 
     async def manifest(

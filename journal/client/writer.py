@@ -18,6 +18,7 @@ from journal.client import metrics, upkeep, wire
 from journal.client.brief import brief
 from journal.client.call import QuorumCall
 from journal.client.channel import ChannelStatus, NodeChannel
+from journal.client.claim import Claim
 from journal.client.fetch import segment_url
 from journal.client.grpc_link import GrpcLink
 from journal.client.heartbeats import Heartbeats, ReadLease
@@ -148,7 +149,7 @@ class QuorumWriter:
         timeout = self._settings.operations_timeout_seconds
         answers = await self._from_each(
             lambda channel: channel.remote.format(
-                self._namespace, force=force, timeout_seconds=timeout
+                self._namespace, force=force, founding=True, timeout_seconds=timeout
             )
         )
         upkeep.ensure_all_answered("formatting", answers)
@@ -169,11 +170,11 @@ class QuorumWriter:
             self._settings.get_journal_state_timeout_seconds,
         )
         epoch = Epoch(1 + max(state.last_promised_epoch for state in states.values()))
-        newest = await self._ask(
-            f"claiming epoch {epoch}",
-            lambda channel, timeout: channel.remote.new_epoch(self._namespace, epoch, timeout),
-            self._settings.new_epoch_timeout_seconds,
-        )
+        claim = Claim(self._namespace, epoch)
+        timeout = self._settings.new_epoch_timeout_seconds
+        newest = await self._ask(f"claiming epoch {epoch}", claim.propose, timeout)
+        await self._ask(f"confirming epoch {epoch}", claim.confirm, timeout)
+        claim.ensure_distinct()
         self._epoch = epoch
         for channel in self._channels:
             channel.epoch = epoch

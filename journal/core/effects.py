@@ -13,6 +13,16 @@ class FormatStorage:
     """Destroy what is there and begin an empty journal."""
 
     namespace: NamespaceInfo
+    incarnation: str
+    founding: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PersistAdmission:
+    """This incarnation has a vote from now on, by a writer's word or, with None, the founders'."""
+
+    incarnation: str
+    epoch: Epoch | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +149,7 @@ class PurgeFiles:
 
 Effect = (
     FormatStorage
+    | PersistAdmission
     | PersistPromise
     | PersistWriter
     | RememberCommitted

@@ -2,11 +2,14 @@
 
 from typing import assert_never
 
-from journal.core import housekeeping, recovering, rejoining, syncing, writing
+from journal.core import housekeeping, learning, recovering, rejoining, syncing, writing
 from journal.core.admission import admit, require_formatted
 from journal.core.effects import FormatStorage, Step
+from journal.core.learning import require_vote
 from journal.core.requests import (
     AcceptRecovery,
+    Admit,
+    AdmitFounding,
     AdoptCatchUp,
     AdoptFinalized,
     AdoptRecovery,
@@ -49,9 +52,11 @@ def step(state: JournalState, request: Request) -> Step:  # noqa: C901 - one cas
             return _format(state, request)
         case GetJournalState():
             require_formatted(state)
+            require_vote(state)
             return Step(state, (), JournalStateReply(state.promised))
         case GetEditLogManifest():
             require_formatted(state)
+            require_vote(state)
             return Step(state, (), manifest(state, request))
         case PeekRecovery(first):
             return recovering.peek(state, first)
@@ -59,6 +64,9 @@ def step(state: JournalState, request: Request) -> Step:  # noqa: C901 - one cas
             return recovering.new_epoch(state, request)
         case AdoptRecovery():
             return recovering.adopt(state, request)
+        case AdmitFounding():
+            require_formatted(state)
+            return learning.admit_founding(state, request)
         case ReportDamage(first, why):
             return Step(state.with_damage(first, why), (), Done())
         case LearnDigest():
@@ -77,6 +85,7 @@ def step(state: JournalState, request: Request) -> Step:  # noqa: C901 - one cas
             | PurgeLogs()
             | ResumeSegment()
             | CatchUp()
+            | Admit()
         ):
             return _stamped(state, request)
     assert_never(request)
@@ -94,7 +103,9 @@ def _stamped(state: JournalState, request: Stamped) -> Step:
     return Step(done.state, (*admitted.effects, *done.effects), done.reply)
 
 
-def _act(state: JournalState, request: Stamped) -> Step:
+def _act(state: JournalState, request: Stamped) -> Step:  # noqa: C901 - flat dispatch
+    if isinstance(request, StartLogSegment | PrepareRecovery | AcceptRecovery):
+        require_vote(state)
     match request:
         case StartLogSegment():
             return writing.start_segment(state, request)
@@ -103,7 +114,9 @@ def _act(state: JournalState, request: Stamped) -> Step:
         case Heartbeat():
             return Step(state, (), Done())
         case FinalizeLogSegment():
-            return writing.finalize(state, request)
+            return learning.without_vote(state, writing.finalize(state, request))
+        case Admit():
+            return learning.admit_learner(state, request)
         case PrepareRecovery():
             return recovering.prepare(state, request)
         case AcceptRecovery():
@@ -125,8 +138,13 @@ def _format(state: JournalState, request: Format) -> Step:
         raise BadRequest(
             "Can't format the storage directory because the current directory is not empty."
         )
-    fresh = JournalState(namespace=request.namespace)
-    return Step(fresh, (FormatStorage(request.namespace),), Done())
+    fresh = JournalState(
+        namespace=request.namespace,
+        incarnation=request.incarnation,
+        learner=not request.founding,
+    )
+    effect = FormatStorage(request.namespace, request.incarnation, request.founding)
+    return Step(fresh, (effect,), Done())
 
 
 def manifest(state: JournalState, request: GetEditLogManifest) -> Manifest:

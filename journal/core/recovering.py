@@ -13,6 +13,7 @@ from journal.core.admission import (
     why_damaged,
 )
 from journal.core.effects import AdoptDownload, Effect, PersistDecision, RecordSegment, Step
+from journal.core.learning import require_vote
 from journal.core.requests import (
     AcceptRecovery,
     AdoptRecovery,
@@ -51,6 +52,7 @@ FATE: Final = {
 def new_epoch(state: JournalState, request: NewEpoch) -> Step:
     """Promise a newer epoch and name the newest segment that has an edit."""
     require_namespace(state, request.namespace)
+    require_vote(state)
     if request.epoch <= state.promised:
         raise Fenced(
             f"Proposed epoch {request.epoch} <= last promise {state.promised}",
@@ -124,6 +126,7 @@ def adopt(state: JournalState, request: AdoptRecovery) -> Step:
     the same writer may have gone on without us.
     """
     require_formatted(state)
+    require_vote(state)
     if request.epoch != state.promised:
         raise Fenced(
             f"epoch {state.promised} was promised while the recovery of epoch {request.epoch} "

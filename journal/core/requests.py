@@ -1,6 +1,6 @@
 """What a writer or a reader may ask of one journal, and what it is answered."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from journal.core.state import Decision
 from journal.model import Epoch, NamespaceInfo, Segment, TxId
@@ -20,10 +20,16 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Make an empty journal for a namespace; ``force`` destroys what is there (qjm 2.3)."""
+    """Make an empty journal for a namespace; ``force`` destroys what is there (qjm 2.3).
+
+    ``founding`` says that all nodes of the journal are formatted together.  A node that is
+    formatted alone has no vote.  ``incarnation`` is a name that no folder ever had.
+    """
 
     namespace: NamespaceInfo
     force: bool = False
+    founding: bool = True
+    incarnation: str = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +192,33 @@ class PurgeLogs:
 
 
 @dataclass(frozen=True, slots=True)
+class Admit:
+    """Give a learner its vote again, if it holds everything that its vote may be about.
+
+    The writer sends it after a majority of voters, the learner not counted, has answered a call
+    that it began after its decision: so no other writer relies on a promise that this learner has
+    forgotten.
+
+    Args:
+        incarnation: the learner that is meant, and no later one.
+        required: what is finalized on the voters, in order.
+        committed: everything up to there must be held as well, or 0.
+    """
+
+    stamp: Stamp
+    incarnation: str
+    required: tuple[Segment, ...]
+    committed: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class AdmitFounding:
+    """An operator's word for a journal that was imported whole: every node of it is a voter."""
+
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReportDamage:
     """The node's own: a scan found that a closed segment's bytes are not what was written."""
 
@@ -203,6 +236,7 @@ Stamped = (
     | PurgeLogs
     | ResumeSegment
     | CatchUp
+    | Admit
 )
 Request = (
     Stamped
@@ -212,6 +246,7 @@ Request = (
     | NewEpoch
     | AdoptRecovery
     | AdoptCatchUp
+    | AdmitFounding
     | ReportDamage
     | AdoptFinalized
     | LearnDigest

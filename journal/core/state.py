@@ -69,11 +69,15 @@ class JournalState:
     ``damaged`` has segments that a scan found damaged: they are in no list, are served to nobody
     and have no vote, until a recovery or a peer has replaced them (qjm 8.9, X8).
     ``purged`` is the highest txid before which edits were let go of; peers may hold them still.
+    A ``learner`` may have forgotten what it promised and held: it takes part in everything, and
+    has no vote until a writer has admitted this ``incarnation`` of it (qjm 10.1, W2).
     ``occupied`` says that an unformatted journal's folder holds files that format would destroy.
     """
 
     namespace: NamespaceInfo | None = None
     occupied: bool = False
+    incarnation: str = ""
+    learner: bool = False
     promised: Epoch = NO_EPOCH
     writer: Epoch = NO_EPOCH
     serial: int = NO_SERIAL

@@ -8,6 +8,7 @@ from journal.core.effects import Effect
 from journal.core.machine import step
 from journal.core.requests import (
     AcceptRecovery,
+    Admit,
     AdoptFinalized,
     AdoptRecovery,
     FinalizeLogSegment,
@@ -18,7 +19,7 @@ from journal.core.requests import (
     Reply,
     Request,
 )
-from journal.core.state import JournalState
+from journal.core.state import JournalState, digest_unknown
 from journal.errors import InvariantBroken, JournalError, Rejected
 from journal.model import TxId
 
@@ -60,12 +61,15 @@ def batch_bytes(request: Request) -> int:
     return len(request.records) if isinstance(request, Journal) else 0
 
 
-def compared_segment(request: Request) -> TxId | None:
+def compared_segment(state: JournalState, request: Request) -> TxId | None:
     """Which segment's contents a request is judged by."""
     match request:
         case FinalizeLogSegment() | PrepareRecovery() | LearnDigest() | PeekRecovery():
             return request.first
         case AcceptRecovery() | AdoptRecovery() | AdoptFinalized():
             return request.segment.first
+        case Admit(required=required):
+            # One at a time, so that others are served in between; the writer asks again.
+            return next((s.first for s in required if digest_unknown(state, s.first)), None)
         case _:
             return None

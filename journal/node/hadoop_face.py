@@ -27,6 +27,7 @@ from journal.node.owner import JournalOwner
 from journal.node.service import JournalService
 from journal.node.settings import NodeSettings
 from journal.proto import hadoop_qjournal_pb2 as hp
+from journal.storage.incarnation import random_id
 
 Q = TypeVar("Q", bound=Message)
 
@@ -61,7 +62,10 @@ class QJournalFace:
 
     async def format(self, request: hp.FormatRequestProto) -> Message:
         """Make an empty journal."""
-        asked = requests.Format(wire.namespace(request.nsInfo), request.force)
+        # Java formats all nodes of a journal together, and knows of no learners.
+        asked = requests.Format(
+            wire.namespace(request.nsInfo), force=request.force, incarnation=random_id()
+        )
         await self._node.format(request.jid.identifier, request.nameServiceId, asked)
         return hp.FormatResponseProto()
 

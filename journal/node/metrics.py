@@ -27,6 +27,7 @@ LAG = Gauge("nnha_jn_lag_transactions", "How far this node is behind the quorum"
 PROMISED_EPOCH = Gauge("nnha_jn_promised_epoch", "The newest writer promised", _LABELS)
 WRITER_EPOCH = Gauge("nnha_jn_writer_epoch", "Who began the newest segment", _LABELS)
 SEGMENTS = Gauge("nnha_jn_segments", "Segments held, the open one included", _LABELS)
+LEARNER = Gauge("nnha_jn_learner", "1 while this node has no vote", _LABELS)
 DAMAGED = Gauge("nnha_jn_damaged_segments", "Segments found damaged and not repaired yet", _LABELS)
 FAILED = Gauge("nnha_jn_failed", "1 when the journal has stopped because of its disk", _LABELS)
 DISK_FREE = Gauge("nnha_jn_disk_free_bytes", "Free space where the journal lies", _LABELS)
@@ -133,6 +134,7 @@ _GAUGES: Final[tuple[tuple[Gauge, Callable[[Watched], float]], ...]] = (
     (LAG, lambda journal: _lag(journal.state)),
     (OPEN_SEGMENT, lambda journal: _open_segment(journal.state)),
     (PROMISED_EPOCH, lambda journal: journal.state.promised),
+    (LEARNER, lambda journal: journal.state.learner),
     (DAMAGED, lambda journal: len(journal.state.damaged)),
     (WRITER_EPOCH, lambda journal: journal.state.writer),
     (SEGMENTS, lambda journal: len(journal.state.segments) + (journal.state.open is not None)),

@@ -326,6 +326,8 @@ def _journal_status(opened: _Open) -> Mapping[str, object]:
         "last_txid": None if state.last_written == NO_TXID else state.last_written,
         "open_segment": None if state.open is None else state.open.first,
         "segments": len(state.segments) + (state.open is not None),
+        "incarnation": state.incarnation,
+        "learner": state.learner,
         "damaged_segments": {first: d.why for first, d in sorted(state.damaged.items())},
         "pending_recoveries": sorted(state.decisions),
         "failed_because": opened.owner.failed_because,

@@ -324,7 +324,7 @@ class JournalOwner:
 
     async def _with_digest(self, state: JournalState, request: Request) -> JournalState:
         """Rules that compare contents need the digest of what we hold."""
-        first = compared_segment(request)
+        first = compared_segment(state, request)
         if first is None or not digest_unknown(state, first):
             return state
         segment = (

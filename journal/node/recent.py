@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from journal.core.admission import require_formatted
+from journal.core.learning import require_vote
 from journal.core.requests import Done, Journal, Reply, Request
 from journal.core.state import JournalState
 from journal.errors import AheadOfNode, BadRequest, CacheMiss, JournalError
@@ -50,9 +51,11 @@ class RecentEdits:
 
         Raises:
             CacheMiss: the edits are not in memory.
+            NotAdmitted: this node has no vote.
             AheadOfNode: ``since`` is behind the edit that would come next here.
         """
         require_formatted(state)
+        require_vote(state)
         if max_txns <= 0:
             raise BadRequest("a reader asks for at least one edit")
         if self._cache is None:

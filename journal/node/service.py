@@ -16,6 +16,7 @@ from journal.node.node import JournalNode
 from journal.node.owner import JournalOwner
 from journal.proto import journal_pb2 as pb
 from journal.proto import journal_pb2_grpc
+from journal.storage.incarnation import random_id
 
 M = TypeVar("M")
 Context = Any
@@ -43,7 +44,12 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
 
     async def Format(self, request: pb.FormatRequest, context: Context) -> pb.Done:
         async def work() -> pb.Done:
-            asked = requests.Format(wire.namespace(request.namespace_info), request.force)
+            asked = requests.Format(
+                wire.namespace(request.namespace_info),
+                force=request.force,
+                founding=request.founding,
+                incarnation=random_id(),
+            )
             await self._node.format(request.journal_id, request.nameservice_id, asked)
             return pb.Done()
 
@@ -68,6 +74,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
             assert isinstance(reply, requests.Promised)
             return pb.NewEpochReply(
                 last_segment_txid=reply.last_segment_first,
+                incarnation=owner.state.incarnation,
                 previous_writer_heard_micros_ago=int(owner.writer_heard_seconds_ago() * 1e6),
             )
 
@@ -120,6 +127,13 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
 
         return await _answer(context, work())
 
+    async def Admit(self, request: pb.AdmitRequest, context: Context) -> pb.Done:
+        async def work() -> pb.Done:
+            await self._owner(request.info.journal_id).ask(wire.admit(request))
+            return pb.Done()
+
+        return await _answer(context, work())
+
     async def PurgeLogs(self, request: pb.PurgeLogsRequest, context: Context) -> pb.Done:
         async def work() -> pb.Done:
             await self._owner(request.info.journal_id).ask(wire.purge(request))
@@ -131,9 +145,10 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         self, request: pb.ResumeSegmentRequest, context: Context
     ) -> pb.ResumeSegmentReply:
         async def work() -> pb.ResumeSegmentReply:
-            reply = await self._owner(request.info.journal_id).ask(wire.resume(request))
+            owner = self._owner(request.info.journal_id)
+            reply = await owner.ask(wire.resume(request))
             assert isinstance(reply, requests.Resumed)
-            return pb.ResumeSegmentReply(next_txid=reply.next_txid)
+            return wire.resumed(reply.next_txid, owner.state)
 
         return await _answer(context, work())
 
@@ -142,7 +157,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
             owner = self._owner(request.info.journal_id)
             urls = tuple(request.source_urls)
             next_txid = await self._node.catch_up(owner, wire.catch_up(request), urls)
-            return pb.ResumeSegmentReply(next_txid=next_txid)
+            return wire.resumed(next_txid, owner.state)
 
         return await _answer(context, work())
 

@@ -116,10 +116,29 @@ def resume(message: pb.ResumeSegmentRequest) -> requests.ResumeSegment:
     return requests.ResumeSegment(stamp(message.info), txid(message.first_txid), layout)
 
 
+def resumed(next_txid: TxId, state: JournalState) -> pb.ResumeSegmentReply:
+    """Where a node goes on, and whether it counts."""
+    return pb.ResumeSegmentReply(
+        next_txid=next_txid, is_learner=state.learner, incarnation=state.incarnation
+    )
+
+
 def catch_up(message: pb.CatchUpRequest) -> requests.CatchUp:
     """The longer way back."""
     layout = message.layout_version or LAYOUT_VERSION
     return requests.CatchUp(stamp(message.info), segment(message.segment), layout)
+
+
+def admit(message: pb.AdmitRequest) -> requests.Admit | requests.AdmitFounding:
+    """A vote for a learner, by a writer's word or by an operator's."""
+    if message.founding:
+        return requests.AdmitFounding(message.incarnation)
+    return requests.Admit(
+        stamp(message.info),
+        message.incarnation,
+        tuple(segment(required) for required in message.required),
+        txid(message.committed_txid),
+    )
 
 
 def segment(message: pb.SegmentState) -> Segment:
@@ -197,6 +216,8 @@ def status(
         http_port=http_port,
         disk_free_bytes=disk[0],
         disk_total_bytes=disk[1],
+        incarnation=state.incarnation,
+        is_learner=state.learner,
         damaged_segments=sorted(state.damaged),
     )
     if state.namespace is not None:

@@ -767,16 +767,23 @@ class ResumeSegmentReply(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NEXT_TXID_FIELD_NUMBER: _builtins.int
+    IS_LEARNER_FIELD_NUMBER: _builtins.int
+    INCARNATION_FIELD_NUMBER: _builtins.int
     next_txid: _builtins.int
     """The next txid that the node will take."""
+    is_learner: _builtins.bool
+    """A learner's acknowledgements count for nothing until this incarnation of it is admitted."""
+    incarnation: _builtins.str
     def __init__(
         self,
         *,
         next_txid: _builtins.int = ...,
+        is_learner: _builtins.bool = ...,
+        incarnation: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_txid", b"next_txid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["incarnation", b"incarnation", "is_learner", b"is_learner", "next_txid", b"next_txid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -823,10 +830,13 @@ class AdmitRequest(_message.Message):
     INCARNATION_FIELD_NUMBER: _builtins.int
     REQUIRED_FIELD_NUMBER: _builtins.int
     COMMITTED_TXID_FIELD_NUMBER: _builtins.int
+    FOUNDING_FIELD_NUMBER: _builtins.int
     incarnation: _builtins.str
     """The learner that the writer means, and no later one."""
     committed_txid: _builtins.int
     """The last txid that is committed; the learner must hold everything up to it."""
+    founding: _builtins.bool
+    """An operator's word, for a journal that was imported whole; nothing but the name is checked."""
     @_builtins.property
     def info(self) -> Global___RequestInfo: ...
     @_builtins.property
@@ -840,10 +850,11 @@ class AdmitRequest(_message.Message):
         incarnation: _builtins.str = ...,
         required: _abc.Iterable[Global___SegmentState] | None = ...,
         committed_txid: _builtins.int = ...,
+        founding: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["info", b"info"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_txid", b"committed_txid", "incarnation", b"incarnation", "info", b"info", "required", b"required"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_txid", b"committed_txid", "founding", b"founding", "incarnation", b"incarnation", "info", b"info", "required", b"required"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

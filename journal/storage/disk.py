@@ -19,6 +19,7 @@ from journal.core.effects import (
     ForgetDecision,
     FormatStorage,
     MoveAside,
+    PersistAdmission,
     PersistDecision,
     PersistPromise,
     PersistWriter,
@@ -30,7 +31,7 @@ from journal.core.effects import (
 from journal.core.state import JournalState
 from journal.errors import StorageFailed, ensure
 from journal.frame import file_header
-from journal.model import Epoch, NamespaceInfo, Segment, TxId
+from journal.model import Epoch, Segment, TxId
 from journal.storage import layout
 from journal.storage.files import (
     Files,
@@ -38,6 +39,14 @@ from journal.storage.files import (
     RealFiles,
     remove_durably,
     write_durably,
+)
+from journal.storage.incarnation import (
+    NOT_ADMITTED,
+    FreshId,
+    Incarnation,
+    admitted_by,
+    random_id,
+    write_incarnation,
 )
 from journal.storage.loading import load
 from journal.storage.purging import purge
@@ -78,7 +87,9 @@ class Disk:
     holds is unknown until the folder is loaded again (qjm 10.1, W8).
     """
 
-    def __init__(self, root: Path, files: Files | None = None) -> None:
+    def __init__(
+        self, root: Path, files: Files | None = None, *, fresh_id: FreshId = random_id
+    ) -> None:
         self._files = files if files is not None else RealFiles()
         self._root = root
         self._current = root / layout.CURRENT
@@ -86,6 +97,7 @@ class Disk:
         self._ends: dict[TxId, int] = {}
         self._downloading: set[Path] = set()
         self._failed: str | None = None
+        self._fresh_id = fresh_id
 
     @property
     def failed_because(self) -> str | None:
@@ -95,7 +107,7 @@ class Disk:
     def load(self) -> JournalState:
         """Read the folder, after finishing what a crash cut short."""
         with self._working("load the journal"):
-            loaded = load(self._files, self._root)
+            loaded = load(self._files, self._root, self._fresh_id)
         self._ends = loaded.ends
         return loaded.state
 
@@ -190,8 +202,11 @@ class Disk:
 
     def _carry_out(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case per effect
         match effect:
-            case FormatStorage(namespace):
-                self._format(namespace)
+            case FormatStorage():
+                self._format(effect)
+            case PersistAdmission(incarnation, by):
+                admitted = Incarnation(incarnation, admitted_by(by))
+                write_incarnation(self._files, self._current, admitted)
             case PersistPromise(epoch):
                 self._write(layout.PROMISE, epoch_text(epoch))
             case PersistWriter(epoch):
@@ -243,7 +258,7 @@ class Disk:
         self._files.make_folder(self._current / layout.SEGMENTS)
         self._write(f"{layout.SEGMENTS}/{record.first}", record_bytes(record))
 
-    def _format(self, namespace: NamespaceInfo) -> None:
+    def _format(self, effect: FormatStorage) -> None:
         """VERSION goes first and comes last: a crash in between leaves an unformatted folder."""
         self.close()
         self._ends.clear()
@@ -256,7 +271,9 @@ class Disk:
         self._files.make_folder(self._current / layout.PAXOS)
         self._files.make_folder(self._current / layout.SEGMENTS)
         self._files.sync_folder(self._current)
-        self._write(layout.VERSION, version_text(namespace))
+        admitted = admitted_by(None) if effect.founding else NOT_ADMITTED
+        write_incarnation(self._files, self._current, Incarnation(effect.incarnation, admitted))
+        self._write(layout.VERSION, version_text(effect.namespace))
 
     def _create(self, record: SegmentRecord) -> None:
         first = record.first

@@ -12,6 +12,13 @@ from journal.errors import StorageFailed
 from journal.model import NO_EPOCH, Epoch, TxId
 from journal.storage import layout
 from journal.storage.files import Files, write_durably
+from journal.storage.incarnation import (
+    NOT_ADMITTED,
+    FreshId,
+    Incarnation,
+    read_incarnation,
+    write_incarnation,
+)
 from journal.storage.judging import Judge, Judged, judge_finalized, load_records
 from journal.storage.records import record_bytes, record_of
 from journal.storage.segment_file import inspect
@@ -46,7 +53,7 @@ class _Found:
     unfinished: list[str] = field(default_factory=list)
 
 
-def load(files: Files, root: Path) -> Loaded:
+def load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
     """Load one journal.
 
     A crashed process may have left names and bytes that only the page cache holds.  Whatever is
@@ -56,7 +63,7 @@ def load(files: Files, root: Path) -> Loaded:
         StorageFailed: a file is corrupt or cannot be read; nothing was lost by looking.
     """
     try:
-        return _load(files, root)
+        return _load(files, root, fresh_id)
     except OSError as failure:
         raise StorageFailed(
             f"cannot load the journal in {root}: {failure}. Nothing was acknowledged; check the "
@@ -64,7 +71,7 @@ def load(files: Files, root: Path) -> Loaded:
         ) from failure
 
 
-def _load(files: Files, root: Path) -> Loaded:
+def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
     current = root / layout.CURRENT
     half_done = [name for name in files.names(root) if name in _HALF_DONE]
     if half_done:
@@ -90,12 +97,15 @@ def _load(files: Files, root: Path) -> Loaded:
     writer = _epoch(files, current / layout.WRITER)
     committed = parse_committed(current / layout.COMMITTED, files.read(current / layout.COMMITTED))
     judged = _judge(files, current, found, committed, writer)
+    incarnation = _incarnation(files, current, fresh_id)
     files.make_folder(current / layout.PAXOS)
     files.make_folder(current / layout.SEGMENTS)
     for folder in (current / layout.PAXOS, current / layout.SEGMENTS, current, root):
         files.sync_folder(folder)
     state = JournalState(
         namespace=namespace,
+        incarnation=incarnation.id,
+        learner=incarnation.learner,
         promised=_epoch(files, current / layout.PROMISE),
         writer=writer,
         committed=committed,
@@ -105,6 +115,17 @@ def _load(files: Files, root: Path) -> Loaded:
         decisions=decisions,
     )
     return Loaded(state, judged.ends)
+
+
+def _incarnation(files: Files, current: Path, fresh_id: FreshId) -> Incarnation:
+    """Who we are.  A folder that is not the one that was given a vote begins a new life."""
+    found = read_incarnation(files, current)
+    if isinstance(found, Incarnation):
+        return found
+    fresh = Incarnation(fresh_id(), NOT_ADMITTED)
+    write_incarnation(files, current, fresh)
+    log.warning("journal.learner", folder=str(current), incarnation=fresh.id, because=found)
+    return fresh
 
 
 def _judge(files: Files, current: Path, found: _Found, committed: TxId, writer: Epoch) -> Judged:

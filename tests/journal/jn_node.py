@@ -52,11 +52,20 @@ class NodeClient:
                     refusal = pb.Refusal.FromString(value)
             raise Refused(error.code(), refusal, error.details() or "") from error
 
-    async def format(self, namespace: NamespaceInfo = NAMESPACE, *, force: bool = False) -> None:
+    async def format(
+        self,
+        namespace: NamespaceInfo = NAMESPACE,
+        *,
+        force: bool = False,
+        founding: bool = True,
+    ) -> None:
         await self.call(
             "Format",
             pb.FormatRequest(
-                journal_id=self.journal_id, namespace_info=namespace_message(namespace), force=force
+                journal_id=self.journal_id,
+                namespace_info=namespace_message(namespace),
+                force=force,
+                founding=founding,
             ),
         )
 

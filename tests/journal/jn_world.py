@@ -1,6 +1,7 @@
 """What the tests of the journal node share: edits that tell their writer, and disks that fail."""
 
 import hashlib
+import itertools
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from journal.storage.files import Files
 from journal.storage.segment_file import SegmentCheck
 
 NAMESPACE = NamespaceInfo(LAYOUT_VERSION, 12345, "mycluster", 0, "my-bp")
+LIFE = "0" * 32
 
 
 def record(txid: int, writer: int = 1, size: int = 20) -> bytes:
@@ -145,7 +147,7 @@ def with_digest(
 def formatted(root: Path, files: Files | None = None) -> LocalJournal:
     """A fresh, formatted journal."""
     journal = LocalJournal(root, files)
-    journal.ask(Format(NAMESPACE))
+    journal.ask(Format(NAMESPACE, incarnation=LIFE))
     return journal
 
 
@@ -167,6 +169,7 @@ class _Inode:
 
     cached: bytearray = field(default_factory=bytearray)
     durable: bytes = b""
+    number: int = field(default_factory=itertools.count(1).__next__)
 
 
 class MemoryFiles:
@@ -187,8 +190,13 @@ class MemoryFiles:
         """Forget what is not durable, but for what ``survives`` lets through, each on its own."""
         self.fail_at = None
         names = {}
+        renames: dict[int, bool] = {}
         for path in {**self.names_durable, **self.names_cached}:
-            inode = (self.names_cached if survives() else self.names_durable).get(path)
+            outlives = survives()
+            renamed = self._renamed(path)
+            if renamed is not None:  # both names change in one step
+                outlives = renames.setdefault(renamed.number, outlives)
+            inode = (self.names_cached if outlives else self.names_durable).get(path)
             if inode is not None:
                 names[path] = inode
         for inode in names.values():
@@ -196,6 +204,17 @@ class MemoryFiles:
                 inode.cached = bytearray(inode.durable)
             inode.durable = bytes(inode.cached)
         self.names_cached, self.names_durable = names, dict(names)
+
+    def _renamed(self, path: PurePath) -> _Inode | None:
+        """What was moved to this name, or away from it, since names were last durable."""
+        here, before = self.names_cached.get(path), self.names_durable.get(path)
+        if here is before:
+            return None
+        if here is not None and any(here is inode for inode in self.names_durable.values()):
+            return here
+        if before is not None and any(before is inode for inode in self.names_cached.values()):
+            return before
+        return None
 
     def _changing(self) -> None:
         self.operations += 1
@@ -208,6 +227,9 @@ class MemoryFiles:
 
     def size(self, path: Path) -> int:
         return len(self._inode(path).cached)
+
+    def identity(self, path: Path) -> tuple[int, int]:
+        return self._inode(path).number, 0
 
     def read(self, path: Path) -> bytes | None:
         inode = self.names_cached.get(path)

@@ -14,6 +14,7 @@ from journal.errors import StorageFailed
 from journal.model import Segment, TxId
 from journal.storage.files import remove_durably, write_durably
 from tests.journal.jn_world import (
+    LIFE,
     NAMESPACE,
     LocalJournal,
     MemoryFiles,
@@ -32,7 +33,7 @@ Act = Callable[[LocalJournal], object]
 def life() -> Iterator[Act]:
     """One journal's life: every kind of effect at least once."""
     w1, w2, w3 = Writer(1), Writer(2), Writer(3)
-    yield lambda j: j.ask(Format(NAMESPACE))
+    yield lambda j: j.ask(Format(NAMESPACE, incarnation=LIFE))
     yield lambda j: j.ask(w1.new_epoch())
     yield lambda j: j.ask(w1.start(1))
     yield lambda j: j.ask(w1.batch(1, 1, 3))
@@ -52,7 +53,7 @@ def life() -> Iterator[Act]:
     yield lambda j: j.ask(Writer(4).new_epoch())
     yield lambda j: j.ask(Writer(4, 0).start(11))
     yield lambda j: j.ask(Writer(5).new_epoch())  # 11 is empty: moved aside
-    yield lambda j: j.ask(Format(NAMESPACE, force=True))
+    yield lambda j: j.ask(Format(NAMESPACE, incarnation=LIFE, force=True))
 
 
 def held(state: JournalState) -> dict[TxId, Segment]:
@@ -238,7 +239,7 @@ def test_a_torn_batch_costs_only_itself() -> None:
     for keep in range(1, 120):
         files = MemoryFiles()
         journal = LocalJournal(ROOT, files)
-        for request in (Format(NAMESPACE), writer.new_epoch()):
+        for request in (Format(NAMESPACE, incarnation=LIFE), writer.new_epoch()):
             journal.ask(request)
         writer = Writer(1)
         journal.ask(writer.start(1))

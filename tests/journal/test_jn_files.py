@@ -34,6 +34,7 @@ from journal.storage.small_files import (
     version_text,
 )
 from tests.journal.jn_world import (
+    LIFE,
     NAMESPACE,
     LocalJournal,
     Writer,
@@ -311,7 +312,7 @@ def test_trailing_garbage_behind_a_finalized_segment_means_nothing(tmp_path: Pat
 
 def test_format_refuses_and_by_force_resets_everything(tmp_path: Path) -> None:
     journal = written(tmp_path)
-    journal.ask(Format(NamespaceInfo(-65, 7, "other", 0), force=True))
+    journal.ask(Format(NamespaceInfo(-65, 7, "other", 0), force=True, incarnation=LIFE))
     assert (journal.state.promised, journal.state.writer) == (0, 0)
     journal = reopened(journal, tmp_path)
     assert journal.state.namespace == NamespaceInfo(-65, 7, "other", 0)

@@ -35,6 +35,7 @@ from journal.core.state import JournalState
 from journal.errors import BadRequest, Fenced, InvariantBroken, JournalError, OutOfSync
 from journal.model import Epoch, Segment, TxId
 from tests.journal.jn_world import (
+    LIFE,
     NAMESPACE,
     LocalJournal,
     MemoryFiles,
@@ -116,7 +117,7 @@ class JournalLife(RuleBasedStateMachine):
 
     @initialize()
     def format(self) -> None:
-        assert not isinstance(self.ask(Format(NAMESPACE)), JournalError)
+        assert not isinstance(self.ask(Format(NAMESPACE, incarnation=LIFE)), JournalError)
 
     def ask(self, request: Request) -> Reply | JournalError:
         journal = self.journal

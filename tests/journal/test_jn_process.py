@@ -22,7 +22,7 @@ from journal.node.owner import JournalOwner
 from journal.node.settings import NodeSettings
 from journal.storage.disk import Disk
 from tests.journal.jn_node import JID, NodeClient, node_and_client, running
-from tests.journal.jn_world import NAMESPACE, MemoryFiles, Writer, digest
+from tests.journal.jn_world import LIFE, NAMESPACE, MemoryFiles, Writer, digest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 20.0
@@ -190,7 +190,7 @@ async def test_a_failed_disk_stops_its_journal_and_no_other(tmp_path: Path) -> N
     other = Disk(tmp_path)
     well = JournalOwner(JournalId("well"), other, other.load())
     for owner in (sick, well):
-        await owner.ask(Format(NAMESPACE))
+        await owner.ask(Format(NAMESPACE, incarnation=LIFE))
         await owner.ask(Writer(1).new_epoch())
     writers = Writer(1), Writer(1)
     for owner, writer in zip((sick, well), writers, strict=True):

@@ -48,7 +48,16 @@ from journal.errors import (
     WrongNamespace,
 )
 from journal.model import LAYOUT_VERSION, Epoch, NamespaceInfo, Segment, TxId
-from tests.journal.jn_world import NAMESPACE, Writer, digest, outcome, record, records, segment
+from tests.journal.jn_world import (
+    LIFE,
+    NAMESPACE,
+    Writer,
+    digest,
+    outcome,
+    record,
+    records,
+    segment,
+)
 
 FRESH = JournalState(namespace=NAMESPACE)
 
@@ -110,9 +119,17 @@ ORDER = {
     "namespace id before cluster id": (FRESH, W1.new_epoch(OTHER), WrongNamespace),
     "cluster id before epoch": (holding(promised=9), W1.new_epoch(OTHER_CLUSTER), WrongNamespace),
     "an epoch once promised": (holding(promised=3), W3.new_epoch(), Fenced),
-    "format needs an id": (JournalState(), Format(replace(NAMESPACE, namespace_id=0)), BadRequest),
-    "format twice": (FRESH, Format(NAMESPACE), BadRequest),
-    "format over foreign files": (JournalState(occupied=True), Format(NAMESPACE), BadRequest),
+    "format needs an id": (
+        JournalState(),
+        Format(replace(NAMESPACE, namespace_id=0), incarnation=LIFE),
+        BadRequest,
+    ),
+    "format twice": (FRESH, Format(NAMESPACE, incarnation=LIFE), BadRequest),
+    "format over foreign files": (
+        JournalState(occupied=True),
+        Format(NAMESPACE, incarnation=LIFE),
+        BadRequest,
+    ),
     "a finalized segment begins there": (
         holding(segment(1, 3, finalized=True)),
         Writer(1).start(1),

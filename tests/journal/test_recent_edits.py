@@ -15,7 +15,7 @@ from journal.node.owner import JournalOwner
 from journal.proto import journal_pb2 as pb
 from journal.storage.disk import Disk
 from tests.journal.jn_node import JID, NodeClient, Refused, node_and_client
-from tests.journal.jn_world import NAMESPACE, MemoryFiles, Writer, digest, records, segment
+from tests.journal.jn_world import LIFE, NAMESPACE, MemoryFiles, Writer, digest, records, segment
 
 MIB = 1024 * 1024
 
@@ -109,7 +109,7 @@ async def test_edits_whose_write_failed_are_never_served(tmp_path: Path) -> None
     files = MemoryFiles()
     disk = Disk(tmp_path, files)
     owner = JournalOwner(JournalId(JID), disk, disk.load(), EditsCache(MIB))
-    await owner.ask(Format(NAMESPACE))
+    await owner.ask(Format(NAMESPACE, incarnation=LIFE))
     writer = Writer(1)
     await owner.ask(writer.new_epoch())
     await owner.ask(writer.start(1))

@@ -62,15 +62,19 @@ class Machine:
         self._faults = faults
         self._trace = trace
         self._rng = faults.random("machine", name)
+        self._ids = faults.random("incarnations", name)
         self._methods: dict[str, Handler] = {}
         self._node: JournalNode | None = None
 
     def format(self) -> None:
         """Make an empty journal."""
         files = SimulatedFiles(self.platter, lambda: True, self._rng)
-        disk = Disk(self.root, files)
+        disk = Disk(self.root, files, fresh_id=self._fresh_id)
         disk.load()
-        disk.run((FormatStorage(NAMESPACE),))
+        disk.run((FormatStorage(NAMESPACE, self._fresh_id(), founding=True),))
+
+    def _fresh_id(self) -> str:
+        return f"{self._ids.getrandbits(128):032x}"
 
     @property
     def up(self) -> bool:
@@ -90,7 +94,7 @@ class Machine:
 
     def _boot(self, process: Process) -> None:
         files = SimulatedFiles(self.platter, lambda: process.alive, self._rng)
-        disk = Disk(self.root, files)
+        disk = Disk(self.root, files, fresh_id=self._fresh_id)
         try:
             state = disk.load()
         except PowerCut:

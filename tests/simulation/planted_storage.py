@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from journal.core.effects import Effect
 from journal.model import NO_EPOCH
@@ -27,17 +26,6 @@ def without(kind: type) -> Planting:
 
 def record_not_written() -> Planting:
     return replacing(disk.Disk, "_record", lambda self, record: None)
-
-
-def record_after_the_file() -> Planting:
-    create, write = disk.Disk._create, disk.Disk._record
-
-    def late(self: Any, record: Any) -> None:  # noqa: ANN401
-        with patch.object(disk.Disk, "_record", lambda self, record: None):
-            create(self, record)
-        write(self, record)
-
-    return replacing(disk.Disk, "_create", late)
 
 
 def no_sync_before_ack() -> Planting:

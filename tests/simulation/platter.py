@@ -18,6 +18,7 @@ class Inode:
     lies within one sector, which a disk writes whole or not at all.
     """
 
+    number: int = 0
     cached: bytearray = field(default_factory=bytearray)
     durable: bytes = b""
     changes: int = 0
@@ -57,10 +58,12 @@ class Platter:
         self.blows: list[Blow] = []
         self.watcher: Callable[[], None] = lambda: None
         self._pending: list[_Change] = []
+        self._inodes = 0
 
     def create(self, path: Path) -> Inode:
         """A new file in place of what was there."""
-        inode = Inode()
+        self._inodes += 1
+        inode = Inode(self._inodes)
         self._pending.append(_Change(path.parent, None, path, inode))
         self.cached[path] = inode
         return inode
@@ -164,6 +167,9 @@ class SimulatedFiles:
 
     def size(self, path: Path) -> int:
         return len(self._inode(path).cached)
+
+    def identity(self, path: Path) -> tuple[int, int]:
+        return self._inode(path).number, 0
 
     def read(self, path: Path) -> bytes | None:
         self._look()

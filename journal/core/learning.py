@@ -1,0 +1,115 @@
+"""A learner has no vote: it may have forgotten what it promised, and what it held (qjm 10.1, W2).
+
+A wiped node votes with promise 0 and no edits.  Hadoop counts it, and two such answers of three
+lose what was acknowledged (qjm Appendix A).  Ours is fed like the others, and is counted again
+when a writer that holds a majority without it has seen that it has everything.
+"""
+
+from dataclasses import replace
+
+from journal.core.effects import PersistAdmission, Step
+from journal.core.requests import Admit, AdmitFounding, Done
+from journal.core.state import JournalState
+from journal.errors import BadRequest, NotAdmitted, OutOfSync
+from journal.model import Segment, TxId
+
+
+def require_vote(state: JournalState) -> None:
+    """Raises NotAdmitted where an answer would count."""
+    if state.learner:
+        raise NotAdmitted(
+            f"incarnation {state.incarnation[:8]} of this node has no vote until a writer admits it"
+        )
+
+
+def without_vote(state: JournalState, done: Step) -> Step:
+    """What a learner does is done, but its yes is none."""
+    if not state.learner or not isinstance(done.reply, Done):
+        return done
+    reply = NotAdmitted(f"done, but incarnation {state.incarnation[:8]} of this node has no vote")
+    return Step(done.state, done.effects, reply)
+
+
+def admit_founding(state: JournalState, request: AdmitFounding) -> Step:
+    """Take an operator's word."""
+    _require_meant(state, request.incarnation)
+    return _admitted(state, PersistAdmission(state.incarnation, None))
+
+
+def admit_learner(state: JournalState, request: Admit) -> Step:
+    """Check that we hold all that our vote may be about, and vote again.
+
+    Raises:
+        NotAdmitted: another incarnation is meant.
+        OutOfSync: something is missing yet.
+    """
+    _require_meant(state, request.incarnation)
+    if state.learner:
+        held = _held_up_to(state, request.required)
+        if held < request.committed:
+            raise OutOfSync(
+                f"{request.committed} is committed, and this learner holds everything up to {held}",
+                expected_txid=TxId(held + 1),
+            )
+    return _admitted(state, PersistAdmission(state.incarnation, request.stamp.epoch))
+
+
+def _require_meant(state: JournalState, incarnation: str) -> None:
+    if incarnation != state.incarnation:
+        raise NotAdmitted(
+            f"this is incarnation {state.incarnation}, and {incarnation[:64]!r} is to be admitted"
+        )
+
+
+def _admitted(state: JournalState, effect: PersistAdmission) -> Step:
+    if not state.learner:
+        return Step(state, (), Done())
+    return Step(replace(state, learner=False), (effect,), Done())
+
+
+def _held_up_to(state: JournalState, required: tuple[Segment, ...]) -> TxId:
+    """Up to where we hold every edit, in the required segments and behind them.
+
+    Raises:
+        OutOfSync: we lack a required segment.
+    """
+    chain: set[TxId] = set()
+    held: TxId | None = None
+    for wanted in required:
+        if held is not None and wanted.first != held + 1:
+            raise BadRequest(f"segment {wanted.first} is required behind {held}")
+        _require_held(state, wanted)
+        chain.add(wanted.first)
+        held = wanted.last
+    if held is None:
+        held = TxId(0 if state.open is None else state.open.first - 1)
+    while (behind := state.find(TxId(held + 1))) is not None and behind.finalized:
+        chain.add(behind.first)
+        held = behind.last
+    if state.open is not None and state.open.first == held + 1:
+        held = TxId(state.open.next_txid - 1)
+    _require_no_other(state, chain, held)
+    return held
+
+
+def _require_held(state: JournalState, wanted: Segment) -> None:
+    ours = state.find(wanted.first)
+    if ours is None or not ours.finalized or ours.last != wanted.last:
+        raise OutOfSync(f"this learner lacks {wanted.name()}", expected_txid=wanted.first)
+    if not ours.digest:
+        raise OutOfSync(f"{wanted.name()} has not been read yet", expected_txid=wanted.first)
+    if ours.digest != wanted.digest:
+        raise OutOfSync(
+            f"this learner has other edits in {wanted.name()}: digest {ours.digest.hex()[:16]} "
+            f"here, {wanted.digest.hex()[:16]} on the voters",
+            expected_txid=wanted.first,
+        )
+
+
+def _require_no_other(state: JournalState, chain: set[TxId], held: TxId) -> None:
+    """A segment that lies across the others would be served as well."""
+    if not chain:
+        return
+    for segment in state.segments.values():
+        if segment.finalized and segment.first not in chain and min(chain) <= segment.last <= held:
+            raise OutOfSync(f"this learner has {segment.name()}, which no voter has")
