@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from journal.client.rejoin import Sources, rejoin
 from journal.client.remote import RemoteNode
 from journal.client.settings import NODE_PATIENCE, WriterSettings
 from journal.client.window import Window
-from journal.errors import JournalError, NotAdmitted, OutOfSync, QuorumLost, Unavailable
+from journal.errors import JournalError, NotAdmitted, OutOfSync, Unavailable
 from journal.model import NO_EPOCH, NO_TXID, Epoch, NodeName, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -60,7 +59,13 @@ class NodeChannel:
     """
 
     def __init__(
-        self, remote: RemoteNode, window: Window, settings: WriterSettings, sources: Sources
+        self,
+        remote: RemoteNode,
+        window: Window,
+        settings: WriterSettings,
+        *,
+        sources: Sources,
+        tutor: "Callable[[NodeChannel], None]",
     ) -> None:
         self.name = remote.name
         self.remote = remote
@@ -68,6 +73,7 @@ class NodeChannel:
         self._window = window
         self._settings = settings
         self._sources = sources
+        self._tutor = tutor
         self._line = WriteLine(remote, NODE_PATIENCE * settings.write_txns_timeout_seconds)
         self._asks: deque[_Ask] = deque()
         self._starts_queued = 0
@@ -81,6 +87,7 @@ class NodeChannel:
         self._seq = 0
         self._acked = NO_TXID
         self._writing = False
+        self._learner: str | None = None
         self._catching_up_to = NO_TXID
         self._lost_because: JournalError | None = None
         self._last_error: str | None = None
@@ -93,9 +100,24 @@ class NodeChannel:
         )
 
     @property
+    def takes_part(self) -> bool:
+        """Whether this node is sent what is written."""
+        return self._writing and self._lost_because is None
+
+    @property
+    def has_caught_up(self) -> bool:
+        """Whether it takes part, and had once what the others had."""
+        return self.takes_part and self._acked >= self._catching_up_to
+
+    @property
     def in_sync(self) -> bool:
-        """Whether this node takes part, and has what the others have."""
-        return self._takes_part and self._acked >= self._catching_up_to
+        """Whether this node takes part, has what the others have, and counts."""
+        return self.has_caught_up and self._learner is None
+
+    @property
+    def learner(self) -> str | None:
+        """The incarnation that waits to be admitted, if this node is a learner."""
+        return self._learner
 
     @property
     def acked(self) -> TxId:
@@ -111,8 +133,14 @@ class NodeChannel:
             lag_transactions=self._lag(),
             last_error=self._last_error,
             queued_bytes=self._window.queued_bytes(self.name),
-            learner=self.remote.learner is not None,
+            learner=self._learner is not None or isinstance(self._lost_because, NotAdmitted),
         )
+
+    def admitted(self) -> None:
+        """The node counts from here on, with all that it has."""
+        log.info("journal.node_admitted", node=self.name, acked=self._acked)
+        self._learner = self._last_error = None
+        self._window.admitted(self.name, self._acked)
 
     def info(self) -> pb.RequestInfo:
         """A header for the request that is sent next; its serial is taken now (qjm 4.3)."""
@@ -132,7 +160,7 @@ class NodeChannel:
             call.fail(self.name, Unavailable(f"this channel has ended: {self._last_error}"))
             return
         if starts is not None:
-            if not self._starts_queued and not self._takes_part:
+            if not self._starts_queued and not self.takes_part:
                 # From here on it is behind, not lost: what is written waits for it.
                 self._window.takes_part(self.name, self._window.end_seq)
             self._starts_queued += 1
@@ -165,19 +193,6 @@ class NodeChannel:
     async def heartbeat(self) -> None:
         """Tell the node what is committed and that we are there; for use in ``ask``."""
         await self._line.exchange(pb.WriteRequest(info=self.info(), heartbeat=pb.Heartbeat()))
-
-    async def settle(self, timeout_seconds: float) -> None:
-        """Wait until everything queued so far is answered or failed, or time is up."""
-
-        async def nothing() -> None:
-            return
-
-        call: QuorumCall[None] = QuorumCall(
-            "settling", [self.name], timeout_seconds=timeout_seconds
-        )
-        self.ask(call, nothing)
-        with suppress(QuorumLost):
-            await call.outcome()
 
     async def close(self) -> None:
         """Stop sending; what waits is failed."""
@@ -232,6 +247,7 @@ class NodeChannel:
         if ask.starts is not None:
             self._starts_queued -= 1
             self._writing, self._lost_because, self._last_error = True, None, None
+            self._learner = None  # it would have refused
             self._next, self._seq = ask.starts, self._window.seq_at(ask.starts)
             self._catching_up_to = NO_TXID
         ask.call.succeed(self.name, result)
@@ -306,16 +322,20 @@ class NodeChannel:
         before = TxId(following - 1)
         self._acked = before if following != window.segment_first else min(self._acked, before)
         self._catching_up_to = TxId(window.next - 1) if following < window.next else NO_TXID
-        learner = self.remote.learner
-        why = None if learner is None else NotAdmitted(f"incarnation {learner} is a learner")
+        self._learner = self.remote.learner
+        why = None if self._learner is None else NotAdmitted("it is a learner, and has no vote")
         window.takes_part(self.name, self._seq, learner=why)
         window.acked(self.name, self._acked, self._seq)
+        if why is not None:
+            self._note(why)
+            self._tutor(self)
         log.info(
             "journal.node_rejoined",
             node=self.name,
             segment=window.segment_first,
             next=following,
             behind=window.next - following,
+            learner=self._learner,
         )
 
     async def _heartbeat(self) -> None:
@@ -341,10 +361,6 @@ class NodeChannel:
             self._reconnected.cancel()
 
     # ---- small matters ----
-
-    @property
-    def _takes_part(self) -> bool:
-        return self._writing and self._lost_because is None
 
     def _lose(self, error: JournalError) -> None:
         if self._lost_because is None:

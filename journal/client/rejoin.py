@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from journal.client.fetch import segment_url
 from journal.client.remote import RemoteNode
 from journal.client.settings import NODE_PATIENCE, WriterSettings
 from journal.client.window import Mark, Window
 from journal.errors import JournalError, OutOfSync, QuorumLost, StorageFailed, Unavailable
-from journal.model import JournalId, NamespaceInfo, NodeName, Segment, TxId
+from journal.model import NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
 Sources = Callable[[NodeName, Mark], Awaitable[Sequence[str]]]
@@ -72,7 +71,6 @@ def ensure_ours(window: Window, first: TxId, reached: TxId) -> None:
 
 async def serving(
     nodes: Sequence[RemoteNode],
-    journal_id: JournalId,
     first: TxId,
     namespace: NamespaceInfo,
     timeout_seconds: float,
@@ -84,14 +82,7 @@ async def serving(
             state = await node.journal_state(timeout_seconds)
         except JournalError:
             return None
-        return segment_url(
-            node.host,
-            state.http_port,
-            journal_id=journal_id,
-            first=first,
-            namespace=namespace,
-            in_progress=True,
-        )
+        return node.segment_url(state.http_port, first, namespace, in_progress=True)
 
     urls = await asyncio.gather(*(url(node) for node in nodes))
     return [url for url in urls if url is not None]

@@ -7,6 +7,7 @@ from typing import TypeVar
 from google.protobuf.message import Message
 
 from journal.client import wire
+from journal.client.fetch import segment_url
 from journal.client.grpc_link import GrpcLink, translated
 from journal.client.link import LinkFactory, WriteStream
 from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
@@ -44,6 +45,19 @@ class RemoteNode:
     async def wait_until_reconnected(self) -> None:
         """Return when a connection that is broken now is made again; else wait for ever."""
         await self._link.wait_until_reconnected()
+
+    def segment_url(
+        self, http_port: int, first: TxId, namespace: NamespaceInfo, *, in_progress: bool
+    ) -> str:
+        """Where this node serves the segment that starts there."""
+        return segment_url(
+            self.host,
+            http_port,
+            journal_id=self._journal.journal_id,
+            first=first,
+            namespace=namespace,
+            in_progress=in_progress,
+        )
 
     def open_write_stream(self) -> WriteStream:
         """A new stream for batches and heartbeats."""

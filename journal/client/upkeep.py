@@ -1,6 +1,7 @@
 """What a writer has its nodes do besides writing: let go of old edits."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import structlog
 
@@ -40,3 +41,15 @@ def ensure_all_answered(operation: str, answers: Mapping[NodeName, object]) -> N
             f"{operation} needs all {len(answers)} JournalNodes; failed: {reasons}",
             failures=failures,
         )
+
+
+async def settle(channel: NodeChannel, timeout_seconds: float) -> None:
+    """Wait until everything queued so far is answered or failed, or time is up."""
+
+    async def nothing() -> None:
+        return
+
+    call: QuorumCall[None] = QuorumCall("settling", [channel.name], timeout_seconds=timeout_seconds)
+    channel.ask(call, nothing)
+    with suppress(QuorumLost):
+        await call.outcome()

@@ -257,6 +257,13 @@ class Window:
         """Who has acknowledged that edit."""
         return [node for node, member in self._members.items() if member.acked >= last]
 
+    def admitted(self, node: NodeName, last: TxId) -> None:
+        """A learner is a voter again, and has everything up to ``last``."""
+        member = self._members[node]
+        member.down, member.acked = None, last
+        if last > self.committed and self._waiting:
+            self._commit()
+
     def failed(self, node: NodeName, error: JournalError) -> None:
         """This node does not take part any more; batches that need it are lost at once."""
         metrics.ERRORS.labels(jn=node, code=type(error).__name__).inc()

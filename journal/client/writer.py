@@ -19,13 +19,13 @@ from journal.client.brief import brief
 from journal.client.call import QuorumCall
 from journal.client.channel import ChannelStatus, NodeChannel
 from journal.client.claim import Claim
-from journal.client.fetch import segment_url
 from journal.client.grpc_link import GrpcLink
 from journal.client.heartbeats import Heartbeats, ReadLease
 from journal.client.link import LinkFactory
 from journal.client.rejoin import serving
 from journal.client.remote import JournalAddress, RemoteNode
 from journal.client.settings import NODE_PATIENCE, WriterSettings
+from journal.client.tutor import Tutor
 from journal.client.window import Mark, Window
 from journal.errors import BadRequest, InvariantBroken, JournalError, QuorumLost, ensure
 from journal.model import (
@@ -88,9 +88,18 @@ class QuorumWriter:
             limit_bytes=self._settings.queued_edits_limit_bytes,
             timeout_seconds=self._settings.write_txns_timeout_seconds,
         )
+        self._tutor = Tutor(self._window, self._settings)
         self._channels = tuple(
-            NodeChannel(remote, self._window, self._settings, self._sources) for remote in remotes
+            NodeChannel(
+                remote,
+                self._window,
+                self._settings,
+                sources=self._sources,
+                tutor=self._tutor.take_on,
+            )
+            for remote in remotes
         )
+        self._tutor.channels = self._channels
         self.read_lease = ReadLease(self._names, self._settings.read_lease_seconds)
         self._heartbeats = Heartbeats(self._channels, self._settings, self.read_lease)
         self._epoch = NO_EPOCH
@@ -114,11 +123,12 @@ class QuorumWriter:
 
     async def settle(self, *, timeout_seconds: float) -> None:
         """Give the nodes behind the quorum time to answer; before an orderly ``close``."""
-        await asyncio.gather(*(channel.settle(timeout_seconds) for channel in self._channels))
+        await asyncio.gather(*(upkeep.settle(c, timeout_seconds) for c in self._channels))
 
     async def close(self) -> None:
         """Drop every connection.  Nothing is finalized; the next writer recovers."""
         await self._heartbeats.stop()
+        await self._tutor.stop()
         self._window.close()
         await asyncio.gather(*(channel.close() for channel in self._channels))
         await asyncio.gather(*self._background)
@@ -222,15 +232,10 @@ class QuorumWriter:
         self, decision: Copy, replies: Mapping[NodeName, pb.PrepareRecoveryReply]
     ) -> None:
         segment = decision.segment
-        hosts = {channel.name: channel.remote.host for channel in self._channels}
+        remotes = {channel.name: channel.remote for channel in self._channels}
         urls = tuple(
-            segment_url(
-                hosts[node],
-                replies[node].http_port,
-                journal_id=self._journal_id,
-                first=segment.first,
-                namespace=self._namespace,
-                in_progress=True,
+            remotes[node].segment_url(
+                replies[node].http_port, segment.first, self._namespace, in_progress=True
             )
             for node in decision.sources
         )
@@ -307,7 +312,7 @@ class QuorumWriter:
         """Where the open segment can be fetched, by a node that lags behind."""
         holding = [c.remote for c in self._channels if c.name != wanting and c.acked >= mark.last]
         timeout = self._settings.operations_timeout_seconds
-        return await serving(holding, self._journal_id, mark.first, self._namespace, timeout)
+        return await serving(holding, mark.first, self._namespace, timeout)
 
     async def finalize_segment(self, last: TxId) -> None:
         """Close the open segment, which ends at ``last``."""
