@@ -174,11 +174,13 @@ class NodeChannel:
 
     def offer(self, size: int) -> None:
         """A batch of so many bytes was written; this node gets it, or is too far behind."""
-        if self._window.too_far_behind(self.name, size):
+        if self._window.is_full and self._window.too_far_behind(self.name, size):
             waiting = self._window.queued_bytes(self.name) - size
             self._lose(Unavailable(f"too far behind: {waiting} bytes of edits wait for it"))
         elif self._lost_because is None:
-            self.wake()
+            waiter = self._waiter
+            if waiter is not None and not waiter.done():
+                waiter.set_result(None)
 
     def wake(self) -> None:
         """Something has changed that this channel may have waited for."""

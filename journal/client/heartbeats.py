@@ -24,6 +24,7 @@ from journal.quorum import majority
 log = structlog.get_logger()
 
 BEATS_PER_LEASE: Final = 4
+SAME_MOMENT_SECONDS: Final = 0.005
 
 
 def seconds_since_boot() -> float:
@@ -48,7 +49,7 @@ class ReadLease:
         self.clock = clock
         self._lease = Lease(duration_seconds, frozenset(nodes)) if duration_seconds else None
         self.on_superseded: Callable[[str], None] = lambda _why: None
-        self._may_write_at = 0.0
+        self._may_write_at = self._written_at = 0.0
         self._refused: dict[NodeName, str] = {}
         self._ended = False
         self._renewed = asyncio.Event()
@@ -70,6 +71,12 @@ class ReadLease:
         if not self._ended:
             self.end()
             self.on_superseded(f"a newer writer has taken over: {why}")
+
+    def written(self, nodes: Callable[[], Iterable[NodeName]], sent_at: float) -> None:
+        """The same of a write; of those that are answered together, one tells enough."""
+        if sent_at > self._written_at + SAME_MOMENT_SECONDS:
+            self._written_at = sent_at
+            self.accepted(nodes(), sent_at)
 
     def older_heard(self, heard_ago_seconds: Iterable[float]) -> None:
         """What a majority told, just now, of the writers before us; see ``left_to_wait``."""

@@ -178,6 +178,11 @@ class Window:
         """Whether that batch has been written."""
         return seq < self._size
 
+    @property
+    def is_full(self) -> bool:
+        """Whether more is kept than the limit; only then can a node be too far behind."""
+        return self._held_bytes > self._limit_bytes
+
     def queued_bytes(self, node: NodeName) -> int:
         """Edits that this node takes part in and has not acknowledged."""
         needs = self._members[node].needs

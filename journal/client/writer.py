@@ -305,7 +305,7 @@ class QuorumWriter:
             raise
         finally:
             self._writes_open -= 1
-        self.read_lease.accepted(window.holders(last), sent_at)
+        self.read_lease.written(lambda: window.holders(last), sent_at)
         metrics.APPEND_SECONDS.observe(time.perf_counter() - started)
 
     async def _sources(self, wanting: NodeName, mark: Mark) -> Sequence[str]:
