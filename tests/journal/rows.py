@@ -13,6 +13,7 @@ _STATE = "journal/test_jn_state_rows.py::"
 _RULES = "journal/test_jn_rules.py::"
 _FILES = "journal/test_jn_files.py::"
 _RECORDS = "journal/test_jn_records.py::"
+_LEARNER = "journal/test_jc_learner.py::"
 _SERVICE = "journal/test_jn_service.py::"
 _PROCESS = "journal/test_jn_process.py::"
 _TRANSFER = "journal/test_jn_transfer.py::"
@@ -197,7 +198,7 @@ ROWS: Final[dict[str, str]] = {
     # 8.9
     "X1": _TABLES,
     "X2": _SCENES + "test_a_stale_copy_is_not_finalized_when_its_replacement_was_lost",
-    "X3": PENDING + "with the learner",
+    "X3": _LEARNER + "test_x03_a_wiped_node_does_not_outvote_what_was_acknowledged",
     "X4": _TAILING + "test_only_the_newer_writer_s_edits_are_seen",
     "X5": _WINDOW + "test_two_failures_of_three_are_told_at_once",
     "X6": _MATRIX,
@@ -208,11 +209,11 @@ ROWS: Final[dict[str, str]] = {
     "X11": _TRANSFER + "test_a_source_that_lies_changes_nothing_and_the_next_is_asked",
     "X12": _TRANSFER + "test_a_source_that_lies_changes_nothing_and_the_next_is_asked",
     "X13": _STATE + "test_x13_an_empty_segment_of_an_older_writer_makes_room",
-    "X14": _RULES + "test_the_older_file_is_gone_before_the_new_one_and_its_writer_are_recorded",
+    "X14": _RECORDS + "test_x14_an_older_writers_edit_never_inherits_a_newer_epoch",
     "X15": _SEEDS,
     "X16": _SERVICE + "test_a_cancelled_call_is_carried_out_whole",
     "X17": _WRITER + "test_contenders_end_with_one_writer",
-    "X18": _FILES + "test_epochs_and_committed_read_as_hadoop_writes_them",
+    "X18": _RECORDS + "test_x18_a_lost_committed_txid_breaks_no_recovery",
     "X19": _QUORUM + "test_the_verdict_is_what_every_possible_future_agrees_on",
     "X20": _CALL + "test_our_own_pause_is_not_the_nodes_fault",
     "X21": _PURGE + "test_a_purge_during_a_recovery_leaves_the_recovery_whole",

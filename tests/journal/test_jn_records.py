@@ -1,6 +1,8 @@
 """What stands beside a segment file, and what becomes of a file that does not fit it (qjm X8)."""
 
+from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,11 @@ from journal.errors import InvariantBroken, StorageFailed
 from journal.model import LAYOUT_VERSION, NO_EPOCH, Epoch, Segment, TxId
 from journal.storage import layout
 from journal.storage.records import SegmentRecord, parse_record, record_bytes
+from journal.storage.small_files import committed_bytes
 from tests.journal.jn_world import (
     LocalJournal,
+    MemoryFiles,
+    PowerCut,
     Writer,
     formatted,
     records,
@@ -249,3 +254,36 @@ def test_a_fetched_header_of_another_layout_is_refused(tmp_path: Path) -> None:
     decided: Segment = segment(1, 5, 2)
     with pytest.raises(ValueError, match="header says layout"):
         journal.accept(third, decided, b"\xff\xff\xff\xbe" + bytes(4) + records(1, 5, 2))
+
+
+def test_x14_an_older_writers_edit_never_inherits_a_newer_epoch() -> None:
+    """Killed, or cut off from power, at every operation of a start over one older edit."""
+    root = Path("/j")
+    for survives, fail_at in product((True, False), range(1, 40)):
+        files = MemoryFiles()
+        journal = formatted(root, files)
+        journal.ask(Writer(1).new_epoch())
+        journal.ask(Writer(1).start(1))
+        journal.ask(Writer(1, 0).batch(1, 1, 1))
+        files.fail_at = files.operations + fail_at
+        with suppress(PowerCut):
+            journal.ask(Writer(2).start(1))
+        files.cut_power(lambda survives=survives: survives)  # type: ignore[misc]
+        held = LocalJournal(root, files).state.segments.get(FIRST)
+        assert held in (None, segment(1, 1)), f"cut at {fail_at}"
+
+
+def test_x18_a_lost_committed_txid_breaks_no_recovery(tmp_path: Path) -> None:
+    """The file is never synced: after a crash it may be older, or empty (qjm 1.2)."""
+    journal = written(tmp_path, committed=3)
+    journal.close()
+    for left in (committed_bytes(TxId(1)), b""):
+        (tmp_path / "current" / layout.COMMITTED).write_bytes(left)
+        journal = LocalJournal(tmp_path)
+        writer = Writer(journal.state.promised + 1)
+        journal.ask(writer.new_epoch())
+        prepared = journal.ask(PrepareRecovery(writer.stamp(), FIRST))
+        assert isinstance(prepared, Prepared)
+        assert prepared.segment == segment(1, 5)
+        journal.accept(writer, segment(1, 5), segment_bytes(1, 5))
+        journal.close()
