@@ -2,6 +2,7 @@
 
 import click
 
+from journal.client.command_admit import admit_command
 from journal.client.command_format import format_command
 from journal.client.command_recover import recover_command
 from journal.client.command_status import segments_command, status_command
@@ -13,5 +14,12 @@ def journal() -> None:
     """Look into the quorum journal, and format it."""
 
 
-for _command in (status_command, segments_command, verify_command, recover_command, format_command):
+for _command in (
+    status_command,
+    segments_command,
+    verify_command,
+    recover_command,
+    format_command,
+    admit_command,
+):
     journal.add_command(_command)

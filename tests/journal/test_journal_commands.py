@@ -1,6 +1,7 @@
 """``nnha journal`` status, segments, verify, recover and format against real nodes."""
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -130,7 +131,47 @@ async def test_format_refuses_what_holds_edits_and_what_is_not_all_there(tmp_pat
         await nodes.stop()
 
 
-@pytest.mark.parametrize("name", ["status", "segments", "verify", "recover", "format"])
+async def test_a_node_formatted_alone_is_a_learner_and_the_journal_keeps_its_voters(
+    tmp_path: Path,
+) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        await write(nodes)
+        await nodes.stop(1)
+        shutil.rmtree(nodes.current(1).parent)
+        await nodes.start(1)
+        before = told_by(await run(nodes, tmp_path, "status", "-o", "json"))["nodes"]
+        assert [row["state"] for row in before] == ["in sync", "not formatted", "in sync"]
+        made = await run(nodes, tmp_path, "format", "--node", nodes.name(1))
+        assert made.exit_code == 0, made.output
+        rows = told_by(await run(nodes, tmp_path, "status", "-o", "json"))["nodes"]
+        assert [row["learner"] for row in rows] == [False, True, False]
+        refused = await run(nodes, tmp_path, "admit", "--founding")
+        assert refused.exit_code == 3
+        assert f"{nodes.name(0)}  votes already" in refused.output
+
+
+async def test_a_journal_without_a_voter_is_founded_by_an_operators_word(tmp_path: Path) -> None:
+    """An import: every folder was copied, so that no node knows what its original promised."""
+    async with formatted_nodes(tmp_path) as nodes:
+        await write(nodes)
+        await nodes.stop()
+        for i in range(3):
+            (nodes.current(i) / "incarnation").unlink()
+        await nodes.start()
+        assert (await run(nodes, tmp_path, "status")).exit_code == 6
+        silent = await run(nodes, tmp_path, "admit")
+        assert silent.exit_code == 3
+        assert "--founding" in silent.output
+        await nodes.stop(2)
+        assert (await run(nodes, tmp_path, "admit", "--founding")).exit_code == 6
+        await nodes.start(2)
+        done = await run(nodes, tmp_path, "admit", "--founding")
+        assert done.exit_code == 0, done.output
+        assert "edits up to 5, promised 1" in done.output
+        assert await nodes.recover() == (2, 5)
+
+
+@pytest.mark.parametrize("name", ["status", "segments", "verify", "recover", "format", "admit"])
 async def test_every_command_explains_itself(name: str) -> None:
     result: Result = await asyncio.to_thread(CliRunner().invoke, journal, [name, "--help"])
     assert result.exit_code == 0
