@@ -14,7 +14,7 @@ from journal.client import call as client_call
 from journal.client import channel as client_channel
 from journal.client import reader, window, wire
 from journal.client.writer import QuorumWriter
-from journal.core import admission, machine, recovering, writing
+from journal.core import admission, machine, recovering, rejoining, writing
 from journal.core.effects import (
     ForgetDecision,
     MoveAside,
@@ -189,6 +189,20 @@ def _finalizes_any_length() -> Planting:
     return replacing(writing, "_why_not_finalize", lenient)
 
 
+def _resume_begins_anew() -> Planting:
+    """A node that comes back throws away the sound edits that it has of the open segment."""
+    open_again = rejoining._open
+
+    def lenient(state: JournalState, first: Any, epoch: Any, layout: int) -> Step:  # noqa: ANN401
+        ours = rejoining._held(state, first)
+        if ours is not None and ours.writer == epoch:
+            older = replace(ours, writer=type(epoch)(epoch - 1))
+            state = replace(state, segments={**state.segments, first: older})
+        return open_again(state, first, epoch, layout)
+
+    return replacing(rejoining, "_open", lenient)
+
+
 # ---- the writer and the reader ----
 
 
@@ -283,6 +297,7 @@ MUTANTS: Final = (
     Mutant("decision not rolled forward", storage.no_roll_forward(), 186, 1500),
     Mutant("load believes the page cache", storage.load_does_not_sync(), 2905, 5000),
     Mutant("answers before it is done", storage.answers_before_it_is_done(), 19, 100),
+    Mutant("resume begins anew", _resume_begins_anew(), 133, 1500),
     Mutant("holes accepted", _holes_accepted(), 255, 1500),
     Mutant("recovery skipped", _recovery_skipped(), 1, 100),
     Mutant("accept skipped", _accept_skipped(), 9, 100),
