@@ -70,7 +70,6 @@ class ReadyOps:
         self._size = size
         self._ready: deque[bytes] = deque()
         self._made = first
-        self.batches = 0
         self._waiting: list[asyncio.Future[None]] = []
         self._running = False
         self._flusher: asyncio.Task[None] | None = None
@@ -103,7 +102,6 @@ class ReadyOps:
                 self.make(count)
             records = b"".join([self._ready.popleft() for _ in range(count)])
             first, self._due = self._due, TxId(self._due + count)
-            self.batches += 1
             await self._quorum.write(first, count, records)
             for done in batch:
                 if not done.done():

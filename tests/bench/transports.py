@@ -17,8 +17,9 @@ from journal.client.hadoop_link import HadoopLink
 from journal.client.link import LinkFactory
 from journal.client.writer import QuorumWriter
 from journal.model import JournalId, TxId
-from tests.bench.journal import NAMESPACE, measure, percentile
+from tests.bench.load import measure, percentile
 from tests.bench.report import Row, publish
+from tests.bench.world import NAMESPACE
 from tests.journal.jn_world import record
 
 EDIT_BYTES = 200

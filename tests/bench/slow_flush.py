@@ -1,0 +1,19 @@
+"""A JournalNode on a disk whose every flush of a segment takes 5 ms longer."""
+
+import time
+
+from ha.cli.main import main
+from journal.storage import files
+
+FLUSH_SECONDS = 0.005
+
+if __name__ == "__main__":
+    quick = files._AppendFile.sync
+
+    def slow(self: files._AppendFile) -> None:
+        """What a disk without a cache of its own would do."""
+        time.sleep(FLUSH_SECONDS)
+        quick(self)
+
+    files._AppendFile.sync = slow  # type: ignore[method-assign]
+    main()
