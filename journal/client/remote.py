@@ -217,6 +217,52 @@ class RemoteNode:
         request = pb.AdmitRequest(info=info, incarnation=incarnation, founding=True)
         await self._call("Admit", request, pb.Done, timeout_seconds)
 
+    async def pre_upgrade(self, info: pb.RequestInfo, timeout_seconds: float) -> None:
+        """Keep what there is; an upgrade follows (qjm 2.14)."""
+        await self._call("PreUpgrade", pb.WriterRequest(info=info), pb.Done, timeout_seconds)
+
+    async def upgrade(
+        self, info: pb.RequestInfo, namespace: NamespaceInfo, timeout_seconds: float
+    ) -> None:
+        """Adopt a layout version and a creation time."""
+        request = pb.UpgradeRequest(info=info, namespace_info=wire.namespace_to_wire(namespace))
+        await self._call("Upgrade", request, pb.Done, timeout_seconds)
+
+    async def finalize_upgrade(self, info: pb.RequestInfo, timeout_seconds: float) -> None:
+        """Give up the way back."""
+        await self._call("FinalizeUpgrade", pb.WriterRequest(info=info), pb.Done, timeout_seconds)
+
+    async def roll_back(self, info: pb.RequestInfo, timeout_seconds: float) -> None:
+        """Go back to the state before the upgrade."""
+        await self._call("RollBack", pb.WriterRequest(info=info), pb.Done, timeout_seconds)
+
+    async def discard_segments(
+        self, info: pb.RequestInfo, first: TxId, timeout_seconds: float
+    ) -> None:
+        """Put every segment from ``first`` on out of the way."""
+        request = pb.DiscardSegmentsRequest(info=info, first_txid=first)
+        await self._call("DiscardSegments", request, pb.Done, timeout_seconds)
+
+    async def can_roll_back(
+        self, namespace: NamespaceInfo, target_layout_version: int, timeout_seconds: float
+    ) -> bool:
+        """Whether the node has a state before an upgrade that a program of that layout reads."""
+        request = pb.CanRollBackRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            namespace_info=wire.namespace_to_wire(namespace),
+            target_layout_version=target_layout_version,
+        )
+        reply = await self._call("CanRollBack", request, pb.CanRollBackReply, timeout_seconds)
+        return reply.can_roll_back
+
+    async def journal_ctime(self, timeout_seconds: float) -> int:
+        """When the journal was upgraded last."""
+        reply = await self._call(
+            "GetJournalCTime", self._request(), pb.GetJournalCTimeReply, timeout_seconds
+        )
+        return reply.ctime
+
     async def purge_logs(self, info: pb.RequestInfo, minimum: TxId, timeout_seconds: float) -> None:
         """Let the node remove the segments that end before ``minimum``."""
         request = pb.PurgeLogsRequest(info=info, min_txid_to_keep=minimum)

@@ -26,6 +26,7 @@ from journal.client.rejoin import serving
 from journal.client.remote import JournalAddress, RemoteNode
 from journal.client.settings import NODE_PATIENCE, WriterSettings
 from journal.client.tutor import Tutor
+from journal.client.upgrading import JournalUpgrades
 from journal.client.window import Mark, Window
 from journal.errors import BadRequest, InvariantBroken, JournalError, QuorumLost, ensure
 from journal.model import (
@@ -105,6 +106,7 @@ class QuorumWriter:
         self._epoch = NO_EPOCH
         self._writes_open = 0
         self._death: QuorumLost | InvariantBroken | None = None
+        self.upgrades = JournalUpgrades(self._channels, namespace, self._settings)
         self._background: set[asyncio.Task[None]] = set()
 
     @property

@@ -147,6 +147,43 @@ class PurgeFiles:
     decisions: tuple[TxId, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TakeSnapshot:
+    """Keep everything as it is beside the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersistNamespace:
+    """Write VERSION; what was kept beside the journal is the way back from here on."""
+
+    namespace: NamespaceInfo
+
+
+@dataclass(frozen=True, slots=True)
+class DropPrevious:
+    """Remove what was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePrevious:
+    """Put what was kept in the journal's place, but for its identity and this promise.
+
+    What the journal holds then must be loaded anew.
+    """
+
+    promised: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardFiles:
+    """Move these segments aside as ``.trash``, and forget the decisions about them."""
+
+    first: TxId
+    segments: tuple[Segment, ...]
+    decisions: tuple[TxId, ...]
+
+
+UpgradeEffect = TakeSnapshot | PersistNamespace | DropPrevious | RestorePrevious | DiscardFiles
 Effect = (
     FormatStorage
     | PersistAdmission
@@ -166,6 +203,7 @@ Effect = (
     | DropDownload
     | PurgeFiles
     | AdoptFetched
+    | UpgradeEffect
 )
 
 

@@ -2,7 +2,15 @@
 
 from typing import assert_never
 
-from journal.core import housekeeping, learning, recovering, rejoining, syncing, writing
+from journal.core import (
+    housekeeping,
+    learning,
+    recovering,
+    rejoining,
+    syncing,
+    upgrading,
+    writing,
+)
 from journal.core.admission import admit, require_formatted
 from journal.core.effects import FormatStorage, Step
 from journal.core.learning import require_vote
@@ -13,11 +21,15 @@ from journal.core.requests import (
     AdoptCatchUp,
     AdoptFinalized,
     AdoptRecovery,
+    CanRollBack,
     CatchUp,
+    DiscardSegments,
     Done,
     FinalizeLogSegment,
+    FinalizeUpgrade,
     Format,
     GetEditLogManifest,
+    GetJournalCTime,
     GetJournalState,
     Heartbeat,
     Journal,
@@ -27,19 +39,22 @@ from journal.core.requests import (
     NewEpoch,
     PeekRecovery,
     PrepareRecovery,
+    PreUpgrade,
     PurgeLogs,
     ReportDamage,
     Request,
     ResumeSegment,
+    RollBack,
     Stamped,
     StartLogSegment,
+    Upgrade,
 )
 from journal.core.state import JournalState
 from journal.errors import BadRequest, InvariantBroken, Rejected
 from journal.model import Segment
 
 
-def step(state: JournalState, request: Request) -> Step:  # noqa: C901 - one case per request
+def step(state: JournalState, request: Request) -> Step:  # noqa: C901, PLR0912 - one case per request
     """Decide about one request (qjm section 2).
 
     Raises:
@@ -71,6 +86,10 @@ def step(state: JournalState, request: Request) -> Step:  # noqa: C901 - one cas
             return Step(state.with_damage(first, why), (), Done())
         case LearnDigest():
             return Step(state, (), Done())
+        case CanRollBack():
+            return Step(state, (), upgrading.can_roll_back(state, request))
+        case GetJournalCTime():
+            return Step(state, (), upgrading.ctime(state))
         case AdoptFinalized():
             return syncing.adopt_finalized(state, request)
         case AdoptCatchUp():
@@ -83,6 +102,11 @@ def step(state: JournalState, request: Request) -> Step:  # noqa: C901 - one cas
             | PrepareRecovery()
             | AcceptRecovery()
             | PurgeLogs()
+            | PreUpgrade()
+            | Upgrade()
+            | FinalizeUpgrade()
+            | RollBack()
+            | DiscardSegments()
             | ResumeSegment()
             | CatchUp()
             | Admit()
@@ -123,6 +147,8 @@ def _act(state: JournalState, request: Stamped) -> Step:  # noqa: C901 - flat di
             return recovering.accept(state, request)
         case PurgeLogs():
             return housekeeping.purge(state, request)
+        case PreUpgrade() | Upgrade() | FinalizeUpgrade() | RollBack() | DiscardSegments():
+            return upgrading.step(state, request)
         case ResumeSegment():
             return rejoining.resume(state, request)
         case CatchUp():

@@ -226,6 +226,57 @@ class ReportDamage:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class PreUpgrade:
+    """Keep the journal as it is, so that an upgrade can be taken back (qjm 2.14)."""
+
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """Adopt a layout version and a creation time."""
+
+    stamp: Stamp
+    namespace: NamespaceInfo
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizeUpgrade:
+    """Give up the way back."""
+
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class RollBack:
+    """Go back to the state before the upgrade."""
+
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardSegments:
+    """Put every segment from ``first`` on out of the way."""
+
+    stamp: Stamp
+    first: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class CanRollBack:
+    """Is there a state before an upgrade, of a layout that the caller can read?"""
+
+    namespace: NamespaceInfo
+    target_layout_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class GetJournalCTime:
+    """When was the journal upgraded last?"""
+
+
+UpgradeStep = PreUpgrade | Upgrade | FinalizeUpgrade | RollBack | DiscardSegments
 Stamped = (
     StartLogSegment
     | Journal
@@ -234,6 +285,7 @@ Stamped = (
     | PrepareRecovery
     | AcceptRecovery
     | PurgeLogs
+    | UpgradeStep
     | ResumeSegment
     | CatchUp
     | Admit
@@ -249,6 +301,8 @@ Request = (
     | AdmitFounding
     | ReportDamage
     | AdoptFinalized
+    | CanRollBack
+    | GetJournalCTime
     | LearnDigest
     | PeekRecovery
 )
@@ -316,4 +370,29 @@ class Resumed:
     next_txid: TxId
 
 
-Reply = FetchFinalized | Done | JournalStateReply | Manifest | Promised | Prepared | Fetch | Resumed
+@dataclass(frozen=True, slots=True)
+class RollBackAnswer:
+    """The answer to CanRollBack."""
+
+    possible: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CTime:
+    """The answer to GetJournalCTime, in milliseconds since 1970."""
+
+    value: int
+
+
+Reply = (
+    RollBackAnswer
+    | CTime
+    | FetchFinalized
+    | Done
+    | JournalStateReply
+    | Manifest
+    | Promised
+    | Prepared
+    | Fetch
+    | Resumed
+)

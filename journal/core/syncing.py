@@ -76,7 +76,7 @@ def _why_not_now(state: JournalState, theirs: Segment, stalled_at: TxId | None) 
         if not left:
             # The writer may be about to finalize it here, or has gone on behind it.
             return OutOfSync(f"segment {state.open.first} is being written")
-    if state.promised == NO_EPOCH:
+    if state.promised == NO_EPOCH and not state.learner:
         # Just formatted.  A peer that is not formatted anew yet has the old journal's edits.
         return OutOfSync("no writer has been heard of yet")
     if theirs.last < state.purged:
@@ -86,7 +86,7 @@ def _why_not_now(state: JournalState, theirs: Segment, stalled_at: TxId | None) 
 
 def has_hole(state: JournalState) -> bool:
     """Whether we know of edits that exist elsewhere and are missing, or not final, here."""
-    if state.damaged:
+    if state.damaged or state.learner:
         return True
     held = list(state.segments.values())
     if state.open is not None:

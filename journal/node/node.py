@@ -32,7 +32,7 @@ from journal.node.sync import JournalSync
 from journal.node.transfer import fetch
 from journal.storage.disk import Disk
 from journal.storage.files import RealFiles
-from journal.storage.layout import CURRENT, why_bad_journal_id
+from journal.storage.layout import JOURNAL_FOLDERS, why_bad_journal_id
 from journal.storage.lock import StorageLock
 
 log = structlog.get_logger()
@@ -311,7 +311,8 @@ def _journal_folders(folder: Path) -> list[Path]:
     return sorted(
         entry
         for entry in folder.iterdir()
-        if why_bad_journal_id(entry.name) is None and (entry / CURRENT).is_dir()
+        if why_bad_journal_id(entry.name) is None
+        and any((entry / name).is_dir() for name in JOURNAL_FOLDERS)
     )
 
 

@@ -5,21 +5,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 import structlog
 
-from journal.core.effects import AppendEdits, Effect, RememberCommitted
+from journal.core.effects import AppendEdits, Effect, RememberCommitted, RestorePrevious
 from journal.core.machine import step
 from journal.core.requests import (
     GetEditLogManifest,
     GetJournalState,
     Heartbeat,
     Journal,
-    LearnDigest,
-    Manifest,
     Reply,
     Request,
     Stamped,
@@ -50,7 +48,6 @@ MAX_WAITING_BYTES: Final = 256 * 1024 * 1024
 """Batches that may wait for one journal, together; a slow disk must not fill the memory."""
 MAX_GROUP_BYTES: Final = 8 * 1024 * 1024
 """Batches that share one sync are at most this large together, or one batch."""
-MAX_DIGESTS_PER_CALL: Final = 8
 SLOW_SYNC_SECONDS: Final = 1.0
 
 
@@ -150,21 +147,6 @@ class JournalOwner:
         if isinstance(reply, JournalError):
             raise reply
         return reply
-
-    async def peer_manifest(self, since: TxId) -> Manifest:
-        """Our finalized segments with their digests, for a peer (design D-d).
-
-        Where a digest is not known, as in files that Hadoop wrote, it is computed; at most a few
-        in each call, and what is still unknown then is left out until the next.
-        """
-        listed = self.read(GetEditLogManifest(since))
-        assert isinstance(listed, Manifest)
-        for segment in [one for one in listed.segments if not one.digest][:MAX_DIGESTS_PER_CALL]:
-            await self.ask(LearnDigest(segment.first))
-        listed = self.read(GetEditLogManifest(since))
-        assert isinstance(listed, Manifest)
-        known = tuple(one for one in listed.segments if one.finalized and one.digest)
-        return Manifest(known, listed.committed)
 
     def journaled_edits(self, since: TxId, max_txns: int) -> Retrieved:
         """The newest edits from memory (qjm 2.11).
@@ -300,6 +282,9 @@ class JournalOwner:
         self._hear(decided)
         if decided.effects:
             await self._carry_out(decided.effects)
+        if any(isinstance(effect, RestorePrevious) for effect in decided.effects):
+            loaded = await self._blocking(self._disk.load)
+            decided = replace(decided, state=replace(loaded, serial=decided.state.serial))
         self._remember(decided)
 
     def _remember(self, decided: Decided) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -13,6 +13,7 @@ from journal.core import requests
 from journal.errors import JournalError, NotFormatted
 from journal.node import wire
 from journal.node.node import JournalNode
+from journal.node.offer import peer_manifest
 from journal.node.owner import JournalOwner
 from journal.proto import journal_pb2 as pb
 from journal.proto import journal_pb2_grpc
@@ -189,10 +190,53 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
     ) -> pb.GetEditLogManifestReply:
         async def work() -> pb.GetEditLogManifestReply:
             since = wire.txid(request.since_txid)
-            reply = await self._owner(request.journal_id).peer_manifest(since)
+            reply = await peer_manifest(self._owner(request.journal_id), since)
             return wire.manifest(reply, self._node.http_port)
 
         return await _answer(context, work())
+
+    async def PreUpgrade(self, request: pb.WriterRequest, context: Context) -> pb.Done:
+        return await _answer(context, self._done(request.info, wire.pre_upgrade, request))
+
+    async def Upgrade(self, request: pb.UpgradeRequest, context: Context) -> pb.Done:
+        return await _answer(context, self._done(request.info, wire.upgrade, request))
+
+    async def FinalizeUpgrade(self, request: pb.WriterRequest, context: Context) -> pb.Done:
+        return await _answer(context, self._done(request.info, wire.finalize_upgrade, request))
+
+    async def RollBack(self, request: pb.WriterRequest, context: Context) -> pb.Done:
+        return await _answer(context, self._done(request.info, wire.roll_back, request))
+
+    async def DiscardSegments(
+        self, request: pb.DiscardSegmentsRequest, context: Context
+    ) -> pb.Done:
+        return await _answer(context, self._done(request.info, wire.discard, request))
+
+    async def CanRollBack(
+        self, request: pb.CanRollBackRequest, context: Context
+    ) -> pb.CanRollBackReply:
+        async def work() -> pb.CanRollBackReply:
+            reply = await self._owner(request.journal_id).ask(wire.can_roll_back(request))
+            assert isinstance(reply, requests.RollBackAnswer)
+            return pb.CanRollBackReply(can_roll_back=reply.possible)
+
+        return await _answer(context, work())
+
+    async def GetJournalCTime(
+        self, request: pb.JournalRequest, context: Context
+    ) -> pb.GetJournalCTimeReply:
+        async def work() -> pb.GetJournalCTimeReply:
+            reply = await self._owner(request.journal_id).ask(requests.GetJournalCTime())
+            assert isinstance(reply, requests.CTime)
+            return pb.GetJournalCTimeReply(ctime=reply.value)
+
+        return await _answer(context, work())
+
+    async def _done(
+        self, info: pb.RequestInfo, convert: Callable[[M], requests.Request], message: M
+    ) -> pb.Done:
+        await self._owner(info.journal_id).ask(convert(message))
+        return pb.Done()
 
     async def GetStatus(self, request: pb.JournalRequest, context: Context) -> pb.JournalStatus:
         async def work() -> pb.JournalStatus:

@@ -61,6 +61,9 @@ class JournalSync:
                 log.warning(
                     "sync.round_failed", journal=self._owner.journal_id, because=str(failure)
                 )
+            except Exception:
+                # A bug in one round must not end the repair of this journal for good.
+                log.exception("sync.unexpected", journal=self._owner.journal_id)
             await self._rest(self._until_next(brought))
 
     async def _rest(self, seconds: float) -> None:

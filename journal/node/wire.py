@@ -105,6 +105,36 @@ def accept(message: pb.AcceptRecoveryRequest) -> requests.AcceptRecovery:
     return requests.AcceptRecovery(stamp(message.info), segment(message.segment))
 
 
+def pre_upgrade(message: pb.WriterRequest) -> requests.PreUpgrade:
+    """The beginning of an upgrade."""
+    return requests.PreUpgrade(stamp(message.info))
+
+
+def upgrade(message: pb.UpgradeRequest) -> requests.Upgrade:
+    """The upgrade itself."""
+    return requests.Upgrade(stamp(message.info), namespace(message.namespace_info))
+
+
+def finalize_upgrade(message: pb.WriterRequest) -> requests.FinalizeUpgrade:
+    """Its end."""
+    return requests.FinalizeUpgrade(stamp(message.info))
+
+
+def roll_back(message: pb.WriterRequest) -> requests.RollBack:
+    """The way back."""
+    return requests.RollBack(stamp(message.info))
+
+
+def discard(message: pb.DiscardSegmentsRequest) -> requests.DiscardSegments:
+    """The edits behind a marker."""
+    return requests.DiscardSegments(stamp(message.info), txid(message.first_txid))
+
+
+def can_roll_back(message: pb.CanRollBackRequest) -> requests.CanRollBack:
+    """Whether there is a way back."""
+    return requests.CanRollBack(namespace(message.namespace_info), message.target_layout_version)
+
+
 def purge(message: pb.PurgeLogsRequest) -> requests.PurgeLogs:
     """The edits that nobody needs any more."""
     return requests.PurgeLogs(stamp(message.info), txid(message.min_txid_to_keep))

@@ -27,12 +27,13 @@ from journal.core.effects import (
     RecordSegment,
     RememberCommitted,
     ReopenSegment,
+    UpgradeEffect,
 )
 from journal.core.state import JournalState
 from journal.errors import StorageFailed, ensure
 from journal.frame import file_header
 from journal.model import Epoch, Segment, TxId
-from journal.storage import layout
+from journal.storage import layout, upgrading
 from journal.storage.files import (
     Files,
     OpenFile,
@@ -201,6 +202,10 @@ class Disk:
             raise StorageFailed(self._failed) from failure
 
     def _carry_out(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case per effect
+        if isinstance(effect, UpgradeEffect):
+            for first in upgrading.carry_out(self._files, self._root, effect):
+                self._ends.pop(first, None)
+            return
         match effect:
             case FormatStorage():
                 self._format(effect)

@@ -67,6 +67,9 @@ class Files(Protocol):
     def rename(self, old: Path, new: Path) -> None:
         """Give a file another name, in place of what had it; durable after ``sync_folder``."""
 
+    def link(self, old: Path, new: Path) -> None:
+        """Give a file a second name; durable after ``sync_folder``."""
+
     def remove(self, path: Path) -> None:
         """Remove a file or a folder with all in it; nothing to remove is fine."""
 
@@ -153,6 +156,9 @@ class RealFiles:
 
     def rename(self, old: Path, new: Path) -> None:
         old.rename(new)
+
+    def link(self, old: Path, new: Path) -> None:
+        new.hardlink_to(old)
 
     def remove(self, path: Path) -> None:
         if path.is_dir() and not path.is_symlink():

@@ -17,6 +17,18 @@ COMMITTED: Final = "committed-txid"
 PURGED: Final = "purged-txid"
 FETCHED: Final = "edits.sync"
 """Beside ``current``: whole segments on their way from a peer; worthless after a crash."""
+PREVIOUS: Final = "previous"
+PREVIOUS_UNFINISHED: Final = "previous.tmp"
+REMOVED_UNFINISHED: Final = "removed.tmp"
+FINALIZED_UNFINISHED: Final = "finalized.tmp"
+HALF_DONE: Final = (
+    PREVIOUS_UNFINISHED,
+    REMOVED_UNFINISHED,
+    FINALIZED_UNFINISHED,
+    "lastcheckpoint.tmp",
+)
+JOURNAL_FOLDERS: Final = (CURRENT, PREVIOUS_UNFINISHED, REMOVED_UNFINISHED)
+"""A journal has at least one of them, at whatever point a crash has left it."""
 LOCK: Final = "in_use.lock"
 UNFINISHED: Final = ".tmp"
 """What a file is called while it is being written; worthless after a crash."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 import structlog
 
@@ -29,10 +28,9 @@ from journal.storage.small_files import (
     parse_txid,
     parse_version,
 )
+from journal.storage.upgrading import previous_namespace, settle
 
 log = structlog.get_logger()
-
-_HALF_DONE: Final = ("previous.tmp", "removed.tmp", "finalized.tmp", "lastcheckpoint.tmp")
 
 
 @dataclass(slots=True)
@@ -73,12 +71,7 @@ def load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
 
 def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
     current = root / layout.CURRENT
-    half_done = [name for name in files.names(root) if name in _HALF_DONE]
-    if half_done:
-        raise StorageFailed(
-            f"{root} holds {', '.join(half_done)}: an upgrade or rollback was cut short there. "
-            "Nothing was changed. Finish it with the Hadoop version that began it."
-        )
+    settle(files, root)
     files.remove(root / layout.FETCHED)
     version = files.read(current / layout.VERSION)
     if version is None:
@@ -109,6 +102,7 @@ def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
         promised=_epoch(files, current / layout.PROMISE),
         writer=writer,
         committed=committed,
+        previous=previous_namespace(files, root),
         purged=parse_txid(current / layout.PURGED, files.read(current / layout.PURGED)),
         segments=dict(sorted(judged.segments.items())),
         damaged=judged.damaged,

@@ -5,11 +5,11 @@ import itertools
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from zlib import crc32
 
-from journal.core.effects import Step
+from journal.core.effects import RestorePrevious, Step
 from journal.core.machine import step
 from journal.core.requests import (
     AcceptRecovery,
@@ -107,6 +107,8 @@ class LocalJournal:
         result = step(self.state, request)
         self.disk.run(result.effects)
         self.state = result.state
+        if any(isinstance(effect, RestorePrevious) for effect in result.effects):
+            self.state = replace(self.disk.load(), serial=result.state.serial)
         if isinstance(result.reply, JournalError):
             raise result.reply
         return result.reply
@@ -276,6 +278,10 @@ class MemoryFiles:
     def rename(self, old: Path, new: Path) -> None:
         self._changing()
         self.names_cached[new] = self.names_cached.pop(old)
+
+    def link(self, old: Path, new: Path) -> None:
+        self._changing()
+        self.names_cached[new] = self._inode(old)
 
     def remove(self, path: Path) -> None:
         self._changing()

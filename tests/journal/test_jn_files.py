@@ -327,12 +327,27 @@ def test_an_unformatted_folder_is_left_alone(tmp_path: Path) -> None:
     assert list((tmp_path / "ns1").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "names", [("lastcheckpoint.tmp",), ("previous.tmp", "removed.tmp")], ids=", ".join
+)
+def test_folders_that_no_crash_leaves_behind_are_not_touched(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    """qjm 1.4: two half-done states at once, or one that is not a journal's."""
+    formatted(tmp_path).close()
+    for name in names:
+        (tmp_path / name).mkdir()
+    with pytest.raises(StorageFailed, match="Nothing was changed"):
+        LocalJournal(tmp_path)
+    assert all((tmp_path / name).is_dir() for name in names)
+
+
 @pytest.mark.parametrize("name", ["previous.tmp", "removed.tmp", "finalized.tmp"])
-def test_a_half_done_upgrade_is_not_touched(tmp_path: Path, name: str) -> None:
+def test_a_half_done_state_beside_a_whole_journal_is_settled(tmp_path: Path, name: str) -> None:
     formatted(tmp_path).close()
     (tmp_path / name).mkdir()
-    with pytest.raises(StorageFailed, match="cut short"):
-        LocalJournal(tmp_path)
+    assert LocalJournal(tmp_path).state.namespace is not None
+    assert not (tmp_path / name).exists()
 
 
 def test_one_owner_at_a_time(tmp_path: Path) -> None:

@@ -74,6 +74,11 @@ class Platter:
         self.cached[new] = inode
         self._pending.append(_Change(new.parent, old, new, inode))
 
+    def link(self, inode: Inode, new: Path) -> None:
+        """A second name for a file."""
+        self.cached[new] = inode
+        self._pending.append(_Change(new.parent, None, new, inode))
+
     def remove(self, path: Path) -> None:
         """Take a name away."""
         self._pending.append(_Change(path.parent, path, None, self.cached.pop(path)))
@@ -210,6 +215,10 @@ class SimulatedFiles:
         self.change()
         self._inode(old)
         self._platter.rename(old, new)
+
+    def link(self, old: Path, new: Path) -> None:
+        self.change()
+        self._platter.link(self._inode(old), new)
 
     def remove(self, path: Path) -> None:
         self.change()

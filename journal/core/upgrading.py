@@ -1,0 +1,151 @@
+"""Upgrade a journal, take it back, and drop edits behind a marker (qjm 2.14, 4.2).
+
+Hadoop fences none of these calls: whoever asks is obeyed.  Here each names its writer.
+"""
+
+from dataclasses import replace
+from typing import assert_never
+
+from journal.core.admission import abandon, require_formatted, require_namespace
+from journal.core.effects import (
+    DiscardFiles,
+    DropPrevious,
+    Effect,
+    PersistNamespace,
+    RememberCommitted,
+    RestorePrevious,
+    Step,
+    TakeSnapshot,
+)
+from journal.core.requests import (
+    CanRollBack,
+    CTime,
+    DiscardSegments,
+    Done,
+    FinalizeUpgrade,
+    PreUpgrade,
+    RollBack,
+    RollBackAnswer,
+    Upgrade,
+    UpgradeStep,
+)
+from journal.core.state import JournalState
+from journal.errors import BadRequest, OutOfSync
+from journal.model import NO_TXID, Segment, TxId
+
+
+def step(state: JournalState, request: UpgradeStep) -> Step:
+    """One step of a writer that was admitted."""
+    match request:
+        case PreUpgrade():
+            return pre_upgrade(state)
+        case Upgrade():
+            return upgrade(state, request)
+        case FinalizeUpgrade():
+            return finalize_upgrade(state)
+        case RollBack():
+            return roll_back(state)
+        case DiscardSegments():
+            return discard(state, request)
+    assert_never(request)
+
+
+def ctime(state: JournalState) -> CTime:
+    """When the journal was last upgraded."""
+    return CTime(require_formatted(state).ctime)
+
+
+def pre_upgrade(state: JournalState) -> Step:
+    """Keep what there is, as it is, beside the journal.  Asked again, it is kept anew."""
+    if state.previous is not None:
+        raise BadRequest(
+            "an earlier upgrade is neither finalized nor rolled back; do one of the two first"
+        )
+    closed = abandon(state)
+    state = replace(closed.state, upgrade_begun=True)
+    return Step(state, (*closed.effects, TakeSnapshot()), Done())
+
+
+def upgrade(state: JournalState, request: Upgrade) -> Step:
+    """Adopt the new layout and creation time; what was kept becomes the way back."""
+    require_namespace(state, request.namespace)
+    before = require_formatted(state)
+    adopted = replace(
+        before,
+        layout_version=request.namespace.layout_version,
+        ctime=request.namespace.ctime,
+    )
+    if not state.upgrade_begun:
+        if state.previous is not None and adopted == before:
+            return Step(state, (), Done())
+        raise OutOfSync("no upgrade was begun, or a restart has undone its beginning")
+    if adopted == before:
+        raise BadRequest("an upgrade changes the layout version or the creation time")
+    upgraded = replace(state, namespace=adopted, previous=before, upgrade_begun=False)
+    return Step(upgraded, (PersistNamespace(adopted),), Done())
+
+
+def finalize_upgrade(state: JournalState) -> Step:
+    """There is no way back any more; fine to ask where there was none."""
+    if state.previous is None:
+        return Step(state, (), Done())
+    return Step(replace(state, previous=None), (DropPrevious(),), Done())
+
+
+def can_roll_back(state: JournalState, request: CanRollBack) -> RollBackAnswer:
+    """Whether there is a state to go back to, of the layout that the caller can read.
+
+    Raises:
+        BadRequest: there is one, but of another layout (HDFS-6135).
+    """
+    require_formatted(state)
+    require_namespace(state, request.namespace)
+    if state.previous is None:
+        return RollBackAnswer(possible=False)
+    found = state.previous.layout_version
+    if found != request.target_layout_version:
+        raise BadRequest(
+            f"cannot roll back to layout {request.target_layout_version}: the state before the "
+            f"upgrade has layout {found}"
+        )
+    return RollBackAnswer(possible=True)
+
+
+def roll_back(state: JournalState) -> Step:
+    """Go back to the state before the upgrade; what was promised since then stays promised.
+
+    What the journal then holds is read from the disk, so this state is only its beginning.
+    """
+    if state.previous is None:
+        raise BadRequest("there is no state before an upgrade to go back to")
+    closed = abandon(state)
+    restored = replace(closed.state, namespace=state.previous, previous=None)
+    return Step(restored, (*closed.effects, RestorePrevious(state.promised)), Done())
+
+
+def discard(state: JournalState, request: DiscardSegments) -> Step:
+    """Put every segment from ``first`` on out of the way; a rolled back upgrade wrote them."""
+    first = request.first
+    if first <= 0:
+        raise BadRequest(f"cannot discard from transaction {first} on")
+    closed = abandon(state)
+    state, effects = closed.state, list[Effect](closed.effects)
+    held = [*state.segments.values(), *(d.segment for d in state.damaged.values())]
+    across = [segment for segment in held if segment.first < first <= segment.last]
+    if across:
+        return Step(state, tuple(effects), _crosses(across[0], first))
+    gone = tuple(segment for segment in held if segment.first >= first)
+    decided = tuple(one for one in state.decisions if one >= first)
+    effects.append(DiscardFiles(first, gone, decided))
+    for segment in gone:
+        state = state.without_segment(segment.first)
+    for one in decided:
+        state = state.without_decision(one)
+    if state.committed != NO_TXID and state.committed >= first:
+        state = replace(state, committed=TxId(first - 1))
+        effects.append(RememberCommitted(state.committed))
+    return Step(state, tuple(effects), Done())
+
+
+def _crosses(segment: Segment, first: TxId) -> BadRequest:
+    return BadRequest(f"cannot discard from {first} on: it lies inside {segment.name()}")

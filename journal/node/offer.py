@@ -1,0 +1,29 @@
+"""What a node tells its peers: which segments are finalized here, and their digests."""
+
+from typing import Final
+
+from journal.core.requests import GetEditLogManifest, LearnDigest, Manifest
+from journal.model import TxId
+from journal.node.owner import JournalOwner
+
+MAX_DIGESTS_PER_CALL: Final = 8
+
+
+async def peer_manifest(owner: JournalOwner, since: TxId) -> Manifest:
+    """Our finalized segments with their digests (design D-d).
+
+    Where a digest is not known, as in files that Hadoop wrote, it is computed; at most a few
+    in each call, and what is still unknown then is left out until the next.
+    """
+    listed = _listed(owner, since)
+    for segment in [one for one in listed.segments if not one.digest][:MAX_DIGESTS_PER_CALL]:
+        await owner.ask(LearnDigest(segment.first))
+    listed = _listed(owner, since)
+    known = tuple(one for one in listed.segments if one.finalized and one.digest)
+    return Manifest(known, listed.committed)
+
+
+def _listed(owner: JournalOwner, since: TxId) -> Manifest:
+    listed = owner.read(GetEditLogManifest(since))
+    assert isinstance(listed, Manifest)
+    return listed
