@@ -1,6 +1,7 @@
 """One log line, and the counters, for each decision of a journal."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 import structlog
@@ -73,6 +74,12 @@ _PHASES: Final[Mapping[type[Request], str]] = {
 }
 
 
+@cache
+def _debugging() -> bool:
+    """Whether somebody debugs; asked once in a process, as asking costs what a batch does."""
+    return bool(log.is_enabled_for(_DEBUG))
+
+
 def narrate(
     journal_id: JournalId, request: Request, answer: Reply | JournalError, state: JournalState
 ) -> None:
@@ -97,7 +104,7 @@ def narrate(
             **_asked(request),
         )
     elif isinstance(request, Journal | Heartbeat):
-        if log.is_enabled_for(_DEBUG):
+        if _debugging():
             log.debug("journal.written", journal=journal_id, request=name, **_asked(request))
     else:
         log.info(

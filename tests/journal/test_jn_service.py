@@ -1,6 +1,7 @@
 """A journal node over gRPC: typed refusals, streams in order, several journals, lost callers."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 import grpc
@@ -167,17 +168,30 @@ def _groups(journal_id: str) -> float:
     return REGISTRY.get_sample_value("nnha_jn_commit_groups_total", labels) or 0.0
 
 
-async def test_batches_that_wait_share_a_sync(tmp_path: Path) -> None:
-    async with node_and_client(tmp_path, "grouped") as (_, client):
+async def test_batches_that_wait_share_a_sync_and_hold_up_nobody(tmp_path: Path) -> None:
+    async with node_and_client(tmp_path, "grouped") as (daemon, client):
         await client.format()
         await client.new_epoch(1)
         writer = Writer(1)
         await client.start(writer, 1)
+        owner = daemon.node.find("grouped")
+        assert owner is not None
+        # A disk that hangs: whatever comes waits behind this, and the loop goes on.
+        hangs = threading.Event()
+        hanging = asyncio.create_task(owner.in_thread(hangs.wait))
         before = _groups("grouped")
-        replies = await client.write([client.batch(writer, 1, i, i) for i in range(1, 301)])
+        batches = [client.batch(writer, 1, i, i) for i in range(1, 301)]
+        writing = asyncio.create_task(client.write(batches))
+        try:
+            await until(lambda: len(owner._waiting) > 32, "batches that wait")
+            assert (await client.status()).last_written_txid == 0
+        finally:
+            hangs.set()
+        replies = await writing
+        await hanging
         assert not any(reply.HasField("refusal") for reply in replies)
         assert len(replies) == 300
-        assert _groups("grouped") - before < 250
+        assert _groups("grouped") - before < 270
         assert (await client.status()).last_written_txid == 300
 
 
