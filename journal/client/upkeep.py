@@ -7,8 +7,8 @@ import structlog
 
 from journal.client.call import QuorumCall
 from journal.client.channel import NodeChannel
-from journal.errors import JournalError, QuorumLost
-from journal.model import NodeName, TxId
+from journal.errors import JournalError, NotFormatted, QuorumLost
+from journal.model import NO_EPOCH, Epoch, NamespaceInfo, NodeName, TxId
 
 log = structlog.get_logger()
 
@@ -30,6 +30,25 @@ async def purge(channels: Sequence[NodeChannel], minimum: TxId, timeout_seconds:
         await call.outcome()
     except JournalError as failure:
         log.warning("journal.purge_failed", minimum=minimum, because=str(failure))
+
+
+async def format_node(
+    channel: NodeChannel, namespace: NamespaceInfo, timeout_seconds: float, *, force: bool
+) -> None:
+    """Format one of all nodes; by force too, a writer that appears meanwhile is not destroyed."""
+    seen: Epoch | None = None
+    if force:
+        try:
+            seen = Epoch((await channel.remote.status(timeout_seconds)).last_promised_epoch)
+        except NotFormatted:
+            seen = NO_EPOCH
+    await channel.remote.format(
+        namespace,
+        force=force,
+        founding=True,
+        timeout_seconds=timeout_seconds,
+        seen_promised=seen,
+    )
 
 
 def ensure_all_answered(operation: str, answers: Mapping[NodeName, object]) -> None:

@@ -160,9 +160,7 @@ class QuorumWriter:
                 )
         timeout = self._settings.operations_timeout_seconds
         answers = await self._from_each(
-            lambda channel: channel.remote.format(
-                self._namespace, force=force, founding=True, timeout_seconds=timeout
-            )
+            lambda channel: upkeep.format_node(channel, self._namespace, timeout, force=force)
         )
         upkeep.ensure_all_answered("formatting", answers)
         log.info("journal.formatted", nodes=self._names, journal=self._journal_id, force=force)

@@ -50,7 +50,7 @@ from journal.core.requests import (
     Upgrade,
 )
 from journal.core.state import JournalState
-from journal.errors import BadRequest, InvariantBroken, Rejected
+from journal.errors import BadRequest, Fenced, InvariantBroken, Rejected
 from journal.model import Segment
 
 
@@ -157,12 +157,18 @@ def _act(state: JournalState, request: Stamped) -> Step:  # noqa: C901 - flat di
 
 
 def _format(state: JournalState, request: Format) -> Step:
-    """Begin anew.  By force it asks for no epoch, as in Hadoop: an operator stands behind it."""
+    """Begin anew.  Force is a person's word about what was seen, not about a writer since then."""
     if request.namespace.namespace_id == 0 or not request.namespace.cluster_id:
         raise BadRequest("cannot format for a namespace without an id and a cluster id")
     if (state.namespace is not None or state.occupied) and not request.force:
         raise BadRequest(
             "Can't format the storage directory because the current directory is not empty."
+        )
+    if request.seen_promised is not None and state.promised > request.seen_promised:
+        raise Fenced(
+            f"epoch {state.promised} was promised since the caller looked and saw "
+            f"{request.seen_promised}: a writer is at work here",
+            promised=state.promised,
         )
     fresh = JournalState(
         namespace=request.namespace,

@@ -24,12 +24,14 @@ class Format:
 
     ``founding`` says that all nodes of the journal are formatted together.  A node that is
     formatted alone has no vote.  ``incarnation`` is a name that no folder ever had.
+    ``seen_promised`` is the promise that the caller knew of, if it says so.
     """
 
     namespace: NamespaceInfo
     force: bool = False
     founding: bool = True
     incarnation: str = field(kw_only=True)
+    seen_promised: Epoch | None = None
 
 
 @dataclass(frozen=True, slots=True)

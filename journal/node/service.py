@@ -50,6 +50,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
                 force=request.force,
                 founding=request.founding,
                 incarnation=random_id(),
+                seen_promised=wire.seen_promised(request),
             )
             await self._node.format(request.journal_id, request.nameservice_id, asked)
             return pb.Done()

@@ -53,6 +53,12 @@ def namespace_message(info: NamespaceInfo) -> pb.NamespaceInfo:
     )
 
 
+def seen_promised(message: pb.FormatRequest) -> Epoch | None:
+    """The promise that whoever formats by force has seen."""
+    seen = message.HasField("seen_promised_epoch")
+    return epoch(message.seen_promised_epoch) if seen else None
+
+
 def stamp(message: pb.RequestInfo) -> requests.Stamp:
     """Who asks."""
     committed = txid(message.committed_txid) if message.HasField("committed_txid") else None
