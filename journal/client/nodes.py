@@ -83,6 +83,27 @@ class SourceNodes:
             self._http_ports[node] = reply.http_port
         return replies
 
+    async def damaged(self, holding: TxId) -> dict[NodeName, TxId]:
+        """Who has found damage in the segment that may hold this edit, and where that starts.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        timeout = self.settings.select_input_streams_timeout_seconds
+
+        async def ask(remote: RemoteNode) -> pb.JournalStatus:
+            return await remote.status(timeout)
+
+        grace = min(timeout, STRAGGLER_SECONDS)
+        replies = await self._ask_all("asking for damage", ask, lambda _: grace)
+        found = {}
+        for node, reply in replies.items():
+            self._http_ports[node] = reply.http_port
+            starts = [first for first in reply.damaged_segments if first <= holding]
+            if starts:
+                found[node] = TxId(max(starts))
+        return found
+
     async def newest_edits(
         self,
         since: TxId,
@@ -102,9 +123,17 @@ class SourceNodes:
         return await self._ask_all("reading the newest edits", ask, grace)
 
     async def fetch(
-        self, node: NodeName, segment: Segment, *, wanted: TxId, last: TxId
+        self,
+        node: NodeName,
+        segment: Segment,
+        *,
+        wanted: TxId,
+        last: TxId,
+        damaged_ok: bool = False,
     ) -> AsyncGenerator[Chunk, None]:
         """The edits ``wanted`` to ``last`` of a segment that this node has listed.
+
+        With ``damaged_ok`` they may end earlier.
 
         Raises:
             Unavailable, StorageFailed: as ``read_segment`` does.
@@ -118,10 +147,14 @@ class SourceNodes:
             first=segment.first,
             namespace=self._namespace,
             in_progress=not segment.finalized,
+            damaged_ok=damaged_ok,
         )
         frames = FrameReader(segment.first, wanted=wanted, last=last)
         size = self.settings.chunk_bytes
-        async with aclosing(read_segment(self._session, url, frames, chunk_bytes=size)) as chunks:
+        reading = read_segment(
+            self._session, url, frames, chunk_bytes=size, up_to_end=not damaged_ok
+        )
+        async with aclosing(reading) as chunks:
             async for chunk in chunks:
                 yield chunk
 

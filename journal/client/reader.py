@@ -113,6 +113,28 @@ class JournalReader:
                     yield chunk
         self._last_finalized = max(self._last_finalized, TxId(expected - 1))
 
+    async def remains(self, first: TxId, last: TxId) -> AsyncGenerator[Chunk, None]:
+        """The edits from ``first`` on, up to ``last`` at most, that stand before the damage in
+        copies which every node knows to be damaged; a rescue takes what it can get.
+
+        Nobody can say that they are what was written: only their checksums and numbers are right.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        for node, start in sorted((await self._nodes.damaged(first)).items()):
+            segment = Segment(start, last, finalized=True)
+            found = self._nodes.fetch(node, segment, wanted=first, last=last, damaged_ok=True)
+            try:
+                async with aclosing(found) as chunks:
+                    async for chunk in chunks:
+                        first = TxId(chunk.last + 1)
+                        yield chunk
+            except (Unavailable, StorageFailed) as failure:
+                log.warning("journal.source_failed", node=node, at=first, reason=str(failure))
+            if first > last:
+                return
+
     async def durable_edits(self, first: TxId) -> AsyncGenerator[Chunk, None]:
         """All edits from ``first`` on that cannot vanish any more, the open segment's included.
 

@@ -10,7 +10,7 @@ import structlog
 from aiohttp import web
 
 from journal.core.requests import Fetch
-from journal.core.state import JournalState
+from journal.core.state import Damage, JournalState
 from journal.errors import Fenced, StorageFailed, Unavailable
 from journal.model import Segment, TxId
 from journal.node import metrics
@@ -19,13 +19,17 @@ from journal.node.scrub import report
 from journal.node.settings import NodeSettings
 from journal.node.throttle import Throttle
 from journal.storage.disk import Download
+from journal.storage.files import RealFiles
 from journal.storage.layout import why_bad_journal_id
-from journal.storage.segment_file import SegmentCheck
+from journal.storage.segment_file import SegmentCheck, sound_part
 
 log = structlog.get_logger()
 
 DIGEST_HEADER: Final = "X-Journal-Digest"
 """The SHA-256 of the framed edits that the answer holds, in hex, where the node knows it."""
+DAMAGE_HEADER: Final = "X-Journal-Damaged"
+"""Why this copy is damaged; the answer is only what stands before the damage."""
+_MAX_REASON_CHARS: Final = 300
 _CHUNK_BYTES: Final = 1 << 20
 _MAX_URLS: Final = 64
 _OPEN_ATTEMPTS: Final = 3
@@ -56,10 +60,14 @@ class SegmentServer:
         text = request.query.get("segmentTxId", "")
         if not (text.isascii() and text.isdecimal()) or len(text) > 19:
             raise web.HTTPBadRequest(text=f"segmentTxId={text[:40]!r} is not a transaction id")
+        first = TxId(int(text))
+        damage = owner.state.damaged.get(first)
+        if damage is not None:
+            if request.query.get("damagedOk") != "true":
+                raise _damaged(damage)
+            return await _send_remains(request, owner, damage)
         in_progress_ok = request.query.get("inProgressOk") != "false"
-        segment, file, end = await _open_segment(
-            owner, TxId(int(text)), in_progress_ok=in_progress_ok
-        )
+        segment, file, end = await _open_segment(owner, first, in_progress_ok=in_progress_ok)
         try:
             throttle = Throttle(self._bytes_per_second)
             return await _stream(request, file, end, segment, owner, throttle)
@@ -103,6 +111,54 @@ async def _open_segment(
             raise web.HTTPInternalServerError(text=str(failure)) from failure
         return segment, file, end
     raise web.HTTPInternalServerError(text=f"the file of segment {first} is gone")
+
+
+def _damaged(damage: Damage) -> web.HTTPServiceUnavailable:
+    """Not 404: the segment exists, and a peer's bytes may take the place of ours at any time."""
+    return web.HTTPServiceUnavailable(
+        reason="Damaged",
+        text=f"our copy of {damage.segment.name()} is damaged: {damage.why}. What stands before "
+        "the damage is given with damagedOk=true",
+        headers={DAMAGE_HEADER: _as_header(damage.why)},
+    )
+
+
+def _as_header(why: str) -> str:
+    text = why.encode("ascii", "replace").decode()
+    return "".join(char if char.isprintable() else " " for char in text)[:_MAX_REASON_CHARS]
+
+
+async def _send_remains(
+    request: web.Request, owner: JournalOwner, damage: Damage
+) -> web.StreamResponse:
+    """The sound edits before the damage, for a rescue that asks for just that."""
+    try:
+        path = owner.disk.path_of(damage.segment)
+        end = await asyncio.to_thread(sound_part, RealFiles(), path, damage.segment)
+        if end is None:
+            raise _damaged(damage)
+        file = await asyncio.to_thread(path.open, "rb")
+    except OSError:
+        raise _damaged(damage) from None
+    response = web.StreamResponse(
+        headers={
+            "Content-Type": "application/octet-stream",
+            DAMAGE_HEADER: _as_header(damage.why),
+        }
+    )
+    response.content_length = left = end
+    try:
+        await response.prepare(request)
+        while left and (chunk := await asyncio.to_thread(file.read, min(left, _CHUNK_BYTES))):
+            left -= len(chunk)
+            await response.write(chunk)
+    finally:
+        await asyncio.to_thread(file.close)
+    if left:
+        request.protocol.force_close()
+        return response
+    await response.write_eof()
+    return response
 
 
 def _open(owner: JournalOwner, segment: Segment) -> tuple[BinaryIO, int]:

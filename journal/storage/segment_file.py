@@ -64,6 +64,17 @@ def why_damaged(segment: Segment, found: Contents) -> str | None:
     return None
 
 
+def sound_part(files: Files, path: Path, segment: Segment) -> int | None:
+    """Where the damage of a finalized file begins; None if nothing before it is known to be sound.
+
+    Where every checksum is right and the digest is not, any edit may be the wrong one.
+    """
+    if not segment.finalized:
+        return None
+    found = inspect(files, path, segment.first, last_wanted=segment.last)
+    return found.end if found.last is not None and found.last < segment.last else None
+
+
 def digest_up_to(files: Files, path: Path, end: int) -> "hashlib._Hash":
     """The running digest of the edits that end at an offset which a scan has found sound."""
     with files.view(path) as data:

@@ -156,18 +156,37 @@ async def shared_items(reader: JournalReader, first: TxId) -> AsyncGenerator[Ite
             up_to = None
         except InvariantBroken:
             raise
-        except GapFound as gap:
-            if gap.missing_first > expected:
-                up_to = TxId(gap.missing_first - 1)  # first what stands before the gap
-                continue
-            yield Trouble("the journal", str(gap), gap.missing_last)
-            expected = TxId(gap.missing_last + 1)
         except JournalError as failure:
-            after = await reader.next_segment(expected)
-            lost = end if after is None else TxId(after - 1)
-            what = f"edits {expected} to {lost} cannot be read: {failure}"
-            yield Trouble("the journal", what, lost)
+            if isinstance(failure, GapFound) and failure.missing_first > expected:
+                up_to = TxId(failure.missing_first - 1)  # first what stands before the gap
+                continue
+            lost = await _lost_up_to(reader, failure, expected, end)
+            async with aclosing(_remains(reader, expected, lost, failure)) as items:
+                async for item in items:
+                    yield item
             expected = TxId(lost + 1)
+
+
+async def _lost_up_to(
+    reader: JournalReader, failure: JournalError, expected: TxId, end: TxId
+) -> TxId:
+    if isinstance(failure, GapFound):
+        return failure.missing_last
+    after = await reader.next_segment(expected)
+    return end if after is None else TxId(after - 1)
+
+
+async def _remains(
+    reader: JournalReader, first: TxId, last: TxId, why: JournalError
+) -> AsyncGenerator[Item]:
+    """What no node holds whole may still be there in part."""
+    async with aclosing(reader.remains(first, last)) as chunks:
+        async for chunk in chunks:
+            for item in _chunk_items(chunk):
+                yield item
+            first = TxId(chunk.last + 1)
+    if first <= last:
+        yield Trouble("the journal", f"edits {first} to {last} cannot be read: {why}", last)
 
 
 def _chunk_items(chunk: Chunk) -> Iterator[Item]:

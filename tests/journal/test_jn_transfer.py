@@ -1,6 +1,7 @@
 """Segments over HTTP: what is served, what is fetched for a recovery, and what is not believed."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from journal.node.daemon import JournalNodeDaemon
+from journal.node.transfer import DAMAGE_HEADER
 from journal.proto import journal_pb2 as pb
 from tests.journal.jn_node import (
     JID,
@@ -76,6 +78,36 @@ async def test_an_open_segment_is_served_up_to_its_durable_end(tmp_path: Path) -
         assert (status, body, length) == (200, segment_bytes(4, 6), len(body))
         await client.finalize(writer, 4, 6)
         assert (await get(segment_url(daemon, 4)))[1] == segment_bytes(4, 6)
+
+
+@pytest.mark.parametrize("told_by_checksum", [True, False])
+async def test_a_damaged_segment_is_named_as_such_and_its_sound_part_must_be_asked_for(
+    tmp_path: Path, told_by_checksum: bool
+) -> None:
+    """Where only the digest tells, nobody knows which edit is the wrong one."""
+    async with node_and_client(tmp_path) as (daemon, client):
+        await client.format()
+        await client.new_epoch(1)
+        writer = Writer(1)
+        await client.written(writer, 1, 3)
+        await client.finalize(writer, 1, 3)
+        path = tmp_path / JID / "current" / "edits_0000000000000000001-0000000000000000003"
+        data = bytearray(segment_bytes(1, 3, writer=1 if told_by_checksum else 2))
+        data[-10] ^= told_by_checksum
+        path.write_bytes(data)
+        url = segment_url(daemon, 1)
+        with contextlib.suppress(aiohttp.ClientError):
+            await get(url)  # finds it, and breaks off
+        async with aiohttp.ClientSession() as session:
+            async with session.get(url) as refused:
+                assert (refused.status, refused.reason) == (503, "Damaged")
+                assert refused.headers[DAMAGE_HEADER]
+            async with session.get(url + "&damagedOk=true") as asked:
+                body = await asked.read()
+                assert asked.headers[DAMAGE_HEADER]
+                assert asked.status == (200 if told_by_checksum else 503)
+                if told_by_checksum:
+                    assert body == segment_bytes(1, 2)
 
 
 async def test_a_reader_never_sees_a_gap_while_segments_are_finalized(tmp_path: Path) -> None:
