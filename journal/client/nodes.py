@@ -83,8 +83,8 @@ class SourceNodes:
             self._http_ports[node] = reply.http_port
         return replies
 
-    async def damaged(self, holding: TxId) -> dict[NodeName, TxId]:
-        """Who has found damage in the segment that may hold this edit, and where that starts.
+    async def damaged(self) -> dict[NodeName, pb.JournalStatus]:
+        """What the nodes tell that know of damage, also in what they do not list any more.
 
         Raises:
             QuorumLost: if no majority answers.
@@ -96,13 +96,9 @@ class SourceNodes:
 
         grace = min(timeout, STRAGGLER_SECONDS)
         replies = await self._ask_all("asking for damage", ask, lambda _: grace)
-        found = {}
         for node, reply in replies.items():
             self._http_ports[node] = reply.http_port
-            starts = [first for first in reply.damaged_segments if first <= holding]
-            if starts:
-                found[node] = TxId(max(starts))
-        return found
+        return {node: reply for node, reply in replies.items() if reply.damaged_segments}
 
     async def newest_edits(
         self,

@@ -59,6 +59,18 @@ class JournalReader:
         self._last_finalized = max([self._last_finalized, *ends])
         return self._last_finalized
 
+    async def last_known(self) -> TxId:
+        """As ``last_finalized``, or the end of damaged segments behind it, which nobody lists.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        end = await self.last_finalized()
+        told = (await self._nodes.damaged()).values()
+        return max(
+            [end, *(TxId(t.last_written_txid) for t in told if max(t.damaged_segments) > end)]
+        )
+
     async def next_segment(self, behind: TxId) -> TxId | None:
         """The first txid of the next finalized segment that starts behind ``behind``.
 
@@ -122,8 +134,11 @@ class JournalReader:
         Raises:
             QuorumLost: if no majority answers.
         """
-        for node, start in sorted((await self._nodes.damaged(first)).items()):
-            segment = Segment(start, last, finalized=True)
+        for node, told in sorted((await self._nodes.damaged()).items()):
+            starts = [start for start in told.damaged_segments if start <= first]
+            if not starts:
+                continue
+            segment = Segment(TxId(max(starts)), last, finalized=True)
             found = self._nodes.fetch(node, segment, wanted=first, last=last, damaged_ok=True)
             try:
                 async with aclosing(found) as chunks:

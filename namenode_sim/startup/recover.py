@@ -164,7 +164,7 @@ async def _read(
     go_on = await _apply(namespace, _from_local(copies), recovery)
     reader = journal_reader(conf, place, storage.namespace_info)
     try:
-        end = await reader.last_finalized()
+        end = await reader.last_known()
         if go_on and end > namespace.last_applied:
             items = shared_items(reader, TxId(namespace.last_applied + 1))
             go_on = await _apply(namespace, items, recovery)

@@ -142,7 +142,7 @@ async def shared_items(reader: JournalReader, first: TxId) -> AsyncGenerator[Ite
     Raises:
         JournalError: if the journal as a whole cannot be read, so that nothing can be decided.
     """
-    end = await reader.last_finalized()
+    end = await reader.last_known()
     expected, up_to = first, None
     while expected <= end:
         try:
@@ -151,8 +151,8 @@ async def shared_items(reader: JournalReader, first: TxId) -> AsyncGenerator[Ite
                     for item in _chunk_items(chunk):
                         yield item
                     expected = TxId(chunk.last + 1)
-            if up_to is None:
-                return
+            if up_to is None and expected <= end:
+                raise _unlisted(expected, end)
             up_to = None
         except InvariantBroken:
             raise
@@ -165,6 +165,14 @@ async def shared_items(reader: JournalReader, first: TxId) -> AsyncGenerator[Ite
                 async for item in items:
                     yield item
             expected = TxId(lost + 1)
+
+
+def _unlisted(first: TxId, last: TxId) -> GapFound:
+    return GapFound(
+        f"no answering node lists transactions {first}-{last}, though they were there",
+        missing_first=first,
+        missing_last=last,
+    )
 
 
 async def _lost_up_to(

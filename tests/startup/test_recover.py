@@ -9,6 +9,7 @@ import pytest
 from ha.daemon.process import ExitWith
 from journal.frame import file_header
 from journal.model import TxId
+from journal.node.scrub import scrub
 from namenode_sim.edits.ops import Op, StartLogSegment
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_dump import dump_tree
@@ -168,25 +169,46 @@ async def test_shared_edits_that_do_not_apply_are_asked_for_too(tmp_path: Path) 
         assert len(operator.asked) == 1
 
 
+async def journal_with_a_damaged_segment(at: World, tmp_path: Path, first: int) -> None:
+    """Segments 1-2, 3-4 and 5-6, of which all nodes have one with a damaged second edit."""
+    format_name_dirs([at.name_dir], info(), Namespace.empty("hdfs"))
+    writer = at.writer(info())
+    await writer.format()
+    await writer.become_writer()
+    for start, name in ((1, "/a"), (3, "/b"), (5, "/c")):
+        await writer.start_segment(TxId(start))
+        await writer.write(TxId(start), 2, frames(start, (StartLogSegment(), mkdir(name))))
+        await writer.finalize_segment(TxId(start + 1))
+    await writer.settle(timeout_seconds=5)
+    await writer.close()
+    for i in range(3):
+        folder = tmp_path / "journal" / f"jn{i}" / "ns1" / "current"
+        flip(folder / f"edits_{first:019d}-{first + 1:019d}", len(file_header()) + 20)
+
+
 async def test_a_shared_segment_that_is_damaged_everywhere_is_asked_for(tmp_path: Path) -> None:
     async with world(tmp_path) as at:
-        format_name_dirs([at.name_dir], info(), Namespace.empty("hdfs"))
-        writer = at.writer(info())
-        await writer.format()
-        await writer.become_writer()
-        for first, name in ((1, "/a"), (3, "/b"), (5, "/c")):
-            await writer.start_segment(TxId(first))
-            await writer.write(TxId(first), 2, frames(first, (StartLogSegment(), mkdir(name))))
-            await writer.finalize_segment(TxId(first + 1))
-        await writer.settle(timeout_seconds=5)
-        await writer.close()
-        for i in range(3):
-            folder = tmp_path / "journal" / f"jn{i}" / "ns1" / "current"
-            flip(folder / f"edits_{3:019d}-{4:019d}", len(file_header()) + 20)
+        await journal_with_a_damaged_segment(at, tmp_path, 3)
         operator = Operator("c")
         await run(at, operator)
         assert loaded(at.name_dir) == (["/", "/a", "/c"], 6)
     assert "the journal: edits 4 to 4 cannot be read" in operator.asked[0]
+
+
+async def test_the_last_segment_is_asked_for_when_all_nodes_know_that_theirs_is_damaged(
+    tmp_path: Path,
+) -> None:
+    """No node lists it then; its numbers must not be given again all the same."""
+    async with world(tmp_path) as at:
+        await journal_with_a_damaged_segment(at, tmp_path, 5)
+        for daemon in at.nodes.daemons:
+            assert daemon is not None
+            (owner,) = daemon.node.owners()
+            assert await scrub(owner, 0) == 1
+        operator = Operator("c")
+        await run(at, operator)
+        assert loaded(at.name_dir) == (["/", "/a", "/b"], 6)
+    assert "the journal: edits 6 to 6 cannot be read" in operator.asked[0]
 
 
 async def test_the_command_asks_before_it_begins(tmp_path: Path) -> None:
