@@ -242,6 +242,7 @@ class NodeChannel:
         except JournalError as error:
             if ask.starts is not None:
                 self._starts_queued -= 1
+            if ask.starts is not None or self._forgot_us(error):
                 self._lose(error)
             self._note(error)
             ask.call.fail(self.name, error)
@@ -253,6 +254,10 @@ class NodeChannel:
             self._next, self._seq = ask.starts, self._window.seq_at(ask.starts)
             self._catching_up_to = NO_TXID
         ask.call.succeed(self.name, result)
+
+    def _forgot_us(self, error: JournalError) -> bool:
+        """Whether a node that counted says that it does not: its disk was wiped meanwhile."""
+        return isinstance(error, NotAdmitted) and self._learner is None and self.takes_part
 
     async def _write(self) -> None:
         limit = self._settings.merged_write_limit_bytes

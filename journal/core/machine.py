@@ -136,7 +136,7 @@ def _act(state: JournalState, request: Stamped) -> Step:  # noqa: C901 - flat di
         case Journal():
             return writing.journal(state, request)
         case Heartbeat():
-            return Step(state, (), Done())
+            return learning.without_vote(state, Step(state, (), Done()))
         case FinalizeLogSegment():
             return learning.without_vote(state, writing.finalize(state, request))
         case Admit():

@@ -139,6 +139,29 @@ async def test_a_restarted_learner_is_still_one_and_is_admitted_in_the_next_segm
     assert (await nodes.recover())[1] == pen.last
 
 
+async def test_a_node_wiped_behind_an_idle_writer_renews_no_lease_and_is_fed_again(
+    nodes: Nodes,
+) -> None:
+    """The channel believes it in sync: nothing is written, and only heartbeats go there."""
+    lease = 0.4
+    writer = nodes.writer(replace(SETTINGS, read_lease_seconds=lease))
+    await writer.become_writer()
+    await write_segment(writer, 1, 3)
+    await writer.start_segment(TxId(4))
+    await writer.write(TxId(4), 3, edits(4, 6))
+    await writer.settle(timeout_seconds=5)
+    await nodes.stop(1, 2)
+    await formatted_alone(nodes)
+    await asyncio.sleep(2 * lease)
+    assert not await writer.read_lease.wait_until_valid(2 * lease)
+    await nodes.start(2)
+    async with asyncio.timeout(10):
+        while not writer.node_statuses()[1].in_sync:
+            await asyncio.sleep(0.02)
+        assert await writer.read_lease.wait_until_valid(5)
+    await writer.close()
+
+
 def test_voters_that_disagree_admit_nobody() -> None:
     def manifest(last: int, digest: bytes) -> pb.GetEditLogManifestReply:
         segment = pb.SegmentState(first_txid=1, last_txid=last, digest=digest)

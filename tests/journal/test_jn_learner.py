@@ -86,12 +86,16 @@ def test_a_refused_call_teaches_a_learner_the_writers_epoch() -> None:
 
 
 def test_a_learner_is_fed() -> None:
-    state = learner(first=4, last=4)
-    for request in (Heartbeat(Writer(1).stamp()), Writer(1, 0).batch(4, 5, 6)):
-        done = step(state, request)
-        assert done.reply == Done()
-        state = done.state
-    assert state.last_written == 6
+    done = step(learner(first=4, last=4), Writer(1, 0).batch(4, 5, 6))
+    assert done.reply == Done()
+    assert done.state.last_written == 6
+
+
+def test_a_learner_hears_a_heartbeat_and_renews_no_lease() -> None:
+    """It may have promised a newer writer before it forgot, so its yes would prove nothing."""
+    done = step(learner(FINAL), Heartbeat(Writer(2, committed=3).stamp()))
+    assert isinstance(done.reply, NotAdmitted)
+    assert (done.state.promised, done.state.committed) == (2, 3)
 
 
 def test_a_learner_finalizes_and_does_not_say_yes() -> None:
