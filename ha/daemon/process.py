@@ -11,6 +11,8 @@ from typing import NoReturn
 import structlog
 from prometheus_client import Gauge
 
+from ha.daemon.collector import calm_collector
+
 log = structlog.get_logger()
 
 UNEXPECTED = 1
@@ -75,6 +77,7 @@ def run_daemon(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> i
 async def _supervise(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     stop = asyncio.Event()
     async with _signals(stop), _lag_gauge(name):
+        calm_collector()
         log.info("daemon.started", pid=os.getpid())
         await main(stop)
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import click
 
+from ha.daemon.collector import calm_collector
 from ha.daemon.logs import configure_logging
 from tests.bench import commits, takeover, typed_edits
 from tests.bench.hadoop_peer import hadoop_rows
@@ -65,6 +66,7 @@ def main(*, only: tuple[str, ...], charts: Path | None, as_json: bool) -> None:
     if charts is not None and find_spec("matplotlib") is None:
         raise click.UsageError("--charts needs matplotlib; pip install it into .venv first")
     configure_logging("bench", level="error")
+    calm_collector()  # as in the NameNode, whose part this process plays
     rows = rows_of(only or tuple(FIGURES), charts)
     raise SystemExit(publish("journal", rows, as_json=as_json))
 
