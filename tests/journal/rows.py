@@ -10,6 +10,8 @@ NOT_OURS: Final = "n/a: "
 PENDING: Final = "pending: "
 
 _STATE = "journal/test_jn_state_rows.py::"
+_ROWS_STATE = "journal/test_rows_state.py::"
+_ROWS_QUORUM = "journal/test_rows_quorum.py::"
 _RULES = "journal/test_jn_rules.py::"
 _FILES = "journal/test_jn_files.py::"
 _RECORDS = "journal/test_jn_records.py::"
@@ -42,20 +44,16 @@ _STANDBY = "namenode/test_in_progress_tail.py::"
 
 ROWS: Final[dict[str, str]] = {
     # 8.1
-    "8.1 testScanEditLog": _FILES + "test_a_future_layout_of_unknown_ops_is_scanned",
-    "8.1 testEmptyEditsInProgressMovedAside": _FILES
-    + "test_a_segment_without_an_edit_is_moved_aside",
+    "8.1 testScanEditLog": _ROWS_STATE + "test_scan_edit_log",
+    "8.1 testEmptyEditsInProgressMovedAside": _ROWS_STATE
+    + "test_empty_edits_in_progress_moved_aside",
     "8.1 testEpochHandling": _STATE + "test_epoch_handling",
-    "8.1 testMaintainCommittedTxId": _RULES
-    + "test_a_batch_is_appended_and_the_committed_txid_kept",
-    "8.1 testRestartJournal": _FILES + "test_a_reopened_journal_knows_what_it_promised_and_holds",
-    "8.1 testFormatResetsCachedValues": _FILES
-    + "test_format_refuses_and_by_force_resets_everything",
-    "8.1 testNewEpochAtBeginningOfSegment": _RULES
-    + "test_new_epoch_names_the_newest_segment_with_an_edit",
-    "8.1 testJournalLocking": _FILES + "test_one_owner_at_a_time",
-    "8.1 testFinalizeWhenEditsAreMissed": _RULES
-    + "test_a_failed_finalize_closes_the_segment_all_the_same",
+    "8.1 testMaintainCommittedTxId": _ROWS_STATE + "test_maintain_committed_tx_id",
+    "8.1 testRestartJournal": _ROWS_STATE + "test_restart_journal",
+    "8.1 testFormatResetsCachedValues": _ROWS_STATE + "test_format_resets_cached_values",
+    "8.1 testNewEpochAtBeginningOfSegment": _ROWS_STATE + "test_new_epoch_at_beginning_of_segment",
+    "8.1 testJournalLocking": _ROWS_STATE + "test_journal_locking",
+    "8.1 testFinalizeWhenEditsAreMissed": _ROWS_STATE + "test_finalize_when_edits_are_missed",
     "8.1 testFinalizeMissingSegment": _STATE + "test_finalize_missing_segment",
     "8.1 testAbortOldSegmentIfFinalizeIsMissed": _STATE
     + "test_abort_old_segment_if_finalize_is_missed",
@@ -106,17 +104,23 @@ ROWS: Final[dict[str, str]] = {
     "8.4 testOneJNMissingSegments": _WRITER + "test_a_node_that_misses_segments_is_no_loss",
     "8.4 testSelectInputStreamsMajorityDown": _WRITER + "test_a_majority_down_is_named_at_once",
     "8.4 testCrashAtBeginningOfSegment": _WRITER + "test_crash_at_the_beginning_of_a_segment",
-    "8.4 testOutOfSyncAtBeginningOfSegment0/1/2": _TABLES,
-    "8.4 testChangeWritersLogsInSync": _SCENES
-    + "test_a_crashed_writers_segment_is_recovered_by_any_majority",
-    "8.4 testChangeWritersLogsOutOfSync1/2/3": _SCENES
-    + "test_a_crashed_writers_segment_is_recovered_by_any_majority",
-    "8.4 testMissFinalizeAndNextStart": _PAIRS,
-    "8.4 testRecoverAfterIncompleteRecovery": _SCENES
-    + "test_a_recovery_that_died_half_way_is_finished_the_same_way",
-    "8.4 testNewerVersionOfSegmentWins": _SCENES + "test_a_newer_version_of_a_segment_wins",
-    "8.4 testNewerVersionOfSegmentWins2": _SCENES + "test_a_newer_version_of_a_segment_wins",
-    "8.4 testCrashBetweenSyncLogAndPersistPaxosData": _MATRIX,
+    "8.4 testOutOfSyncAtBeginningOfSegment0": _ROWS_QUORUM
+    + "test_out_of_sync_at_beginning_of_segment0",
+    "8.4 testOutOfSyncAtBeginningOfSegment1": _ROWS_QUORUM
+    + "test_out_of_sync_at_beginning_of_segment1",
+    "8.4 testOutOfSyncAtBeginningOfSegment2": _ROWS_QUORUM
+    + "test_out_of_sync_at_beginning_of_segment2",
+    "8.4 testChangeWritersLogsInSync": _ROWS_QUORUM + "test_change_writers_logs_in_sync",
+    "8.4 testChangeWritersLogsOutOfSync1": _ROWS_QUORUM + "test_change_writers_logs_out_of_sync1",
+    "8.4 testChangeWritersLogsOutOfSync2": _ROWS_QUORUM + "test_change_writers_logs_out_of_sync2",
+    "8.4 testChangeWritersLogsOutOfSync3": _ROWS_QUORUM + "test_change_writers_logs_out_of_sync3",
+    "8.4 testMissFinalizeAndNextStart": _ROWS_QUORUM + "test_miss_finalize_and_next_start",
+    "8.4 testRecoverAfterIncompleteRecovery": _ROWS_QUORUM
+    + "test_recover_after_incomplete_recovery",
+    "8.4 testNewerVersionOfSegmentWins": _ROWS_QUORUM + "test_newer_version_of_segment_wins",
+    "8.4 testNewerVersionOfSegmentWins2": _ROWS_QUORUM + "test_newer_version_of_segment_wins2",
+    "8.4 testCrashBetweenSyncLogAndPersistPaxosData": _ROWS_QUORUM
+    + "test_crash_between_sync_log_and_persist_paxos_data",
     "8.4 testPurgeLogs": _PURGE + "test_purge_logs",
     "8.4 testToString": NOT_OURS + "we name nodes in every error instead",
     "8.4 testSelectInputStreamsNotOnBoundary": _TAILING

@@ -144,39 +144,6 @@ async def test_a_stale_copy_is_not_finalized_when_its_replacement_was_lost(rig: 
     assert await rig.nodes.read_all() == edits(1, 3, "first") + edits(4, 6, "acked")
 
 
-async def test_a_recovery_that_died_half_way_is_finished_the_same_way(rig: Rig) -> None:
-    """2.10.7: 4 was decided, so 5 on one node must not come back."""
-    await rig.leave_open([3, 4, 5])
-    with pytest.raises(QuorumLost):
-        await rig.recover(0, 1, without=("FinalizeLogSegment",))
-    assert await rig.recover(1, 2) == 4
-    rig.nodes.ensure_recovered(1, 4)
-
-
-async def test_a_newer_version_of_a_segment_wins(rig: Rig) -> None:
-    """testNewerVersionOfSegmentWins: a lone first edit of an older epoch, with a decision."""
-    await write_on(rig, "a", 1, 10)
-    await rig.leave_open([11, 0, 0], tag="lone")
-    # A recovery accepts 11-11 on the first node only, and dies.
-    writer = rig.writer()
-    rig.arm(always_pass, lose("AcceptRecovery"), lose("AcceptRecovery", "PrepareRecovery"))
-    with pytest.raises(QuorumLost):
-        await writer.become_writer()
-    await writer.settle(timeout_seconds=5)
-    await writer.close()
-    rig.heal()
-    assert await rig.recover(1, 2) == 10
-    rig.arm(lose("NewEpoch", "StartLogSegment", "Write", "FinalizeLogSegment"), *[always_pass] * 2)
-    newer = rig.writer()
-    await newer.become_writer()
-    await newer.start_segment(TxId(11))
-    await newer.write(TxId(11), 5, edits(11, 15, "newer"))
-    await newer.close()
-    rig.heal()
-    assert await rig.recover(0, 1, 2) == 15
-    assert await rig.nodes.read_all() == edits(1, 10, "a") + edits(11, 15, "newer")
-
-
 async def test_two_failures_end_the_wait_for_a_node_that_hangs(rig: Rig) -> None:
     """X5: Hadoop waits for the third node or the timeout."""
     writer = rig.writer()
