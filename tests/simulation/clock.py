@@ -25,6 +25,7 @@ class Process:
         self.frozen = False
         self.parked: list[Handle] = []
         self.tasks: list[asyncio.Task[Any]] = []
+        self.rate = loop.rate_of(machine)
         self._prune_at = _FIRST_PRUNING
         self._loop = loop
         self.context = contextvars.copy_context()
@@ -67,12 +68,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     Timers of one instant run in the order in which they were set, so that equal inputs give equal
     runs.  "Threads" are timers too: blocking work happens at one instant.
+
+    ``now`` is the world's time.  Each machine has a clock of its own, which may run a little faster
+    or slower; it is what ``time`` shows to the machine's processes, and what their timers go by.
     """
 
     def __init__(self, blocking_delay: Callable[["Process | None"], float]) -> None:
         super().__init__()
         self.steps = 0
-        self._now = 0.0
+        self.now = 0.0
+        self.rate_of: Callable[[str], float] = lambda _machine: 1.0
         self._timers: list[tuple[float, int, TimerHandle]] = []
         self._order = 0
         self._busy_until: dict[int, float] = {}
@@ -81,8 +86,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.set_task_factory(_create_task)  # type: ignore[arg-type] # a narrower signature
 
     def time(self) -> float:
-        """Seconds since the beginning of the world."""
-        return self._now
+        """Seconds since the beginning of the world, as the machine's clock counts them."""
+        process = PROCESS.get()
+        return self.now if process is None else self.now * process.rate
 
     def resume(self, handle: Handle) -> None:
         """Put a parked callback back."""
@@ -95,7 +101,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
         *args: Any,  # noqa: ANN401
         context: Context | None = None,
     ) -> TimerHandle:
-        """Set a timer."""
+        """Set a timer by the machine's clock."""
+        process = PROCESS.get()
+        if process is not None:
+            when /= process.rate
+        return self.at(when, callback, *args, context=context)
+
+    def at(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,  # noqa: ANN401
+        context: Context | None = None,
+    ) -> TimerHandle:
+        """Set a timer by the world's time."""
         handle = TimerHandle(when, callback, args, self, context)
         self._order += 1
         heapq.heappush(self._timers, (when, self._order, handle))
@@ -109,13 +128,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
     ) -> "asyncio.Future[Any]":
         """Blocking work: one instant, a little later, in order per executor."""
         done = self.create_future()
-        when = self._now + self._blocking_delay(PROCESS.get())
+        when = self.now + self._blocking_delay(PROCESS.get())
         if executor is not None:
             when = max(when, self._busy_until.get(id(executor), 0.0))
             if id(executor) not in self._busy_until:
                 self._executors.append(executor)  # an id is unique only among the living
             self._busy_until[id(executor)] = when
-        self.call_at(when, _work, done, func, args)
+        self.at(when, _work, done, func, args)
         return done
 
     def _timer_handle_cancelled(self, handle: TimerHandle) -> None:
@@ -134,8 +153,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if not ready:
             if not timers:
                 raise Stuck("nothing can run any more, and the world has not ended")
-            self._now = max(self._now, timers[0][0])
-        while timers and timers[0][0] <= self._now:
+            self.now = max(self.now, timers[0][0])
+        while timers and timers[0][0] <= self.now:
             handle = heapq.heappop(timers)[2]
             if not handle.cancelled():
                 ready.append(handle)

@@ -5,7 +5,7 @@ only some of them: that is how a failing seed is shrunk.
 """
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 from zlib import crc32
@@ -35,8 +35,23 @@ EVENT_KINDS: Final = (
     "freeze-writer",
     "kill-writer",
 )
+RESTART_KINDS: Final = ("twin",)
+"""What a node meets as soon as it is up again: requests that it was sent before."""
+WEAR_KINDS: Final = ("wipe", "copy-folder", "rot")
+"""What becomes of disks over the years; only ever of a minority, so that good copies stay."""
 LIFE_KINDS: Final = ("blind", "fade")
 """A writer that never reaches a minority; one whose last messages reach only some nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What goes on in the background, and how well clocks run.  Seconds of 0 are never."""
+
+    sync_seconds: float = 0.0
+    scrub_seconds: float = 0.0
+    lease_seconds: float = 0.0
+    drift: float = 0.0
+    purging: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +67,7 @@ class Swarm:
     crowd: float
     held: bool
     unclosed: float
+    upkeep: Upkeep = Upkeep()
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
@@ -68,7 +84,7 @@ class Swarm:
         # A third of the seeds is about one thing: short lives that leave copies behind which
         # differ from node to node.  Recovery earns its keep there.
         relay = rng.random() < 0.33
-        return cls(
+        swarm = cls(
             nodes=5 if rng.random() < 0.2 and not relay else 3,
             rates=dict.fromkeys(rates, 0.0) if relay and rng.random() < 0.7 else rates,
             events=dict.fromkeys(events, 0.0) if relay and rng.random() < 0.7 else events,
@@ -79,6 +95,23 @@ class Swarm:
             held=rng.random() < 0.5,
             unclosed=0.9 if relay else rng.choice((0.1, 0.4)),
         )
+        return swarm._in_the_long_run(seed)
+
+    def _in_the_long_run(self, seed: int) -> "Swarm":
+        """Half of the seeds have some of what a journal meets in years, and does about it."""
+        rng = Random(f"{seed} in the long run")
+        if rng.random() < 0.5:
+            return self
+        upkeep = Upkeep(
+            sync_seconds=rng.choice((0.0, 0.0, 0.7, 3.0)),
+            scrub_seconds=rng.choice((0.0, 0.0, 1.5)),
+            lease_seconds=rng.choice((0.0, 0.0, 0.0, 0.4, 1.0)),
+            drift=rng.choice((0.0, 0.0, 0.02)),
+            purging=rng.choice((0.0, 0.0, 0.5)),
+        )
+        rates = {**self.rates, "twin": rng.choice((0.0, 0.4, 0.9))}
+        wear = {k: rng.uniform(0.5, 2) if rng.random() < 0.35 else 0.0 for k in WEAR_KINDS}
+        return replace(self, upkeep=upkeep, rates=rates, events={**self.events, **wear})
 
 
 class Faults:
@@ -105,7 +138,7 @@ class Faults:
 
     def strikes(self, kind: str, place: str) -> str | None:
         """The name of the fault that happens here and now, or None."""
-        rate = self._rates[kind]
+        rate = self._rates.get(kind, 0.0)
         if rate == 0.0 or self.over:
             return None
         stream = self._streams.get((kind, place))

@@ -193,7 +193,7 @@ class SimulatedChannel:
         """Deliver a request once more, often after other ones."""
         network = self.board.network
         rng = network.faults.random(name)
-        due = network.loop.time() + rng.choice((0.0, 0.01, 0.1, 3.0)) * rng.random()
+        due = network.loop.now + rng.choice((0.0, 0.01, 0.1, 3.0)) * rng.random()
         network.post(self.link, what, arrive, lost=lambda: None, not_before=due)
 
     def lost(self, what: str, done: Respond) -> Callable[[], None]:
@@ -212,8 +212,13 @@ class SimulatedChannel:
 
         server = self.board.servers[self.machine]
         network.post(there, method, lambda: server.unary(method, request, respond), lost=lost)
+
+        def twin() -> None:
+            server.unary(method, request, lambda _: None)
+
+        network.remember(there, method, twin)
         if name := self.repeats(method):
-            self.again(lambda: server.unary(method, request, lambda _: None), name, method)
+            self.again(twin, name, method)
 
     @property
     def link(self) -> tuple[str, str]:
@@ -255,14 +260,15 @@ class SimulatedStream:
             lost=channel.lost(self._method, self._got),
             not_before=self._due,
         )
-        if name := channel.repeats(self._method):
-            server = channel.board.servers[channel.machine]
+        server = channel.board.servers[channel.machine]
+
+        def twin() -> None:
             # A stream repeats nothing by itself: this is the same request on a second one.
-            channel.again(
-                lambda: server.open_stream(self._method, lambda _: None).feed(data),
-                name,
-                self._method,
-            )
+            server.open_stream(self._method, lambda _: None).feed(data)
+
+        network.remember(channel.link, self._method, twin)
+        if name := channel.repeats(self._method):
+            channel.again(twin, name, self._method)
 
     async def read(self) -> object:
         """The next reply."""

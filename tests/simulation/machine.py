@@ -1,7 +1,8 @@
 """A machine with a disk, and on it one JournalNode: the product's own, from service to files."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -22,7 +23,7 @@ from journal.node.settings import NodeSettings
 from journal.proto import journal_pb2_grpc
 from journal.storage.disk import Disk
 from tests.simulation.clock import Process, VirtualLoop
-from tests.simulation.faults import Faults
+from tests.simulation.faults import Faults, Upkeep
 from tests.simulation.grpc_seam import (
     REFUSED,
     RESET,
@@ -57,6 +58,8 @@ class Machine:
         self.disk_was_hurt = False
         self.silent = False
         self.cache_bytes = 1000
+        self.upkeep = Upkeep()
+        self.peers: Sequence[str] = ()
         self.booted: Callable[[], None] = lambda: None
         self._loop = loop
         self._faults = faults
@@ -104,7 +107,7 @@ class Machine:
                 raise Violated("I15", f"{self.name} cannot load its journal: {failure}") from None
             self.kill("cannot load its journal")
             return
-        node = JournalNode(NodeSettings(folder=self.root.parent, fetch_stall_seconds=2.0))
+        node = JournalNode(self._settings())
         node.http_port = HTTP_PORT
         patience = cast(Any, Haste(self._faults.random("haste")))
         self.owner = JournalOwner(JOURNAL, disk, state, EditsCache(self.cache_bytes), patience)
@@ -114,7 +117,22 @@ class Machine:
             JournalService(node), self
         )
         self._trace.add(self.name, f"up: promised {state.promised}, last {state.last_written}")
+        if self.upkeep.sync_seconds or self.upkeep.scrub_seconds:
+            node.begin_upkeep(cast(Any, _Others(self.name)))
         self.booted()
+
+    def _settings(self) -> NodeSettings:
+        peers = [(name, RPC_PORT) for name in self.peers] if self.upkeep.sync_seconds else []
+        return NodeSettings(
+            folder=self.root.parent,
+            fetch_stall_seconds=2.0,
+            peers={JOURNAL: peers},
+            sync_interval_seconds=self.upkeep.sync_seconds or 120.0,
+            sync_quick_seconds=0.5,
+            sync_call_seconds=1.0,
+            sync_stall_seconds=2.0,
+            scrub_interval_seconds=self.upkeep.scrub_seconds,
+        )
 
     def add_generic_rpc_handlers(self, handlers: object) -> None:
         """grpc's server has two ways to take handlers; the other one is enough."""
@@ -231,6 +249,16 @@ class Machine:
             self._trace.add(self.name, f"!handler failed: {bug!r}")
             respond(Failure(grpc.StatusCode.UNKNOWN, f"Unexpected {bug!r}"))
             raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """In place of a look at this machine's own addresses: names are machines here."""
+
+    name: str
+
+    def others(self, nodes: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+        return tuple(node for node in nodes if node[0] != self.name)
 
 
 class _Stream:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from tests.simulation.faults import EVENT_KINDS, Swarm
+from tests.simulation.faults import EVENT_KINDS, WEAR_KINDS, Swarm
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Event:
 def plan(swarm: Swarm, rng: Random, horizon: float) -> tuple[Event, ...]:
     """Draw the events of the safety phase."""
     events = []
-    for kind in EVENT_KINDS:
-        rate = swarm.events[kind]
+    for kind in (*EVENT_KINDS, *WEAR_KINDS):
+        rate = swarm.events.get(kind, 0.0)
         for _ in range(int(rate + rng.random()) if rate else 0):
             events.append(
                 Event(

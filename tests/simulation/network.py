@@ -1,5 +1,6 @@
 """Messages between machines: delayed, lost, repeated, held up by partitions."""
 
+from collections import deque
 from collections.abc import Callable
 from random import Random
 from typing import Final
@@ -10,6 +11,10 @@ from tests.simulation.trace import Trace
 
 _USUAL_SECONDS: Final = 0.001
 _LATE_SECONDS: Final = (0.01, 0.2, 1.5, 6.0)
+
+_TWINS_KEPT: Final = 40
+_TELLING: Final = ("ResumeSegment", "StartLogSegment", "Admit", "CatchUp")
+"""Requests that open or trust something; the others are many."""
 
 Action = Callable[[], None]
 Link = tuple[str, str]
@@ -33,6 +38,7 @@ class Network:
         self._jitter: dict[Link, Random] = {}
         self._sent: dict[str, int] = {}
         self._triggers: dict[tuple[str, int], Action] = {}
+        self._sent_lately: dict[str, deque[tuple[str, Action]]] = {}
         self.script: Fate | None = None
         self.silence = 0.5
         """How many of the lost messages show as nothing at all, not as a broken connection."""
@@ -76,9 +82,27 @@ class Network:
             magnitude = self.faults.random(name)
             delay += magnitude.choice(_LATE_SECONDS) * magnitude.random()
             self.trace.add("net", f"{place} delays {what} by {delay:.3f} s", name)
-        due = max(not_before, self.loop.time() + delay)
-        self.loop.call_at(due, self._arrive, link, what, arrive, lost)
+        due = max(not_before, self.loop.now + delay)
+        self.loop.at(due, self._arrive, link, what, arrive, lost)
         return due
+
+    def remember(self, link: Link, what: str, arrive: Action) -> None:
+        """A request was sent; a late twin of it may arrive when the node has forgotten it."""
+        lately = self._sent_lately.setdefault(link[1], deque(maxlen=_TWINS_KEPT))
+        lately.append((f"{link[0]}'s {what}", arrive))
+
+    def send_twins(self, machine: str) -> None:
+        """A node is up again: the first requests that it gets may be old ones."""
+        lately = self._sent_lately.get(machine)
+        name = self.faults.strikes("twin", machine)
+        if not lately or name is None:
+            return
+        rng = self.faults.random(name)
+        rare = [twin for twin in lately if twin[0].endswith(_TELLING)]
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            what, arrive = rng.choice(rare if rare and rng.random() < 0.7 else lately)
+            self.trace.add("net", f"{machine} gets {what} again", name)
+            self.loop.call_soon(arrive)
 
     def cut(self, link: Link) -> None:
         """Let nothing through, in this direction."""

@@ -138,6 +138,14 @@ class Oracle:
 
         self.guarded(check)
 
+    def differences(self) -> str | None:
+        """How the nodes' finalized segments differ, or None."""
+        for first, run in sorted(self._finals.items()):
+            for node, view in self._views.items():
+                if first not in view.finalized:
+                    return f"{node} has not finalized {first}-{run.last}"
+        return None
+
     # ---- what the disks say ----
 
     def compare_loaded(
@@ -239,11 +247,16 @@ class Oracle:
                     raise Violated(
                         "I20", f"{node} dropped {first + offset} of its promised writer, {tag}"
                     )
+            if after is None:
+                continue  # what is finalized is compared with its first copy
             accepted = new.accepted.get(first)
-            if accepted is not None and after is not None and digest(after) == accepted.digest:
+            if accepted is not None and digest(after) == accepted.digest:
                 continue  # a recovery's bytes: many epochs' edits
+            # A node that caught up gets the file first and its own last writer behind it.
+            caught_up = new.files.get(first) != old.files.get(first)
+            writer = new.promised if caught_up else new.writer
             for offset, tag in enumerate(has[len(had) :], start=len(had)):
-                if not tag[0] == new.writer == new.promised == new.writers.get(first):
+                if not tag[0] == writer == new.promised == new.writers.get(first):
                     raise Violated(
                         "I3",
                         f"{node} stored {first + offset} of epoch {tag[0]} under writer"

@@ -15,6 +15,7 @@ from journal.errors import InvariantBroken, QuorumLost
 from tests.simulation.clock import Process
 from tests.simulation.contender import Contender, Life, SegmentPlan
 from tests.simulation.faults import EVENT_KINDS, LIFE_KINDS, MESSAGE_KINDS, Swarm
+from tests.simulation.liveness import go_on, heal
 from tests.simulation.network import Action, Link
 from tests.simulation.world import Outcome, World, to_the_end
 
@@ -145,9 +146,9 @@ class _Script:
         for process, writer in ((one, old), (other, new)):
             await self._until_done(process, writer.close())
         world.network.script = None
-        await world._heal()
+        await heal(world)
         if not self._is_familiar("healed"):
-            await world._go_on()
+            await go_on(world)
 
     def _is_familiar(self, pause: str, *writers: QuorumWriter) -> bool:
         if self.strikes:

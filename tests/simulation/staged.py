@@ -12,6 +12,7 @@ from journal.errors import JournalError, QuorumLost
 from journal.model import TxId
 from tests.simulation.clock import Process
 from tests.simulation.contender import Contender, Life
+from tests.simulation.liveness import go_on, heal
 from tests.simulation.network import Action, Link
 from tests.simulation.platter import Blow
 from tests.simulation.scripted import calm
@@ -68,8 +69,8 @@ class Stage:
             self.failure = failure
             return
         self.lost.clear()
-        await self.world._heal()
-        await self.world._go_on()
+        await heal(self.world)
+        await go_on(self.world)
 
     def writer(self, *, without: Sequence[str] = ()) -> "Actor":
         """A new writer that cannot reach some nodes."""

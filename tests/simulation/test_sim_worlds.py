@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.simulation.__main__ import main as show
-from tests.simulation.faults import EVENT_KINDS, LIFE_KINDS, MESSAGE_KINDS
+from tests.simulation.faults import EVENT_KINDS, LIFE_KINDS, MESSAGE_KINDS, RESTART_KINDS
 from tests.simulation.shrink import replay_command, with_trace
 from tests.simulation.world import run
 
@@ -45,12 +45,13 @@ def test_a_trace_does_not_depend_on_being_kept() -> None:
 
 
 def test_every_kind_of_fault_strikes_somewhere() -> None:
+    kinds = {*MESSAGE_KINDS, *EVENT_KINDS, *LIFE_KINDS, *RESTART_KINDS}
     struck: set[str] = set()
     for seed in range(1, 400):
         struck.update(name.partition("@")[0] for name in run(seed).fired)
-        if struck >= {*MESSAGE_KINDS, *EVENT_KINDS, *LIFE_KINDS}:
+        if struck >= kinds:
             return
-    pytest.fail(f"never seen: {sorted({*MESSAGE_KINDS, *EVENT_KINDS, *LIFE_KINDS} - struck)}")
+    pytest.fail(f"never seen: {sorted(kinds - struck)}")
 
 
 def test_without_faults_nothing_goes_wrong() -> None:

@@ -41,6 +41,8 @@ class View:
     finalized: dict[int, Run] = field(default_factory=dict)
     live: dict[int, Run] = field(default_factory=dict)
     accepted: dict[int, Accepted] = field(default_factory=dict)
+    files: dict[int, int] = field(default_factory=dict)
+    """Which file a live segment lies in: one that is put in place whole is another one."""
 
     @property
     def newest(self) -> int | None:
@@ -67,13 +69,14 @@ class FileReader:
         self.node = node
         self._runs: dict[tuple[Inode, int, int | None], tuple[int, Run]] = {}
 
-    def view(  # noqa: C901 - one case per kind of file
+    def view(  # noqa: C901, PLR0912 - one case per kind of file
         self, names: Mapping[PurePath, Inode], *, cached: bool = False
     ) -> View:
         """The journal that these names show; ``cached`` for what a live process sees."""
         view = View()
         live: dict[int, Inode] = {}
         downloads: list[tuple[int, int, Inode]] = []
+        names = {path: inode for path, inode in names.items() if path.parent.name != "edits.sync"}
         for path, inode in names.items():
             name = path.name
             if found := _FINAL.match(name):
@@ -94,10 +97,13 @@ class FileReader:
                 view.writers[first] = view.accepted[first].writer
         for first in sorted(live):
             if first in view.finalized:
-                raise Violated("I14", f"{self.node}: {first} is both finalized and in progress")
+                # The syncer lets the finalized file have its name first, and a start mends it.
+                if cached:
+                    raise Violated("I14", f"{self.node}: {first} is both finalized and in progress")
+                continue
             run = self._run(live[first], first, None, cached)
             if run.tags:
-                view.live[first] = run
+                view.live[first], view.files[first] = run, live[first].number
         view.finalized = dict(sorted(view.finalized.items()))
         for first in view.live.keys() - view.writers.keys():
             raise Violated("I14", f"{self.node}: nobody recorded who wrote {first}")

@@ -5,6 +5,7 @@ import gc
 from collections.abc import Coroutine, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -12,13 +13,13 @@ import aiohttp
 import grpc.aio
 import structlog
 
-from journal.errors import JournalError
-from journal.node import transfer
+from journal.node import scrub, transfer
 from tests.simulation.clock import Process, VirtualLoop
 from tests.simulation.contender import Contender, Life
-from tests.simulation.faults import LIFE_KINDS, Faults, Swarm
+from tests.simulation.faults import LIFE_KINDS, WEAR_KINDS, Faults, Swarm
 from tests.simulation.grpc_seam import Switchboard
 from tests.simulation.http_seam import session_maker
+from tests.simulation.liveness import go_on, heal
 from tests.simulation.machine import Machine, open_simulated
 from tests.simulation.nemesis import Event, cuts, plan
 from tests.simulation.network import Network
@@ -28,8 +29,6 @@ from tests.simulation.trace import Trace
 from tests.simulation.verdict import Stuck, Violated
 
 _LINGER_SECONDS: Final = 8.0
-_LIVENESS_SECONDS: Final = 20.0
-_ATTEMPTS: Final = 5
 _MAX_STEPS: Final = 200_000
 
 
@@ -99,13 +98,15 @@ class World:
         self.faults = Faults(seed, self.swarm.rates, only)
         self._disk_delay = self.faults.random("disk delay")
         self.loop = VirtualLoop(self._blocking_delay)
-        self.trace = Trace(self.loop.time, keep=keep_trace)
+        self.loop.rate_of = self._rate_of
+        self.trace = Trace(lambda: self.loop.now, keep=keep_trace)
         self.network = Network(self.loop, self.faults, self.trace, held=self.swarm.held)
         self.machines = {
             name: Machine(name, self.loop, self.faults, self.trace)
             for name in (f"jn{number}" for number in range(1, self.swarm.nodes + 1))
         }
         for machine in self.machines.values():
+            machine.peers, machine.upkeep = tuple(self.machines), self.swarm.upkeep
             machine.format()
         platters = {name: machine.platter for name, machine in self.machines.items()}
         self.oracle = Oracle(platters, self.trace)
@@ -130,6 +131,7 @@ class World:
                 patch.object(grpc.aio, "insecure_channel", board.channel),
                 patch.object(aiohttp, "ClientSession", session_maker(self.network, servers)),
                 patch.object(transfer, "_open", open_simulated),
+                patch.object(scrub, "_read", self._read),
             ):
                 yield
         finally:
@@ -151,8 +153,8 @@ class World:
         while self.loop.time() < horizon + _LINGER_SECONDS and self._someone_lives(horizon):
             await asyncio.sleep(0.25)
             self._look()
-        await self._heal()
-        await self._go_on()
+        await heal(self)
+        await go_on(self)
 
     def note(self, failure: Violated | Stuck) -> None:
         """The run ends with this."""
@@ -246,7 +248,7 @@ class World:
             machine.strike(event.after, event.kind.removesuffix("-at-disk"), event.name)
             self.loop.call_later(event.lasts + 1.0, self._restart, machine)
             return
-        if not self.faults.allowed(event.name):
+        if event.kind in WEAR_KINDS or not self.faults.allowed(event.name):
             return
         match event.kind:
             case "partition" | "isolate" | "one-way":
@@ -293,57 +295,6 @@ class World:
         if not machine.up and not self.faults.over:
             machine.boot()
 
-    # ---- the liveness phase ----
-
-    async def _heal(self) -> None:
-        self.trace.add("-", "liveness: all faults end, one clean writer")
-        self.faults.over = True
-        self.network.heal_all()
-        for process in [*self._writers.values(), *self._readers.values()]:
-            process.kill()
-        for machine in self.machines.values():
-            machine.platter.blows.clear()
-            if machine.process is not None:
-                machine.process.thaw()
-            if machine.owner is not None and machine.owner.failed_because is not None:
-                machine.kill("its journal has stopped")
-            if not machine.up:
-                machine.boot()
-            if not machine.up:
-                machine.boot()
-        await asyncio.sleep(0.1)
-        self._look()
-
-    async def _go_on(self) -> None:
-        began = self.loop.time()
-        for attempt in range(_ATTEMPTS):
-            name = f"w{90 + attempt}"
-            process = self._writers[name] = Process(name, self.loop)
-            if await process.spawn(self._conclude(name, last=attempt == _ATTEMPTS - 1)):
-                break
-        self._look()
-        took = self.loop.time() - began
-        if took > _LIVENESS_SECONDS:
-            raise Violated("L1", f"with all faults gone it took {took:.1f} s to go on")
-
-    async def _conclude(self, name: str, *, last: bool) -> bool:
-        """One attempt; late messages of the storm may spoil all but the last one (L6)."""
-        life = Life(name, 0, (), 0)
-        contender = Contender(life, self.machines, self.loop, self.oracle, self.trace)
-        standby = Standby("r9", self.machines, self.oracle, self.trace)
-        try:
-            await contender.finish_cleanly()
-            await standby.catch_up()
-        except JournalError as failure:
-            self.trace.add(name, f"attempt failed: {failure}")
-            if last:
-                raise Violated("L2", f"with all faults gone: {failure}") from failure
-            return False
-        finally:
-            await standby.close()
-        self.oracle.conclude(contender.last, standby.tags)
-        return True
-
     # ---- small matters ----
 
     def _look(self) -> None:
@@ -352,12 +303,25 @@ class World:
         if self.loop.steps > _MAX_STEPS:
             raise Stuck(f"{self.loop.steps} steps, and no end")
 
+    def _rate_of(self, machine: str) -> float:
+        """How fast a machine's clock runs."""
+        drift = self.swarm.upkeep.drift
+        return 1 + drift * self.faults.random("clock", machine).uniform(-1, 1) if drift else 1.0
+
+    def _read(self, path: Path, offset: int) -> bytes:
+        """In place of the scrubber's own look at a file."""
+        files = self.machines[path.parts[1]].platter.cached
+        if path not in files:
+            raise FileNotFoundError(str(path))
+        return bytes(files[path].cached[offset:])
+
     def _compare(self, machine: Machine) -> Any:  # noqa: ANN401
         def compare() -> None:
             assert machine.owner is not None
             state = machine.owner.state
             segments = {int(f): (int(s.last), s.finalized) for f, s in state.segments.items()}
             self.oracle.compare_loaded(machine.name, state.promised, segments)
+            self.network.send_twins(machine.name)
 
         return compare
 

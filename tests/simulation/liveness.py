@@ -1,0 +1,97 @@
+"""After the storm: all faults end, a clean writer goes on, and the nodes become alike (qjm 9.3)."""
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from journal.errors import JournalError
+from tests.simulation.clock import Process
+from tests.simulation.contender import Contender, Life
+from tests.simulation.faults import Upkeep
+from tests.simulation.reading import Standby
+from tests.simulation.verdict import Violated
+
+if TYPE_CHECKING:
+    from tests.simulation.machine import Machine
+    from tests.simulation.world import World
+
+_LIVENESS_SECONDS: Final = 20.0
+_SYNC_SECONDS: Final = 8.0
+"""Two rounds of the syncer, with time for its downloads."""
+_ATTEMPTS: Final = 5
+_CALM: Final = Upkeep(sync_seconds=1.0, scrub_seconds=1.0)
+
+
+async def heal(world: "World") -> None:
+    """Everything works from here on, and whatever is down comes up."""
+    world.trace.add("-", "liveness: all faults end, one clean writer")
+    world.faults.over = True
+    world.network.heal_all()
+    for process in [*world._writers.values(), *world._readers.values()]:
+        process.kill()
+    for machine in world.machines.values():
+        machine.platter.blows.clear()
+        if machine.process is not None:
+            machine.process.thaw()
+        if machine.owner is not None and machine.owner.failed_because is not None:
+            machine.kill("its journal has stopped")
+        if not machine.up:
+            machine.boot()
+        if not machine.up:
+            machine.boot()
+    await asyncio.sleep(0.1)
+    world._look()
+
+
+async def go_on(world: "World") -> None:
+    """A clean writer recovers and writes, a reader reads it all, and syncing ends differences."""
+    began = world.loop.time()
+    for attempt in range(_ATTEMPTS):
+        name = f"w{90 + attempt}"
+        process = world._writers[name] = Process(name, world.loop)
+        if await process.spawn(_conclude(world, name, last=attempt == _ATTEMPTS - 1)):
+            break
+    world._look()
+    took = world.loop.time() - began
+    if took > _LIVENESS_SECONDS:
+        raise Violated("L1", f"with all faults gone it took {took:.1f} s to go on")
+    await _become_alike(world)
+    world._look()
+
+
+async def _conclude(world: "World", name: str, *, last: bool) -> bool:
+    """One attempt; late messages of the storm may spoil all but the last one (L6)."""
+    life = Life(name, 0, (), 0)
+    contender = Contender(life, world.machines, world.loop, world.oracle, world.trace)
+    standby = Standby("r9", world.machines, world.oracle, world.trace)
+    try:
+        await contender.finish_cleanly()
+        await standby.catch_up()
+    except JournalError as failure:
+        world.trace.add(name, f"attempt failed: {failure}")
+        if last:
+            raise Violated("L2", f"with all faults gone: {failure}") from failure
+        return False
+    finally:
+        await standby.close()
+    world.oracle.conclude(contender.last, standby.tags)
+    return True
+
+
+async def _become_alike(world: "World") -> None:
+    """L4: after two rounds of syncing all nodes hold the same finalized segments."""
+    for machine in world.machines.values():
+        _tend(machine)
+    until = world.loop.time() + _SYNC_SECONDS
+    while (differ := world.oracle.differences()) is not None:
+        if world.loop.time() > until:
+            raise Violated("L4", f"with all faults gone and the syncers on, {differ}")
+        await asyncio.sleep(0.25)
+        world._look()
+
+
+def _tend(machine: "Machine") -> None:
+    """Switch the background work of a node on, where it is off."""
+    if not machine.upkeep.sync_seconds:
+        machine.upkeep = _CALM
+        machine.kill("its settings change")
+        machine.boot()
