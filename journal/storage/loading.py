@@ -196,6 +196,9 @@ def _settle_download(
         wanted = decision.segment
         contents = inspect(files, path, download.first, last_wanted=wanted.last)
         if contents.last == wanted.last and contents.digest == wanted.digest:
+            # The record names the decided writer.  Before the decision itself is durable, a power
+            # cut would leave that name beside the older edits.
+            files.sync_folder(current / layout.PAXOS)
             files.sync_file(path)
             files.make_folder(current / layout.SEGMENTS)
             # Over a finalized file only the repair of damage has put its decision on record.
