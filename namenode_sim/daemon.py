@@ -113,7 +113,7 @@ async def _start_parts(
     copies.on_required_lost(namenode.end_because)
     page = StatusPage(place, namenode, face, copies)
     endpoint = Endpoint(
-        status=page.status, healthy=page.trouble, routes=image_routes(conf, storage)
+        status=page.status, healthy=page.trouble, routes=lambda: image_routes(conf, storage)
     )
     namenode.start()
     running.push_async_callback(namenode.stop)

@@ -1,11 +1,9 @@
 """``nnha``: finds a command in a static table and loads only that one."""
 
-import difflib
 import importlib
-import tomllib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +14,30 @@ import click
 class Entry:
     """Where a command lives (``module:attribute``), and its line in the list of commands.
 
-    ``parts`` are subcommands that live in another package than their group does.
+    ``parts`` are subcommands that live in another package than their group does.  A ``daemon``
+    is loaded without what only people's screens need.
     """
 
     place: str
     summary: str
+    daemon: bool = False
     parts: Mapping[str, "Entry"] = field(default_factory=dict)
 
 
 COMMANDS: Mapping[str, Entry] = {
     "status": Entry("ha.cli.status:status", "Show the whole cluster on one screen."),
     "haadmin": Entry("ha.cli.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."),
-    "namenode": Entry("namenode_sim.command:namenode", "Run a NameNode, or format it."),
-    "journalnode": Entry("journal.node.command:journalnode", "Run a JournalNode."),
-    "zkfc": Entry("ha.zkfc.command:zkfc", "Run a failover controller, or format ZooKeeper."),
+    "namenode": Entry(
+        "namenode_sim.command:namenode", "Run a NameNode, or format it.", daemon=True
+    ),
+    "journalnode": Entry("journal.node.command:journalnode", "Run a JournalNode.", daemon=True),
+    "zkfc": Entry(
+        "ha.zkfc.command:zkfc", "Run a failover controller, or format ZooKeeper.", daemon=True
+    ),
     "journal": Entry(
         "journal.client.command:journal",
         "Look into the quorum journal.",
-        {
+        parts={
             "dump": Entry(
                 "namenode_sim.oev.journal_dump:dump", "Show edits of the journal, through oev."
             )
@@ -72,7 +76,20 @@ class Deferred(click.Command):
         return command.make_context(info_name, args, parent, **extra)
 
 
+def _load_structlog_without_rich() -> None:
+    """structlog takes rich for tracebacks on terminals if it is there: 6 MB for nothing."""
+    if "structlog" in sys.modules or "rich" in sys.modules:
+        return
+    sys.modules["rich"] = None  # type: ignore[assignment]  # "import rich" fails, as documented
+    try:
+        importlib.import_module("structlog")
+    finally:
+        del sys.modules["rich"]
+
+
 def _load(name: str, entry: Entry) -> click.Command:
+    if entry.daemon:
+        _load_structlog_without_rich()
     module_name, _, attribute = entry.place.partition(":")
     try:
         command = getattr(importlib.import_module(module_name), attribute)
@@ -110,6 +127,9 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which one may have been meant."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            # Loaded here, as in version(): a daemon would keep it for all its life.
+            import difflib
+
             near = difflib.get_close_matches(args[0], COMMANDS, n=2, cutoff=0.5)
             advice = f"Did you mean {' or '.join(near)}?" if near else "See nnha --help."
             ctx.fail(f"There is no command '{args[0]}'. {advice}")
@@ -123,6 +143,9 @@ class LazyGroup(click.Group):
 
 def version() -> str:
     """The installed version, or that of the checkout we run from."""
+    import tomllib
+    from importlib import metadata
+
     try:
         return metadata.version("nnha")
     except metadata.PackageNotFoundError:

@@ -1,18 +1,38 @@
-"""The HTTP face of a daemon: /metrics for Prometheus, /health for balancers, /status for people."""
+"""The HTTP face of a daemon: /metrics for Prometheus, /health for balancers, /status for people.
+
+Plain questions for these three are answered here.  Any other connection is handed to aiohttp with
+what it has said, and aiohttp is loaded when the first such one comes: it takes 11 MB, and most
+daemons are asked for nothing but their health for all their life.
+"""
 
 import asyncio
-import contextlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, cast
 
-from aiohttp import web
+import structlog
 from prometheus_client import REGISTRY
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-MAX_REQUEST_BYTES = 64 * 1024
-"""Our own routes take no bodies worth naming; a route that does reads its stream itself."""
-SHUTDOWN_SECONDS = 1.0
-"""How long requests that are under way may take when the daemon stops."""
+from ha.daemon.late import load_late
+from ha.daemon.pages import Answer, Page
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+log = structlog.get_logger()
+
+SILENCE_SECONDS: Final = 75.0
+"""How long a connection may say nothing, as with aiohttp."""
+_PLAIN: Final = re.compile(
+    rb"GET (/[a-z]+) HTTP/1\.[01]\r\n"
+    rb"(?:(?!(?i:content-length|transfer-encoding|expect|upgrade):)[A-Za-z0-9-]+:[^\r\n\0]*\r\n)*"
+    rb"\r\n"
+)
+"""A whole request in one piece, without a body and without a wish that we would have to know."""
+_NO_ROUTES: Final[Sequence["web.RouteDef"]] = ()
 
 
 class Endpoint:
@@ -20,7 +40,8 @@ class Endpoint:
 
     ``status`` gives the object shown at /status.  ``healthy`` gives None while all is well, else
     the reason, which /health answers with 503.  Both are called on the event loop and must not
-    block.
+    block.  ``routes`` gives further routes when one is asked for, so that their modules can be
+    loaded as late as aiohttp.
     """
 
     def __init__(
@@ -28,52 +49,137 @@ class Endpoint:
         *,
         status: Callable[[], Mapping[str, object]],
         healthy: Callable[[], str | None],
-        routes: Sequence[web.RouteDef] = (),
+        routes: Callable[[], Sequence["web.RouteDef"]] = lambda: _NO_ROUTES,
     ) -> None:
         self._status = status
         self._healthy = healthy
-        self._routes = tuple(routes)
-        self._runner: web.AppRunner | None = None
+        self._routes = routes
+        self._pages: dict[str, Page] = {
+            "/metrics": _metrics,
+            "/health": self._health,
+            "/status": self._show_status,
+        }
+        self._listener: asyncio.Server | None = None
+        self._runner: asyncio.Task[web.AppRunner] | None = None
+        self._connections: set[_Connection] = set()
 
     async def start(self, host: str, port: int) -> int:
         """Listen on one address (port 0 = any) and return the bound port; raises ``OSError``."""
-        application = web.Application(client_max_size=MAX_REQUEST_BYTES)
-        application.add_routes(
-            [
-                web.get("/metrics", self._metrics),
-                web.get("/health", self._health),
-                web.get("/status", self._show_status),
-                *self._routes,
-            ]
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(
+            lambda: _Connection(self._pages, self._connections, self._whole_server), host, port
         )
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, host, port).start()
-        except OSError:
-            await runner.cleanup()
-            raise
-        self._runner = runner
-        return int(runner.addresses[0][1])
+        return int(self._listener.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
         """Close the listener and its connections; harmless when it was never started."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
+        for connection in tuple(self._connections):
+            connection.abort()
         runner, self._runner = self._runner, None
         if runner is not None:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await runner.cleanup()
+            await (await runner).cleanup()
 
-    async def _metrics(self, _request: web.Request) -> web.Response:
-        return web.Response(
-            body=generate_latest(REGISTRY), headers={"Content-Type": CONTENT_TYPE_LATEST}
-        )
+    async def _whole_server(self) -> asyncio.Protocol:
+        """aiohttp's end of one connection."""
+        if self._runner is None:
+            self._runner = asyncio.create_task(self._load_aiohttp(), name="load aiohttp")
+        server = (await asyncio.shield(self._runner)).server
+        assert server is not None
+        return cast("asyncio.Protocol", server())
 
-    async def _health(self, _request: web.Request) -> web.Response:
+    async def _load_aiohttp(self) -> "web.AppRunner":
+        await load_late("aiohttp.web")
+        from ha.daemon.routes import serve
+
+        return await serve(self._pages, self._routes())
+
+    def _health(self) -> Answer:
         reason = self._healthy()
-        if reason is None:
-            return web.json_response({"healthy": True, "reason": None})
-        return web.json_response({"healthy": False, "reason": reason}, status=503)
+        status = HTTPStatus.OK if reason is None else HTTPStatus.SERVICE_UNAVAILABLE
+        return _json({"healthy": reason is None, "reason": reason}, status)
 
-    async def _show_status(self, _request: web.Request) -> web.Response:
-        text = json.dumps(self._status(), default=str)
-        return web.Response(text=text, content_type="application/json")
+    def _show_status(self) -> Answer:
+        return _json(self._status())
+
+
+class _Connection(asyncio.Protocol):
+    """One connection until it is answered or handed on."""
+
+    def __init__(
+        self,
+        pages: Mapping[str, Page],
+        register: "set[_Connection]",
+        whole_server: Callable[[], Awaitable[asyncio.Protocol]],
+    ) -> None:
+        self._pages = pages
+        self._register = register
+        self._whole_server = whole_server
+        self._handing_on: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._patience = asyncio.get_running_loop().call_later(SILENCE_SECONDS, self.abort)
+        self._register.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._patience.cancel()
+        plain = _PLAIN.fullmatch(data)
+        page = self._pages.get(plain[1].decode()) if plain else None
+        if page is None:
+            self._transport.pause_reading()
+            self._handing_on = asyncio.create_task(self._hand_on(data), name="HTTP hand-over")
+            return
+        try:
+            answer = page()
+        except Exception:
+            log.exception("http.page_failed", page=plain and plain[1].decode())
+            answer = Answer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"")
+        self._transport.write(_framed(answer))
+        self._transport.close()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._patience.cancel()
+        self._register.discard(self)
+
+    def abort(self) -> None:
+        """Close it, whatever was said."""
+        if self._handing_on is not None:
+            self._handing_on.cancel()
+        self._transport.abort()
+
+    async def _hand_on(self, said: bytes) -> None:
+        try:
+            protocol = await self._whole_server()
+        except Exception:
+            log.exception("http.no_server")
+            self._transport.abort()
+            return
+        if self._transport.is_closing():
+            return
+        self._register.discard(self)
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+        self._transport.resume_reading()
+        protocol.data_received(said)
+
+
+def _framed(answer: Answer) -> bytes:
+    head = (
+        f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\n"
+        f"Content-Type: {answer.content_type}\r\n"
+        f"Content-Length: {len(answer.body)}\r\n"
+        "Connection: close\r\n\r\n"
+    )
+    return head.encode("ascii") + answer.body
+
+
+def _metrics() -> Answer:
+    return Answer(HTTPStatus.OK, CONTENT_TYPE_LATEST, generate_latest(REGISTRY))
+
+
+def _json(shown: Mapping[str, object], status: int = HTTPStatus.OK) -> Answer:
+    text = json.dumps(shown, default=str)
+    return Answer(status, "application/json; charset=utf-8", text.encode())

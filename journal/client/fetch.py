@@ -2,38 +2,12 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from urllib.parse import urlencode
 
 import aiohttp
 
 from journal.client.frames import Chunk, FrameReader
 from journal.client.settings import ReaderSettings
 from journal.errors import StorageFailed, Unavailable
-from journal.model import JournalId, NamespaceInfo, TxId
-
-
-def segment_url(
-    host: str,
-    port: int,
-    *,
-    journal_id: JournalId,
-    first: TxId,
-    namespace: NamespaceInfo | None,
-    in_progress: bool,
-    damaged_ok: bool = False,
-) -> str:
-    """Where a node serves the segment that starts at ``first``; Hadoop's path and names.
-
-    With ``damaged_ok`` a node whose copy is damaged gives what stands before the damage.
-    """
-    query = {"jid": journal_id, "segmentTxId": str(first)}
-    if namespace is not None:
-        query["storageInfo"] = namespace.storage_info()
-    query["inProgressOk"] = "true" if in_progress else "false"
-    if damaged_ok:
-        query["damagedOk"] = "true"
-    at = f"[{host}]" if ":" in host else host
-    return f"http://{at}:{port}/getJournal?{urlencode(query)}"
 
 
 def http_session(settings: ReaderSettings) -> aiohttp.ClientSession:

@@ -8,8 +8,9 @@ from typing import Final, TypeVar
 import aiohttp
 
 from journal.client.call import QuorumCall
-from journal.client.fetch import http_session, read_segment, segment_url
+from journal.client.fetch import http_session, read_segment
 from journal.client.frames import Chunk, FrameReader
+from journal.client.location import segment_url
 from journal.client.remote import JournalAddress, RemoteNode
 from journal.client.settings import ReaderSettings
 from journal.errors import JournalError, WrongNamespace

@@ -7,9 +7,9 @@ from typing import TypeVar
 from google.protobuf.message import Message
 
 from journal.client import wire
-from journal.client.fetch import segment_url
 from journal.client.grpc_link import GrpcLink, translated
 from journal.client.link import LinkFactory, WriteStream
+from journal.client.location import segment_url
 from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 

@@ -9,8 +9,9 @@ import aiohttp
 
 from journal.client import wire
 from journal.client.audit import Audit, Finding, Kind, Piece, Report
-from journal.client.fetch import http_session, read_segment, segment_url
+from journal.client.fetch import http_session, read_segment
 from journal.client.frames import FrameReader
+from journal.client.location import segment_url
 from journal.client.remote import JournalAddress, RemoteNode
 from journal.client.settings import ReaderSettings
 from journal.errors import JournalError, QuorumLost, StorageFailed, Unavailable

@@ -1,20 +1,23 @@
 """Put a JournalNode together: its journals, its gRPC server, its HTTP server."""
 
+import time
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 
 from ha.daemon.endpoint import Endpoint
-from ha.rpc.server import RpcServer
 from journal.errors import StorageFailed
-from journal.node.hadoop_face import build_hadoop_server
-from journal.node.jmx import JmxPage
 from journal.node.node import JournalNode
 from journal.node.peers import Own
 from journal.node.service import build_server
 from journal.node.settings import NodeSettings
-from journal.node.transfer import SegmentServer
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from ha.rpc.server import RpcServer
 
 log = structlog.get_logger()
 
@@ -32,6 +35,7 @@ class JournalNodeDaemon:
         self._server: Any = None
         self._hadoop: RpcServer | None = None
         self._endpoint: Endpoint | None = None
+        self._started_millis = int(time.time() * 1000)
         self.rpc_port = 0
         self.hadoop_port = 0
         self.http_port = 0
@@ -96,10 +100,7 @@ class JournalNodeDaemon:
         endpoint = Endpoint(
             status=self._status,
             healthy=node.why_unwell,
-            routes=(
-                *SegmentServer(node.find, settings.serve_bytes_per_second).routes(),
-                *JmxPage(node, self._rpc_address).routes(),
-            ),
+            routes=lambda: self._routes(node),
         )
         try:
             self.http_port = await endpoint.start(settings.http_host, settings.http_port)
@@ -127,6 +128,9 @@ class JournalNodeDaemon:
         settings = self._settings
         if settings.hadoop_host is None:
             return
+        # Loaded here: most nodes have no Java NameNodes, and need no Hadoop RPC.
+        from journal.node.hadoop_face import build_hadoop_server
+
         server = build_hadoop_server(node)
         try:
             self.hadoop_port = await server.start(settings.hadoop_host, settings.hadoop_port)
@@ -138,6 +142,16 @@ class JournalNodeDaemon:
                 failure,
             ) from failure
         self._hadoop = server
+
+    def _routes(self, node: JournalNode) -> "Sequence[web.RouteDef]":
+        # Loaded here: these two need aiohttp, which the endpoint loads no earlier than this.
+        from journal.node.jmx import JmxPage
+        from journal.node.transfer import SegmentServer
+
+        return (
+            *SegmentServer(node.find, self._settings.serve_bytes_per_second).routes(),
+            *JmxPage(node, self._rpc_address, self._started_millis).routes(),
+        )
 
     def _hadoop_address(self) -> str | None:
         host = self._settings.hadoop_host

@@ -1,7 +1,6 @@
 """``/jmx``: what Hadoop's JournalNode shows, under its names, for tools that read it (qjm 6.1)."""
 
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from importlib.metadata import PackageNotFoundError, version
@@ -32,10 +31,12 @@ Bean = Mapping[str, object]
 class JmxPage:
     """GET /jmx[?qry=pattern]; ``host_and_port`` is what the node's RPC listens on."""
 
-    def __init__(self, node: JournalNode, host_and_port: Callable[[], str]) -> None:
+    def __init__(
+        self, node: JournalNode, host_and_port: Callable[[], str], started_millis: int
+    ) -> None:
         self._node = node
         self._host_and_port = host_and_port
-        self._started_millis = int(time.time() * 1000)
+        self._started_millis = started_millis
 
     def routes(self) -> Sequence[web.RouteDef]:
         """What to hang into the daemon's HTTP server."""

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
+from ha.daemon.late import load_late
 from journal.core.machine import step
 from journal.core.requests import (
     AcceptRecovery,
@@ -29,7 +30,6 @@ from journal.node.peers import Own
 from journal.node.scrub import scrub_forever
 from journal.node.settings import NodeSettings
 from journal.node.sync import JournalSync
-from journal.node.transfer import fetch
 from journal.storage.disk import Disk
 from journal.storage.files import RealFiles
 from journal.storage.layout import JOURNAL_FOLDERS, why_bad_journal_id
@@ -207,7 +207,7 @@ class JournalNode:
             reply = await owner.ask(request)
             if isinstance(reply, Fetch):
                 with self._one_download(owner, reply.segment.first):
-                    await fetch(owner, reply, urls, self.settings)
+                    await self._fetch(owner, reply, urls)
                     await owner.ask(AdoptRecovery(reply.epoch, reply.segment))
         except JournalError:
             metrics.RECOVERIES.labels(owner.journal_id, "failed").inc()
@@ -219,11 +219,18 @@ class JournalNode:
         reply = await owner.ask(request)
         if isinstance(reply, Fetch):
             with self._one_download(owner, reply.segment.first):
-                await fetch(owner, reply, urls, self.settings)
+                await self._fetch(owner, reply, urls)
                 adopted = AdoptCatchUp(reply.epoch, reply.segment, request.layout_version)
                 reply = await owner.ask(adopted)
         assert isinstance(reply, Resumed)
         return reply.next_txid
+
+    async def _fetch(self, owner: JournalOwner, wanted: Fetch, urls: Sequence[str]) -> None:
+        # Loaded here: only a node that lacks edits needs an HTTP client.
+        await load_late("aiohttp.web")
+        from journal.node.transfer import fetch
+
+        await fetch(owner, wanted, urls, self.settings)
 
     @contextmanager
     def _one_download(self, owner: JournalOwner, first: TxId) -> Iterator[None]:

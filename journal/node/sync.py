@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from journal.client.fetch import segment_url
+from ha.daemon.late import load_late
+from journal.client.location import segment_url
 from journal.client.remote import JournalAddress, RemoteNode
 from journal.client.wire import segment_from_wire
 from journal.core import syncing
@@ -19,7 +20,6 @@ from journal.core.state import OpenSegment
 from journal.errors import JournalError, NotAdmitted, NotFormatted, Unavailable
 from journal.model import Segment, TxId
 from journal.node import metrics
-from journal.node.fetching import fetch_finalized
 from journal.node.owner import JournalOwner
 from journal.node.peers import Own, Peer
 from journal.node.scrub import report_missing
@@ -149,6 +149,10 @@ class JournalSync:
         answer = await owner.ask(AdoptFinalized(segment, stalled_at=stalled_at))
         fetched = isinstance(answer, FetchFinalized)
         if fetched:
+            # Loaded here: only a node that lacks edits needs an HTTP client.
+            await load_late("aiohttp")
+            from journal.node.fetching import fetch_finalized
+
             await fetch_finalized(owner, segment, self._urls(segment, sources), self._settings)
             await owner.ask(AdoptFinalized(segment, fetched=True, stalled_at=stalled_at))
         metrics.SYNC_SEGMENTS.labels(owner.journal_id).inc()

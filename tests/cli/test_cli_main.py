@@ -73,3 +73,16 @@ def test_a_command_of_a_package_that_is_not_installed_is_told_as_such(
     told = CliRunner().invoke(main, ["journalnode"])
     assert told.exit_code == 1
     assert "is not part of this installation" in told.output
+
+
+@pytest.mark.parametrize("daemon", ["journalnode", "zkfc"])
+def test_a_daemon_does_without_what_it_may_never_need(daemon: str) -> None:
+    """Each of these costs megabytes of memory for as long as the daemon runs."""
+    said = (
+        "import sys\n"
+        "from ha.cli.main import COMMANDS, _load\n"
+        f"_load({daemon!r}, COMMANDS[{daemon!r}])\n"
+        "heavy = {'rich', 'pygments', 'aiohttp'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", said], check=True, timeout=60)

@@ -1,5 +1,8 @@
 """The HTTP endpoint: health codes, status JSON, metrics, extra routes."""
 
+import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -27,7 +30,7 @@ class Subject:
 async def serving(
     subject: Subject, routes: tuple[web.RouteDef, ...] = ()
 ) -> AsyncIterator[aiohttp.ClientSession]:
-    endpoint = Endpoint(status=subject.status, healthy=subject.healthy, routes=routes)
+    endpoint = Endpoint(status=subject.status, healthy=subject.healthy, routes=lambda: routes)
     port = await endpoint.start("127.0.0.1", 0)
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
@@ -84,3 +87,48 @@ async def test_a_port_that_is_taken_is_told_at_once_and_stop_is_harmless() -> No
         await second.stop()
     finally:
         await first.stop()
+
+
+async def test_a_request_that_is_not_plain_is_answered_as_well() -> None:
+    subject = Subject()
+    endpoint = Endpoint(status=subject.status, healthy=subject.healthy)
+    port = await endpoint.start("127.0.0.1", 0)
+    try:
+        for pieces, wanted in {
+            (b"GET /health HTTP/1.1\r\nHost: x\r\n", b"\r\n"): b"HTTP/1.1 200",
+            (b"GET /health?verbose HTTP/1.1\r\nHost: x\r\n\r\n",): b"HTTP/1.1 200",
+            (b"HEAD /health HTTP/1.1\r\nHost: x\r\n\r\n",): b"HTTP/1.1 200",
+            (b"GET /none HTTP/1.1\r\nHost: x\r\n\r\n",): b"HTTP/1.1 404",
+            (b"POST /health HTTP/1.1\r\nHost: x\r\n\r\n",): b"HTTP/1.1 405",
+            (b"\x00\xff garbage\r\n\r\n",): b"HTTP/1.0 400",
+        }.items():
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+                await asyncio.sleep(0.02)
+            assert (await reader.read(12)) == wanted
+            writer.close()
+    finally:
+        await endpoint.stop()
+
+
+def test_health_status_and_metrics_need_no_aiohttp() -> None:
+    said = """
+import asyncio, sys
+from ha.daemon.endpoint import Endpoint
+
+async def main():
+    endpoint = Endpoint(status=dict, healthy=lambda: None)
+    port = await endpoint.start("127.0.0.1", 0)
+    for page in ("health", "status", "metrics"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET /{page} HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n".encode())
+        assert (await reader.read()).startswith(b"HTTP/1.1 200 OK")
+        writer.close()
+    await endpoint.stop()
+    assert "aiohttp" not in sys.modules
+
+asyncio.run(main())
+"""
+    subprocess.run([sys.executable, "-c", said], check=True, timeout=60)

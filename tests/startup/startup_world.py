@@ -184,7 +184,7 @@ async def peer(facts: Facts, directory: Path) -> AsyncIterator[list[str]]:
     """Another NameNode as far as a bootstrap sees it; gives the overrides that point to it."""
     rpc = RpcServer([namenode_protocol(lambda: facts, getpass.getuser())])
     images = ImageServer(facts.namespace, lambda: [directory])
-    http = Endpoint(status=dict, healthy=lambda: None, routes=images.routes())
+    http = Endpoint(status=dict, healthy=lambda: None, routes=images.routes)
     async with contextlib.AsyncExitStack() as stack:
         rpc_port = await rpc.start("127.0.0.1", 0)
         stack.push_async_callback(rpc.stop)

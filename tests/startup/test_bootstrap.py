@@ -178,7 +178,7 @@ async def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
 
 @asynccontextmanager
 async def serving(*routes: web.RouteDef) -> AsyncIterator[HostPort]:
-    http = Endpoint(status=dict, healthy=lambda: None, routes=routes)
+    http = Endpoint(status=dict, healthy=lambda: None, routes=lambda: routes)
     port = await http.start("127.0.0.1", 0)
     try:
         yield HostPort("127.0.0.1", port)

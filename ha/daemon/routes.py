@@ -1,0 +1,31 @@
+"""The part of a daemon's HTTP face that needs aiohttp; loaded when somebody asks for it."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from aiohttp import web
+
+from ha.daemon.pages import Page
+
+MAX_REQUEST_BYTES = 64 * 1024
+"""Our own routes take no bodies worth naming; a route that does reads its stream itself."""
+SHUTDOWN_SECONDS = 1.0
+"""How long requests that are under way may take when the daemon stops."""
+
+
+async def serve(pages: Mapping[str, Page], routes: Sequence[web.RouteDef]) -> web.AppRunner:
+    """A server for connections that others accept; its owner cleans it up."""
+    application = web.Application(client_max_size=MAX_REQUEST_BYTES)
+    application.add_routes([web.get(path, _handler(page)) for path, page in pages.items()])
+    application.add_routes(routes)
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    await runner.setup()
+    return runner
+
+
+def _handler(page: Page) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def handle(_request: web.Request) -> web.StreamResponse:
+        answer = page()
+        headers = {"Content-Type": answer.content_type}
+        return web.Response(status=answer.status, body=answer.body, headers=headers)
+
+    return handle
