@@ -88,8 +88,8 @@ READ_LEASE = Key(
     duration("s"),
     "1s",
     _G,
-    "an active serves reads so long without hearing of a majority; the same on every NameNode, "
-    "0 = for ever",
+    "an active serves reads so long without hearing of a majority; a successor waits for its own "
+    "or its predecessor's, whichever is longer; 0 = for ever, on no NameNode or on all",
 )
 PARALLEL_READS = Key(
     "dfs.qjournal.parallel-read.num-threads", whole(at_least=1), "5", _G, "fetches at once"

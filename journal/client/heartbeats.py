@@ -7,7 +7,7 @@ heartbeat waiting and not a hundred; the batch renews the lease as well.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import structlog
@@ -19,6 +19,7 @@ from journal.client.settings import WriterSettings
 from journal.errors import QuorumLost
 from journal.lease import Lease, left_to_wait
 from journal.model import NodeName
+from journal.proto import journal_pb2 as pb
 from journal.quorum import majority
 
 log = structlog.get_logger()
@@ -78,9 +79,14 @@ class ReadLease:
             self._written_at = sent_at
             self.accepted(nodes(), sent_at)
 
-    def older_heard(self, heard_ago_seconds: Iterable[float]) -> None:
-        """What a majority told, just now, of the writers before us; see ``left_to_wait``."""
-        wait = left_to_wait(self.duration_seconds, heard_ago_seconds)
+    def older_heard(self, replies: Collection[pb.NewEpochReply]) -> None:
+        """What a majority told, just now, of the writers before us; see ``left_to_wait``.
+
+        They may be configured for longer leases than ours.
+        """
+        theirs = max((reply.previous_read_lease_micros / 1e6 for reply in replies), default=0.0)
+        ago = [reply.previous_writer_heard_micros_ago / 1e6 for reply in replies]
+        wait = left_to_wait(max(self.duration_seconds, theirs), ago)
         self._may_write_at = self.clock() + wait
 
     async def outlast_older(self) -> None:

@@ -25,6 +25,8 @@ class JournalAddress:
     journal_id: JournalId
     nameservice_id: str
     link: LinkFactory = GrpcLink
+    read_lease_micros: int = 0
+    """For how long its writer serves reads on the strength of what the node has accepted."""
 
 
 class RemoteNode:
@@ -71,6 +73,7 @@ class RemoteNode:
             epoch=epoch,
             serial=serial,
             committed_txid=committed,
+            read_lease_micros=self._journal.read_lease_micros,
         )
 
     async def is_formatted(self, timeout_seconds: float) -> bool:

@@ -28,7 +28,7 @@ class WriterSettings:
     merged_write_limit_bytes: int = 512 * 1024
     heartbeat_interval_seconds: float = 1.0
     read_lease_seconds: float = 0.0
-    """0: no lease, and no wait for an older writer's.  The same on every NameNode."""
+    """0: reads without a lease, for ever."""
 
     def __post_init__(self) -> None:
         """Refuse limits that cannot work."""

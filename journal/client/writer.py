@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from typing import TypeVar
 
 import structlog
@@ -81,7 +82,8 @@ class QuorumWriter:
         self._journal_id = journal_id
         self._namespace = namespace
         self._settings = settings or WriterSettings()
-        journal = JournalAddress(journal_id, nameservice_id, link)
+        lease = ceil(self._settings.read_lease_seconds * 1e6)
+        journal = JournalAddress(journal_id, nameservice_id, link, lease)
         remotes = [RemoteNode(host, port, journal) for host, port in nodes]
         self._names = tuple(remote.name for remote in remotes)
         self._window = Window(
@@ -189,9 +191,7 @@ class QuorumWriter:
         for channel in self._channels:
             channel.epoch = epoch
         if not predecessor_gone:
-            self.read_lease.older_heard(
-                reply.previous_writer_heard_micros_ago / 1e6 for reply in newest.values()
-            )
+            self.read_lease.older_heard(newest.values())
         segments = [
             TxId(r.last_segment_txid) for r in newest.values() if r.HasField("last_segment_txid")
         ]

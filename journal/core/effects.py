@@ -40,6 +40,13 @@ class PersistWriter:
 
 
 @dataclass(frozen=True, slots=True)
+class PersistReadLease:
+    """Remember, also after a restart, for how long some writer may yet serve reads."""
+
+    micros: int
+
+
+@dataclass(frozen=True, slots=True)
 class RememberCommitted:
     """Note a lower bound of what is on a quorum.  The one effect that need not be durable."""
 
@@ -189,6 +196,7 @@ Effect = (
     | PersistAdmission
     | PersistPromise
     | PersistWriter
+    | PersistReadLease
     | RememberCommitted
     | CreateSegment
     | RecordSegment

@@ -1,6 +1,7 @@
 """The journal's rules in one function: ``step(state, request) -> Step``."""
 
-from typing import assert_never
+from dataclasses import replace
+from typing import Final, assert_never
 
 from journal.core import (
     housekeeping,
@@ -11,8 +12,8 @@ from journal.core import (
     upgrading,
     writing,
 )
-from journal.core.admission import admit, require_formatted
-from journal.core.effects import FormatStorage, Step
+from journal.core.admission import Admitted, admit, require_formatted
+from journal.core.effects import FormatStorage, PersistReadLease, Step
 from journal.core.learning import require_vote
 from journal.core.requests import (
     AcceptRecovery,
@@ -52,6 +53,9 @@ from journal.core.requests import (
 from journal.core.state import JournalState
 from journal.errors import BadRequest, Fenced, InvariantBroken, Rejected
 from journal.model import Segment
+
+_WRITING: Final = (StartLogSegment, Journal, Heartbeat, ResumeSegment, CatchUp)
+"""What a writer asks for only once no older one's read lease can run."""
 
 
 def step(state: JournalState, request: Request) -> Step:  # noqa: C901, PLR0912 - one case per request
@@ -120,11 +124,25 @@ def _stamped(state: JournalState, request: Stamped) -> Step:
     admitted = admit(state, request.stamp)
     if admitted.refusal is not None:
         return Step(admitted.state, admitted.effects, admitted.refusal)
+    admitted = _with_read_lease(admitted, request)
     try:
         done = _act(admitted.state, request)
     except (Rejected, InvariantBroken) as refusal:
         return Step(admitted.state, admitted.effects, refusal)
     return Step(done.state, (*admitted.effects, *done.effects), done.reply)
+
+
+def _with_read_lease(admitted: Admitted, request: Stamped) -> Admitted:
+    """Remember for how long this writer may serve reads on the strength of our yes.
+
+    NameNodes may be configured differently, and the next writer has to wait for the longest.  A
+    writer that writes has itself waited for those before it; until then their lease counts too.
+    """
+    told, known = request.stamp.read_lease_micros, admitted.state.read_lease_micros
+    if told == known or (told < known and not isinstance(request, _WRITING)):
+        return admitted
+    state = replace(admitted.state, read_lease_micros=told)
+    return replace(admitted, state=state, effects=(*admitted.effects, PersistReadLease(told)))
 
 
 def _act(state: JournalState, request: Stamped) -> Step:  # noqa: C901 - flat dispatch

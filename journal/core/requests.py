@@ -11,11 +11,13 @@ class Stamp:
     """Who asks: every call of a writer carries it (qjm 2.1).
 
     ``committed`` is the highest edit that the writer knows to be on a quorum, or None.
+    ``read_lease_micros`` says how long a majority's yes lets it serve reads.
     """
 
     epoch: Epoch
     serial: int
     committed: TxId | None = None
+    read_lease_micros: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +203,8 @@ class Admit:
     that it began after its decision: so no other writer relies on a promise that this learner has
     forgotten.
 
-    Args:
-        incarnation: the learner that is meant, and no later one.
-        required: what is finalized on the voters, in order.
-        committed: everything up to there must be held as well, or 0.
+    ``incarnation`` is the learner that is meant, and no later one; ``required`` is what is
+    finalized on the voters, in order; everything up to ``committed`` must be held as well, or 0.
     """
 
     stamp: Stamp

@@ -71,6 +71,7 @@ class JournalState:
     ``purged`` is the highest txid before which edits were let go of; peers may hold them still.
     A ``learner`` may have forgotten what it promised and held: it takes part in everything, and
     has no vote until a writer has admitted this ``incarnation`` of it (qjm 10.1, W2).
+    ``read_lease_micros`` is the longest read lease that a writer up to now may still hold.
     ``previous`` is what the journal was before an upgrade that can still be taken back, and
     ``upgrade_begun`` says that it is being kept for one that has not happened yet.
     ``occupied`` says that an unformatted journal's folder holds files that format would destroy.
@@ -85,6 +86,7 @@ class JournalState:
     serial: int = NO_SERIAL
     committed: TxId = NO_TXID
     purged: TxId = NO_TXID
+    read_lease_micros: int = 0
     previous: NamespaceInfo | None = None
     upgrade_begun: bool = False
     open: OpenSegment | None = None

@@ -78,6 +78,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
                 last_segment_txid=reply.last_segment_first,
                 incarnation=owner.state.incarnation,
                 previous_writer_heard_micros_ago=int(owner.writer_heard_seconds_ago() * 1e6),
+                previous_read_lease_micros=owner.state.read_lease_micros,
             )
 
         return await _answer(context, work())

@@ -27,6 +27,8 @@ REFUSAL_KEY: Final = "nnha-refusal-bin"
 MAX_MESSAGE_CHARS: Final = 1000
 """gRPC carries a refusal in a header, and headers are small."""
 MAX_TXID: Final = 2**62
+MAX_READ_LEASE_MICROS: Final = 86_400 * 1_000_000
+"""Each new writer may have to wait so long."""
 
 
 def namespace(message: pb.NamespaceInfo) -> NamespaceInfo:
@@ -64,7 +66,11 @@ def stamp(message: pb.RequestInfo) -> requests.Stamp:
     committed = txid(message.committed_txid) if message.HasField("committed_txid") else None
     if message.epoch <= 0 or message.epoch > MAX_TXID:
         raise BadRequest(f"{message.epoch} is not a writer's epoch")
-    return requests.Stamp(Epoch(message.epoch), message.serial, committed)
+    if message.read_lease_micros > MAX_READ_LEASE_MICROS:
+        raise BadRequest(f"a read lease of {message.read_lease_micros} microseconds")
+    return requests.Stamp(
+        Epoch(message.epoch), message.serial, committed, message.read_lease_micros
+    )
 
 
 def new_epoch(message: pb.NewEpochRequest) -> requests.NewEpoch:

@@ -102,11 +102,14 @@ class RequestInfo(_message.Message):
     SERIAL_FIELD_NUMBER: _builtins.int
     COMMITTED_TXID_FIELD_NUMBER: _builtins.int
     NAMESERVICE_ID_FIELD_NUMBER: _builtins.int
+    READ_LEASE_MICROS_FIELD_NUMBER: _builtins.int
     journal_id: _builtins.str
     epoch: _builtins.int
     serial: _builtins.int
     committed_txid: _builtins.int
     nameservice_id: _builtins.str
+    read_lease_micros: _builtins.int
+    """How long the writer serves reads on the strength of an accepted request; 0 where it does not."""
     def __init__(
         self,
         *,
@@ -115,10 +118,11 @@ class RequestInfo(_message.Message):
         serial: _builtins.int = ...,
         committed_txid: _builtins.int | None = ...,
         nameservice_id: _builtins.str = ...,
+        read_lease_micros: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "committed_txid", b"committed_txid"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "committed_txid", b"committed_txid", "epoch", b"epoch", "journal_id", b"journal_id", "nameservice_id", b"nameservice_id", "serial", b"serial"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "committed_txid", b"committed_txid", "epoch", b"epoch", "journal_id", b"journal_id", "nameservice_id", b"nameservice_id", "read_lease_micros", b"read_lease_micros", "serial", b"serial"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__committed_txid: _TypeAlias = _typing.Literal["committed_txid"]  # noqa: Y015
     _WhichOneofArgType__committed_txid: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid"]  # noqa: Y015
@@ -252,20 +256,24 @@ class NewEpochReply(_message.Message):
     LAST_SEGMENT_TXID_FIELD_NUMBER: _builtins.int
     PREVIOUS_WRITER_HEARD_MICROS_AGO_FIELD_NUMBER: _builtins.int
     INCARNATION_FIELD_NUMBER: _builtins.int
+    PREVIOUS_READ_LEASE_MICROS_FIELD_NUMBER: _builtins.int
     last_segment_txid: _builtins.int
     previous_writer_heard_micros_ago: _builtins.int
     """How long ago an older writer was last heard, or this node began to serve, whichever is less."""
     incarnation: _builtins.str
+    previous_read_lease_micros: _builtins.int
+    """The longest read lease that an older writer may still hold, as far as this node was told."""
     def __init__(
         self,
         *,
         last_segment_txid: _builtins.int | None = ...,
         previous_writer_heard_micros_ago: _builtins.int = ...,
         incarnation: _builtins.str = ...,
+        previous_read_lease_micros: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_last_segment_txid", b"_last_segment_txid", "last_segment_txid", b"last_segment_txid"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_segment_txid", b"_last_segment_txid", "incarnation", b"incarnation", "last_segment_txid", b"last_segment_txid", "previous_writer_heard_micros_ago", b"previous_writer_heard_micros_ago"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_segment_txid", b"_last_segment_txid", "incarnation", b"incarnation", "last_segment_txid", b"last_segment_txid", "previous_read_lease_micros", b"previous_read_lease_micros", "previous_writer_heard_micros_ago", b"previous_writer_heard_micros_ago"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_segment_txid: _TypeAlias = _typing.Literal["last_segment_txid"]  # noqa: Y015
     _WhichOneofArgType__last_segment_txid: _TypeAlias = _typing.Literal["_last_segment_txid", b"_last_segment_txid"]  # noqa: Y015

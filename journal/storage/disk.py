@@ -22,6 +22,7 @@ from journal.core.effects import (
     PersistAdmission,
     PersistDecision,
     PersistPromise,
+    PersistReadLease,
     PersistWriter,
     PurgeFiles,
     RecordSegment,
@@ -201,7 +202,7 @@ class Disk:
             self.close()
             raise StorageFailed(self._failed) from failure
 
-    def _carry_out(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case per effect
+    def _carry_out(self, effect: Effect) -> None:  # noqa: C901, PLR0912, PLR0915 - one case each
         if isinstance(effect, UpgradeEffect):
             for first in upgrading.carry_out(self._files, self._root, effect):
                 self._ends.pop(first, None)
@@ -216,6 +217,8 @@ class Disk:
                 self._write(layout.PROMISE, epoch_text(epoch))
             case PersistWriter(epoch):
                 self._write(layout.WRITER, epoch_text(epoch))
+            case PersistReadLease(micros):
+                self._write(layout.READ_LEASE, txid_text(TxId(micros)))
             case RememberCommitted():
                 pass  # run() writes the last one only
             case MoveAside(first):
@@ -234,8 +237,7 @@ class Disk:
                 self._finalize(segment)
             case PersistDecision(decision):
                 self._files.make_folder(self._current / layout.PAXOS)
-                name = f"{layout.PAXOS}/{decision.segment.first}"
-                self._write(name, decision_bytes(decision))
+                self._write(f"{layout.PAXOS}/{decision.segment.first}", decision_bytes(decision))
             case ForgetDecision(first):
                 remove_durably(self._files, self._current / layout.PAXOS / str(first))
             case AdoptDownload(segment, epoch):

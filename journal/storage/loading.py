@@ -104,6 +104,7 @@ def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
         committed=committed,
         previous=previous_namespace(files, root),
         purged=parse_txid(current / layout.PURGED, files.read(current / layout.PURGED)),
+        read_lease_micros=_epoch(files, current / layout.READ_LEASE),
         segments=dict(sorted(judged.segments.items())),
         damaged=judged.damaged,
         decisions=decisions,
@@ -140,6 +141,7 @@ def _judge(files: Files, current: Path, found: _Found, committed: TxId, writer: 
 
 
 def _epoch(files: Files, path: Path) -> Epoch:
+    """An epoch, or another number that is 0 before it is written."""
     return parse_epoch(path, files.read(path))
 
 

@@ -108,6 +108,9 @@ def restore_previous(files: Files, root: Path, promised: Epoch) -> None:
 
 def _carry_over(files: Files, current: Path, previous: Path, promised: Epoch) -> None:
     write_durably(files, previous / layout.PROMISE, epoch_text(promised))
+    lease = files.read(current / layout.READ_LEASE)
+    if lease is not None:
+        write_durably(files, previous / layout.READ_LEASE, lease)
     if files.read(current / layout.INCARNATION) is not None:
         # The file itself, not its contents: a copy of it would be taken for another node's.
         files.remove(previous / layout.INCARNATION)

@@ -89,8 +89,9 @@ def test_roll_back_drops_edits_and_forgets_no_promise(tmp_path: Path) -> None:
     grown(journal, writer, 7)
     writer = Writer(5, committed=9)
     journal.ask(writer.new_epoch())
-    journal.ask(RollBack(writer.stamp()))
+    journal.ask(RollBack(replace(writer.stamp(), read_lease_micros=7)))
     assert folders(tmp_path) == {"current"}
+    assert again(journal, tmp_path).state.read_lease_micros == 7
     for one in (journal, again(journal, tmp_path)):
         assert one.state.namespace == NAMESPACE
         assert list(one.state.segments) == [1, 4]
