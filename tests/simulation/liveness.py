@@ -11,11 +11,10 @@ from tests.simulation.reading import Standby
 from tests.simulation.verdict import Violated
 
 if TYPE_CHECKING:
-    from tests.simulation.machine import Machine
     from tests.simulation.world import World
 
 _LIVENESS_SECONDS: Final = 20.0
-_SYNC_SECONDS: Final = 8.0
+_SYNC_SECONDS: Final = 10.0
 """Two rounds of the syncer, with time for its downloads."""
 _ATTEMPTS: Final = 5
 _CALM: Final = Upkeep(sync_seconds=1.0, scrub_seconds=1.0)
@@ -38,6 +37,8 @@ async def heal(world: "World") -> None:
             machine.boot()
         if not machine.up:
             machine.boot()
+    if world.oracle.learners():
+        _tend(world)
     await asyncio.sleep(0.1)
     world._look()
 
@@ -63,6 +64,7 @@ async def _conclude(world: "World", name: str, *, last: bool) -> bool:
     life = Life(name, 0, (), 0)
     contender = Contender(life, world.machines, world.loop, world.oracle, world.trace)
     standby = Standby("r9", world.machines, world.oracle, world.trace)
+    standby.next_txid = world.oracle.purged_below
     try:
         await contender.finish_cleanly()
         await standby.catch_up()
@@ -73,14 +75,15 @@ async def _conclude(world: "World", name: str, *, last: bool) -> bool:
         return False
     finally:
         await standby.close()
-    world.oracle.conclude(contender.last, standby.tags)
+    world.oracle.conclude(world.oracle.purged_below, contender.last, standby.tags)
     return True
 
 
 async def _become_alike(world: "World") -> None:
     """L4: after two rounds of syncing all nodes hold the same finalized segments."""
-    for machine in world.machines.values():
-        _tend(machine)
+    if world.oracle.differences() is None:
+        return
+    _tend(world)
     until = world.loop.time() + _SYNC_SECONDS
     while (differ := world.oracle.differences()) is not None:
         if world.loop.time() > until:
@@ -89,9 +92,10 @@ async def _become_alike(world: "World") -> None:
         world._look()
 
 
-def _tend(machine: "Machine") -> None:
-    """Switch the background work of a node on, where it is off."""
-    if not machine.upkeep.sync_seconds:
-        machine.upkeep = _CALM
-        machine.kill("its settings change")
-        machine.boot()
+def _tend(world: "World") -> None:
+    """Switch the background work of all nodes on, where it is off."""
+    for machine in world.machines.values():
+        if machine.upkeep != _CALM:
+            machine.upkeep = _CALM
+            machine.kill("its settings change")
+            machine.boot()

@@ -51,7 +51,7 @@ class Machine:
 
     def __init__(self, name: str, loop: VirtualLoop, faults: Faults, trace: Trace) -> None:
         self.name = name
-        self.platter = Platter()
+        self.platter = Platter(int(name.strip("jnw") or 0))
         self.root = Path(f"/{name}/{JOURNAL}")
         self.process: Process | None = None
         self.owner: JournalOwner | None = None
@@ -69,12 +69,12 @@ class Machine:
         self._methods: dict[str, Handler] = {}
         self._node: JournalNode | None = None
 
-    def format(self) -> None:
+    def format(self, *, founding: bool = True) -> None:
         """Make an empty journal."""
         files = SimulatedFiles(self.platter, lambda: True, self._rng)
         disk = Disk(self.root, files, fresh_id=self._fresh_id)
         disk.load()
-        disk.run((FormatStorage(NAMESPACE, self._fresh_id(), founding=True),))
+        disk.run((FormatStorage(NAMESPACE, self._fresh_id(), founding),))
 
     def _fresh_id(self) -> str:
         return f"{self._ids.getrandbits(128):032x}"

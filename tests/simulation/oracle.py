@@ -4,6 +4,7 @@ It sees the disks at every point of durability, what callers were told, and noth
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from tests.simulation.platter import Platter
 from tests.simulation.recovery_model import Log, majorities, recovered
@@ -37,6 +38,11 @@ class Oracle:
         self._winners: dict[int, str] = {}
         self._decided: dict[tuple[int, int], tuple[int, bytes]] = {}
         self._finals: dict[int, Run] = {}
+        self._past_lives: dict[str, list[View]] = {name: [] for name in platters}
+        self._stores: dict[Tag, set[str]] = {}
+        self.purged_below = 1
+        self.seen_by_callers = 0
+        self.positions: dict[str, int] = {}
         for name, platter in platters.items():
             self._views[name] = self._readers[name].view(platter.durable)
             platter.watcher = self._watcher(name)
@@ -59,7 +65,7 @@ class Oracle:
         def check() -> None:
             if self._winners.setdefault(epoch, writer) != writer:
                 raise Violated("I2", f"{self._winners[epoch]} and {writer} both won epoch {epoch}")
-            granted = sum(view.promised >= epoch for view in self._views.values())
+            granted = self._count(lambda view: view.promised >= epoch)
             if granted < self._least:
                 raise Violated("I2", f"{writer} won epoch {epoch} from {granted} nodes")
 
@@ -87,6 +93,11 @@ class Oracle:
             self.acknowledged += len(tags)
             for txid, tag in enumerate(tags, start=first):
                 self._require(txid, tag, f"{writer} acknowledged")
+                if len(held := self._stores.get(tag, set())) < self._least:
+                    raise Violated(
+                        "I10", f"{writer} acknowledged {txid}; stored in its epoch: {sorted(held)}"
+                    )
+            self.seen_by_callers = max(self.seen_by_callers, first + len(tags) - 1)
             self._check_durability(f"{writer} acknowledged {first}-{first + len(tags) - 1}")
             self._settle()
 
@@ -96,9 +107,8 @@ class Oracle:
         """A segment was started at a quorum."""
 
         def check() -> None:
-            ended = sum(
-                any(run.last == first - 1 for run in view.finalized.values())
-                for view in self._views.values()
+            ended = self._count(
+                lambda view: any(run.last == first - 1 for run in view.finalized.values())
             )
             if first > 1 and ended < self._least:
                 raise Violated("I8", f"{writer} started {first}; {ended} finalized {first - 1}")
@@ -109,11 +119,31 @@ class Oracle:
         """A segment was closed at a quorum."""
 
         def check() -> None:
-            closed = [view.finalized.get(first) for view in self._views.values()]
-            if sum(run is not None and run.last == last for run in closed) < self._least:
+            def closed(view: View) -> bool:
+                run = view.finalized.get(first)
+                return run is not None and run.last == last
+
+            if self._count(closed) < self._least:
                 raise Violated("I8", f"{writer} closed {first}-{last} without a majority")
+            self._settle()
 
         self.guarded(check)
+
+    def served(self, writer: str, asked_when: int, shown: int) -> None:
+        """A writer answered a read under its lease: what callers saw before it began is in it."""
+
+        def check() -> None:
+            if shown < asked_when:
+                raise Violated(
+                    "P3", f"{writer} showed {shown} to a reader who came after {asked_when}"
+                )
+            self.seen_by_callers = max(self.seen_by_callers, shown)
+
+        self.guarded(check)
+
+    def may_purge_below(self, last_closed: int) -> int:
+        """How far a writer may let go: every reader has it, and a majority has finalized it."""
+        return min([last_closed + 1, self.settled + 1, *self.positions.values()])
 
     def read(self, reader: str, expected: int, run: Run) -> None:
         """A reader handed out these edits."""
@@ -123,17 +153,18 @@ class Oracle:
                 raise Violated("I12", f"{reader} got {run.first} where {expected} belongs")
             for txid, tag in enumerate(run.tags, start=run.first):
                 self._remember(txid, tag, f"{reader} read")
+            self.positions[reader] = run.last + 1
 
         self.guarded(check)
 
-    def conclude(self, last: int, tags: list[Tag]) -> None:
-        """The healed journal was read from 1 to ``last``: it has all that was ever promised."""
+    def conclude(self, first: int, last: int, tags: list[Tag]) -> None:
+        """The healed journal was read up to ``last``: it has all that was ever promised."""
 
         def check() -> None:
-            if len(tags) != last or max(self.must, default=0) > last:
-                raise Violated("I12", f"the healed journal reads up to {len(tags)} of {last}")
+            if len(tags) != last + 1 - first or max(self.must, default=0) > last:
+                raise Violated("I12", f"the healed journal reads {len(tags)} of {first}-{last}")
             for txid, tag in {**self.history, **self.must}.items():
-                if tags[txid - 1 : txid] != [tag]:
+                if txid >= first and tags[txid - first : txid - first + 1] != [tag]:
                     raise Violated("I5", f"the healed journal has no {tag} at {txid}")
 
         self.guarded(check)
@@ -142,9 +173,25 @@ class Oracle:
         """How the nodes' finalized segments differ, or None."""
         for first, run in sorted(self._finals.items()):
             for node, view in self._views.items():
-                if first not in view.finalized:
+                if run.last >= self.purged_below and first not in view.finalized:
                     return f"{node} has not finalized {first}-{run.last}"
+        for node, view in self._views.items():
+            if view.learner:
+                return f"{node} has no vote"
+            if rotten := self._readers[node].rotten(self._platters[node].cached):
+                return f"{node} has not repaired {sorted(rotten)}"
         return None
+
+    def learners(self) -> list[str]:
+        """Which nodes have no vote, by what lies on their disks."""
+        return [node for node, view in self._views.items() if view.learner]
+
+    def reborn(self, node: str) -> None:
+        """The disk holds another life now: nothing that it promised or held counts (I21)."""
+        if not self._views[node].learner:
+            self._past_lives[node].append(self._views[node])
+        self._views[node] = self._readers[node].view(self._platters[node].durable)
+        self.guarded(lambda: self._check_durability(f"{node} begins a new life"))
 
     # ---- what the disks say ----
 
@@ -157,10 +204,13 @@ class Oracle:
             view = self._readers[node].view(self._platters[node].cached, cached=True)
             ours = {f: (r.last, False) for f, r in view.live.items()}
             ours |= {f: (r.last, True) for f, r in view.finalized.items()}
-            if (promised, dict(segments)) != (view.promised, ours):
+            rotten = self._readers[node].rotten(self._platters[node].cached)
+            ours = {f: what for f, what in ours.items() if f not in rotten}
+            theirs = {f: what for f, what in segments.items() if f not in rotten}
+            if (promised, theirs) != (view.promised, ours):
                 raise Violated(
                     "I14",
-                    f"{node} loaded promise {promised}, {dict(segments)};"
+                    f"{node} loaded promise {promised}, {theirs};"
                     f" its disk says {view.promised}, {ours}",
                 )
 
@@ -183,6 +233,7 @@ class Oracle:
         self._check_decisions(node, old, new)
         self._check_finals(node, old, new)
         self._check_edits(node, old, new)
+        self._note_stores(node, old, new)
         self._check_durability(f"{node} changed")
 
     def _check_decisions(self, node: str, old: View, new: View) -> None:
@@ -206,7 +257,7 @@ class Oracle:
 
         This is I13 at the earliest moment, as in Paxos: the writer may die before it can tell.
         """
-        same = sum(view.accepted.get(first) == decision for view in self._views.values())
+        same = self._count(lambda view: view.accepted.get(first) == decision)
         run = self._views[node].run(first)
         if same < self._least or run is None:
             return
@@ -216,7 +267,10 @@ class Oracle:
 
     def _check_finals(self, node: str, old: View, new: View) -> None:
         for first, run in old.finalized.items():
-            if new.finalized.get(first) != run:
+            now = new.finalized.get(first)
+            if now is None and run.last < self.purged_below:
+                continue  # I17: some writer has let go of it
+            if now != run:
                 raise Violated("I7", f"{node} changed its finalized segment {first}-{run.last}")
         for first, run in new.finalized.items():
             if first in old.finalized:
@@ -226,11 +280,8 @@ class Oracle:
                 raise Violated("I6", f"segment {first}: {known.tags} and, on {node}, {run.tags}")
             for txid, tag in enumerate(run.tags, start=first):
                 self._remember(txid, tag, f"{node} finalized")
-            stored = sum(
-                (held := view.run(first)) is not None and held.tags[: len(run.tags)] == run.tags
-                for view in self._views.values()
-            )
-            if stored < self._least:
+            stored = self._count(partial(_holds, run))
+            if run.last >= self.purged_below and stored < self._least:
                 raise Violated("I8", f"{node} finalized {first}-{run.last}, {stored} nodes have it")
 
     def _check_edits(self, node: str, old: View, new: View) -> None:
@@ -239,11 +290,13 @@ class Oracle:
             before, after = old.live.get(first), new.live.get(first)
             if before == after:
                 continue
-            kept = after or new.finalized.get(first)
+            if after is None and first in new.finalized:
+                continue  # compared with its first copy; what a recovery left out goes
             had = before.tags if before else ()
-            has = kept.tags if kept else ()
+            has = after.tags if after else ()
             for offset, tag in enumerate(had):
-                if tag not in has and tag[0] >= new.promised:
+                gone = tag not in has and first + offset >= self.purged_below
+                if gone and tag[0] >= new.promised:
                     raise Violated(
                         "I20", f"{node} dropped {first + offset} of its promised writer, {tag}"
                     )
@@ -264,11 +317,31 @@ class Oracle:
                         f" {new.writers.get(first)}",
                     )
 
+    def _note_stores(self, node: str, old: View, new: View) -> None:
+        """I10, I21: an edit is stored for its writer by voters that promised nobody newer."""
+        before = () if old.learner else (*old.live.values(), *old.finalized.values())
+        for run in () if new.learner else (*new.live.values(), *new.finalized.values()):
+            for tag in run.tags if run not in before else ():
+                if tag[0] == new.promised:
+                    self._stores.setdefault(tag, set()).add(node)
+
+    def _count(self, holds: Callable[[View], bool]) -> int:
+        """How many nodes' votes say so: in this life, or in one that a disk has lost since."""
+        return sum(
+            any(holds(view) for view in (self._views[node], *lives) if not view.learner)
+            for node, lives in self._past_lives.items()
+        )
+
     # ---- durability ----
+
+    def _voting(self) -> list[tuple[str, ...]]:
+        """The majorities that a recovery may consist of: a learner refuses to take part."""
+        learners = set(self.learners())
+        return [group for group in self._majorities if learners.isdisjoint(group)]
 
     def _check_durability(self, when: str) -> None:
         """I5, I13: every majority, after a power cut now, recovers all that must stand."""
-        for group in self._majorities:
+        for group in self._voting():
             log = recovered(group, self._views, self.settled)
             for txid, tag in self.must.items():
                 if txid > self.settled and log.get(txid) != tag:
@@ -279,7 +352,9 @@ class Oracle:
                     )
 
     def _common_log(self, last: int, when: str, invariant: str) -> Log:
-        logs = [recovered(group, self._views, self.settled) for group in self._majorities]
+        logs = [recovered(group, self._views, self.settled) for group in self._voting()]
+        if not logs:
+            raise Violated("I21", f"{when}, and no majority of voters is left")
         agreed = {txid: logs[0].get(txid) for txid in range(self.settled + 1, last + 1)}
         common: Log = {}
         for txid, tag in agreed.items():
@@ -303,10 +378,19 @@ class Oracle:
             run = self._finals.get(self.settled + 1)
             if run is None:
                 return
-            holders = sum(run.first in view.finalized for view in self._views.values())
-            if holders < self._least:
+            holders = self._count(partial(_has_finalized, run.first))
+            if run.last >= self.purged_below and holders < self._least:
                 return
             for txid, tag in enumerate(run.tags, start=run.first):
                 if self.must.pop(txid, tag) != tag:
                     raise Violated("I9", f"finalized {tag} at {txid}, another was acknowledged")
             self.settled = run.last
+
+
+def _holds(run: Run, view: View) -> bool:
+    held = view.run(run.first)
+    return held is not None and held.tags[: len(run.tags)] == run.tags
+
+
+def _has_finalized(first: int, view: View) -> bool:
+    return first in view.finalized

@@ -9,6 +9,9 @@ from random import Random
 
 from tests.simulation.verdict import PowerCut
 
+_INODES_APART = 1_000_000
+"""No file has the number of another machine's file."""
+
 
 @dataclass(slots=True, eq=False)
 class Inode:
@@ -24,6 +27,26 @@ class Inode:
     changes: int = 0
     named: bool = False
     in_place: bool = False
+    flips: dict[int, int] = field(default_factory=dict)
+    """Bits that have rotted, by offset.  Who reads the file sees them so; the oracle does not."""
+
+    def as_written(self, data: bytes) -> bytes:
+        """These bytes without the rot."""
+        if not self.flips:
+            return data
+        whole = bytearray(data)
+        for at, mask in self.flips.items():
+            if at < len(whole):
+                whole[at] ^= mask
+        return bytes(whole)
+
+    def rot(self, at: int, mask: int) -> None:
+        """Flip bits of what lies there."""
+        durable = bytearray(self.durable)
+        durable[at] ^= mask
+        self.cached[at] ^= mask
+        self.durable, self.flips[at] = bytes(durable), mask
+        self.changes += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +74,14 @@ class Blow:
 class Platter:
     """One machine's disk.  It outlives the processes that use it."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int = 0) -> None:
         self.cached: dict[PurePath, Inode] = {}
         self.durable: dict[PurePath, Inode] = {}
         self.operations = 0
         self.blows: list[Blow] = []
         self.watcher: Callable[[], None] = lambda: None
         self._pending: list[_Change] = []
-        self._inodes = 0
+        self._inodes = number * _INODES_APART
 
     def create(self, path: Path) -> Inode:
         """A new file in place of what was there."""
@@ -82,6 +105,26 @@ class Platter:
     def remove(self, path: Path) -> None:
         """Take a name away."""
         self._pending.append(_Change(path.parent, path, None, self.cached.pop(path)))
+
+    def wipe(self) -> None:
+        """A new disk."""
+        self.cached, self.durable = {}, {}
+        self._pending.clear()
+        self.blows.clear()
+
+    def copy(self, other: "Platter", theirs: str, ours: str) -> None:
+        """What lies on another machine's disk, under our own name, and nothing else."""
+        self.wipe()
+        for path, inode in other.cached.items():
+            self._inodes += 1
+            data = bytes(inode.cached)
+            copied = Inode(
+                self._inodes, bytearray(data), data, 0, named=True, flips={**inode.flips}
+            )
+            root, _, *rest = path.parts
+            assert path.parts[1] == theirs
+            self.cached[PurePath(root, ours, *rest)] = copied
+        self.durable = dict(self.cached)
 
     def sync(self, inode: Inode) -> None:
         """Make contents durable."""
@@ -202,6 +245,7 @@ class SimulatedFiles:
         self.change()
         inode = self._inode(path)
         del inode.cached[size:]
+        inode.flips = {at: mask for at, mask in inode.flips.items() if at < size}
         self._platter.sync(inode)
 
     def sync_file(self, path: Path) -> None:

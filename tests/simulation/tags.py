@@ -9,6 +9,7 @@ _HEAD: Final = struct.Struct(">BiQ")
 _CRC: Final = struct.Struct(">I")
 _OPCODE: Final = 3
 _BODY_BYTES: Final = 24
+TRANSACTION_BYTES: Final = _HEAD.size + _BODY_BYTES + _CRC.size
 
 Tag = tuple[int, int, int]
 """Creating epoch, the writer's nonce, and its count of transactions (qjm 9.1)."""

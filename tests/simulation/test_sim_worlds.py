@@ -6,7 +6,13 @@ import pytest
 from click.testing import CliRunner
 
 from tests.simulation.__main__ import main as show
-from tests.simulation.faults import EVENT_KINDS, LIFE_KINDS, MESSAGE_KINDS, RESTART_KINDS
+from tests.simulation.faults import (
+    EVENT_KINDS,
+    LIFE_KINDS,
+    MESSAGE_KINDS,
+    RESTART_KINDS,
+    WEAR_KINDS,
+)
 from tests.simulation.shrink import replay_command, with_trace
 from tests.simulation.world import run
 
@@ -45,7 +51,7 @@ def test_a_trace_does_not_depend_on_being_kept() -> None:
 
 
 def test_every_kind_of_fault_strikes_somewhere() -> None:
-    kinds = {*MESSAGE_KINDS, *EVENT_KINDS, *LIFE_KINDS, *RESTART_KINDS}
+    kinds = {*MESSAGE_KINDS, *EVENT_KINDS, *LIFE_KINDS, *RESTART_KINDS, *WEAR_KINDS}
     struck: set[str] = set()
     for seed in range(1, 400):
         struck.update(name.partition("@")[0] for name in run(seed).fired)

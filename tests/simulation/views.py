@@ -37,6 +37,8 @@ class View:
 
     promised: int = 0
     writer: int = 0
+    learner: bool = True
+    """It has no vote: nothing on this very disk says that it was ever admitted."""
     writers: dict[int, int] = field(default_factory=dict)
     finalized: dict[int, Run] = field(default_factory=dict)
     live: dict[int, Run] = field(default_factory=dict)
@@ -89,6 +91,10 @@ class FileReader:
                 live[int(found[1])] = inode
             elif found := _DOWNLOAD.match(name):
                 downloads.append((int(found[1]), int(found[2]), inode))
+            elif name == "incarnation":
+                data = (bytes(inode.cached) if cached else inode.durable).decode()
+                own = f"inode={inode.number}\n" in data
+                view.learner = not own or "admitted=no\n" in data
             else:
                 _small_file(view, path, bytes(inode.cached) if cached else inode.durable)
         for first, epoch, inode in downloads:
@@ -109,6 +115,12 @@ class FileReader:
             raise Violated("I14", f"{self.node}: nobody recorded who wrote {first}")
         return view
 
+    def rotten(self, names: Mapping[PurePath, Inode]) -> set[int]:
+        """Which live segments' files have bytes that are not what was written."""
+        found = [(_FINAL.match(path.name) or _LIVE.match(path.name), inode)
+                 for path, inode in names.items() if inode.flips]  # fmt: skip
+        return {int(match[1]) for match, _ in found if match is not None}
+
     def _rolls_forward(
         self, decision: Accepted | None, first: int, epoch: int, inode: Inode, cached: bool
     ) -> bool:
@@ -120,13 +132,13 @@ class FileReader:
 
     def _run(self, inode: Inode, first: int, last: int | None, cached: bool) -> Run:
         if cached:
-            return read_run(bytes(inode.cached), first, last=last)
+            return read_run(inode.as_written(bytes(inode.cached)), first, last=last)
         key = (inode, first, last)
         known = self._runs.get(key)
         if known is None or known[0] != inode.changes:
             known = self._runs[key] = (
                 inode.changes,
-                read_run(inode.durable, first, last=last),
+                read_run(inode.as_written(inode.durable), first, last=last),
             )
         return known[1]
 

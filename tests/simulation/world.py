@@ -27,6 +27,7 @@ from tests.simulation.oracle import Oracle
 from tests.simulation.reading import Standby
 from tests.simulation.trace import Trace
 from tests.simulation.verdict import Stuck, Violated
+from tests.simulation.wear import wear
 
 _LINGER_SECONDS: Final = 8.0
 _MAX_STEPS: Final = 200_000
@@ -248,7 +249,10 @@ class World:
             machine.strike(event.after, event.kind.removesuffix("-at-disk"), event.name)
             self.loop.call_later(event.lasts + 1.0, self._restart, machine)
             return
-        if event.kind in WEAR_KINDS or not self.faults.allowed(event.name):
+        if event.kind in WEAR_KINDS:
+            wear(event, self)
+            return
+        if not self.faults.allowed(event.name):
             return
         match event.kind:
             case "partition" | "isolate" | "one-way":
