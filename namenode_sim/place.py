@@ -13,7 +13,7 @@ from ha.conf.topology import (
     namenodes,
     shared_edits,
 )
-from journal.client.configured import reader_settings, writer_settings
+from journal.client.configured import reader_settings, writer_link, writer_settings
 from journal.client.reader import JournalReader
 from journal.client.writer import QuorumWriter
 from journal.model import JournalId, NamespaceInfo
@@ -120,13 +120,14 @@ def required_directories(conf: Configuration, address: NameNodeAddress) -> list[
 def journal_writer(
     conf: Configuration, place: Place, namespace_info: NamespaceInfo
 ) -> QuorumWriter:
-    """A writer that has not yet asked for an epoch."""
+    """A writer that has not yet asked for an epoch.  Raises ConfigurationError."""
     return QuorumWriter(
         place.journal_nodes,
         journal_id=JournalId(place.journal.journal_id),
         nameservice_id=place.address.nameservice,
         namespace=namespace_info,
         settings=writer_settings(conf),
+        link=writer_link(conf, place.journal_nodes),
     )
 
 

@@ -6,6 +6,7 @@ from ha.conf.units import (
     flag,
     fraction,
     host_port,
+    one_of,
     optional_host_port,
     optional_text,
     size,
@@ -36,7 +37,8 @@ HADOOP_RPC = Key(
     optional_host_port(),
     "",
     _G,
-    "Java NameNodes write here (QJournalProtocol); off where it is not set",
+    "Java NameNodes write here, and ours with nnha.journal.transport=hadoop-rpc; "
+    "off where it is not set",
 )
 HADOOP_RPC_BIND = Key("nnha.journalnode.hadoop-rpc-bind-host", optional_text, "", _G, "listen here")
 HTTP = Key("dfs.journalnode.http-address", host_port(default_port=8480), "0.0.0.0:8480", _G, "")
@@ -90,6 +92,13 @@ READ_LEASE = Key(
     _G,
     "an active serves reads so long without hearing of a majority; a successor waits for its own "
     "or its predecessor's, whichever is longer; 0 = for ever, on no NameNode or on all",
+)
+TRANSPORT = Key(
+    "nnha.journal.transport",
+    one_of("grpc", "hadoop-rpc"),
+    "grpc",
+    _G,
+    "how a NameNode writes; with hadoop-rpc to the port of nnha.journalnode.hadoop-rpc-address",
 )
 PARALLEL_READS = Key(
     "dfs.qjournal.parallel-read.num-threads", whole(at_least=1), "5", _G, "fetches at once"

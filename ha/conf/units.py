@@ -115,6 +115,18 @@ def size(value: str) -> int:
     return int(match[1]) << (10 * _POWER[match[2].lower()])
 
 
+def one_of(*allowed: str) -> Callable[[str], str]:
+    """A parser of one of these words."""
+
+    def parse(value: str) -> str:
+        found = value.strip()
+        if found not in allowed:
+            raise BadValue(f"must be {' or '.join(allowed)}")
+        return found
+
+    return parse
+
+
 def words(value: str) -> tuple[str, ...]:
     """A comma separated list; blanks around items and empty items are dropped."""
     return tuple(item for item in (part.strip() for part in value.split(",")) if item)

@@ -1,8 +1,14 @@
 """The journal client's limits and deadlines as the operator's configuration sets them."""
 
+from collections.abc import Sequence
+
 from ha.conf import keys_journal as keys
 from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
 from ha.conf.keys_namenode import TAIL_RPC_MAX_TXNS
+from journal.client.grpc_link import GrpcLink
+from journal.client.hadoop_link import HadoopLink
+from journal.client.link import LinkFactory
 from journal.client.settings import MIB, ReaderSettings, WriterSettings
 
 
@@ -20,6 +26,32 @@ def writer_settings(conf: Configuration) -> WriterSettings:
         read_lease_seconds=conf.get(keys.READ_LEASE),
         queued_edits_limit_bytes=conf.get(keys.QUEUED_EDITS_LIMIT_MB) * MIB,
     )
+
+
+def writer_link(conf: Configuration, nodes: Sequence[tuple[str, int]]) -> LinkFactory:
+    """Over what a writer reaches the nodes (``nnha.journal.transport``).
+
+    All nodes listen for Hadoop RPC on one port, that of their common configuration; whatever is
+    said of a node still names it by its address in the shared edits.
+
+    Raises:
+        ConfigurationError: nobody says where the nodes listen, or two of them share a host.
+    """
+    key = f"{keys.TRANSPORT.name}={conf.get(keys.TRANSPORT)}"
+    if conf.get(keys.TRANSPORT) == "grpc":
+        return GrpcLink
+    listen = conf.get(keys.HADOOP_RPC)
+    if listen is None:
+        raise ConfigurationError(
+            f"{key}, and {keys.HADOOP_RPC.name} is not set. Set it for NameNodes and JournalNodes: "
+            "its port is that of every JournalNode."
+        )
+    if len({host for host, _ in nodes}) < len(nodes):
+        raise ConfigurationError(
+            f"{key} takes one port on each host ({keys.HADOOP_RPC.name}), and two JournalNodes "
+            "share a host. Use grpc."
+        )
+    return lambda host, _grpc_port: HadoopLink(host, listen.port)
 
 
 def reader_settings(conf: Configuration) -> ReaderSettings:
