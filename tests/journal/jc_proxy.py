@@ -26,6 +26,8 @@ class Fate(Enum):
     LOSE_REQUEST = auto()
     LOSE_ANSWER = auto()
     HANG = auto()
+    HOLD = auto()
+    """Until ``opened``."""
 
 
 Judge = Callable[[int, str], Fate]
@@ -41,6 +43,7 @@ class Proxy:
     def __init__(self, target: tuple[str, int]) -> None:
         self.judge: Judge = always_pass
         self.calls: list[str] = []
+        self.held, self.opened = asyncio.Event(), asyncio.Event()
         self.port = 0
         self._target = f"{target[0]}:{target[1]}"
         self._server = grpc.aio.server(options=(("grpc.so_reuseport", 0),))
@@ -74,6 +77,9 @@ class Proxy:
         fate = self.fate(method)
         if fate is Fate.HANG:
             await asyncio.Event().wait()
+        if fate is Fate.HOLD:
+            self.held.set()
+            await self.opened.wait()
         if fate is Fate.LOSE_REQUEST:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the request was lost")
         answer = b""

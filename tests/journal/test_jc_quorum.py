@@ -24,7 +24,7 @@ def slow_verdict(members: int, answers: dict[NodeName, bool]) -> Verdict:
 
 
 @pytest.mark.parametrize("members", [1, 2, 3, 4, 5])
-def test_the_verdict_is_what_every_possible_future_agrees_on(members: int) -> None:
+def test_quorums_the_verdict_is_what_every_possible_future_agrees_on(members: int) -> None:
     for order in permutations(NAMES[:members]):
         for votes in product([True, False], repeat=members):
             tally = majority_of(NAMES[:members])

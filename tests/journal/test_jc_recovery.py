@@ -68,7 +68,9 @@ CASES: dict[str, tuple[list[Answer], int | None, list[NodeName]]] = {
 
 
 @pytest.mark.parametrize(("answers", "last", "sources"), CASES.values(), ids=CASES.keys())
-def test_known_cases(answers: list[Answer], last: int | None, sources: list[NodeName]) -> None:
+def test_comparisons_of_known_cases(
+    answers: list[Answer], last: int | None, sources: list[NodeName]
+) -> None:
     decision = choose(FIRST, dict(zip([N1, N2, N3], answers, strict=False)))
     if last is None:
         assert decision == Skip()

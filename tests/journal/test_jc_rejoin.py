@@ -157,7 +157,9 @@ async def test_stop_sending_edits_when_out_of_sync(rig: tuple[Nodes, list[Proxy]
     await writer.close()
 
 
-async def test_an_answer_that_was_lost_takes_effect_once(rig: tuple[Nodes, list[Proxy]]) -> None:
+async def test_x15_an_answer_that_was_lost_takes_effect_once(
+    rig: tuple[Nodes, list[Proxy]],
+) -> None:
     """X15: the node has the batch, the writer does not know it; nothing is written twice."""
     nodes, proxies = rig
     writer = await begun(nodes.writer(SMALL, [proxy.address for proxy in proxies]))
@@ -172,7 +174,7 @@ async def test_an_answer_that_was_lost_takes_effect_once(rig: tuple[Nodes, list[
     assert [nodes.finalized(i) for i in range(3)] == [[(1, 15)]] * 3
 
 
-async def test_a_write_whose_caller_gives_up_is_written_all_the_same(nodes: Nodes) -> None:
+async def test_x16_a_write_whose_caller_gives_up_is_written_all_the_same(nodes: Nodes) -> None:
     """X16: a cancelled call leaves neither a hole nor half a batch."""
     writer = await begun(nodes.writer(SMALL))
     for txid in range(1, 30):
@@ -189,7 +191,7 @@ async def test_a_write_whose_caller_gives_up_is_written_all_the_same(nodes: Node
     assert await nodes.read_all() == edits(1, 30)
 
 
-async def test_a_superseded_writer_is_told_by_any_node_that_comes_back(nodes: Nodes) -> None:
+async def test_x22_a_superseded_writer_is_told_by_any_node_that_comes_back(nodes: Nodes) -> None:
     """X22: neither its batches nor its attempts to rejoin are taken after newEpoch."""
     old = await begun(nodes.writer(SMALL))
     await write(old, 1, 3)

@@ -7,7 +7,7 @@ import pytest
 
 from journal.errors import QuorumLost
 from journal.model import TxId
-from tests.journal.jc_cluster import NAMESPACE, Nodes, formatted_nodes, write_segment
+from tests.journal.jc_cluster import NAMESPACE, Nodes, edits, formatted_nodes, write_segment
 
 UPGRADED = replace(NAMESPACE, ctime=99, layout_version=-67)
 
@@ -73,3 +73,28 @@ async def test_a_majority_is_enough_and_needed(tmp_path: Path) -> None:
         with pytest.raises(QuorumLost, match="majority"):
             await writer.upgrades.finalize()
         await writer.close()
+
+
+async def test_rolling_upgrade_with_qjm_discards_on_all_nodes_and_goes_on(tmp_path: Path) -> None:
+    """RollingUpgradeWithQJM: the namespace is rolled back to the marker, and new edits go on."""
+    async with formatted_nodes(tmp_path) as nodes:
+        upgraded = nodes.writer()
+        await upgraded.become_writer()
+        await write_segment(upgraded, 1, 3, "kept")
+        await write_segment(upgraded, 4, 6, "upgraded")
+        await upgraded.start_segment(TxId(7))
+        await upgraded.write(TxId(7), 1, edits(7, 7, "upgraded"))
+        await upgraded.close()
+        rolled_back = nodes.writer()
+        assert (await rolled_back.become_writer()).last_txid == 7
+        await rolled_back.upgrades.discard_segments(TxId(4))
+        await rolled_back.close()
+        for i in range(3):
+            assert nodes.finalized(i)[:1] == [(1, 3)]
+            trash = {path.name[:25] for path in nodes.current(i).glob("*.trash")}
+            assert f"edits_{4:019d}" in trash
+        writer = nodes.writer()
+        assert (await writer.become_writer()).last_txid == 3
+        await write_segment(writer, 4, 8, "new")
+        await writer.close()
+        assert await nodes.read_all() == edits(1, 3, "kept") + edits(4, 8, "new")

@@ -76,7 +76,7 @@ async def test_reader_while_another_writes(nodes: Nodes) -> None:
     await writer.close()
 
 
-async def test_a_node_that_misses_segments_is_no_loss(nodes: Nodes) -> None:
+async def test_one_jn_missing_segments_is_no_loss(nodes: Nodes) -> None:
     """HDFS-3725: 4-6 lie on two nodes, then one of these dies."""
     writer = nodes.writer()
     await writer.become_writer()
@@ -102,7 +102,7 @@ async def write_next_until_in_sync(writer: QuorumWriter, first: int) -> None:
                 return
 
 
-async def test_a_majority_down_is_named_at_once(nodes: Nodes) -> None:
+async def test_select_input_streams_majority_down_is_named_at_once(nodes: Nodes) -> None:
     writer = nodes.writer()
     await writer.become_writer()
     await write_segment(writer, 1, 3)
@@ -122,7 +122,7 @@ async def test_a_majority_down_is_named_at_once(nodes: Nodes) -> None:
         await nodes.read_all()
 
 
-async def test_crash_at_the_beginning_of_a_segment(nodes: Nodes) -> None:
+async def test_crash_at_beginning_of_segment(nodes: Nodes) -> None:
     writer = nodes.writer()
     await writer.become_writer()
     await write_segment(writer, 1, 3)
@@ -197,7 +197,7 @@ async def test_a_node_restarted_in_a_segment_takes_part_in_it_again(nodes: Nodes
     assert await nodes.read_all() == edits(1, 19)
 
 
-async def test_a_name_that_does_not_resolve_stops_nobody(nodes: Nodes) -> None:
+async def test_unresolvable_host_name_stops_nobody(nodes: Nodes) -> None:
     addresses = [nodes.addresses[0], ("no-such-host.invalid", 8485), nodes.addresses[2]]
     writer = nodes.writer(addresses=addresses)
     started = asyncio.get_running_loop().time()

@@ -42,7 +42,7 @@ def sample(name: str, journal: str) -> float:
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
-async def test_a_failed_disk_is_visible_and_stops_one_journal_only(
+async def test_x10_a_failed_disk_is_visible_and_stops_one_journal_only(
     tmp_path: Path, error: int
 ) -> None:
     async with node_and_client(tmp_path) as (daemon, sick):
@@ -86,7 +86,7 @@ async def test_little_space_is_told_before_it_is_gone(tmp_path: Path) -> None:
         assert sample("nnha_jn_disk_low", client.journal_id) == 0
 
 
-async def test_jmx_shows_what_hadoop_shows(tmp_path: Path) -> None:
+async def test_journal_node_mx_bean(tmp_path: Path) -> None:
     """TestJournalNodeMXBean: before, after format and after a restart."""
     info = "/jmx?qry=Hadoop:service=JournalNode,name=JournalNodeInfo"
     async with node_and_client(tmp_path, "ns") as (daemon, client):

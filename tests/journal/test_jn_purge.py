@@ -76,7 +76,7 @@ async def test_purge_logs(tmp_path: Path) -> None:
         assert await nodes.recover() == (2, 5)
 
 
-def test_purged_decisions_go_and_later_ones_stay(tmp_path: Path) -> None:
+def test_purge_logs_takes_decisions_with_them(tmp_path: Path) -> None:
     journal = formatted(tmp_path)
     written(journal, new_writer(journal, 1), (1, 2), (3, 4))
     writer = new_writer(journal, 2, committed=4)
@@ -150,7 +150,7 @@ def test_a_fenced_writer_purges_nothing_and_nonsense_is_refused(tmp_path: Path) 
     assert set(journal.state.segments) == {1, 4}
 
 
-def test_a_purge_during_a_recovery_leaves_the_recovery_whole(tmp_path: Path) -> None:
+def test_x21_a_purge_during_a_recovery_leaves_the_recovery_whole(tmp_path: Path) -> None:
     """X21: the purge arrives while the decided bytes of an old segment are being fetched."""
     journal = formatted(tmp_path)
     old = new_writer(journal, 1)
@@ -187,7 +187,7 @@ def test_a_purged_segment_is_nothing_to_a_recovery() -> None:
     assert answer.segment is None
 
 
-async def test_a_download_that_is_open_survives_a_purge(tmp_path: Path) -> None:
+async def test_x21_a_download_that_is_open_survives_a_purge(tmp_path: Path) -> None:
     """X21: a reader that has begun keeps its bytes; one that begins later finds nothing."""
     async with node_and_client(tmp_path) as (daemon, client):
         await client.format()

@@ -62,7 +62,7 @@ async def until_equal(nodes: Nodes, wanted: int) -> None:
     await until(equal, "all nodes hold the same")
 
 
-async def test_a_node_that_was_down_gets_what_it_missed(tmp_path: Path) -> None:
+async def test_sync_after_jn_downtime(tmp_path: Path) -> None:
     """SyncAfterJNdowntime, without the roll that Hadoop needs: nothing is written any more."""
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
         await nodes.stop(0)
@@ -83,7 +83,7 @@ async def test_a_node_that_comes_back_to_an_idle_journal_is_made_whole(tmp_path:
         await until_equal(nodes, 3)
 
 
-async def test_a_finalized_segment_replaces_the_abandoned_one(tmp_path: Path) -> None:
+async def test_x9_a_finalized_segment_replaces_the_abandoned_one(tmp_path: Path) -> None:
     """X9: exactly one file for the segment remains, and reads of it work."""
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
         await writer.start_segment(TxId(1))
@@ -134,7 +134,7 @@ async def test_what_was_never_acknowledged_is_replaced(tmp_path: Path) -> None:
         assert kept.endswith(edits(4, 6, "kept"))
 
 
-async def test_deleted_segments_return(tmp_path: Path) -> None:
+async def test_journal_node_sync_returns_deleted_segments(tmp_path: Path) -> None:
     """testJournalNodeSync, MultipleMissingLogs, DiscontinuousMissingLogs, MultipleJournals..."""
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
         await write_segments(writer, *range(1, 31, 3))
@@ -154,7 +154,7 @@ async def test_deleted_segments_return(tmp_path: Path) -> None:
             assert nodes.finalized(0) == nodes.finalized(1), what
 
 
-async def test_random_deletions_return(tmp_path: Path) -> None:
+async def test_random_journal_missing_logs(tmp_path: Path) -> None:
     """RandomJournalMissingLogs: 20 segments, 5 random deletions, never one of all nodes."""
     rng = Random(20)
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
@@ -166,7 +166,7 @@ async def test_random_deletions_return(tmp_path: Path) -> None:
         await until_equal(nodes, 20)
 
 
-async def test_a_formatted_node_gets_everything(tmp_path: Path) -> None:
+async def test_sync_after_jn_format(tmp_path: Path) -> None:
     """SyncAfterJNformat: one node is wiped and formatted while the others go on writing."""
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
         await write_segments(writer, 1, 4, 7, 10)

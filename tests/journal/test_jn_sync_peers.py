@@ -60,7 +60,7 @@ BOTH = {"jid": (("jn0", 8485), ("jn1", 8485))}
         ),
     ],
 )
-def test_start_set(tmp_path: Path, settings: dict[str, str], found: object) -> None:
+def test_syncer_start_set(tmp_path: Path, settings: dict[str, str], found: object) -> None:
     assert peers(tmp_path, settings) == found
 
 

@@ -157,7 +157,7 @@ def test_steps_out_of_order_are_refused(tmp_path: Path) -> None:
         journal.ask(PreUpgrade(writer.stamp()))
 
 
-def test_discard_puts_away_what_is_behind_the_marker(tmp_path: Path) -> None:
+def test_rolling_upgrade_rollback_discards_what_is_behind_the_marker(tmp_path: Path) -> None:
     """RollbackWithQJM: segments behind it become .trash, earlier ones stay (I17)."""
     journal, writer = written(tmp_path)
     grown(journal, writer, 7)

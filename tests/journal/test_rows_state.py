@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from journal.core.requests import Format, PrepareRecovery, Promised
-from journal.errors import OutOfSync, StorageFailed
+from journal.errors import BadRequest, OutOfSync, StorageFailed
 from journal.model import NO_TXID, NamespaceInfo, TxId
 from journal.node.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
@@ -111,6 +111,22 @@ def test_format_resets_cached_values(tmp_path: Path) -> None:
         assert not one.state.segments
         assert one.state.open is None
     one.close()
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_format_non_empty_storage_directories(tmp_path: Path, *, force: bool) -> None:
+    """And WhenforceOptionIsTrue."""
+    journal, _ = begun(tmp_path, last=2)
+    again_please = Format(NAMESPACE, force=force, incarnation=LIFE)
+    if force:
+        journal.ask(again_please)
+        assert not any(name.startswith("edits") for name in names(tmp_path))
+    else:
+        before = names(tmp_path)
+        with pytest.raises(BadRequest, match="current directory is not empty"):
+            journal.ask(again_please)
+        assert names(tmp_path) == before
+    journal.close()
 
 
 def test_new_epoch_at_beginning_of_segment(tmp_path: Path) -> None:

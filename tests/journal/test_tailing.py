@@ -191,7 +191,7 @@ async def test_select_thread_counts(hands: Hands) -> None:
         await reader.close()
 
 
-async def test_only_the_newer_writer_s_edits_are_seen(hands: Hands) -> None:
+async def test_x4_only_the_newer_writer_s_edits_are_seen(hands: Hands) -> None:
     """X4: node 0 holds 4-6 of epoch 1; 4-6 of epoch 2 are acknowledged on the others."""
     await hands.written([3, 3, 3])
     for i in range(3):
