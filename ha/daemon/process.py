@@ -12,6 +12,7 @@ import structlog
 from prometheus_client import Gauge
 
 from ha.daemon.collector import calm_collector
+from ha.daemon.heap import lean_heap
 
 log = structlog.get_logger()
 
@@ -78,6 +79,7 @@ async def _supervise(name: str, main: Callable[[asyncio.Event], Awaitable[None]]
     stop = asyncio.Event()
     async with _signals(stop), _lag_gauge(name):
         calm_collector()
+        lean_heap()
         log.info("daemon.started", pid=os.getpid())
         await main(stop)
 
