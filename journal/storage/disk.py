@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
@@ -51,6 +51,7 @@ from journal.storage.incarnation import (
     write_incarnation,
 )
 from journal.storage.loading import load
+from journal.storage.open_segment import LEAVE_SEGMENTS_ALONE, Extent, Writing
 from journal.storage.purging import purge
 from journal.storage.records import SegmentRecord, record_bytes, record_of
 from journal.storage.segment_file import digest_up_to, inspect, why_damaged
@@ -61,25 +62,6 @@ from journal.storage.small_files import (
     txid_text,
     version_text,
 )
-
-
-@dataclass(slots=True)
-class _Writing:
-    """The open segment: its file, the digest of its edits, and how far it is durable."""
-
-    first: TxId
-    file: OpenFile
-    end: int
-    hash: "hashlib._Hash"
-    dirty: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """Where a segment's bytes lie: the file, from its beginning to ``end``."""
-
-    path: Path
-    end: int
 
 
 class Disk:
@@ -95,7 +77,8 @@ class Disk:
         self._files = files if files is not None else RealFiles()
         self._root = root
         self._current = root / layout.CURRENT
-        self._writing: _Writing | None = None
+        self._writing: Writing | None = None
+        self._abandoned: Writing | None = None
         self._ends: dict[TxId, int] = {}
         self._downloading: set[Path] = set()
         self._failed: str | None = None
@@ -108,6 +91,7 @@ class Disk:
 
     def load(self) -> JournalState:
         """Read the folder, after finishing what a crash cut short."""
+        self._abandoned = None
         with self._working("load the journal"):
             loaded = load(self._files, self._root, self._fresh_id)
         self._ends = loaded.ends
@@ -123,6 +107,8 @@ class Disk:
                     continue
                 if not isinstance(effect, AppendEdits):
                     self._sync()
+                if not isinstance(effect, LEAVE_SEGMENTS_ALONE):
+                    self._abandoned = None
                 self._carry_out(effect)
             self._sync()
             if committed is not None:
@@ -137,6 +123,10 @@ class Disk:
         writing = self._writing
         if writing is not None and writing.first == segment.first:
             return replace(segment, finalized=False, digest=writing.hash.digest())
+        left = self._abandoned
+        if left is not None and left.first == segment.first and not segment.finalized:
+            # A takeover asks for it right after a promise has closed it, and waits for this.
+            return replace(segment, digest=left.hash.digest())
         path = self._current / segment.name()
         try:
             found = inspect(self._files, path, segment.first, last_wanted=segment.last)
@@ -230,9 +220,7 @@ class Disk:
             case AppendEdits(segment_first, _, records):
                 self._append(segment_first, records)
             case AbandonSegment(first, empty):
-                self.close()
-                if empty:
-                    self._move_aside(first, "empty")
+                self._abandon(first, empty=empty)
             case FinalizeSegment(segment):
                 self._finalize(segment)
             case PersistDecision(decision):
@@ -290,7 +278,7 @@ class Disk:
         unfinished = path.with_name(path.name + layout.UNFINISHED)
         header = file_header(record.layout_version)
         file = self._files.create(unfinished)
-        self._writing = _Writing(first, file, len(header), hashlib.sha256())
+        self._writing = Writing(first, file, len(header), hashlib.sha256())
         file.append(header)
         file.sync()
         self._files.rename(unfinished, path)
@@ -314,6 +302,14 @@ class Disk:
             writing.dirty = False
             writing.end = self._ends[writing.first]
 
+    def _abandon(self, first: TxId, *, empty: bool) -> None:
+        abandoned = self._writing
+        self.close()
+        if empty:
+            self._move_aside(first, "empty")
+        else:
+            self._abandoned = abandoned
+
     def _move_aside(self, first: TxId, why: str) -> None:
         name = layout.in_progress_name(first)
         aside = layout.aside_name(name, why)
@@ -328,7 +324,7 @@ class Disk:
         if self._files.size(path) != end:
             self._files.truncate(path, end)
         so_far = digest_up_to(self._files, path, end)
-        self._writing = _Writing(first, self._files.reopen(path), end, so_far)
+        self._writing = Writing(first, self._files.reopen(path), end, so_far)
 
     def _finalize(self, segment: Segment) -> None:
         path = self._current / layout.in_progress_name(segment.first)

@@ -38,6 +38,7 @@ from tests.journal.jn_world import (
     NAMESPACE,
     LocalJournal,
     Writer,
+    digest,
     formatted,
     records,
     segment,
@@ -224,6 +225,19 @@ def test_a_bit_flip_ends_what_is_reported(tmp_path: Path) -> None:
     final = tmp_path / "current" / layout.finalized_name(TxId(1), TxId(5))
     assert final.read_bytes() == segment_bytes(1, 5)
     assert not path.exists()
+
+
+def test_a_promise_leaves_a_segment_whose_digest_needs_no_reading(tmp_path: Path) -> None:
+    """A new writer waits for it, and 64 MB take a third of a second to read."""
+    journal, path = written(tmp_path), tmp_path / "current" / FIRST
+    journal.ask(Writer(2).new_epoch())
+    path.rename(tmp_path / "elsewhere")
+    assert journal.disk.digest(journal.state.segments[TxId(1)]).digest == digest(1, 5)
+    (tmp_path / "elsewhere").rename(path)
+    # Whatever touches segments ends that: the file is read again.
+    writer = Writer(2)
+    journal.accept(writer, segment(1, 3), segment_bytes(1, 3))
+    assert journal.disk.digest(segment(1, 3)).digest == digest(1, 3)
 
 
 def test_padding_is_not_damage_and_is_cut_by_finalize(tmp_path: Path) -> None:
