@@ -192,7 +192,7 @@ class Disk:
             self.close()
             raise StorageFailed(self._failed) from failure
 
-    def _carry_out(self, effect: Effect) -> None:  # noqa: C901, PLR0912, PLR0915 - one case each
+    def _carry_out(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case each
         if isinstance(effect, UpgradeEffect):
             for first in upgrading.carry_out(self._files, self._root, effect):
                 self._ends.pop(first, None)
