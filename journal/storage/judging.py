@@ -41,7 +41,12 @@ class Judged:
 def load_records(files: Files, folder: Path, live: set[TxId]) -> Records:
     """Read the records of live segments; the others mean nothing, and are removed."""
     records: dict[TxId, SegmentRecord | StorageFailed] = {}
-    for name in files.names(folder):
+    names = files.names(folder)
+    if any(layout.segment_start(name) not in live for name in names):
+        # A file may have been moved aside in the page cache only.  After a power cut it would
+        # have its name again, and nobody would know who wrote it.
+        files.sync_folder(folder.parent)
+    for name in names:
         first = layout.segment_start(name)
         data = files.read(folder / name)
         if first not in live or data is None:

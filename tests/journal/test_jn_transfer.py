@@ -11,8 +11,12 @@ import grpc
 import pytest
 from aiohttp import web
 
+from journal.errors import Unavailable
+from journal.model import LAYOUT_VERSION
 from journal.node.daemon import JournalNodeDaemon
+from journal.node.fetching import fetch_finalized
 from journal.node.transfer import DAMAGE_HEADER
+from journal.node.wire import segment_message
 from journal.proto import journal_pb2 as pb
 from tests.journal.jn_node import (
     JID,
@@ -225,6 +229,43 @@ async def test_x11_a_source_that_lies_changes_nothing_and_the_next_is_asked(
         assert (current / IN_PROGRESS).read_bytes() == segment_bytes(4, 6, 7)
         await client.finalize(writer, 4, 6, 7)
         assert (await get(segment_url(daemon, 4)))[1] == segment_bytes(4, 6, 7)
+
+
+async def test_a_catch_up_takes_no_other_edits(tmp_path: Path) -> None:
+    """The open segment up to 6, from a node that has other edits of the same numbers."""
+    async with node_and_client(tmp_path) as (_, client), source(segment_bytes(4, 6, 9)) as bad:
+        await client.format()
+        await client.new_epoch(2)
+        writer = Writer(2)
+
+        def catch_up(url: str) -> pb.CatchUpRequest:
+            return pb.CatchUpRequest(
+                info=client.info(writer),
+                segment=segment_message(segment(4, 6, 2)),
+                layout_version=LAYOUT_VERSION,
+                source_urls=[url],
+            )
+
+        with pytest.raises(Refused) as caught:
+            await client.call("CatchUp", catch_up(bad))
+        assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+        assert not list((tmp_path / JID / "current").glob("edits_*"))
+        async with source(segment_bytes(4, 6, 2)) as good:
+            assert (await client.call("CatchUp", catch_up(good))).next_txid == 7
+        assert (tmp_path / JID / "current" / IN_PROGRESS).read_bytes() == segment_bytes(4, 6, 2)
+
+
+async def test_a_peer_that_lies_is_not_believed_by_the_syncer(tmp_path: Path) -> None:
+    async with writing_node(tmp_path) as (daemon, _, _), source(segment_bytes(7, 9, 9)) as bad:
+        owner = daemon.node.find(JID)
+        assert owner is not None
+        wanted, settings = segment(7, 9, 7, finalized=True), daemon.node.settings
+        with pytest.raises(Unavailable, match="no peer gave"):
+            await fetch_finalized(owner, wanted, [bad], settings)
+        assert not list((tmp_path / JID).glob("*/edits_*7*"))
+        async with source(segment_bytes(7, 9, 7)) as good:
+            await fetch_finalized(owner, wanted, [bad, good], settings)
+        assert len(list((tmp_path / JID).glob("*/edits_*7*"))) == 1
 
 
 async def test_a_node_takes_a_segment_from_another_node(tmp_path: Path) -> None:

@@ -233,6 +233,14 @@ async def test_tail_without_cache(tmp_path: Path) -> None:
         assert await tail(hands.nodes) == records(1, 5)
 
 
+async def test_one_file_of_an_edit_is_not_enough(tmp_path: Path) -> None:
+    """All know that 5 is committed; one has it, the others have lost their last bytes."""
+    async with hands_on(tmp_path, cache_bytes=1) as hands:
+        await hands.written([3, 3, 3])
+        await hands.write(0, 1, 4, 5, known=5)
+        assert await tail(hands.nodes) == records(1, 3)
+
+
 async def test_corrupt_journal_cache(hands: Hands) -> None:
     """StandbyInProgressTail.CorruptJournalCache: one node down, and one whose memory is bad."""
     await hands.written([5, 5, 5])

@@ -1,44 +1,40 @@
-"""Planted bugs: each takes the place of one rule of the product, and the checkers must see it.
+"""The catalogue of planted bugs: each takes the place of one rule, and something must see it.
 
-They prove the simulator: a bug that survives its seeds shows a blind spot.  Nothing of the product
-is edited; the rule is replaced for the length of a run.
+They prove the checkers: a bug that survives its worlds and its tests shows a blind spot.  Nothing
+of the product is edited; the rule is replaced for the length of a run.
 """
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
-from journal import quorum, recovery
-from journal.client import call as client_call
-from journal.client import channel as client_channel
-from journal.client import reader, window, wire
-from journal.client.writer import QuorumWriter
-from journal.core import admission, machine, recovering, rejoining, writing
 from journal.core.effects import (
     ForgetDecision,
     MoveAside,
     PersistDecision,
-    PersistPromise,
     PersistWriter,
-    Step,
 )
-from journal.core.state import NO_SERIAL, JournalState
-from journal.errors import JournalError
-from journal.model import Segment
-from journal.quorum import Tally, majority_of
+from tests.simulation import planted_protocol as protocol
+from tests.simulation import planted_reads as reads
+from tests.simulation import planted_rules as rules
 from tests.simulation import planted_storage as storage
-from tests.simulation.planting import Planting, all_of, replacing
+from tests.simulation.planting import Planting
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One bug.  Seed ``found`` finds it today; it may survive at most ``seeds`` runs."""
+    """One bug, and how it is found: by drawn worlds, by a test of its own, or by either.
+
+    It may survive at most ``seeds`` drawn worlds; 0 means that no drawn world is known to show
+    it.  ``killer`` is a test that passes without the bug and fails with it; where there is one,
+    `./run test` leaves the drawn worlds to `./run soak journal --mutants`.
+    """
 
     name: str
     plant: Planting
-    found: int = 1
     seeds: int = 100
+    killer: str = ""
 
 
 @contextmanager
@@ -49,257 +45,125 @@ def planted(mutant: Mutant) -> Iterator[None]:
         yield
 
 
-# ---- which copy wins, and who must agree ----
-
-
-def _longest_first() -> Planting:
-    def rank(answer: Any) -> tuple[bool, int, int]:  # noqa: ANN401
-        standing = max(answer.accepted_in, answer.segment.writer)
-        return (answer.segment.finalized, answer.segment.last, standing)
-
-    return replacing(recovery, "_rank", rank)
-
-
-def _accepted_ignored() -> Planting:
-    def rank(answer: Any) -> tuple[bool, int, int]:  # noqa: ANN401
-        return (answer.segment.finalized, answer.segment.writer, answer.segment.last)
-
-    return replacing(recovery, "_rank", rank)
-
-
-def _writer_epoch_ignored() -> Planting:
-    def rank(answer: Any) -> tuple[bool, int, int]:  # noqa: ANN401
-        return (answer.segment.finalized, answer.accepted_in, answer.segment.last)
-
-    return all_of(
-        replacing(recovery, "_rank", rank),
-        replacing(recovery, "_ensure_equals_agree", lambda held: None),
-    )
-
-
-def _majority_off_by_one() -> Planting:
-    return replacing(quorum, "majority", lambda members: members // 2)
-
-
-def _one_is_enough(*operations: str) -> Planting:
-    """Calls of these kinds are won by the first node that agrees."""
-    init = client_call.QuorumCall.__init__
-
-    def lenient(self: Any, operation: str, nodes: Any, *, timeout_seconds: float) -> None:  # noqa: ANN401
-        init(self, operation, nodes, timeout_seconds=timeout_seconds)
-        if operation.startswith(operations):
-            self._tally = Tally(majority_of(nodes).nodes, 1)
-
-    return replacing(client_call.QuorumCall, "__init__", lenient)
-
-
-def _one_write_is_enough() -> Planting:
-    """A batch is committed as soon as one node has it."""
-    init = window.Window.__init__
-
-    def lenient(self: Any, nodes: Any, **more: Any) -> None:  # noqa: ANN401
-        init(self, nodes, **more)
-        self._needed = 1
-
-    return replacing(window.Window, "__init__", lenient)
-
-
-# ---- who may speak ----
-
-
-def _stale_epoch_accepted() -> Planting:
-    admit = admission.admit
-
-    def lenient(state: JournalState, stamp: Any) -> Any:  # noqa: ANN401
-        epoch = max(stamp.epoch, state.promised)
-        serial = stamp.serial if epoch == stamp.epoch else state.serial + 1
-        return admit(state, replace(stamp, epoch=epoch, serial=serial))
-
-    return replacing(machine, "admit", lenient)
-
-
-def _serial_unchecked() -> Planting:
-    admit = admission.admit
-
-    def lenient(state: JournalState, stamp: Any) -> Any:  # noqa: ANN401
-        return admit(replace(state, serial=NO_SERIAL), stamp)
-
-    return replacing(machine, "admit", lenient)
-
-
-def _equal_epoch_promised() -> Planting:
-    new_epoch = recovering.new_epoch
-
-    def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
-        if request.epoch == state.promised:
-            state = replace(state, promised=type(state.promised)(state.promised - 1))
-        return new_epoch(state, request)
-
-    return replacing(recovering, "new_epoch", lenient)
-
-
-def _promise_leaves_segment_open() -> Planting:
-    def promise(state: JournalState, epoch: Any) -> Any:  # noqa: ANN401
-        promised = replace(state, promised=epoch, serial=NO_SERIAL)
-        return admission.Admitted(promised, (PersistPromise(epoch),))
-
-    return all_of(
-        replacing(admission, "promise", promise), replacing(recovering, "promise", promise)
-    )
-
-
-def _adopts_for_a_superseded_writer() -> Planting:
-    adopt = recovering.adopt
-
-    def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
-        return adopt(state, replace(request, epoch=max(request.epoch, state.promised)))
-
-    return replacing(recovering, "adopt", lenient)
-
-
-# ---- what is compared ----
-
-
-def _digest_ignored() -> Planting:
-    """Hadoop's finding 1: equal lengths pass for equal contents."""
-    why_not = writing._why_not_finalize
-
-    def same_length(ours: Segment | None, decided: Segment) -> bool:
-        return ours is not None and ours.last == decided.last
-
-    def lenient(ours: Segment | None, request: Any, *, written_now: bool) -> JournalError | None:  # noqa: ANN401
-        if ours is not None:
-            ours = replace(ours, digest=request.digest)
-        return why_not(ours, request, written_now=written_now)
-
-    return all_of(
-        replacing(recovering, "_same_edits", same_length),
-        replacing(writing, "_why_not_finalize", lenient),
-    )
-
-
-def _finalizes_any_length() -> Planting:
-    why_not = writing._why_not_finalize
-
-    def lenient(ours: Segment | None, request: Any, *, written_now: bool) -> JournalError | None:  # noqa: ANN401
-        if ours is not None and not ours.finalized:
-            return None
-        return why_not(ours, request, written_now=written_now)
-
-    return replacing(writing, "_why_not_finalize", lenient)
-
-
-def _resume_begins_anew() -> Planting:
-    """A node that comes back throws away the sound edits that it has of the open segment."""
-    open_again = rejoining._open
-
-    def lenient(state: JournalState, first: Any, epoch: Any, layout: int) -> Step:  # noqa: ANN401
-        ours = rejoining._held(state, first)
-        if ours is not None and ours.writer == epoch:
-            older = replace(ours, writer=type(epoch)(epoch - 1))
-            state = replace(state, segments={**state.segments, first: older})
-        return open_again(state, first, epoch, layout)
-
-    return replacing(rejoining, "_open", lenient)
-
-
-# ---- the writer and the reader ----
-
-
-def _holes_accepted() -> Planting:
-    """A node that missed a batch is sent the next one, and takes it."""
-    journal = writing.journal
-
-    def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
-        if state.open is not None and request.first > state.open.next_txid:
-            state = replace(state, open=replace(state.open, next_txid=request.first))
-        return journal(state, request)
-
-    def go_on(self: Any, error: JournalError) -> None:  # noqa: ANN401
-        self._note(error)
-        if self._writing and self._window.holds(self._seq):
-            missed = self._window.message(self._seq, self._next, 1)
-            self._seq, self._next = missed.seq, missed.last + 1
-            self._window.failed(self.name, error)
-            self._window.takes_part(self.name, missed.seq)
-
-    return all_of(
-        replacing(client_channel.NodeChannel, "_lose", go_on),
-        replacing(writing, "journal", lenient),
-    )
-
-
-def _recovery_skipped() -> Planting:
-    async def skip(self: Any, first: Any) -> Any:  # noqa: ANN401
-        return first - 1
-
-    return replacing(QuorumWriter, "_recover", skip)
-
-
-def _accept_skipped() -> Planting:
-    """Finalize is sent right after prepare."""
-    ask = QuorumWriter._ask
-
-    async def lenient(self: Any, operation: str, request: Any, timeout: float, **more: Any) -> Any:  # noqa: ANN401
-        if operation.startswith("accepting"):
-            return {}
-        return await ask(self, operation, request, timeout, **more)
-
-    return replacing(QuorumWriter, "_ask", lenient)
-
-
-def _reads_unfinished() -> Planting:
-    def everything(reply: Any) -> list[Segment]:  # noqa: ANN401
-        return [replace(wire.segment_from_wire(s), finalized=True) for s in reply.segments]
-
-    manifest = machine.manifest
-    return all_of(
-        replacing(reader, "_finalized", everything),
-        replacing(
-            machine,
-            "manifest",
-            lambda state, request: manifest(state, replace(request, in_progress_ok=True)),
-        ),
-    )
-
+_SIM: Final = "tests/simulation/test_sim_"
+_JN: Final = "tests/journal/test_jn_"
+_JC: Final = "tests/journal/test_jc_"
+_TABLES: Final = _SIM + "tables.py::test_2_10"
+_X14: Final = _SIM + "writers.py::test_x14_a_crash_in_a_start_over_an_older_edit"
+_CHECKS: Final = _JN + "rules.py::test_the_first_failing_check_answers"
+_LEFT: Final = _JN + "rejoin.py::test_a_twin_does_not_reopen_what_the_writer_has_left"
+_DURABLE: Final = "tests/journal/test_durable.py::test_"
 
 MUTANTS: Final = (
-    Mutant("longest before newest", _longest_first(), 154, 1500),
-    Mutant("accepted epoch ignored", _accepted_ignored(), 279, 1500),
-    Mutant("writer epoch ignored", _writer_epoch_ignored(), 154, 1500),
-    Mutant("majority off by one", _majority_off_by_one(), 1, 100),
-    Mutant("one node's write is an ack", _one_write_is_enough(), 1, 100),
-    Mutant("epoch from one node", _one_is_enough("claiming"), 1, 100),
-    Mutant("prepare from one node", _one_is_enough("preparing"), 1, 100),
-    Mutant("accept at one node", _one_is_enough("accepting"), 9, 100),
-    Mutant("finalize at one node", _one_is_enough("finalizing"), 6, 100),
-    Mutant("stale epoch accepted", _stale_epoch_accepted(), 1, 100),
-    Mutant("serial unchecked: repeats count", _serial_unchecked(), 204, 1500),
-    Mutant("equal epoch promised", _equal_epoch_promised(), 58, 500),
-    Mutant("promise leaves the segment open", _promise_leaves_segment_open(), 1, 100),
-    Mutant("adopts for a superseded writer", _adopts_for_a_superseded_writer(), 349, 1500),
-    Mutant("digest ignored", _digest_ignored(), 623, 3000),
-    Mutant("finalizes any length", _finalizes_any_length(), 42, 500),
-    Mutant("decision not persisted", storage.without(PersistDecision), 1, 100),
-    Mutant("decision not forgotten", storage.without(ForgetDecision), 129, 500),
-    Mutant("writer epoch not persisted", storage.without(PersistWriter), 1, 100),
-    Mutant("older file left in the way", storage.without(MoveAside), 2929, 5000),
-    Mutant("segment's writer not recorded", storage.record_not_written(), 1, 100),
-    Mutant("no sync before the answer", storage.no_sync_before_ack(), 1, 100),
-    Mutant("promise not durable", storage.promise_not_durable(), 1, 100),
-    Mutant("small files not synced", storage.contents_not_synced(), 1, 100),
-    Mutant("folders not synced", storage.folder_not_synced(), 1, 100),
-    Mutant("finalize not synced", storage.finalize_not_synced(), 1, 100),
-    Mutant("download not synced", storage.download_not_synced(), 1, 100),
-    Mutant("download not verified", storage.download_not_verified(), 9, 100),
-    Mutant("promise forgotten at restart", storage.promise_forgotten(), 3, 100),
-    Mutant("decisions forgotten at restart", storage.decisions_forgotten(), 129, 500),
-    Mutant("decision not rolled forward", storage.no_roll_forward(), 186, 1500),
-    Mutant("load believes the page cache", storage.load_does_not_sync(), 2905, 5000),
-    Mutant("answers before it is done", storage.answers_before_it_is_done(), 19, 100),
-    Mutant("resume begins anew", _resume_begins_anew(), 133, 1500),
-    Mutant("holes accepted", _holes_accepted(), 255, 1500),
-    Mutant("recovery skipped", _recovery_skipped(), 1, 100),
-    Mutant("accept skipped", _accept_skipped(), 9, 100),
-    Mutant("reads unfinished edits", _reads_unfinished(), 23, 500),
-)
+    # ---- which copy wins, and who must agree ----
+    Mutant("longest before newest", protocol.longest_first(), 1500, _TABLES),
+    Mutant("accepted epoch ignored", protocol.accepted_ignored(), 5000, _TABLES),
+    Mutant("writer epoch ignored", protocol.writer_epoch_ignored(), 1500, _TABLES),
+    Mutant("ranked by the node's writer epoch", rules.ranks_by_the_nodes_writer(), 0,
+           _X14),
+    Mutant("majority off by one", protocol.majority_off_by_one()),
+    Mutant("one node's write is an ack", protocol.one_write_is_enough()),
+    Mutant("epoch from one node", protocol.one_is_enough("claiming")),
+    Mutant("prepare from one node", protocol.one_is_enough("preparing")),
+    Mutant("accept at one node", protocol.one_is_enough("accepting")),
+    Mutant("finalize at one node", protocol.one_is_enough("finalizing")),
+    # ---- who may speak ----
+    Mutant("stale epoch accepted", protocol.stale_epoch_accepted()),
+    Mutant("serial unchecked: repeats count", protocol.serial_unchecked(), 1500),
+    Mutant("equal epoch promised", protocol.equal_epoch_promised(), 500),
+    Mutant("promise leaves the segment open", protocol.promise_leaves_segment_open()),
+    Mutant("adopts for a superseded writer", protocol.adopts_for_a_superseded_writer(), 1500),
+    Mutant("superseded writer's heartbeat accepted", rules.superseded_heartbeat_accepted(), 0,
+           _CHECKS),
+    Mutant("upgrade, roll back and discard unfenced", rules.upgrades_unfenced(), 0,
+           _JN + "upgrade.py::test_no_step_is_for_a_fenced_writer"),
+    Mutant("format over a newer writer", rules.format_over_a_writer(), 0,
+           _JN + "format_fence.py::test_a_writer_that_came_since_is_not_destroyed"),
+    # ---- what is compared ----
+    Mutant("digest ignored", protocol.digest_ignored(), 3000, _TABLES),
+    Mutant("finalizes any length", protocol.finalizes_any_length(), 500, _CHECKS),
+    # ---- what is durable, and when ----
+    Mutant("decision not persisted", storage.without(PersistDecision)),
+    Mutant("decision not forgotten", storage.without(ForgetDecision), 500,
+           _JN + "syncing_rules.py::test_the_decision_about_a_segment_ends_with_its_finalization"),
+    Mutant("writer epoch not persisted", storage.without(PersistWriter)),
+    Mutant("older file left in the way", storage.without(MoveAside), 5000, _X14),
+    Mutant("segment's writer not recorded", storage.record_not_written()),
+    Mutant("segment's record not durable", storage.record_not_durable()),
+    Mutant("record after the adopted name", storage.record_after_adoption(), 0,
+           _JN + "rejoin.py::test_power_loss_between_the_effects_loses_nothing"),
+    Mutant("no sync before the answer", storage.no_sync_before_ack()),
+    Mutant("promise not durable", storage.promise_not_durable()),
+    Mutant("small files not synced", storage.contents_not_synced()),
+    Mutant("folders not synced", storage.folder_not_synced()),
+    Mutant("finalize not synced", storage.finalize_not_synced()),
+    Mutant("download not synced", storage.download_not_synced()),
+    Mutant("download not verified", storage.download_not_verified()),
+    Mutant("promise forgotten at restart", storage.promise_forgotten()),
+    Mutant("decisions forgotten at restart", storage.decisions_forgotten(), 500),
+    Mutant("decision not rolled forward", storage.no_roll_forward(), 1500),
+    Mutant("load believes the page cache", storage.load_does_not_sync(), 5000),
+    Mutant("answers before it is done", storage.answers_before_it_is_done()),
+    # ---- learners ----
+    Mutant("learner votes", rules.learner_votes(), 0,
+           _JN + "learner.py::test_a_learner_refuses_whatever_counts"),
+    Mutant("learner admitted without data", rules.admitted_without_data(), 0,
+           _JN + "learner.py::test_a_learner_that_lacks_something_is_not_admitted"),
+    Mutant("learner admitted without the voters' word", rules.admitted_without_confirmation(), 0,
+           _SIM + "learners.py::test_a_superseded_writer_admits_nobody"),
+    Mutant("learner's write counts", rules.learners_write_counts(), 0,
+           _JC + "window.py::test_a_learner_is_fed_and_counts_nowhere"),
+    Mutant("learner's finalize counts", rules.learners_finalize_counts(), 0,
+           _JN + "learner.py::test_a_learner_finalizes_and_does_not_say_yes"),
+    # ---- back in the open segment ----
+    Mutant("resume begins anew", rules.resume_begins_anew(), 1500,
+           _JN + "rejoin.py::test_a_restarted_node_goes_on_behind_its_last_sound_edit"),
+    Mutant("resume over a decision", rules.resume_over_a_decision(), 0,
+           _JN + "rejoin.py::test_a_recovery_that_came_between_stands"),
+    Mutant("resume of what was left", rules.resume_whatever_was_left(), 0, _LEFT),
+    Mutant("catch-up takes acknowledged edits away", rules.catch_up_overtakes(), 0,
+           _JN + "rejoin.py::test_a_download_that_is_overtaken_takes_nothing_away"),
+    Mutant("catch-up without its digest", rules.catch_up_unchecked(), 0,
+           _JN + "transfer.py::test_a_catch_up_takes_no_other_edits"),
+    # ---- sync, damage, purge ----
+    Mutant("sync takes other edits", rules.sync_unchecked(), 0,
+           _JN + "transfer.py::test_a_peer_that_lies_is_not_believed_by_the_syncer"),
+    Mutant("sync compares ends only", rules.sync_compares_ends(), 0,
+           _JN + "syncing_rules.py::test_contradictions_are_reported_and_nothing_is_touched"),
+    Mutant("sync replaces the open segment", rules.sync_replaces_the_open_segment(), 0,
+           _JN + "syncing_rules.py::test_the_open_segment_is_the_writers_business"),
+    Mutant("damaged copy votes", rules.damage_votes(), 0,
+           _JN + "records.py::test_x08_damage_in_an_unclosed_segment_has_no_vote"),
+    Mutant("damage that is found is ignored", rules.damage_ignored(), 0,
+           _JN + "sync.py::test_damage_is_never_served"),
+    Mutant("purge cuts into a segment", rules.purge_cuts_into_a_segment(), 0,
+           _JN + "purge.py::test_a_segment_that_reaches_the_minimum_stays"),
+    Mutant("purge takes the open segment", rules.purge_takes_the_open_segment(), 0,
+           _JN + "purge.py::test_the_open_and_the_newest_segment_stay"),
+    Mutant("purge of what may not be committed", rules.purge_uncommitted(), 0,
+           _JN + "purge.py::test_what_is_not_known_to_be_committed_stays"),
+    # ---- the writer, its lease, and the readers ----
+    Mutant("holes accepted", protocol.holes_accepted(), 1500),
+    Mutant("recovery skipped", protocol.recovery_skipped()),
+    Mutant("accept skipped", protocol.accept_skipped()),
+    Mutant("reads unfinished edits", protocol.reads_unfinished(), 500),
+    Mutant("lease counted from the reply", reads.lease_from_the_reply(), 0,
+           _JC + "lease.py::test_a_reply_that_lay_in_a_socket_proves_nothing_new"),
+    Mutant("lease from one node", reads.lease_from_one_node(), 0,
+           _JC + "lease.py::test_without_a_majority_the_lease_runs_out"),
+    Mutant("no wait for the older lease", reads.no_wait_for_the_lease(), 0,
+           _JC + "lease.py::test_a_new_writer_lets_the_old_lease_run_out_first"),
+    Mutant("cache outlives its writer", reads.cache_outlives_its_writer(), 0,
+           "tests/journal/test_recent_edits.py::"
+           "test_a_new_epoch_takes_back_what_its_recovery_may_replace"),
+    Mutant("edits counted, not compared", reads.counts_without_comparing(), 0,
+           _DURABLE + "other_bytes_under_the_same_numbers_do_not_count"),
+    Mutant("equal bytes are durable", reads.equal_bytes_are_enough(), 0,
+           _DURABLE + "equal_bytes_of_a_half_finished_recovery_are_not_durable"),
+    Mutant("late knowledge counts", reads.late_knowledge_counts(), 0,
+           _DURABLE + "equal_bytes_of_a_half_finished_recovery_are_not_durable"),
+    Mutant("one file is enough", reads.one_file_is_enough(), 0,
+           "tests/journal/test_tailing.py::test_one_file_of_an_edit_is_not_enough"),
+    Mutant("files read beyond what is committed", reads.files_beyond_the_commit(), 0,
+           "tests/journal/test_tailing.py::test_tail_without_cache"),
+)  # fmt: skip

@@ -10,6 +10,7 @@ from journal.model import NO_EPOCH
 from journal.node.owner import JournalOwner
 from journal.storage import disk, layout, loading
 from journal.storage.files import Files, with_contents
+from journal.storage.records import record_of
 from journal.storage.segment_file import SegmentCheck
 from tests.simulation.planting import Planting, all_of, replacing
 from tests.simulation.platter import SimulatedFiles
@@ -26,6 +27,36 @@ def without(kind: type) -> Planting:
 
 def record_not_written() -> Planting:
     return replacing(disk.Disk, "_record", lambda self, record: None)
+
+
+def record_not_durable() -> Planting:
+    """The segment's file has its name, and edits, while a power cut may still take the record."""
+    write = disk.Disk._write
+
+    def lazy(self: Any, name: str, data: bytes) -> None:  # noqa: ANN401
+        if not name.startswith(f"{layout.SEGMENTS}/"):
+            write(self, name, data)
+            return
+        path = self._current / name
+        unfinished = path.with_name(path.name + ".tmp")
+        with_contents(self._files, unfinished, data)
+        self._files.rename(unfinished, path)
+
+    return replacing(disk.Disk, "_write", lazy)
+
+
+def record_after_adoption() -> Planting:
+    """Newer bytes lie under the record of an older writer for a moment."""
+
+    def late(self: Any, segment: Any, epoch: Any) -> None:  # noqa: ANN401
+        download = self._current / layout.download_name(segment.first, epoch)
+        self._ends[segment.first] = self._files.size(download)
+        self._files.rename(download, self._current / segment.name())
+        self._files.sync_folder(self._current)
+        self._record(record_of(segment, self._ends[segment.first]))
+        self._downloading.discard(download)
+
+    return replacing(disk.Disk, "_adopt", late)
 
 
 def no_sync_before_ack() -> Planting:

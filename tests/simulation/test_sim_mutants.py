@@ -1,50 +1,58 @@
-"""The checkers see planted bugs: each must be found within its seeds."""
-
-import os
+"""The checkers see planted bugs: drawn worlds within their budget, or the test that is named."""
 
 import pytest
 
+from tests.simulation.hunting import hunt
+from tests.simulation.killing import Killing, kill
 from tests.simulation.mutants import MUTANTS, Mutant, planted
 from tests.simulation.shrink import replay_command, shrink
 from tests.simulation.world import run
 
-QUICK = [mutant for mutant in MUTANTS if mutant.found <= 20]
-RARE = [mutant for mutant in MUTANTS if mutant.found > 20]
-NEIGHBOURS = 8
+DRAWN = [mutant for mutant in MUTANTS if not mutant.killer]
+NAMED = [mutant for mutant in MUTANTS if mutant.killer]
 
 
 def _names(mutants: list[Mutant]) -> list[str]:
     return [mutant.name for mutant in mutants]
 
 
-@pytest.mark.parametrize("mutant", QUICK, ids=_names(QUICK))
-def test_a_planted_bug_is_found(mutant: Mutant) -> None:
-    """These need a few seeds, whichever they are."""
-    with planted(mutant):
-        for seed in range(1, mutant.seeds + 1):
-            if run(seed).violation is not None:
-                return
-    pytest.fail(f"{mutant.name}: survived {mutant.seeds} seeds")
+def test_every_rule_has_a_planted_bug_that_can_be_found() -> None:
+    assert len(MUTANTS) >= 45
+    assert len(set(_names(list(MUTANTS)))) == len(MUTANTS)
+    assert not [mutant.name for mutant in MUTANTS if not (mutant.seeds or mutant.killer)]
 
 
-@pytest.mark.parametrize("mutant", RARE, ids=_names(RARE))
-def test_a_planted_bug_that_needs_many_seeds_is_found(mutant: Mutant) -> None:
-    """Begin near a seed that is known to find it, or with NNHA_ALL_SEEDS at the first one."""
-    first = 1 if os.environ.get("NNHA_ALL_SEEDS") else max(1, mutant.found - NEIGHBOURS)
-    with planted(mutant):
-        for seed in range(first, mutant.seeds + 1):
-            if run(seed).violation is not None:
-                return
-    pytest.fail(f"{mutant.name}: survived the seeds up to {mutant.seeds}")
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mutant", DRAWN, ids=_names(DRAWN))
+def test_drawn_worlds_find_a_planted_bug(mutant: Mutant) -> None:
+    """A few seeds are enough, or the search begins near one that is known to find it."""
+    found = hunt(mutant)
+    assert found.seed, f"survived {found.worlds} worlds, up to seed {mutant.seeds}"
+
+
+@pytest.fixture(scope="module")
+def killings() -> dict[str, Killing]:
+    """One process runs them all."""
+    return kill()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mutant", NAMED, ids=_names(NAMED))
+def test_a_named_test_kills_a_planted_bug(mutant: Mutant, killings: dict[str, Killing]) -> None:
+    """It passes without the bug and fails with it."""
+    killing = killings[mutant.name]
+    assert killing.ran, f"{mutant.killer} was not run"
+    assert killing.sound, f"{mutant.killer} fails without the bug"
+    assert killing.failed, f"{mutant.killer} does not see it"
 
 
 def test_a_failing_seed_is_made_smaller() -> None:
     """Shrunk runs fail in the same way with fewer faults, and their command says which."""
-    digest_ignored = next(mutant for mutant in MUTANTS if mutant.name == "digest ignored")
-    with planted(digest_ignored):
+    no_sync = next(mutant for mutant in MUTANTS if mutant.name == "no sync before the answer")
+    with planted(no_sync):
         failing = next(
             outcome
-            for seed in range(digest_ignored.found - NEIGHBOURS, digest_ignored.seeds)
+            for seed in range(1, no_sync.seeds + 1)
             if (outcome := run(seed)).violation is not None and len(outcome.fired) > 3
         )
         smaller = shrink(failing, lambda seed, only: run(seed, only=only))

@@ -16,6 +16,7 @@ from tests.simulation.exhaustive import Scope, Tally, first_strikes
 from tests.simulation.shrink import replay_command, shrink
 from tests.simulation.world import Outcome, run
 from tests.soak.exhaustive import DEPTHS, explore_all, facts
+from tests.soak.mutants import find_all
 
 _PORTION: Final = 25
 _MOST_SHOWN: Final = 10
@@ -62,6 +63,9 @@ def _play_one(seed: int) -> Outcome:
 @click.option(
     "--exhaustive", type=click.Choice(list(DEPTHS)), help="Instead of seeds: all of them."
 )
+@click.option("--mutants", is_flag=True, help="Instead of seeds: hunt every planted bug.")
+@click.option("--from-first", is_flag=True, help="Mutants: begin at seed 1, not near known ones.")
+@click.option("--note-seeds", is_flag=True, help="Mutants: write down which seeds found them.")
 @click.option("--symmetric/--every-node", help="Exhaustive: up to the names of the nodes.")
 @click.option("--silent", is_flag=True, help="Exhaustive: lost messages break no connection.")
 @click.option("--nodes", default=3, show_default=True, type=click.IntRange(3, 7))
@@ -73,6 +77,9 @@ def journal(
     first_seed: int,
     jobs: int,
     exhaustive: str | None,
+    mutants: bool,
+    from_first: bool,
+    note_seeds: bool,
     symmetric: bool,
     silent: bool,
     nodes: int,
@@ -82,8 +89,13 @@ def journal(
     """Simulate the journal under drawn faults; exit code 0 only if no invariant broke.
 
     The first failure is made as small as possible and printed with its replay command.  With
-    --exhaustive nothing is drawn: every combination of faults over one scripted workload.
+    --exhaustive nothing is drawn: every combination of faults over one scripted workload.  With
+    --mutants the product has one bug after another, and each must be found.
     """
+    if mutants:
+        raise SystemExit(
+            find_all(jobs, from_first=from_first, note=note_seeds, as_object=as_object)
+        )
     if exhaustive is not None:
         scope = Scope(DEPTHS[exhaustive], nodes, symmetric, rest=symmetric, silent=silent)
         raise SystemExit(_exhaust(scope, jobs, part, as_object=as_object))
