@@ -10,7 +10,7 @@ import grpc
 import grpc.aio
 
 from journal.core import requests
-from journal.errors import JournalError, NotFormatted
+from journal.errors import BadRequest, JournalError, NotFormatted
 from journal.node import wire
 from journal.node.node import JournalNode
 from journal.node.offer import peer_manifest
@@ -298,18 +298,28 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         """
         serial = message.info.serial
         try:
-            await self._owner(message.info.journal_id).submit(wire.write(message))
+            await self._begin(message)
         except JournalError as refusal:
             return pb.WriteReply(serial=serial, refusal=wire.refusal(refusal)[1])
         return pb.WriteReply(serial=serial)
 
     def _submit(self, message: pb.WriteRequest) -> "asyncio.Future[requests.Reply]":
         try:
-            return self._owner(message.info.journal_id).submit(wire.write(message))
+            return self._begin(message)
         except JournalError as refusal:
             refused: asyncio.Future[requests.Reply] = asyncio.get_running_loop().create_future()
             refused.set_exception(refusal)
             return refused
+
+    def _begin(self, message: pb.WriteRequest) -> "asyncio.Future[requests.Reply]":
+        request = wire.write(message)
+        limit = self._node.settings.max_message_bytes
+        if isinstance(request, requests.Journal) and len(request.records) > limit:
+            # Not the transport's no, which no client can tell from that of a node that is busy.
+            raise BadRequest(
+                f"a batch of {len(request.records)} bytes; this node takes at most {limit}"
+            )
+        return self._owner(message.info.journal_id).submit(request)
 
     def _owner(self, journal_id: str) -> JournalOwner:
         owner = self._node.find(journal_id)
@@ -360,7 +370,7 @@ async def _refuse(context: Context, error: JournalError) -> NoReturn:
 
 def build_server(node: JournalNode) -> Any:  # noqa: ANN401 - grpc has no types
     """A grpc.aio server for a node, not yet bound to an address."""
-    limit = node.settings.max_message_bytes
+    limit = node.settings.max_frame_bytes
     server = grpc.aio.server(
         maximum_concurrent_rpcs=node.settings.max_concurrent_calls,
         options=(

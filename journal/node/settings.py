@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
+
+FRAME_ROOM_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,12 @@ class NodeSettings:
     sync_call_seconds: float = 20.0
     sync_stall_seconds: float = 30.0
     sync_bytes_per_second: int = 0
+
+    @property
+    def max_frame_bytes(self) -> int:
+        """What gRPC lets through: a little more than a batch may have, so that one that is too
+        large is refused by the node, by kind, and not by an error that may mean a busy node."""
+        return self.max_message_bytes + FRAME_ROOM_BYTES
 
     def folder_of(self, nameservice_id: str) -> Path:
         """Where the journals of a nameservice lie (qjm 1.1)."""
