@@ -315,12 +315,16 @@ def prepare_folder(folder: Path, mode: int) -> None:
 
 
 def _journal_folders(folder: Path) -> list[Path]:
-    return sorted(
-        entry
-        for entry in folder.iterdir()
-        if why_bad_journal_id(entry.name) is None
-        and any((entry / name).is_dir() for name in JOURNAL_FOLDERS)
-    )
+    found = []
+    for entry in sorted(folder.iterdir()):
+        if not any((entry / name).is_dir() for name in JOURNAL_FOLDERS):
+            continue
+        bad = why_bad_journal_id(entry.name)
+        if bad is None:
+            found.append(entry)
+        else:
+            log.warning("journal.folder_skipped", folder=str(entry), because=bad)
+    return found
 
 
 def _journal_status(opened: _Open) -> Mapping[str, object]:

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from ha.conf.configuration import load_configuration
 from journal.core.requests import Format, Heartbeat
@@ -234,3 +235,15 @@ def test_settings_listen_on_the_loopback_unless_told_otherwise(tmp_path: Path) -
     assert settings.folder_of("a") == tmp_path / "jn"
     assert settings.folder_of("b") == tmp_path / "b"
     assert settings.all_folders() == (tmp_path / "jn", tmp_path / "b")
+
+
+async def test_a_journal_whose_name_is_not_allowed_is_left_alone_and_named(tmp_path: Path) -> None:
+    """Hadoop allowed more; whoever comes from there must not wonder where the journal is."""
+    (tmp_path / "my journal" / "current").mkdir(parents=True)
+    (tmp_path / "just a folder").mkdir()
+    with capture_logs() as logs:
+        async with node_and_client(tmp_path) as (daemon, _):
+            assert list(daemon.node.owners()) == []
+    (told,) = [line for line in logs if line["event"] == "journal.folder_skipped"]
+    assert (told["log_level"], told["folder"]) == ("warning", str(tmp_path / "my journal"))
+    assert "my journal" in told["because"]
