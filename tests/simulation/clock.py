@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import heapq
+import math
 from asyncio.events import Handle, TimerHandle
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
@@ -103,9 +104,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
     ) -> TimerHandle:
         """Set a timer by the machine's clock."""
         process = PROCESS.get()
-        if process is not None:
-            when /= process.rate
-        return self.at(when, callback, *args, context=context)
+        if process is None or process.rate == 1:
+            return self.at(when, callback, *args, context=context)
+        due = when / process.rate
+        while due * process.rate < when:  # rounded down: who waits for it would wait for ever
+            due = math.nextafter(due, math.inf)
+        return self.at(due, callback, *args, context=context)
 
     def at(
         self,

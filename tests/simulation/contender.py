@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
@@ -30,6 +30,23 @@ SETTINGS: Final = WriterSettings(
 
 
 _SETTLE_SECONDS: Final = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """What a writer does besides writing: answers reads under its lease, lets go of old edits.
+
+    ``chance`` says where; it is the writer's own.
+    """
+
+    lease_seconds: float
+    purging: float
+    chance: Random
+
+    @classmethod
+    def none(cls) -> "Habits":
+        """Nothing."""
+        return cls(0.0, 0.0, Random(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +106,10 @@ class Contender:
         loop: VirtualLoop,
         oracle: Oracle,
         trace: Trace,
+        habits: Habits | None = None,
     ) -> None:
         self.life = life
+        self.habits = habits or Habits.none()
         self.finished = False
         self.last = 0
         self._machines = machines
@@ -98,6 +117,7 @@ class Contender:
         self._oracle = oracle
         self._trace = trace
         self._count = 0
+        self._shows = 0
 
     async def live(self) -> None:
         """Play the plan.  Any loss of the quorum ends it, as it ends a NameNode."""
@@ -164,13 +184,25 @@ class Contender:
         ]
 
     def _writer(self) -> QuorumWriter:
-        return QuorumWriter(
+        writer = QuorumWriter(
             [(name, RPC_PORT) for name in self._machines],
             journal_id=JOURNAL,
             nameservice_id=JOURNAL,
             namespace=NAMESPACE,
-            settings=SETTINGS,
+            settings=replace(SETTINGS, read_lease_seconds=self.habits.lease_seconds),
         )
+        writer.read_lease.clock = self._loop.time
+        return writer
+
+    async def _answer_reads(self, writer: QuorumWriter) -> None:
+        """Readers come when they like.  What they are shown is looked at behind the lease."""
+        chance = self.habits.chance
+        while True:
+            await asyncio.sleep(chance.choice((0.02, 0.1, 0.4)) * chance.random())
+            came_after = self._oracle.seen_by_callers
+            await asyncio.sleep(chance.choice((0.0, 0.0, 0.05)))
+            if await writer.read_lease.wait_until_valid(0.3):
+                self._oracle.served(self.life.name, came_after, self._shows)
 
     async def _rule(self, writer: QuorumWriter) -> None:
         recovered = await writer.become_writer()
@@ -179,12 +211,28 @@ class Contender:
         self._oracle.adopted(name, recovered.epoch, recovered.last_txid)
         self._trace.add(name, f"rules epoch {recovered.epoch} behind {recovered.last_txid}")
         next_txid = recovered.last_txid + 1
-        for plan in self.life.segments:
-            await asyncio.sleep(plan.idle_before)
-            next_txid = await self._segment(writer, plan, next_txid)
-            if not plan.closed:
-                break
-        await asyncio.sleep(self.life.lingers)
+        self._shows = recovered.last_txid
+        reads = asyncio.create_task(self._answer_reads(writer))
+        if not self.habits.lease_seconds:
+            reads.cancel()
+        try:
+            for plan in self.life.segments:
+                await asyncio.sleep(plan.idle_before)
+                next_txid = await self._segment(writer, plan, next_txid)
+                if not plan.closed:
+                    break
+                self._let_go(writer, next_txid - 1)
+            await asyncio.sleep(self.life.lingers)
+        finally:
+            reads.cancel()
+
+    def _let_go(self, writer: QuorumWriter, closed: int) -> None:
+        if self.habits.chance.random() < self.habits.purging:
+            most = self._oracle.may_purge_below(closed)
+            minimum = self.habits.chance.randint(1, max(1, most))
+            self._oracle.purged_below = max(self._oracle.purged_below, minimum)
+            self._trace.add(self.life.name, f"purges below {minimum}")
+            writer.purge_logs(TxId(minimum))
 
     async def _segment(self, writer: QuorumWriter, plan: SegmentPlan, first: int) -> int:
         await writer.start_segment(TxId(first))
@@ -217,6 +265,7 @@ class Contender:
             tags.append((writer.epoch, nonce, self._count))
         records = b"".join(transaction(first + i, tag) for i, tag in enumerate(tags))
         await writer.write(TxId(first), size, records)
+        self._shows = max(self._shows, first + size - 1)
         self._oracle.acked(self.life.name, first, tuple(tags))
         self._trace.add(self.life.name, f"ack {first}-{first + size - 1}")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from journal.errors import JournalError
 from tests.simulation.clock import Process
-from tests.simulation.contender import Contender, Life
+from tests.simulation.contender import Contender, Habits, Life
 from tests.simulation.faults import Upkeep
 from tests.simulation.reading import Standby
 from tests.simulation.verdict import Violated
@@ -62,7 +62,8 @@ async def go_on(world: "World") -> None:
 async def _conclude(world: "World", name: str, *, last: bool) -> bool:
     """One attempt; late messages of the storm may spoil all but the last one (L6)."""
     life = Life(name, 0, (), 0)
-    contender = Contender(life, world.machines, world.loop, world.oracle, world.trace)
+    habits = Habits(world.swarm.upkeep.lease_seconds, 0.0, world.faults.random(name))
+    contender = Contender(life, world.machines, world.loop, world.oracle, world.trace, habits)
     standby = Standby("r9", world.machines, world.oracle, world.trace)
     standby.next_txid = world.oracle.purged_below
     try:

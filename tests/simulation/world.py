@@ -15,7 +15,7 @@ import structlog
 
 from journal.node import scrub, transfer
 from tests.simulation.clock import Process, VirtualLoop
-from tests.simulation.contender import Contender, Life
+from tests.simulation.contender import Contender, Habits, Life
 from tests.simulation.faults import LIFE_KINDS, WEAR_KINDS, Faults, Swarm
 from tests.simulation.grpc_seam import Switchboard
 from tests.simulation.http_seam import session_maker
@@ -193,7 +193,9 @@ class World:
 
     def _begin(self, life: Life) -> None:
         process = self._writers[life.name] = Process(life.name, self.loop)
-        contender = Contender(life, self.machines, self.loop, self.oracle, self.trace)
+        upkeep, chance = self.swarm.upkeep, self.faults.random("habits", life.name)
+        habits = Habits(upkeep.lease_seconds, upkeep.purging, chance)
+        contender = Contender(life, self.machines, self.loop, self.oracle, self.trace, habits)
         self._handicap(life.name)
         process.spawn(contender.live())
 
@@ -227,6 +229,7 @@ class World:
 
     def _tail(self, name: str, interval: float) -> None:
         process = self._readers[name] = Process(name, self.loop)
+        self.oracle.positions[name] = 1
         follow = self.faults.random("follows the open segment", name).random() < 0.7
 
         async def tail() -> None:
