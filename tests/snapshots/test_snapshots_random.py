@@ -4,7 +4,7 @@ import io
 import os
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from journal.model import TxId
@@ -51,6 +51,7 @@ def run(draw: Draw, steps: int) -> None:
     assert differences(replayed, namespace) == []
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=40, max_size=400))
 def test_short_programs(tape: bytes) -> None:
     rest = iter(tape)

@@ -146,13 +146,13 @@ async def test_cede_leaves_at_once_and_comes_back_after_its_time(
         loop = asyncio.get_running_loop()
         client = await one.rpc()
         begun = loop.time()
-        await client.cede_active(700, deadline_seconds=5.0)
-        assert loop.time() - begun < 0.5
+        await client.cede_active(2000, deadline_seconds=5.0)
+        assert loop.time() - begun < 1.5  # not when the time is over; the machine may be busy
         await client.close()
         assert one.zkfc.elector.state.role is Role.INIT
         await here.active(two)
         await here.standby(one)
-        assert loop.time() - begun > 0.65
+        assert loop.time() - begun > 1.95
         assert "standby by ZKFC" not in one.namenode.seen[:1]
         assert here.fenced() == []
 
