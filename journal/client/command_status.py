@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.console import Console
@@ -24,7 +25,7 @@ from journal.client.command_common import (
 )
 from journal.client.holdings import Row, judge, rows
 from journal.client.remote import RemoteNode
-from journal.errors import JournalError, NotFormatted
+from journal.errors import JournalError, NotFormatted, StorageFailed
 from journal.model import NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -53,15 +54,14 @@ def status_command(conf_dir: Path | None, overrides: Sequence[str], output: str)
 def segments_command(conf_dir: Path | None, overrides: Sequence[str], output: str) -> None:
     """Show which node holds which segment, and mark what differs.
 
+    A learner's copies are shown, and not counted.
     Exit status: 0 all is well; 6 no majority of the nodes can be reached; 8 lists differ.
     """
     place = place_of(conf_dir, overrides)
-    listed, failures = asyncio.run(ask_lists(place))
-    held = rows(
-        {node: segments for node, (_, segments) in listed.items()},
-        {node: damaged_in(status) for node, (status, _) in listed.items()},
-    )
-    findings = judge(held, silent=len(failures), answering=len(listed)) if listed else ()
+    listed, learners, failures = asyncio.run(_ask_lists_and_learners(place))
+    counted = _rows_of(listed)
+    findings = judge(counted, silent=len(failures), answering=len(listed)) if listed else ()
+    held = _rows_of({**listed, **learners})
     if output == "json":
         body = {
             "nodes": [name for name, _ in failures] + list(listed),
@@ -89,6 +89,8 @@ async def _status(remote: RemoteNode) -> pb.JournalStatus:
     return await remote.status(ASK_SECONDS)
 
 
+LEARNER_SEGMENTS: Final = 200
+"""Of how many segments, the newest, a learner is asked: one question for each."""
 Lists = dict[NodeName, tuple[pb.JournalStatus, tuple[Segment, ...]]]
 
 
@@ -105,6 +107,38 @@ async def ask_lists(place: Place) -> tuple[Lists, list[tuple[NodeName, str]]]:
 
     answers = await ask_each(place, ask)
     return good(answers), bad(answers)
+
+
+async def _ask_lists_and_learners(
+    place: Place,
+) -> tuple[Lists, Lists, list[tuple[NodeName, str]]]:
+    """As ``ask_lists``, and in the middle what learners hold of the newest of these segments."""
+    listed, failures = await ask_lists(place)
+    firsts = {segment.first for _, segments in listed.values() for segment in segments}
+
+    async def ask(remote: RemoteNode) -> tuple[pb.JournalStatus, tuple[Segment, ...]]:
+        status = await remote.status(ASK_SECONDS)
+        held = []
+        # A learner lists nothing, lest somebody counts it; it answers an operator's peek.
+        for first in sorted(firsts)[-LEARNER_SEGMENTS:] if status.is_learner else ():
+            try:
+                peeked = await remote.peek_recovery(first, ASK_SECONDS)
+            except StorageFailed:
+                continue  # damaged, and known to be by its status
+            if peeked.HasField("segment"):
+                held.append(wire.segment_from_wire(peeked.segment))
+        return status, tuple(held)
+
+    answers = good(await ask_each(place, ask, only=[node for node, _ in failures]))
+    learners = {node: answer for node, answer in answers.items() if answer[0].is_learner}
+    return listed, learners, failures
+
+
+def _rows_of(lists: Lists) -> tuple[Row, ...]:
+    return rows(
+        {node: segments for node, (_, segments) in lists.items()},
+        {node: damaged_in(status) for node, (status, _) in lists.items()},
+    )
 
 
 def damaged_in(status: pb.JournalStatus) -> tuple[TxId, ...]:

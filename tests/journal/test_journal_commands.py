@@ -148,6 +148,17 @@ async def test_a_node_formatted_alone_is_a_learner_and_the_journal_keeps_its_vot
         refused = await run(nodes, tmp_path, "admit", "--founding")
         assert refused.exit_code == 3
         assert f"{nodes.name(0)}  votes already" in refused.output
+        # Folders that were copied make learners that hold something: shown, and not counted.
+        await nodes.stop(1)
+        shutil.rmtree(nodes.current(1).parent)
+        shutil.copytree(nodes.current(0).parent, nodes.current(1).parent)
+        await nodes.start(1)
+        shown = await run(nodes, tmp_path, "segments", "-o", "json")
+        told = told_by(shown)
+        for row in told["segments"]:
+            assert nodes.name(1) in [copy["node"] for copy in row["copies"]]
+        assert list(told["unreachable"]) == [nodes.name(1)]
+        assert shown.exit_code == 0
 
 
 async def test_a_journal_without_a_voter_is_founded_by_an_operators_word(tmp_path: Path) -> None:
