@@ -111,7 +111,13 @@ class Swarm:
         )
         rates = {**self.rates, "twin": rng.choice((0.0, 0.4, 0.9))}
         wear = {k: rng.uniform(0.5, 2) if rng.random() < 0.35 else 0.0 for k in WEAR_KINDS}
-        return replace(self, upkeep=upkeep, rates=rates, events={**self.events, **wear})
+        grown = replace(self, upkeep=upkeep, rates=rates, events={**self.events, **wear})
+        if rng.random() < 0.75:
+            return grown
+        # Few writers that live on while their nodes restart again and again.
+        events = {**grown.events, "kill": 8.0, "power": 2.0, "kill-writer": 0.0}
+        rates = {**rates, "twin": 0.9}
+        return replace(grown, writers=2, crowd=1.5, unclosed=0.05, events=events, rates=rates)
 
 
 class Faults:

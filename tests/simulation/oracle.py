@@ -11,7 +11,7 @@ from tests.simulation.recovery_model import Log, majorities, recovered
 from tests.simulation.tags import Run, Tag
 from tests.simulation.trace import Trace
 from tests.simulation.verdict import Violated
-from tests.simulation.views import Accepted, FileReader, View, digest
+from tests.simulation.views import Accepted, FileReader, View, closed_at, digest, holds, holds_final
 
 
 class Oracle:
@@ -119,11 +119,7 @@ class Oracle:
         """A segment was closed at a quorum."""
 
         def check() -> None:
-            def closed(view: View) -> bool:
-                run = view.finalized.get(first)
-                return run is not None and run.last == last
-
-            if self._count(closed) < self._least:
+            if self._count(partial(closed_at, first, last)) < self._least:
                 raise Violated("I8", f"{writer} closed {first}-{last} without a majority")
             self._settle()
 
@@ -182,9 +178,9 @@ class Oracle:
                 return f"{node} has not repaired {sorted(rotten)}"
         return None
 
-    def learners(self) -> list[str]:
+    def learners(self) -> set[str]:
         """Which nodes have no vote, by what lies on their disks."""
-        return [node for node, view in self._views.items() if view.learner]
+        return {node for node, view in self._views.items() if view.learner}
 
     def reborn(self, node: str) -> None:
         """The disk holds another life now: nothing that it promised or held counts (I21)."""
@@ -233,6 +229,7 @@ class Oracle:
         self._check_decisions(node, old, new)
         self._check_finals(node, old, new)
         self._check_edits(node, old, new)
+        self._check_admission(node, old, new)
         self._note_stores(node, old, new)
         self._check_durability(f"{node} changed")
 
@@ -280,7 +277,7 @@ class Oracle:
                 raise Violated("I6", f"segment {first}: {known.tags} and, on {node}, {run.tags}")
             for txid, tag in enumerate(run.tags, start=first):
                 self._remember(txid, tag, f"{node} finalized")
-            stored = self._count(partial(_holds, run))
+            stored = self._count(partial(holds, run))
             if run.last >= self.purged_below and stored < self._least:
                 raise Violated("I8", f"{node} finalized {first}-{run.last}, {stored} nodes have it")
 
@@ -317,6 +314,14 @@ class Oracle:
                         f" {new.writers.get(first)}",
                     )
 
+    def _check_admission(self, node: str, old: View, new: View) -> None:
+        """I21: the newest writer gives a vote only to who has all that is finalized for good."""
+        if new.learner or not old.learner or new.promised < max(self._winners, default=0):
+            return
+        for first, run in self._finals.items():
+            if self.purged_below <= run.last <= self.settled and first not in new.finalized:
+                raise Violated("I21", f"{node} has a vote, and lacks {first}-{run.last}")
+
     def _note_stores(self, node: str, old: View, new: View) -> None:
         """I10, I21: an edit is stored for its writer by voters that promised nobody newer."""
         before = () if old.learner else (*old.live.values(), *old.finalized.values())
@@ -336,7 +341,7 @@ class Oracle:
 
     def _voting(self) -> list[tuple[str, ...]]:
         """The majorities that a recovery may consist of: a learner refuses to take part."""
-        learners = set(self.learners())
+        learners = self.learners()
         return [group for group in self._majorities if learners.isdisjoint(group)]
 
     def _check_durability(self, when: str) -> None:
@@ -378,19 +383,10 @@ class Oracle:
             run = self._finals.get(self.settled + 1)
             if run is None:
                 return
-            holders = self._count(partial(_has_finalized, run.first))
+            holders = self._count(partial(holds_final, run.first))
             if run.last >= self.purged_below and holders < self._least:
                 return
             for txid, tag in enumerate(run.tags, start=run.first):
                 if self.must.pop(txid, tag) != tag:
                     raise Violated("I9", f"finalized {tag} at {txid}, another was acknowledged")
             self.settled = run.last
-
-
-def _holds(run: Run, view: View) -> bool:
-    held = view.run(run.first)
-    return held is not None and held.tags[: len(run.tags)] == run.tags
-
-
-def _has_finalized(first: int, view: View) -> bool:
-    return first in view.finalized

@@ -176,3 +176,20 @@ def _decision(first: int, data: bytes) -> Accepted:
         record.segment.digest,
         record.segment.writer_epoch,
     )
+
+
+def holds(run: Run, view: View) -> bool:
+    """Whether these edits lie there."""
+    held = view.run(run.first)
+    return held is not None and held.tags[: len(run.tags)] == run.tags
+
+
+def holds_final(first: int, view: View) -> bool:
+    """Whether the segment is finalized there."""
+    return first in view.finalized
+
+
+def closed_at(first: int, last: int, view: View) -> bool:
+    """Whether the segment is finalized there, with this end."""
+    run = view.finalized.get(first)
+    return run is not None and run.last == last
