@@ -74,6 +74,8 @@ class Replay:
                 self._change(_Change(None, path, _Inode(folder=True)))
             case ["rename", old, new]:
                 self._change(_Change(old, new, self._cached[old]))
+            case ["link", old, new]:
+                self._change(_Change(None, new, self._cached[old]))
             case ["remove", path]:
                 self._change(_Change(path, None, self._cached[path]))
             case ["write" | "pwrite", number, at, data]:

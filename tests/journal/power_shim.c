@@ -293,6 +293,19 @@ int renameat(int from, const char *old, int to, const char *new) {
     return renamed(from, old, to, new, real);
 }
 
+int linkat(int from, const char *old, int to, const char *new, int flags) {
+    NEXT(linkat);
+    char one[PATH_MAX], two[PATH_MAX];
+    int done, tells = resolve(from, old, one) && resolve(to, new, two);
+    pthread_mutex_lock(&lock);
+    done = real(from, old, to, new, flags);
+    if (tells && done == 0) tell("link\t%s\t%s\n", one, two);
+    pthread_mutex_unlock(&lock);
+    return done;
+}
+
+int link(const char *old, const char *new) { return linkat(AT_FDCWD, old, AT_FDCWD, new, 0); }
+
 int unlinkat(int folder, const char *path, int flags) {
     NEXT(unlinkat);
     char full[PATH_MAX];

@@ -38,6 +38,7 @@ _JN_CRASHES = "journal/test_jn_crashes.py::"
 _JN_UPGRADE = "journal/test_jn_upgrade.py::"
 _JC_UPGRADE = "journal/test_jc_upgrade.py::"
 _POWER_LOSS = "journal/test_power_loss.py::"
+_POWER_LOSS_UPKEEP = "journal/test_power_loss_upkeep.py::"
 _IN_PROGRESS_TAIL = "namenode/test_in_progress_tail.py::"
 _SIM_TABLES = "simulation/test_sim_tables.py::"
 _SIM_CRASH_MATRIX = "simulation/test_sim_crash_matrix.py::"
@@ -252,7 +253,10 @@ ROWS: Final[dict[str, str | tuple[str, ...]]] = {
         _JC_WINDOW + "test_x5_two_failures_of_three_are_told_at_once",
     ),
     "X6": _SIM_CRASH_MATRIX + "test_x6_a_crash_anywhere_in_an_acceptance",
-    "X7": _POWER_LOSS + "test_x7_power_loss_after_any_operation_of_a_real_process",
+    "X7": (
+        _POWER_LOSS + "test_x7_power_loss_after_any_operation_of_a_real_process",
+        _POWER_LOSS_UPKEEP + "test_x7_power_loss_after_any_operation_of_upkeep",
+    ),
     "X8": _JN_RECORDS + "test_x08_damage_in_an_unclosed_segment_has_no_vote",
     "X9": _JN_SYNC + "test_x9_a_finalized_segment_replaces_the_abandoned_one",
     "X10": (

@@ -148,11 +148,17 @@ def serving(body: bytes) -> Iterator[str]:
             thread.join()
 
 
-def record(folder: Path, plant: str = "pass") -> Recorded:
-    """Let a node process live the life of test_jn_crashes under the shim."""
-    shim, log, root = folder / "shim.so", folder / "log", folder / "jn"
+def built_shim(folder: Path) -> Path:
+    """The library to preload."""
+    shim = folder / "shim.so"
     compiler = ["gcc", "-shared", "-fPIC", "-O1", "-o", str(shim), str(SHIM), "-ldl", "-lpthread"]
     subprocess.run(compiler, check=True, capture_output=True)
+    return shim
+
+
+def record(folder: Path, plant: str = "pass") -> Recorded:
+    """Let a node process live the life of test_jn_crashes under the shim."""
+    shim, log, root = built_shim(folder), folder / "log", folder / "jn"
     root.mkdir()
     port = free_port()
     conf = configuration(folder / "conf", edits_dir=root, rpc_address=f"127.0.0.1:{port}",
