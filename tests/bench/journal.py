@@ -35,7 +35,7 @@ FIGURES: Final[dict[str, Figure]] = {
     "memory": takeover.memory,
     "mkdirs": mkdirs,
     "transports": lambda _world: transport_rows(),
-    "hadoop": lambda _world: hadoop_rows() or [],
+    "hadoop": hadoop_rows,
     "simulator": simulator,
 }
 
@@ -64,7 +64,7 @@ def rows_of(names: Sequence[str], charts: Path | None) -> list[Row]:
 def main(*, only: tuple[str, ...], charts: Path | None, as_json: bool) -> None:
     """Measure the journal: medians of five runs, ours and the peers in turn."""
     if charts is not None and find_spec("matplotlib") is None:
-        raise click.UsageError("--charts needs matplotlib; pip install it into .venv first")
+        raise click.UsageError("--charts needs matplotlib, which ./run setup installs")
     configure_logging("bench", level="error")
     calm_collector()  # as in the NameNode, whose part this process plays
     rows = rows_of(only or tuple(FIGURES), charts)

@@ -6,21 +6,32 @@ import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
+WIDTH: Final = 150
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure.  ``bar`` is what it is held against, ``holds`` None where there is no bar."""
+    """One figure.
+
+    ``bar`` is what it is held against; ``holds`` is None where there is no bar, or no figure.
+    """
 
     figure: str
-    value: float
+    value: float | None
     unit: str
     bar: str
     holds: bool | None
     peer: str
+
+
+def unmeasured(figure: str, unit: str, bar: str, why: str) -> Row:
+    """The row of a figure that cannot be had on this machine."""
+    return Row(figure, None, unit, bar, None, f"not measured: {why}")
 
 
 def machine() -> dict[str, object]:
@@ -32,6 +43,12 @@ def machine() -> dict[str, object]:
     }
 
 
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def publish(name: str, rows: Sequence[Row], *, as_json: bool) -> int:
     """Print the rows; returns 1 if a figure misses its bar."""
     table = Table(title=f"bench {name}")
@@ -39,8 +56,10 @@ def publish(name: str, rows: Sequence[Row], *, as_json: bool) -> int:
         table.add_column(heading, justify="right" if heading == "value" else "left")
     for row in rows:
         holds = {True: "yes", False: "NO", None: "-"}[row.holds]
-        table.add_row(row.figure, f"{row.value:,.4g}", row.unit, row.bar, holds, row.peer)
-    Console(file=sys.stderr).print(table)
+        table.add_row(row.figure, _number(row.value), row.unit, row.bar, holds, row.peer)
+    # A file or a pipe has no width of its own.
+    width = None if sys.stderr.isatty() else WIDTH
+    Console(file=sys.stderr, width=width).print(table)
     missed = [row.figure for row in rows if row.holds is False]
     if as_json:
         report = {"bench": name, "machine": machine(), "rows": [asdict(row) for row in rows]}

@@ -23,8 +23,8 @@ from tests.bench.world import NAMESPACE
 from tests.journal.jn_world import record
 
 EDIT_BYTES = 200
-ROUNDS = 3
-SECONDS = 2.0
+ROUNDS = 5
+SECONDS = 1.2
 HADOOP_KEY = "nnha.journalnode.hadoop-rpc-address"
 
 

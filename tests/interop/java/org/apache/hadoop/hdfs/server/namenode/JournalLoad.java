@@ -17,6 +17,7 @@ import org.apache.hadoop.hdfs.server.protocol.NamespaceInfo;
 public final class JournalLoad {
   private static final int LAYOUT = -66;
   private static final int EDIT_BYTES = 200;
+  private static final int SHARES = 500;
   private static final NamespaceInfo NAMESPACE =
       new NamespaceInfo(4711, "CID-bench", "BP-bench", 0L);
 
@@ -82,9 +83,11 @@ public final class JournalLoad {
     return String.format(
         "{\"single_p50_ms\": %.4f, \"single_p99_ms\": %.4f, \"batch_ops_per_second\": %.1f,"
             + " \"batch_megabytes_per_second\": %.2f, \"large_megabytes_per_second\": %.2f,"
-            + " \"takeover_one_seconds\": %.4f, \"takeover_64mb_seconds\": %.4f}",
+            + " \"takeover_one_seconds\": %.4f, \"takeover_64mb_seconds\": %.4f,"
+            + " \"single_ms\": %s}",
         single[0], single[1], batches[2], batches[2] * EDIT_BYTES / 1e6,
-        large[2] * EDIT_BYTES / 1e6, ofOne, ofMany);
+        large[2] * EDIT_BYTES / 1e6, ofOne, ofMany,
+        Arrays.toString(Arrays.copyOfRange(single, 3, single.length)));
   }
 
   private QuorumJournalManager manager() throws Exception {
@@ -106,7 +109,7 @@ public final class JournalLoad {
     stream.flush();
   }
 
-  /** Commits, one after the other; p50 and p99 in milliseconds, and edits per second. */
+  /** Commits, one after the other; p50 and p99 in milliseconds, edits per second, distribution. */
   private double[] commits(int edits, double seconds) throws Exception {
     long start = System.nanoTime();
     long warm = start + (long) (seconds / 4 * 1e9);
@@ -124,7 +127,14 @@ public final class JournalLoad {
     double rate = (double) count * edits / ((System.nanoTime() - warm) / 1e9);
     double[] sorted = Arrays.copyOf(took, count);
     Arrays.sort(sorted);
-    return new double[] {sorted[count / 2], sorted[count * 99 / 100], rate};
+    double[] found = new double[3 + SHARES];
+    found[0] = sorted[count / 2];
+    found[1] = sorted[count * 99 / 100];
+    found[2] = rate;
+    for (int share = 0; share < SHARES; share++) {
+      found[3 + share] = sorted[(int) ((long) count * share / SHARES)];
+    }
+    return found;
   }
 
   /** Seconds that a new writer takes to win and to finalize a segment of so many bytes. */
