@@ -17,7 +17,7 @@ from journal.client.channel import NodeChannel
 from journal.client.settings import WriterSettings
 from journal.client.window import Window
 from journal.errors import Fenced, JournalError, OutOfSync, QuorumLost, Unavailable
-from journal.model import Segment, TxId
+from journal.model import NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 from journal.quorum import majority
 
@@ -34,12 +34,18 @@ class Tutor:
         self._window = window
         self._settings = settings
         self._tasks: set[asyncio.Task[None]] = set()
+        self._pupils: set[tuple[NodeName, str | None]] = set()
 
     def take_on(self, learner: NodeChannel) -> None:
-        """A learner takes part; admit it when that can be done."""
+        """A learner takes part; admit it when that can be done.  It may do so again and again."""
+        pupil = (learner.name, learner.learner)
+        if pupil in self._pupils:
+            return
+        self._pupils.add(pupil)
         task = asyncio.create_task(self._teach(learner), name=f"tutor {learner.name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: self._pupils.discard(pupil))
 
     async def stop(self) -> None:
         """Leave the learners what they are."""

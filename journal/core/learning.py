@@ -78,8 +78,10 @@ def _held_up_to(state: JournalState, required: tuple[Segment, ...]) -> TxId:
     for wanted in required:
         if held is not None and wanted.first != held + 1:
             raise BadRequest(f"segment {wanted.first} is required behind {held}")
-        _require_held(state, wanted)
-        chain.add(wanted.first)
+        if wanted.last >= state.purged or state.find(wanted.first) is not None:
+            _require_held(state, wanted)
+            chain.add(wanted.first)
+        # else: a writer has let go of it, and only this voter was not told yet.
         held = wanted.last
     if held is None:
         held = TxId(0 if state.open is None else state.open.first - 1)

@@ -79,7 +79,7 @@ def _why_not_now(state: JournalState, theirs: Segment, stalled_at: TxId | None) 
     if state.promised == NO_EPOCH and not state.learner:
         # Just formatted.  A peer that is not formatted anew yet has the old journal's edits.
         return OutOfSync("no writer has been heard of yet")
-    if theirs.last < state.purged:
+    if theirs.last < state.purged and theirs.first not in state.damaged:
         return OutOfSync(f"the edits before {state.purged} were let go of")
     return None
 

@@ -128,7 +128,9 @@ class JournalSync:
         """One peer's finalized segments; None if it does not say."""
         journal = JournalAddress(self._owner.journal_id, "")
         peer = RemoteNode(host, port, journal)
-        since = TxId(max(1, self._owner.state.purged))
+        state = self._owner.state
+        # A purge spares the newest segment; one that is damaged is asked for all the same.
+        since = TxId(min((max(1, state.purged), *state.damaged)))
         try:
             reply = await peer.peer_manifest(since, self._settings.sync_call_seconds)
             segments = tuple(segment_from_wire(one) for one in reply.segments)
