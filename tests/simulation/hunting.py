@@ -48,9 +48,10 @@ def first_seed(mutant: Mutant) -> int:
 def hunt(mutant: Mutant, *, first: int | None = None) -> Found:
     """Play worlds with the bug in them, from ``first`` up to the budget, until one shows it."""
     begin = first_seed(mutant) if first is None else first
-    with planted(mutant):
-        for worlds, seed in enumerate(range(begin, mutant.seeds + 1), start=1):
+    for worlds, seed in enumerate(range(begin, mutant.seeds + 1), start=1):
+        with planted(mutant):
             violation = run(seed).violation
-            if violation is not None:
-                return Found(mutant.name, seed, worlds, str(violation))
+        # A seed that fails on the product itself proves nothing about the bug.
+        if violation is not None and run(seed).violation is None:
+            return Found(mutant.name, seed, worlds, str(violation))
     return Found(mutant.name, 0, max(0, mutant.seeds - begin + 1), "")

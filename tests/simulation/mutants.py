@@ -57,8 +57,12 @@ _DURABLE: Final = "tests/journal/test_durable.py::test_"
 MUTANTS: Final = (
     # ---- which copy wins, and who must agree ----
     Mutant("longest before newest", protocol.longest_first(), 1500, _TABLES),
+    # Four writers in one order, of which the third dies between two of its calls; the worlds show
+    # it at one in 1,500 of those about short lives (segments know their writers by now, so that
+    # most older copies lose anyway).
     Mutant("accepted epoch ignored", protocol.accepted_ignored(), 5000, _TABLES),
     Mutant("writer epoch ignored", protocol.writer_epoch_ignored(), 1500, _TABLES),
+    # Masked by the order of a start's effects, so that order is planted with it.
     Mutant("ranked by the node's writer epoch", rules.ranks_by_the_nodes_writer(), 0,
            _X14),
     Mutant("majority off by one", protocol.majority_off_by_one()),
@@ -81,7 +85,8 @@ MUTANTS: Final = (
            _JN + "format_fence.py::test_a_writer_that_came_since_is_not_destroyed"),
     # ---- what is compared ----
     Mutant("digest ignored", protocol.digest_ignored(), 3000, _TABLES),
-    Mutant("finalizes any length", protocol.finalizes_any_length(), 500, _CHECKS),
+    # A node must miss the acceptance, and get the finalization that follows: rare in worlds.
+    Mutant("finalizes any length", protocol.finalizes_any_length(), 1500, _CHECKS),
     # ---- what is durable, and when ----
     Mutant("decision not persisted", storage.without(PersistDecision)),
     Mutant("decision not forgotten", storage.without(ForgetDecision), 500,
@@ -100,12 +105,13 @@ MUTANTS: Final = (
     Mutant("download not synced", storage.download_not_synced()),
     Mutant("download not verified", storage.download_not_verified()),
     Mutant("promise forgotten at restart", storage.promise_forgotten()),
-    Mutant("decisions forgotten at restart", storage.decisions_forgotten(), 500),
+    Mutant("decisions forgotten at restart", storage.decisions_forgotten(), 1500,
+           _JN + "purge.py::test_purge_logs_takes_decisions_with_them"),
     Mutant("decision not rolled forward", storage.no_roll_forward(), 1500),
     Mutant("load believes the page cache", storage.load_does_not_sync(), 5000),
     Mutant("answers before it is done", storage.answers_before_it_is_done()),
     # ---- learners ----
-    Mutant("learner votes", rules.learner_votes(), 0,
+    Mutant("learner votes", rules.learner_votes(), 100,
            _JN + "learner.py::test_a_learner_refuses_whatever_counts"),
     Mutant("learner admitted without data", rules.admitted_without_data(), 0,
            _JN + "learner.py::test_a_learner_that_lacks_something_is_not_admitted"),
@@ -134,7 +140,7 @@ MUTANTS: Final = (
            _JN + "syncing_rules.py::test_the_open_segment_is_the_writers_business"),
     Mutant("damaged copy votes", rules.damage_votes(), 0,
            _JN + "records.py::test_x08_damage_in_an_unclosed_segment_has_no_vote"),
-    Mutant("damage that is found is ignored", rules.damage_ignored(), 0,
+    Mutant("damage that is found is ignored", rules.damage_ignored(), 100,
            _JN + "sync.py::test_damage_is_never_served"),
     Mutant("purge cuts into a segment", rules.purge_cuts_into_a_segment(), 0,
            _JN + "purge.py::test_a_segment_that_reaches_the_minimum_stays"),
