@@ -12,7 +12,14 @@ from journal.core.admission import (
     require_namespace,
     why_damaged,
 )
-from journal.core.effects import AdoptDownload, Effect, PersistDecision, RecordSegment, Step
+from journal.core.effects import (
+    AdoptDownload,
+    DropDownload,
+    Effect,
+    PersistDecision,
+    RecordSegment,
+    Step,
+)
 from journal.core.learning import require_vote
 from journal.core.requests import (
     AcceptRecovery,
@@ -127,12 +134,14 @@ def adopt(state: JournalState, request: AdoptRecovery) -> Step:
     """
     require_formatted(state)
     require_vote(state)
+    drop = DropDownload(request.segment.first, request.epoch)
     if request.epoch != state.promised:
-        raise Fenced(
+        late = Fenced(
             f"epoch {state.promised} was promised while the recovery of epoch {request.epoch} "
             "fetched its segment",
             promised=state.promised,
         )
+        return Step(state, (drop,), late)
     closed = abandon(state)
     state = closed.state
     decision = Decision(request.segment, request.epoch)
@@ -145,7 +154,7 @@ def adopt(state: JournalState, request: AdoptRecovery) -> Step:
         state = state.with_segment(adopted)
     else:
         kept = _keep(state, request.segment)
-        state, effects = kept.state, (*effects, *kept.effects)
+        state, effects = kept.state, (drop, *effects, *kept.effects)
     return Step(state.with_decision(decision), effects, Done())
 
 

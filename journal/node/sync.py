@@ -6,6 +6,7 @@ needs no committed txid and so no further roll, and looks again soon while it kn
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
@@ -156,7 +157,12 @@ class JournalSync:
             from journal.node.fetching import fetch_finalized
 
             await fetch_finalized(owner, segment, self._urls(segment, sources), self._settings)
-            await owner.ask(AdoptFinalized(segment, fetched=True, stalled_at=stalled_at))
+            try:
+                await owner.ask(AdoptFinalized(segment, fetched=True, stalled_at=stalled_at))
+            finally:
+                # If a writer was quicker, it would lie there until the next start.
+                with suppress(JournalError):
+                    await owner.in_thread(owner.disk.drop_fetched, segment)
         metrics.SYNC_SEGMENTS.labels(owner.journal_id).inc()
         log.info(
             "sync.segment_brought",

@@ -170,10 +170,14 @@ class Disk:
     def begin_fetch(self, segment: Segment) -> "Download":
         """A file outside ``current`` for a finalized segment of a peer."""
         with self._working("create a file for a peer's segment"):
-            folder = self._root / layout.FETCHED
-            self._files.make_folder(folder)
-            path = folder / segment.name()
+            path = self._root / layout.FETCHED / segment.name()
+            self._files.make_folder(path.parent)
             return Download(self, path, self._files.create(path))
+
+    def drop_fetched(self, segment: Segment) -> None:
+        """Remove a peer's segment that was fetched and is not wanted any more."""
+        with self._working("drop a peer's segment"):
+            self._files.remove(self._root / layout.FETCHED / segment.name())
 
     def close(self) -> None:
         """Close the open file, if any."""

@@ -157,6 +157,8 @@ class Contender:
                 # Its syncer was quicker than we, or it learns: one roll, and time for the tutor.
                 first, behind = await self._take_along(writer, first)
             self.last = first - 1
+            if not behind and any(node.queued_bytes for node in writer.node_statuses()):
+                raise Violated("I22", "all nodes are in sync, and edits still wait for one")
         finally:
             await writer.close()
         if behind:

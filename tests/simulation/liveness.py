@@ -83,6 +83,7 @@ async def _conclude(world: "World", name: str, *, last: bool) -> bool:
 async def _become_alike(world: "World") -> None:
     """L4: after two rounds of syncing all nodes hold the same finalized segments."""
     if world.oracle.differences() is None:
+        _look_for_leftovers(world)
         return
     _tend(world)
     until = world.loop.time() + _SYNC_SECONDS
@@ -91,6 +92,16 @@ async def _become_alike(world: "World") -> None:
             raise Violated("L4", f"with all faults gone and the syncers on, {differ}")
         await asyncio.sleep(0.25)
         world._look()
+    _look_for_leftovers(world)
+
+
+def _look_for_leftovers(world: "World") -> None:
+    """I22: where nobody fetches anything, nothing half fetched lies around."""
+    for machine in world.machines.values():
+        left = [path.name for path in machine.platter.cached if path.parent.name == "edits.sync"]
+        left += [path.name for path in machine.platter.cached if ".epoch=" in path.name]
+        if left:
+            raise Violated("I22", f"{machine.name} still has {sorted(left)}")
 
 
 def _tend(world: "World") -> None:

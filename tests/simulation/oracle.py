@@ -40,6 +40,7 @@ class Oracle:
         self._finals: dict[int, Run] = {}
         self._past_lives: dict[str, list[View]] = {name: [] for name in platters}
         self._stores: dict[Tag, set[str]] = {}
+        self.on_quorum = 0
         self.purged_below = 1
         self.seen_by_callers = 0
         self.positions: dict[str, int] = {}
@@ -174,8 +175,9 @@ class Oracle:
         for node, view in self._views.items():
             if view.learner:
                 return f"{node} has no vote"
-            if rotten := self._readers[node].rotten(self._platters[node].cached):
-                return f"{node} has not repaired {sorted(rotten)}"
+            for first in sorted(self._readers[node].rotten(self._platters[node].cached)):
+                if first in self._finals and self._finals[first].last >= self.purged_below:
+                    return f"{node} has not repaired {first}"
         return None
 
     def learners(self) -> set[str]:
@@ -326,9 +328,11 @@ class Oracle:
         """I10, I21: an edit is stored for its writer by voters that promised nobody newer."""
         before = () if old.learner else (*old.live.values(), *old.finalized.values())
         for run in () if new.learner else (*new.live.values(), *new.finalized.values()):
-            for tag in run.tags if run not in before else ():
+            for txid, tag in enumerate(run.tags, run.first) if run not in before else ():
                 if tag[0] == new.promised:
                     self._stores.setdefault(tag, set()).add(node)
+                    if len(self._stores[tag]) >= self._least:
+                        self.on_quorum = max(self.on_quorum, txid)
 
     def _count(self, holds: Callable[[View], bool]) -> int:
         """How many nodes' votes say so: in this life, or in one that a disk has lost since."""

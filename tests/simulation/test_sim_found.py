@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from journal.core.effects import DropDownload
 from journal.core.machine import step
-from journal.core.requests import Admit, Done, Stamp
+from journal.core.requests import Admit, AdoptRecovery, Done, Stamp
 from journal.core.state import JournalState
 from journal.core.syncing import missing
-from journal.errors import OutOfSync
+from journal.errors import Fenced, OutOfSync
 from journal.model import Epoch, NamespaceInfo, Segment, TxId
 from tests.journal.jn_world import LocalJournal, MemoryFiles, Writer, formatted
 
@@ -78,3 +79,12 @@ def test_damage_below_the_purge_point_is_repaired() -> None:
     damaged = replace(_PURGED, purged=TxId(6)).with_damage(_KEPT.first, "a bit has rotted")
     assert missing(damaged, [_KEPT]).segments == (_KEPT,)
     assert missing(replace(_PURGED, purged=TxId(6)), [_OLD]).segments == ()
+
+
+def test_a_download_that_nobody_needs_any_more_is_dropped() -> None:
+    """Seed 4350: the syncer brought the segment while a recovery fetched it as well."""
+    fetched = AdoptRecovery(Epoch(1), replace(_KEPT, finalized=False))
+    assert DropDownload(_KEPT.first, Epoch(1)) in step(_PURGED, fetched).effects
+    fenced = step(replace(_PURGED, promised=Epoch(2)), fetched)
+    assert isinstance(fenced.reply, Fenced)
+    assert fenced.effects == (DropDownload(_KEPT.first, Epoch(1)),)

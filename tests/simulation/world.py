@@ -305,6 +305,10 @@ class World:
     # ---- small matters ----
 
     def _look(self) -> None:
+        bound = max(self.oracle.on_quorum, self.oracle.settled, *self.oracle.must, 0)
+        for machine in self.machines.values():
+            if machine.up and machine.owner is not None and machine.owner.state.committed > bound:
+                raise Violated("I11", f"{machine.name} takes more than {bound} for committed")
         if self.oracle.violation is not None:
             raise self.oracle.violation
         if self.loop.steps > _MAX_STEPS:
