@@ -123,6 +123,7 @@ class _Script:
     _counts: dict[str, int] = field(default_factory=dict)
     _awaited: dict[tuple[Link, str], tuple[Call, Kind]] = field(default_factory=dict)
     _back_later: list[str] = field(default_factory=list)
+    _late_word: bool = False
 
     # ---- the workload ----
 
@@ -191,6 +192,7 @@ class _Script:
         """What a writer does that has not heard of its successor."""
         if writer._death is not None or writer._window.segment_first is None:
             return
+        self._late_word = True
         try:
             await who._write(writer, writer._window.next, 1)
         except (QuorumLost, InvariantBroken) as end:
@@ -206,6 +208,8 @@ class _Script:
             return self._judge_answer(link, what, arrive, lost)
         if link[1] not in self.world.machines or what == "end of stream":
             return arrive, lost
+        if self._late_word and what == "ResumeSegment":
+            return arrive, lost  # a fenced writer asks once more while it is being closed
         number = self._counts[link[1]] = self._counts.get(link[1], 0) + 1
         call = Call(link[1], number)
         kind = self.strikes.pop(call, None)
