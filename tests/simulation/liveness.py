@@ -43,7 +43,7 @@ async def heal(world: "World") -> None:
     world._look()
 
 
-async def go_on(world: "World") -> None:
+async def go_on(world: "World", *, alike: bool = True) -> None:
     """A clean writer recovers and writes, a reader reads it all, and syncing ends differences."""
     began = world.loop.time()
     for attempt in range(_ATTEMPTS):
@@ -55,7 +55,8 @@ async def go_on(world: "World") -> None:
     took = world.loop.time() - began
     if took > _LIVENESS_SECONDS:
         raise Violated("L1", f"with all faults gone it took {took:.1f} s to go on")
-    await _become_alike(world)
+    if alike:
+        await _become_alike(world)
     world._look()
 
 

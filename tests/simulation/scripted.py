@@ -89,7 +89,9 @@ def play(
     ``silent`` lets lost messages show as nothing at all, instead of as a broken connection.
     """
     world = World(0, None, keep_trace, calm(nodes))
-    script = _Script(world, {strike.call: strike.kind for strike in strikes}, familiar)
+    script = _Script(
+        world, {strike.call: strike.kind for strike in strikes}, familiar, len(strikes) < 2
+    )
     world.network.script = script.judge
     world.network.silence = float(silent)
     outcome = to_the_end(world, script.play())
@@ -118,6 +120,8 @@ class _Script:
     world: World
     strikes: dict[Call, Kind]
     familiar: Familiar
+    few: bool
+    """Of single strikes also the syncers' work is awaited; of thousands of pairs it is not."""
     whole: bool = True
     calls_after: list[Call] = field(default_factory=list)
     _counts: dict[str, int] = field(default_factory=dict)
@@ -149,7 +153,7 @@ class _Script:
         world.network.script = None
         await heal(world)
         if not self._is_familiar("healed"):
-            await go_on(world)
+            await go_on(world, alike=self.few)
 
     def _is_familiar(self, pause: str, *writers: QuorumWriter) -> bool:
         if self.strikes:
