@@ -78,7 +78,7 @@ class FileReader:
         view = View()
         live: dict[int, Inode] = {}
         downloads: list[tuple[int, int, Inode]] = []
-        names = {path: inode for path, inode in names.items() if path.parent.name != "edits.sync"}
+        names = {path: inode for path, inode in names.items() if path.parts[-2] != "edits.sync"}
         for path, inode in names.items():
             name = path.name
             if found := _FINAL.match(name):
@@ -149,10 +149,10 @@ def digest(run: Run) -> bytes:
 
 
 def _small_file(view: View, path: PurePath, data: bytes) -> None:
-    if path.parent.name == "paxos":
+    if path.parts[-2] == "paxos":
         if path.name.isdecimal():
             view.accepted[int(path.name)] = _decision(int(path.name), data)
-    elif path.parent.name == "segments":
+    elif path.parts[-2] == "segments":
         if path.name.isdecimal():
             record = pb.SegmentRecord.FromString(data[1 : 1 + data[0]])
             view.writers[int(path.name)] = record.writer_epoch
