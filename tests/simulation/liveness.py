@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _LIVENESS_SECONDS: Final = 20.0
 _SYNC_SECONDS: Final = 10.0
 """Two rounds of the syncer, with time for its downloads."""
+_STALL_SECONDS: Final = 3.0
 _ATTEMPTS: Final = 5
 _CALM: Final = Upkeep(sync_seconds=1.0, scrub_seconds=1.0)
 
@@ -84,7 +85,7 @@ async def _conclude(world: "World", name: str, *, last: bool) -> bool:
 async def _become_alike(world: "World") -> None:
     """L4: after two rounds of syncing all nodes hold the same finalized segments."""
     if world.oracle.differences() is None:
-        _look_for_leftovers(world)
+        await _look_for_leftovers(world)
         return
     _tend(world)
     until = world.loop.time() + _SYNC_SECONDS
@@ -93,16 +94,21 @@ async def _become_alike(world: "World") -> None:
             raise Violated("L4", f"with all faults gone and the syncers on, {differ}")
         await asyncio.sleep(0.25)
         world._look()
-    _look_for_leftovers(world)
+    await _look_for_leftovers(world)
 
 
-def _look_for_leftovers(world: "World") -> None:
-    """I22: where nobody fetches anything, nothing half fetched lies around."""
-    for machine in world.machines.values():
-        left = [path.name for path in machine.platter.cached if path.parent.name == "edits.sync"]
-        left += [path.name for path in machine.platter.cached if ".epoch=" in path.name]
-        if left:
-            raise Violated("I22", f"{machine.name} still has {sorted(left)}")
+async def _look_for_leftovers(world: "World") -> None:
+    """I22: nothing half fetched lies around, once the last download of the storm has given up."""
+    until = world.loop.time() + _STALL_SECONDS
+    while left := [
+        f"{machine.name}: {path.name}"
+        for machine in world.machines.values()
+        for path in machine.platter.cached
+        if path.parts[-2] == "edits.sync" or ".epoch=" in path.name
+    ]:
+        if world.loop.time() > until:
+            raise Violated("I22", f"still there: {sorted(left)}")
+        await asyncio.sleep(0.25)
 
 
 def _tend(world: "World") -> None:
