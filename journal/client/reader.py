@@ -188,7 +188,13 @@ class JournalReader:
             node: [s for s in _finalized(reply) if up_to is None or s.first <= up_to]
             for node, reply in manifests.items()
         }
-        return merge(wanted, first)
+        try:
+            return merge(wanted, first)
+        except GapFound:
+            if patient:
+                raise
+            # The majority that answered first may be just those whose copies are damaged.
+            return await self._select(first, patient=True, up_to=up_to)
 
     async def _holders(self, wanted: TxId) -> Sequence[NodeName]:
         """Who lists that edit now; a node that has found its copy damaged does not any more."""

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from deploy.local.ports import free_ports
 from journal.client.grpc_link import GrpcLink
 from journal.client.link import LinkFactory
 from journal.client.reader import JournalReader
@@ -47,8 +48,11 @@ class Nodes:
         self._folder = folder
         self._link = link
         self.extra: dict[str, Any] = {}
-        self._hadoop_ports = [0] * count
-        self._ports = [(0, 0)] * count
+        # Below the range of outgoing connections: whoever tries to reach a node that is down could
+        # otherwise be given its port, and the node could not come back.
+        ports = free_ports(3 * count)
+        self._hadoop_ports = list(ports[:count])
+        self._ports = list(zip(ports[count : 2 * count], ports[2 * count :], strict=True))
         self.daemons: list[JournalNodeDaemon | None] = [None] * count
 
     async def start(self, *which: int) -> None:
