@@ -165,7 +165,22 @@ def _ensure_fits(state: JournalState, theirs: Segment) -> None:
             raise InvariantBroken(f"a peer's {theirs.name()} overlaps {other.name()}")
         if other.first == theirs.first:
             ensure(
-                not other.holds(state.committed) or theirs.holds(state.committed),
+                not other.holds(state.committed)
+                or theirs.holds(state.committed)
+                or _is_behind(state, theirs, state.committed),
                 f"replacing {other.first}-{other.last} by {theirs.first}-{theirs.last} would "
                 f"discard already-committed txn {state.committed}",
             )
+
+
+def _is_behind(state: JournalState, theirs: Segment, committed: TxId) -> bool:
+    """Whether a committed edit is held here in a segment that follows theirs.
+
+    Our copy of it in theirs' place is then what an older writer left, and nobody acknowledged.
+    """
+    if state.open is not None and theirs.last < state.open.first <= committed:
+        return True
+    return any(
+        other.finalized and other.holds(committed) and theirs.last < other.first
+        for other in state.segments.values()
+    )

@@ -142,6 +142,21 @@ def test_a_committed_edit_is_never_replaced_by_a_shorter_segment(tmp_path: Path)
         journal.ask(AdoptFinalized(final(1, 4)))
 
 
+def test_what_follows_a_final_segment_makes_an_older_tail_void(tmp_path: Path) -> None:
+    """We have 3-6 of an older writer; 3-5 became final elsewhere, and another 6 was committed."""
+    journal, writer = started(tmp_path)
+    journal.ask(writer.start(3))
+    journal.ask(writer.batch(3, 3, 6))
+    newer = Writer(2)
+    journal.ask(newer.new_epoch())
+    journal.ask(newer.start(6))
+    journal.ask(newer.batch(6, 6, 6))
+    newer.committed = 6
+    journal.ask(newer.finalize(6, 6))
+    reply = journal.ask(AdoptFinalized(final(3, 5)))
+    assert isinstance(reply, FetchFinalized)
+
+
 def test_a_fresh_journal_takes_nothing_before_a_writer_has_spoken(tmp_path: Path) -> None:
     """A peer that is not formatted anew yet still has the edits that were to be destroyed."""
     journal = formatted(tmp_path)

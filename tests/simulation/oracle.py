@@ -11,7 +11,18 @@ from tests.simulation.recovery_model import Log, majorities, recovered
 from tests.simulation.tags import Run, Tag
 from tests.simulation.trace import Trace
 from tests.simulation.verdict import Violated
-from tests.simulation.views import Accepted, FileReader, View, closed_at, digest, holds, holds_final
+from tests.simulation.views import (
+    Accepted,
+    FileReader,
+    Segments,
+    View,
+    as_loaded,
+    closed_at,
+    digest,
+    holds,
+    holds_final,
+    noted_committed,
+)
 
 
 class Oracle:
@@ -40,9 +51,8 @@ class Oracle:
         self._finals: dict[int, Run] = {}
         self._past_lives: dict[str, list[View]] = {name: [] for name in platters}
         self._stores: dict[Tag, set[str]] = {}
-        self.on_quorum = 0
         self.purged_below = 1
-        self.seen_by_callers = 0
+        self.on_quorum = self.seen_by_callers = 0
         self.positions: dict[str, int] = {}
         for name, platter in platters.items():
             self._views[name] = self._readers[name].view(platter.durable)
@@ -66,8 +76,7 @@ class Oracle:
         def check() -> None:
             if self._winners.setdefault(epoch, writer) != writer:
                 raise Violated("I2", f"{self._winners[epoch]} and {writer} both won epoch {epoch}")
-            granted = self._count(lambda view: view.promised >= epoch)
-            if granted < self._least:
+            if (granted := self._count(lambda view: view.promised >= epoch)) < self._least:
                 raise Violated("I2", f"{writer} won epoch {epoch} from {granted} nodes")
 
         self.guarded(check)
@@ -193,18 +202,13 @@ class Oracle:
 
     # ---- what the disks say ----
 
-    def compare_loaded(
-        self, node: str, promised: int, segments: Mapping[int, tuple[int, bool]]
-    ) -> None:
+    def compare_loaded(self, node: str, promised: int, segments: Segments) -> None:
         """What a node says it loaded must be what the oracle reads there."""
 
         def check() -> None:
-            view = self._readers[node].view(self._platters[node].cached, cached=True)
-            ours = {f: (r.last, False) for f, r in view.live.items()}
-            ours |= {f: (r.last, True) for f, r in view.finalized.items()}
-            rotten = self._readers[node].rotten(self._platters[node].cached)
-            ours = {f: what for f, what in ours.items() if f not in rotten}
-            theirs = {f: what for f, what in segments.items() if f not in rotten}
+            reader, names = self._readers[node], self._platters[node].cached
+            view = reader.view(names, cached=True)
+            ours, theirs = as_loaded(view, reader.rotten(names), noted_committed(names), segments)
             if (promised, theirs) != (view.promised, ours):
                 raise Violated(
                     "I14",

@@ -5,7 +5,7 @@ Written from qjm 1.1-1.3 and 2.13, not from the product's loader.
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final
@@ -193,3 +193,33 @@ def closed_at(first: int, last: int, view: View) -> bool:
     """Whether the segment is finalized there, with this end."""
     run = view.finalized.get(first)
     return run is not None and run.last == last
+
+
+def noted_committed(names: Mapping[PurePath, Inode]) -> int:
+    """What a node has noted to be on a quorum; 0 if nothing."""
+    for path, inode in names.items():
+        if path.name == "committed-txid" and len(inode.cached) == 8:
+            return int.from_bytes(bytes(inode.cached), signed=True)
+    return 0
+
+
+Segments = Mapping[int, tuple[int, bool]]
+"""By its first txid: where a segment ends, and whether it is final."""
+
+
+def as_loaded(
+    view: View, rotten: Collection[int], committed: int, told: Segments
+) -> tuple[Segments, Segments]:
+    """The segments that a start finds there, and those that it ``told``, without rotten ones.
+
+    A torn write below what is known to be committed is damage, which is not voted with: such a
+    file may be left out of what is told.
+    """
+    found = {first: (run.last, False) for first, run in view.live.items()}
+    found |= {first: (run.last, True) for first, run in view.finalized.items()}
+    ours = {
+        first: (last, final)
+        for first, (last, final) in found.items()
+        if first not in rotten and (final or first in told or last >= committed)
+    }
+    return ours, {first: what for first, what in told.items() if first not in rotten}
