@@ -18,7 +18,7 @@ from journal.proto import journal_pb2 as pb
 from journal.proto import journal_pb2_grpc
 from tests.journal.jn_world import NAMESPACE, Writer
 
-DEADLINE_SECONDS = 10.0
+DEADLINE_SECONDS = 30.0
 JID = "ns1"
 
 
