@@ -44,7 +44,8 @@ def _method(number: int, content: str, line: str) -> MethodSpec:
         )
         raise BadSpec(
             f"Unable to parse line {number} of the fencing methods: {content!r}{cut}. "
-            "Write one method a line: shell(command), sshfence or sshfence(user:port)."
+            "Write one method a line: sshfence, sshfence(user:port), shell(command), kill or "
+            "journal-epoch."
         )
     name, argument = match[1], match[2]
     match name:

@@ -77,7 +77,9 @@ def _held_up_to(state: JournalState, required: tuple[Segment, ...]) -> TxId:
     held: TxId | None = None
     for wanted in required:
         if held is not None and wanted.first != held + 1:
-            raise BadRequest(f"segment {wanted.first} is required behind {held}")
+            raise BadRequest(
+                f"segment {wanted.first} is required behind {held}: the voters list nothing between"
+            )
         if wanted.last >= state.purged or state.find(wanted.first) is not None:
             _require_held(state, wanted)
             chain.add(wanted.first)
