@@ -3,12 +3,15 @@
 import json
 import subprocess
 import sys
+import tempfile
 import time
+import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+_REASON_LETTERS = 200
 BIN = Path(sys.executable).parent
 
 
@@ -22,11 +25,12 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a stage."""
+    """What became of a stage, and for each failing test its id and one line of the reason."""
 
     name: str
     passed: bool
     seconds: float
+    failures: tuple[str, ...] = ()
 
 
 STAGES = (
@@ -45,8 +49,28 @@ def run_stage(stage: Stage) -> Outcome:
     sys.stderr.write(f"== {stage.name}\n")
     sys.stderr.flush()
     began = time.monotonic()
-    code = subprocess.run(stage.command, cwd=ROOT, check=False).returncode
-    return Outcome(stage.name, code == 0, time.monotonic() - began)
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "junit.xml"
+        command = list(stage.command)
+        if "pytest" in command:
+            # The older family names the file of each test.
+            command += [f"--junitxml={report}", "-o", "junit_family=xunit1"]
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        failures = tuple(failing_tests(report.read_text())) if report.exists() else ()
+    return Outcome(stage.name, code == 0, time.monotonic() - began, failures)
+
+
+def failing_tests(junit_xml: str) -> list[str]:
+    """The id of each failing test of a report, and the first line of its reason."""
+    told = []
+    for case in ET.fromstring(junit_xml).iter("testcase"):
+        for kind in ("failure", "error"):
+            if (found := case.find(kind)) is not None:
+                file = case.get("file") or case.get("classname", "")
+                reason = (found.get("message") or "no reason given").strip().splitlines()[0]
+                told.append(f"{file}::{case.get('name')}: {reason[:_REASON_LETTERS]}")
+                break
+    return told
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -62,10 +86,20 @@ def main(arguments: Sequence[str]) -> int:
     for outcome in outcomes:
         verdict = "ok" if outcome.passed else "FAILED"
         sys.stderr.write(f"{outcome.name:10} {verdict:8} {outcome.seconds:7.1f} s\n")
+    # Last of all: whoever reads CI sees the last lines of its log first.
+    for outcome in outcomes:
+        for failure in outcome.failures:
+            sys.stderr.write(f"{failure}\n")
     passed = all(outcome.passed for outcome in outcomes)
     if as_json:
         stages = [
-            {"stage": o.name, "passed": o.passed, "seconds": round(o.seconds, 2)} for o in outcomes
+            {
+                "stage": o.name,
+                "passed": o.passed,
+                "seconds": round(o.seconds, 2),
+                "failures": list(o.failures),
+            }
+            for o in outcomes
         ]
         sys.stdout.write(json.dumps({"task": "test", "passed": passed, "stages": stages}) + "\n")
     return 0 if passed else 1

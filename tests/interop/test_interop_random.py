@@ -66,6 +66,7 @@ async def test_hadoop_reads_what_our_journal_nodes_keep(hadoop: Hadoop, tmp_path
         for txid, op in author.log:
             await writer.write(txid, 1, encode(op, txid))
         await writer.finalize_segment(last)
+        await writer.settle(timeout_seconds=30)  # or the first node may still hold it open
         await writer.close()
         [segment] = nodes.current(0).glob("edits_*-*")
     ours, theirs = tmp_path / "ours.xml", tmp_path / "theirs.xml"

@@ -13,10 +13,11 @@ from journal.client.link import LinkFactory
 from journal.client.reader import JournalReader
 from journal.client.writer import QuorumWriter, WriterSettings
 from journal.model import JournalId, NamespaceInfo, TxId
-from journal.node.daemon import JournalNodeDaemon
+from journal.node.daemon import JournalNodeDaemon, PortTaken
 from journal.node.settings import NodeSettings
 
 JOURNAL = JournalId("test-journal")
+_TRIES = 5  # of a first start on free ports
 NAMESPACE = NamespaceInfo(-65, 12345, "mycluster", 0, "my-bp")
 QUICK = WriterSettings(
     get_journal_state_timeout_seconds=5,
@@ -53,25 +54,45 @@ class Nodes:
         ports = free_ports(3 * count)
         self._hadoop_ports = list(ports[:count])
         self._ports = list(zip(ports[count : 2 * count], ports[2 * count :], strict=True))
+        self._began: set[int] = set()
         self.daemons: list[JournalNodeDaemon | None] = [None] * count
 
     async def start(self, *which: int) -> None:
         for i in which or range(len(self.daemons)):
-            rpc, http = self._ports[i]
-            daemon = JournalNodeDaemon(
-                NodeSettings(
-                    folder=self._folder / f"jn{i}",
-                    rpc_port=rpc,
-                    hadoop_host=None if self._link is GrpcLink else "127.0.0.1",
-                    hadoop_port=self._hadoop_ports[i],
-                    http_port=http,
-                    stop_grace_seconds=0.0,
-                    **self.extra,
-                )
-            )
-            await daemon.start()
+            daemon = await self._first_start(i) if i not in self._began else await self._launch(i)
+            self._began.add(i)
             self.daemons[i], self._ports[i] = daemon, (daemon.rpc_port, daemon.http_port)
             self._hadoop_ports[i] = daemon.hadoop_port
+
+    async def _first_start(self, i: int) -> JournalNodeDaemon:
+        """Nobody knows its ports yet, so they are changed if another run of tests got them first.
+
+        Raises:
+            PortTaken: others are faster again and again.
+        """
+        for _ in range(_TRIES - 1):
+            try:
+                return await self._launch(i)
+            except PortTaken:
+                self._hadoop_ports[i], *others = free_ports(3)
+                self._ports[i] = (others[0], others[1])
+        return await self._launch(i)
+
+    async def _launch(self, i: int) -> JournalNodeDaemon:
+        rpc, http = self._ports[i]
+        daemon = JournalNodeDaemon(
+            NodeSettings(
+                folder=self._folder / f"jn{i}",
+                rpc_port=rpc,
+                hadoop_host=None if self._link is GrpcLink else "127.0.0.1",
+                hadoop_port=self._hadoop_ports[i],
+                http_port=http,
+                stop_grace_seconds=0.0,
+                **self.extra,
+            )
+        )
+        await daemon.start()
+        return daemon
 
     async def stop(self, *which: int) -> None:
         for i in which or range(len(self.daemons)):

@@ -32,7 +32,7 @@ async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
 
 async def until(condition: Callable[[], bool], what: str) -> None:
     try:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             while not condition():
                 await asyncio.sleep(0.01)
     except TimeoutError:

@@ -46,7 +46,7 @@ class Pen:
 
     async def until(self, condition: Callable[[], bool], what: str) -> None:
         try:
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(30):
                 while not condition():
                     await self.write()
                     await asyncio.sleep(0.005)

@@ -72,7 +72,8 @@ async def test_a_copy_with_other_bytes_is_replaced(tmp_path: Path) -> None:
         await nodes.start(0)
         assert (await nodes.recover())[1] == 3
         assert await nodes.read_all() == edits(1, 3, "kept")
-        for i in range(3):  # the first may still be fetching
+        await nodes.stop()  # the first may still be fetching, and rename what is listed
+        for i in range(3):
             for final in nodes.current(i).glob("edits_[0-9]*-*"):
                 assert final.read_bytes()[8:] == edits(1, 3, "kept")
 

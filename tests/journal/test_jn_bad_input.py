@@ -44,10 +44,15 @@ class Target:
 
     def tree(self) -> dict[str, bytes]:
         """Every file and folder, with its contents."""
-        return {
-            str(path.relative_to(self.folder)): b"" if path.is_dir() else path.read_bytes()
-            for path in sorted(self.folder.rglob("*"))
-        }
+        for _ in range(100):
+            try:
+                return {
+                    str(path.relative_to(self.folder)): b"" if path.is_dir() else path.read_bytes()
+                    for path in sorted(self.folder.rglob("*"))
+                }
+            except FileNotFoundError:
+                continue  # a small file was renamed into its place since it was listed
+        raise AssertionError(f"{self.folder} does not come to rest")
 
     def memory_kb(self) -> int:
         """Its resident memory."""

@@ -4,7 +4,6 @@ import asyncio
 import errno
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from deploy.local.ports import free_ports
 from ha.conf.configuration import load_configuration
 from journal.core.requests import Format, Heartbeat
 from journal.errors import StorageFailed
@@ -26,15 +26,14 @@ from tests.journal.jn_node import JID, NodeClient, node_and_client, running
 from tests.journal.jn_world import LIFE, NAMESPACE, MemoryFiles, Writer, digest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-START_SECONDS = 20.0
+START_SECONDS = 30.0
 _SITE = "<configuration>{}</configuration>"
 _PROPERTY = "<property><name>{}</name><value>{}</value></property>"
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """Outside the range of outgoing connections: no client can take it before the node does."""
+    return free_ports(1)[0]
 
 
 def configuration(folder: Path, **keys: object) -> Path:

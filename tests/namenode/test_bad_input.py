@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.local.ports import free_ports
 from deploy.local.site import site_xml
 from journal.client.writer import QuorumWriter
 from journal.model import JournalId, NamespaceInfo
@@ -21,9 +22,7 @@ FOREIGN = NamespaceInfo(-65, 999, "CID-theirs", 0, "BP-theirs")
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    return free_ports(1)[0]
 
 
 def write_conf(folder: Path, journals: list[tuple[str, int]], **extra: str) -> Path:

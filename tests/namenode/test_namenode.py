@@ -44,7 +44,7 @@ async def namenode(journal: MemoryJournal, name: str = "nn1") -> AsyncIterator[N
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.005)
 

@@ -15,6 +15,7 @@ from namenode_sim.startup.shared_edits import initialize_shared_edits
 from namenode_sim.storage import open_name_dirs
 from namenode_sim.storage_errors import InUse
 from tests.image.image_world import info, real
+from tests.journal.jn_node import until
 from tests.startup.startup_world import (
     FORCE,
     NEVER_ASK,
@@ -46,7 +47,9 @@ async def test_the_journal_holds_every_edit_byte_for_byte(tmp_path: Path) -> Non
         for i in range(3):
             stored = tmp_path / "journal" / f"jn{i}" / "ns1" / "current"
             for path in current.glob("edits_*"):
-                assert path.read_bytes().startswith((stored / path.name).read_bytes())
+                copy = stored / path.name
+                await until(copy.exists, "the node behind the majority has closed it as well")
+                assert path.read_bytes().startswith(copy.read_bytes())
         assert not list(current.glob("edits_inprogress*")), "the open segment was closed"
         assert not (at.name_dir / "in_use.lock").exists()
 
@@ -71,6 +74,7 @@ async def test_a_directory_of_hadoop_is_taken_as_it_is(tmp_path: Path) -> None:
         assert await initialize(at) == 27
         assert [txid for txid, _ in await at.journal_ops(ids, 27)] == [27]
         stored = tmp_path / "journal" / "jn0" / "ns1" / "current"
+        await until(lambda: list(stored.glob("edits_0*")), "this node has closed it as well")
         (segment,) = stored.glob("edits_0*")
         # The header keeps its layout, or the edits could not be decoded.
         ours = source / "edits_inprogress_0000000000000000027"
