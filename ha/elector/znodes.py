@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from ha.conf.configuration import Configuration
+from ha.elector.answers import value_of
 from ha.elector.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.outcome import Done, Outcome, Refusal, Refused, SessionState, T_co, Unknown
+from ha.elector.outcome import Refusal, Refused, SessionState
 from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
 from ha.elector.zookeeper import Session
 
@@ -56,12 +57,12 @@ async def connected(
 async def parent_exists(session: Session, settings: ZooKeeperSettings) -> bool:
     """Has this nameservice been formatted?"""
     outcome = await session.look(settings.scope)
-    return _value(outcome, f"look at {settings.scope}") is not None
+    return value_of(outcome, f"look at {settings.scope}") is not None
 
 
 async def lock_exists(session: Session, settings: ZooKeeperSettings) -> bool:
     """Does anybody hold the lock at present?"""
-    return _value(await session.look(settings.lock), f"look at {settings.lock}") is not None
+    return value_of(await session.look(settings.lock), f"look at {settings.lock}") is not None
 
 
 async def ensure_parent(session: Session, settings: ZooKeeperSettings) -> None:
@@ -80,10 +81,10 @@ async def ensure_parent(session: Session, settings: ZooKeeperSettings) -> None:
                     await _ensure_acl(session, path)
             case Refused(why=Refusal.NO_RIGHTS) if depth < len(parts):
                 # Creating needs rights on the parent even where the znode exists already.
-                if _value(await session.look(path), f"look at {path}") is None:
-                    _value(outcome, f"create {path}")
+                if value_of(await session.look(path), f"look at {path}") is None:
+                    value_of(outcome, f"create {path}")
             case _:
-                _value(outcome, f"create {path}")
+                value_of(outcome, f"create {path}")
 
 
 async def clear_parent(session: Session, settings: ZooKeeperSettings) -> None:
@@ -110,7 +111,7 @@ async def read_active(
         ) from failure
     if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
         return None
-    content, _ = _value(outcome, f"read {settings.lock}")
+    content, _ = value_of(outcome, f"read {settings.lock}")
     return decode(content)
 
 
@@ -124,12 +125,12 @@ async def active_of(
 
 async def _ensure_acl(session: Session, path: str) -> None:
     for _ in range(ACL_ATTEMPTS):
-        present, version = _value(await session.acl(path), f"read the ACL of {path}")
+        present, version = value_of(await session.acl(path), f"read the ACL of {path}")
         if present == session.configured_acl:
             return
         outcome = await session.set_acl(path, acl_version=version)
         if not (isinstance(outcome, Refused) and outcome.why is Refusal.BAD_VERSION):
-            _value(outcome, f"set the ACL of {path}")
+            value_of(outcome, f"set the ACL of {path}")
             return
     raise ZooKeeperRefused(f"the ACL of {path} keeps changing under us; is another format running?")
 
@@ -138,18 +139,8 @@ async def _delete_tree(session: Session, path: str) -> None:
     outcome = await session.children(path)
     if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
         return
-    for name in sorted(_value(outcome, f"list {path}")):
+    for name in sorted(value_of(outcome, f"list {path}")):
         await _delete_tree(session, f"{path}/{name}")
     deleted = await session.delete(path)
     if not (isinstance(deleted, Refused) and deleted.why is Refusal.NO_NODE):
-        _value(deleted, f"delete {path}")
-
-
-def _value(outcome: Outcome[T_co], request: str) -> T_co:
-    match outcome:
-        case Done(value=value):
-            return value
-        case Refused(why=why, text=text):
-            raise ZooKeeperRefused(f"ZooKeeper refused to {request}: {why} ({text})")
-        case Unknown(why=doubt):
-            raise ZooKeeperUnavailable(f"no answer to: {request} ({doubt}); it may have been done")
+        value_of(deleted, f"delete {path}")

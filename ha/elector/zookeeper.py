@@ -172,6 +172,11 @@ class Session:
         start = partial(self._client.create_async, path, data, acl=self._acl, ephemeral=ephemeral)
         return self._request(start, lambda _: None)
 
+    def create_numbered(self, prefix: str, data: bytes) -> asyncio.Future[Outcome[str]]:
+        """Create a lasting znode whose name ends in the next number here; answers its path."""
+        start = partial(self._client.create_async, prefix, data, acl=self._acl, sequence=True)
+        return self._request(start, str)
+
     def look(self, path: str, *, watch: bool = False) -> asyncio.Future[Outcome[NodeFacts | None]]:
         """Does the znode exist, and is it this session's?  None when there is none.
 

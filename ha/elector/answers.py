@@ -1,0 +1,20 @@
+"""The value of a ZooKeeper answer, or the error that tells an operator why there is none."""
+
+from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.outcome import Done, Outcome, Refused, T_co, Unknown
+
+
+def value_of(outcome: Outcome[T_co], request: str) -> T_co:
+    """What a done request answered; ``request`` completes "ZooKeeper refused to ...".
+
+    Raises:
+        ZooKeeperRefused: it had no effect.
+        ZooKeeperUnavailable: nobody knows whether it had.
+    """
+    match outcome:
+        case Done(value=value):
+            return value
+        case Refused(why=why, text=text):
+            raise ZooKeeperRefused(f"ZooKeeper refused to {request}: {why} ({text})")
+        case Unknown(why=doubt):
+            raise ZooKeeperUnavailable(f"no answer to: {request} ({doubt}); it may have been done")

@@ -1,0 +1,1 @@
+"""What operators and controllers tell one another through ZooKeeper, beside the election."""

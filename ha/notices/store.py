@@ -1,0 +1,262 @@
+"""The notices in ZooKeeper, read and written through a short session of the caller's.
+
+Every function may raise what ``ha.elector.answers.value_of`` raises: ZooKeeperRefused (it had no
+effect) and ZooKeeperUnavailable (it may have had).  BadNotice means that somebody else wrote there.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ha.elector.answers import value_of
+from ha.elector.errors import ZooKeeperRefused
+from ha.elector.outcome import Outcome, Refusal, Refused
+from ha.elector.settings import ZooKeeperSettings
+from ha.elector.zookeeper import Session
+from ha.notices.model import (
+    BadNotice,
+    Drain,
+    FailoverRecord,
+    Member,
+    Pause,
+    decode_drain,
+    decode_member,
+    decode_pause,
+    decode_record,
+    encode_pause,
+    encode_record,
+)
+
+PAUSE_ZNODE = "NnhaPause"
+DRAIN_ZNODE = "NnhaDrain"
+MEMBERS_ZNODE = "NnhaMembers"
+HISTORY_ZNODE = "NnhaHistory"
+RECORD_PREFIX = "r-"
+KEPT_RECORDS = 100
+WRITE_ATTEMPTS = 5
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Noted(Generic[T]):
+    """A notice and the version of its znode, for a conditional delete."""
+
+    value: T
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One znode of the history; its number only ever grows, though not by ones."""
+
+    number: int
+    record: FailoverRecord | None
+    unreadable: str = ""
+    """Why there is no record: one bad znode must not hide the others."""
+
+
+def pause_path(settings: ZooKeeperSettings) -> str:
+    """Where the pause lies."""
+    return f"{settings.scope}/{PAUSE_ZNODE}"
+
+
+def drains_path(settings: ZooKeeperSettings) -> str:
+    """Where the drains lie, each under its NameNode's id."""
+    return f"{settings.scope}/{DRAIN_ZNODE}"
+
+
+def members_path(settings: ZooKeeperSettings) -> str:
+    """Where the members lie, each under its NameNode's id."""
+    return f"{settings.scope}/{MEMBERS_ZNODE}"
+
+
+def history_path(settings: ZooKeeperSettings) -> str:
+    """Where the records of failovers lie."""
+    return f"{settings.scope}/{HISTORY_ZNODE}"
+
+
+# -- pause ----------------------------------------------------------------------------------------
+
+
+async def read_pause(session: Session, settings: ZooKeeperSettings) -> Noted[Pause] | None:
+    """The pause, expired or not; None when there is none."""
+    return await _read(session, pause_path(settings), decode_pause)
+
+
+async def write_pause(session: Session, settings: ZooKeeperSettings, pause: Pause) -> None:
+    """Begin a pause, in place of one that there may be."""
+    await _put(session, pause_path(settings), encode_pause(pause))
+
+
+async def clear_pause(session: Session, settings: ZooKeeperSettings, *, version: int = -1) -> bool:
+    """End the pause (only at this version, unless -1); False when there was none to end."""
+    return await _clear(session, pause_path(settings), version)
+
+
+# -- drain ----------------------------------------------------------------------------------------
+
+
+async def read_drains(
+    session: Session, settings: ZooKeeperSettings
+) -> Mapping[str, Noted[Drain] | BadNotice]:
+    """The drains by NameNode, expired or not; one that is unreadable does not hide the others."""
+    return await _read_all(session, drains_path(settings), decode_drain)
+
+
+async def read_drain(
+    session: Session, settings: ZooKeeperSettings, namenode: str
+) -> Noted[Drain] | None:
+    """This NameNode's drain, expired or not; None when there is none."""
+    return await _read(session, f"{drains_path(settings)}/{namenode}", decode_drain)
+
+
+async def write_drain(
+    session: Session, settings: ZooKeeperSettings, namenode: str, drain: Drain
+) -> None:
+    """Drain this NameNode, in place of a drain that there may be."""
+    await _ensure(session, drains_path(settings))
+    await _put(session, f"{drains_path(settings)}/{namenode}", encode_pause(drain))
+
+
+async def clear_drain(
+    session: Session, settings: ZooKeeperSettings, namenode: str, *, version: int = -1
+) -> bool:
+    """End the drain (only at this version, unless -1); False when there was none to end."""
+    return await _clear(session, f"{drains_path(settings)}/{namenode}", version)
+
+
+# -- members --------------------------------------------------------------------------------------
+
+
+async def read_members(
+    session: Session, settings: ZooKeeperSettings
+) -> Mapping[str, Member | BadNotice]:
+    """The running ZKFCs by NameNode; one that is unreadable does not hide the others."""
+    found = await _read_all(session, members_path(settings), decode_member)
+    return {name: one if isinstance(one, BadNotice) else one.value for name, one in found.items()}
+
+
+# -- history --------------------------------------------------------------------------------------
+
+
+async def read_history(
+    session: Session, settings: ZooKeeperSettings, count: int = KEPT_RECORDS
+) -> tuple[HistoryEntry, ...]:
+    """The newest ``count`` records, newest first."""
+    path = history_path(settings)
+    names = (await _record_names(session, path))[::-1][:count]
+    found = await asyncio.gather(*(_entry(session, path, name) for name in names))
+    return tuple(entry for entry in found if entry is not None)
+
+
+async def append_history(
+    session: Session, settings: ZooKeeperSettings, record: FailoverRecord
+) -> int:
+    """Add a record and drop the oldest beyond KEPT_RECORDS; answers its number.
+
+    Safe with several writers: ZooKeeper numbers the records, and a record that another one has
+    dropped already is dropped.  Unknown outcome: it may be there, so it is not tried again here.
+    """
+    path = history_path(settings)
+    await _ensure(session, path)
+    outcome = await session.create_numbered(f"{path}/{RECORD_PREFIX}", encode_record(record))
+    made = value_of(outcome, f"create a record in {path}")
+    names = await _record_names(session, path)
+    for name in names[: max(0, len(names) - KEPT_RECORDS)]:
+        await _clear(session, f"{path}/{name}", -1)
+    return _number(made.rsplit("/", 1)[1])
+
+
+async def _record_names(session: Session, path: str) -> list[str]:
+    """The records' names, oldest first; ours only."""
+    names = await _children(session, path)
+    return sorted((name for name in names if _is_record(name)), key=_number)
+
+
+def _is_record(name: str) -> bool:
+    return name.startswith(RECORD_PREFIX) and name.removeprefix(RECORD_PREFIX).isdigit()
+
+
+def _number(name: str) -> int:
+    return int(name.removeprefix(RECORD_PREFIX))
+
+
+async def _entry(session: Session, path: str, name: str) -> HistoryEntry | None:
+    try:
+        noted = await _read(session, f"{path}/{name}", decode_record)
+    except BadNotice as failure:
+        return HistoryEntry(_number(name), None, str(failure))
+    return None if noted is None else HistoryEntry(_number(name), noted.value)
+
+
+# -- znodes ---------------------------------------------------------------------------------------
+
+
+async def _read(session: Session, path: str, decode: Callable[[bytes], T]) -> Noted[T] | None:
+    outcome = await session.read(path)
+    if _is(outcome, Refusal.NO_NODE):
+        return None
+    data, facts = value_of(outcome, f"read {path}")
+    try:
+        return Noted(decode(data), facts.version)
+    except BadNotice as failure:
+        raise BadNotice(f"{path}: {failure}") from failure
+
+
+async def _read_all(
+    session: Session, path: str, decode: Callable[[bytes], T]
+) -> Mapping[str, Noted[T] | BadNotice]:
+    async def one(name: str) -> Noted[T] | BadNotice | None:
+        try:
+            return await _read(session, f"{path}/{name}", decode)
+        except BadNotice as failure:
+            return failure
+
+    names = sorted(await _children(session, path))
+    found = await asyncio.gather(*map(one, names))
+    # One that is gone since the listing was read is not there.
+    return {name: value for name, value in zip(names, found, strict=True) if value is not None}
+
+
+async def _children(session: Session, path: str) -> tuple[str, ...]:
+    outcome = await session.children(path)
+    return () if _is(outcome, Refusal.NO_NODE) else value_of(outcome, f"list {path}")
+
+
+async def _put(session: Session, path: str, data: bytes) -> None:
+    """Create or replace; another writer may create or delete it between our two steps."""
+    for _ in range(WRITE_ATTEMPTS):
+        if not _is(created := await session.create(path, data), Refusal.NODE_EXISTS):
+            _formatted(created, path)
+            return
+        if not _is(written := await session.write(path, data, version=-1), Refusal.NO_NODE):
+            value_of(written, f"write {path}")
+            return
+    raise ZooKeeperRefused(f"{path} keeps appearing and vanishing; who else writes there?")
+
+
+async def _ensure(session: Session, path: str) -> None:
+    if not _is(created := await session.create(path), Refusal.NODE_EXISTS):
+        _formatted(created, path)
+
+
+async def _clear(session: Session, path: str, version: int) -> bool:
+    outcome = await session.delete(path, version=version)
+    if _is(outcome, Refusal.NO_NODE) or _is(outcome, Refusal.BAD_VERSION):
+        return False
+    value_of(outcome, f"delete {path}")
+    return True
+
+
+def _formatted(created: Outcome[None], path: str) -> None:
+    if _is(created, Refusal.NO_NODE):
+        raise ZooKeeperRefused(
+            f"{path}: there is no znode above it; format the nameservice: nnha zkfc --format-zk"
+        )
+    value_of(created, f"create {path}")
+
+
+def _is(outcome: Outcome[object], why: Refusal) -> bool:
+    return isinstance(outcome, Refused) and outcome.why is why
