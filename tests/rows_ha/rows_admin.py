@@ -1,0 +1,163 @@
+"""Rows 8.6-8.11: failover by hand, fencing, haadmin, and real NameNodes."""
+
+from typing import Final
+
+_BY_HAND = "cli/test_failover_by_hand.py::"
+_HAADMIN = "cli/test_haadmin.py::"
+_SPEC = "fencing/test_fencing_spec.py::"
+_RUN = "fencing/test_fencing_run.py::"
+_SSH = "fencing/test_fencing_ssh.py::"
+_UNDONE = "open: no test of ours stands for this row yet"
+_NO_OBSERVER = (
+    "n/a: our NameNode has no observer role; transitionToObserver is refused and changes nothing "
+    "(the controller's side of observers is in 8.1 and W25)"
+)
+
+ROWS: Final[dict[str, tuple[str, ...]]] = {
+    # 8.6: failover without controllers
+    "8.6 testFailoverAndFailback": (_BY_HAND + "test_failover_and_failback",),
+    "8.6 testFailoverFromStandbyToStandby": (_BY_HAND + "test_failover_from_standby_to_standby",),
+    "8.6 testFailoverFromActiveToActive": (_BY_HAND + "test_failover_from_active_to_active",),
+    "8.6 testFailoverWithoutPermission": (_BY_HAND + "test_failover_without_permission",),
+    "8.6 testFailoverToUnreadyService": (_BY_HAND + "test_failover_to_unready_service",),
+    "8.6 testFailoverToUnhealthyServiceFailsAndFailsback": (
+        _BY_HAND + "test_failover_to_unhealthy_service_fails_and_fails_back",
+    ),
+    "8.6 testFailoverFromFaultyServiceSucceeds": (
+        _BY_HAND + "test_failover_from_faulty_service_succeeds",
+    ),
+    "8.6 testFailoverFromFaultyServiceFencingFailure": (
+        _BY_HAND + "test_failover_from_faulty_service_fencing_failure",
+    ),
+    "8.6 testFencingFailureDuringFailover": (_BY_HAND + "test_fencing_failure_during_failover",),
+    "8.6 testFailoverFromNonExistantServiceWithFencer": (
+        _BY_HAND + "test_failover_from_non_existent_service_with_fencer",
+    ),
+    "8.6 testFailoverToNonExistantServiceFails": (
+        _BY_HAND + "test_failover_to_non_existent_service_fails",
+    ),
+    "8.6 testFailoverToFaultyServiceFailsbackOK": (
+        _BY_HAND + "test_failover_to_faulty_service_fails_back_ok",
+    ),
+    "8.6 testWeDontFailbackIfActiveWasFenced": (
+        _BY_HAND + "test_we_dont_fail_back_if_active_was_fenced",
+    ),
+    "8.6 testWeFenceOnFailbackIfTransitionToActiveFails": (
+        _BY_HAND + "test_we_fence_on_failback_if_transition_to_active_fails",
+    ),
+    "8.6 testFailureToFenceOnFailbackFailsTheFailback": (
+        _BY_HAND + "test_failure_to_fence_on_failback_fails_the_failback",
+    ),
+    "8.6 testFailbackToFaultyServiceFails": (_BY_HAND + "test_failback_to_faulty_service_fails",),
+    "8.6 testSelfFailoverFails": (_BY_HAND + "test_self_failover_fails",),
+    # 8.7: the order of methods
+    "8.7 testSingleFencer": (_UNDONE,),
+    "8.7 testMultipleFencers": (_RUN + "test_the_first_success_ends_it",),
+    "8.7 testWhitespaceAndCommentsInConfig": (_SPEC + "test_parses",),
+    "8.7 testArglessFencer": (_SPEC + "test_parses",),
+    "8.7 testShortNameShell": (_RUN + "test_the_first_success_ends_it",),
+    "8.7 testShortNameSsh": (_SPEC + "test_parses",),
+    "8.7 testShortNameSshWithUser": (_SPEC + "test_parses",),
+    "8.7 testShortNameSshWithPort": (_SPEC + "test_parses",),
+    "8.7 testShortNameSshWithUserPort": (_SPEC + "test_parses",),
+    # 8.8: sshfence
+    "8.8 testFence": (_SSH + "test_it_kills_the_process_on_the_port",),
+    "8.8 testConnectTimeout": (_SSH + "test_a_host_that_accepts_and_says_nothing",),
+    "8.8 testArgsParsing": (_SPEC + "test_parses",),
+    "8.8 testBadArgsParsing": (_SPEC + "test_refuses",),
+    "8.8 fuser0": (_SSH + "test_it_kills_the_process_on_the_port",),
+    "8.8 fuser1-nc0": (_SSH + "test_a_listener_whom_fuser_cannot_see_is_a_failure",),
+    "8.8 fuser1-nc1": (_SSH + "test_nobody_on_the_port_is_a_success_that_two_probes_confirm",),
+    "8.8 fuser1-nc127": (_SSH + "test_a_probe_that_cannot_tell_is_not_taken_for_a_closed_port",),
+    "8.8 fuser2": (_SSH + "test_other_codes_of_fuser_are_failures",),
+    "8.8 hang": (_SSH + "test_a_command_that_hangs_ends_with_its_limit",),
+    "8.8 key-refused": (_SSH + "test_a_key_that_the_host_does_not_know",),
+    # 8.9: shell
+    "8.9 testBasicSuccessFailure": (_RUN + "test_the_first_success_ends_it",),
+    "8.9 testCheckNoArgs": (_SPEC + "test_refuses",),
+    "8.9 testCheckParensNoArgs": (_SPEC + "test_refuses",),
+    "8.9 testStdoutLogging": (_RUN + "test_output_is_logged_line_by_line_and_its_end_is_reported",),
+    "8.9 testStderrLogging": (_RUN + "test_output_is_logged_line_by_line_and_its_end_is_reported",),
+    "8.9 testConfAsEnvironment": (
+        _RUN + "test_the_configuration_and_the_target_are_in_the_environment",
+    ),
+    "8.9 testTargetAsEnvironment": (
+        _RUN + "test_the_configuration_and_the_target_are_in_the_environment",
+    ),
+    "8.9 testSubprocessInputIsClosed": (_RUN + "test_there_is_nothing_to_read",),
+    "8.9 testCommandAbbreviation": (_SPEC + "test_a_command_is_abbreviated_as_hadoop_does",),
+    "8.9 testEnvironmentWithPeer": (
+        "n/a: no command is split at its commas (W13), so there is no second, source-side script; "
+        "the old active is always target_*",
+    ),
+    # 8.10: haadmin
+    "8.10 testAdminUsage": (_HAADMIN + "test_wrong_usage_is_255_with_hadoops_words",),
+    "8.10 testHelp": (_HAADMIN + "test_help_is_no_error_even_for_a_nameservice_that_is_not_there",),
+    "8.10 testNameserviceOption": (_HAADMIN + "test_wrong_usage_is_255_with_hadoops_words",),
+    "8.10 testNamenodeResolution": (_HAADMIN + "test_an_unknown_namenode_is_an_illegal_argument",),
+    "8.10 testGetAllServiceState": (
+        _HAADMIN + "test_all_states_are_a_table_of_fixed_width_and_a_dead_node_is_one_of_its_rows",
+    ),
+    "8.10 testTransitionToActive": (
+        _HAADMIN + "test_transitions_by_hand_go_out_in_the_users_name",
+    ),
+    "8.10 testMutativeOperationsWithAutoHaEnabled": (_HAADMIN + "test_forcemanual_warns_and_asks",),
+    "8.10 testMonitoringOperationsWithAutoHaEnabled": (_UNDONE,),
+    "8.10 testTransitionToStandby": (
+        _HAADMIN + "test_transitions_by_hand_go_out_in_the_users_name",
+    ),
+    "8.10 testFailoverWithNoFencerConfigured": (
+        _HAADMIN + "test_failover_without_controllers_goes_to_the_namenodes_themselves",
+    ),
+    "8.10 testFailoverWithFencerConfigured": (
+        _HAADMIN + "test_failover_without_controllers_goes_to_the_namenodes_themselves",
+    ),
+    "8.10 testFailoverWithFencerAndNameservice": (_UNDONE,),
+    "8.10 testFailoverWithFencerConfiguredAndForce": (_UNDONE,),
+    "8.10 testFailoverWithForceActive": (_UNDONE,),
+    "8.10 testFailoverWithInvalidFenceArg": (
+        _HAADMIN + "test_wrong_usage_is_255_with_hadoops_words",
+    ),
+    "8.10 testFailoverWithFenceButNoFencer": (_UNDONE,),
+    "8.10 testFailoverWithFenceAndBadFencer": (
+        _HAADMIN + "test_failover_without_controllers_goes_to_the_namenodes_themselves",
+    ),
+    "8.10 testFailoverWithAutoHa": (
+        _HAADMIN + "test_failover_asks_the_controller_of_the_second_node",
+    ),
+    "8.10 testForceFenceOptionListedBeforeArgs": (_UNDONE,),
+    "8.10 testGetServiceStatus": (_HAADMIN + "test_states_are_single_words_in_lower_case",),
+    "8.10 testCheckHealth": (_HAADMIN + "test_health_is_silence_or_a_reason",),
+    "8.10 testFencingConfigPerNameNode": (_UNDONE,),
+    # 8.11: real NameNodes
+    "8.11 MC.testGetServiceState": (_UNDONE,),
+    "8.11 MC.testStateTransition": (_UNDONE,),
+    "8.11 MC.testTryFailoverToSafeMode": (_UNDONE,),
+    "8.11 MC.testFencer": (_UNDONE,),
+    "8.11 MC.testCheckHealth": (_UNDONE,),
+    "8.11 MC.testTransitionToActiveWhenOtherNamenodeisActive": (_UNDONE,),
+    "8.11 MC.testObserverTransition": (_NO_OBSERVER,),
+    "8.11 MC.testObserverIllegalTransition": (_NO_OBSERVER,),
+    "8.11 MC.safemode-and-observer": (_NO_OBSERVER,),
+    "8.11 ZK.testThreadDumpCaptureAfterNNStateChange": (_UNDONE,),
+    "8.11 ZK.testFailoverAndBackOnNNShutdown": (_UNDONE,),
+    "8.11 ZK.testManualFailover": (_UNDONE,),
+    "8.11 ZK.testManualFailoverWithDFSHAAdmin": (
+        "cluster/test_cluster.py::test_a_failover_on_request_goes_back_and_forth",
+    ),
+    "8.11 ZK.testWithoutBindAddressSet": (_UNDONE,),
+    "8.11 ZK.testWithBindAddressSet": (_UNDONE,),
+    "8.11 ZK.TestDFSZKFCRespectsBindHostKeys": (_UNDONE,),
+    "8.11 ZK.testObserverRejectZkfcCall": (_NO_OBSERVER,),
+    "8.11 ZK.testElectionOnObserver": (_UNDONE,),
+    "8.11 ZK.testZFFCStartsWithCredentialProviderReferencingHDFS": (
+        "n/a: Java credential providers are not read; a secret stands in the configuration or in a "
+        "file that @ names",
+    ),
+    "8.11 HC.testNNHealthCheck": (_UNDONE,),
+    "8.11 HC.testNNHealthCheckWithLifelineAddress": (_UNDONE,),
+    "8.11 HC.testNNHealthCheckWithSafemodeAsUnhealthy": (_UNDONE,),
+    "8.11 HC.testNNHAServiceTargetWithProvidedAddr": (
+        "n/a: a Java constructor's arguments; our addresses come from the configuration only",
+    ),
+}
