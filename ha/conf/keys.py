@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ha.conf import keys_journal, keys_namenode
+from ha.conf import keys_candidate, keys_journal, keys_namenode
 from ha.conf.key import Key, Scope
 from ha.conf.units import (
     duration,
@@ -232,10 +232,10 @@ SSH_COMMAND_TIMEOUT = Key(
 
 def _collect() -> dict[str, Key[object]]:
     found: dict[str, Key[object]] = {}
-    for names in (globals(), vars(keys_journal), vars(keys_namenode)):
+    for names in (globals(), vars(keys_candidate), vars(keys_journal), vars(keys_namenode)):
         found |= {key.name: key for key in names.values() if isinstance(key, Key)}
     return found
 
 
 KEYS: Mapping[str, Key[object]] = _collect()
-"""Every key with a type and a default, by name: this module's and those of its two siblings."""
+"""Every key with a type and a default, by name: this module's and those of its siblings."""

@@ -60,6 +60,8 @@ class NodeFacts:
     """Its ephemeralOwner is the session that asked."""
     written_by: int = 0
     """The ZooKeeper transaction that wrote its bytes (mzxid); no two writes share one."""
+    owner: int = 0
+    """The session whose end deletes it (ephemeralOwner); 0 for a znode that stays."""
 
 
 class SessionState(StrEnum):

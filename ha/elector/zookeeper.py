@@ -201,9 +201,12 @@ class Session:
         """Delete the znode if it is at this version (-1: any)."""
         return self._request(partial(self._client.delete_async, path, version), lambda _: None)
 
-    def children(self, path: str) -> asyncio.Future[Outcome[tuple[str, ...]]]:
-        """The names below the znode."""
-        return self._request(partial(self._client.get_children_async, path), tuple)
+    def children(
+        self, path: str, *, watch: bool = False
+    ) -> asyncio.Future[Outcome[tuple[str, ...]]]:
+        """The names below the znode; unlike ``look``, no watch is left where there is none."""
+        watcher = self._watched if watch else None
+        return self._request(partial(self._client.get_children_async, path, watcher), tuple)
 
     def acl(self, path: str) -> asyncio.Future[Outcome[tuple[frozenset[AclEntry], int]]]:
         """The znode's ACL and the version of the ACL (not of the data: HADOOP-14543)."""
@@ -238,7 +241,12 @@ class Session:
 
     def _known(self, stat: ZnodeStat) -> NodeFacts:
         ours = self._session_id is not None and stat.ephemeralOwner == self._session_id
-        return NodeFacts(version=int(stat.version), ours=ours, written_by=int(stat.mzxid))
+        return NodeFacts(
+            version=int(stat.version),
+            ours=ours,
+            written_by=int(stat.mzxid),
+            owner=int(stat.ephemeralOwner),
+        )
 
     # -- on kazoo's threads: hand over and leave ---------------------------------------------
 

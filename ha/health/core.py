@@ -1,8 +1,9 @@
 """From the outcomes of probes to the NameNode's health, and when to probe again (hadoop-ha 2).
 
-Silence and refusal are damped apart: a slow NameNode may be in a long garbage collection, a
-refused connection tells that nobody listens.  A broken connection tells nothing by itself (the
-server may have dropped an idle peer), but it makes us ask at once.
+Silence and refusal are damped apart, each as N of the last M probes (W16): a slow NameNode may be
+in a long garbage collection, a refused connection tells that nobody listens.  A broken connection
+tells nothing by itself (the server may have dropped an idle peer), but it makes us ask at once.  A
+process that was seen to end needs no second opinion.
 """
 
 from dataclasses import dataclass, replace
@@ -17,6 +18,22 @@ class Health(StrEnum):
     HEALTHY = "healthy"
     UNHEALTHY = "unhealthy"
     NOT_RESPONDING = "not_responding"
+    MONITOR_FAILED = "monitor_failed"
+    """We do not know, and never will again: the monitor itself has died."""
+
+
+class Trouble(StrEnum):
+    """What kind of trouble a NameNode is in that is not healthy."""
+
+    NONE = "none"
+    ILL = "ill"
+    """It says so itself."""
+    FAULTY = "faulty"
+    """It answers, but not as the protocol would have it."""
+    SLOW = "slow"
+    """It answers too late, or not at all; its process may well live."""
+    GONE = "gone"
+    """Nobody listens, or its process has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +76,20 @@ class Unanswered:
     reason: str
 
 
-Outcome = Answered | Unwell | Faulted | Broken | Refused | Unanswered
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The NameNode's process is no more."""
+
+    reason: str
+
+
+Outcome = Answered | Unwell | Faulted | Broken | Refused | Unanswered | Ended
+
+
+class _Kind(StrEnum):
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    SLOW = "slow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +100,32 @@ class HealthSettings:
     retry_interval_seconds: float = 1.0
     rpc_timeout_seconds: float = 45.0
     refusals: int = 1
-    """Refused or twice broken connections in a row until the NameNode counts as gone."""
+    """So many refused or twice broken connections of ``refusals_of`` make a NameNode gone."""
+    refusals_of: int = 0
+    """The newest probes that count; 0: as many as ``refusals``, which is "in a row"."""
     timeouts: int = 1
-    """Unanswered probes in a row until the NameNode counts as not responding."""
+    """So many probes without an answer of ``timeouts_of`` make a NameNode not responding."""
+    timeouts_of: int = 0
+    """The newest probes that count; 0: as many as ``timeouts``."""
 
     def __post_init__(self) -> None:
         if self.check_interval_seconds <= 0 or self.rpc_timeout_seconds <= 0:
             raise ValueError("health intervals and timeouts must be greater than 0")
         if self.refusals < 1 or self.timeouts < 1:
             raise ValueError("health thresholds must be at least 1")
+        for least, of in ((self.refusals, self.refusals_of), (self.timeouts, self.timeouts_of)):
+            if of != 0 and of < least:
+                raise ValueError(f"health cannot see {least} failures in {of} probes")
+
+    @property
+    def refusals_window(self) -> int:
+        """How many of the newest probes count for ``refusals``."""
+        return self.refusals_of or self.refusals
+
+    @property
+    def timeouts_window(self) -> int:
+        """How many of the newest probes count for ``timeouts``."""
+        return self.timeouts_of or self.timeouts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +134,11 @@ class HealthState:
 
     settings: HealthSettings
     health: Health = Health.INITIALIZING
+    trouble: Trouble = Trouble.NONE
     reason: str = "not probed yet"
     broken_in_a_row: int = 0
-    refusals_in_a_row: int = 0
-    timeouts_in_a_row: int = 0
+    recent: tuple[_Kind, ...] = ()
+    """The newest probes, as many as any limit looks at; the oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,44 +154,84 @@ def step(state: HealthState, outcome: Outcome) -> Step:
     settings = state.settings
     match outcome:
         case Answered():
-            return Step(_enter(state, Health.HEALTHY, ""), settings.check_interval_seconds)
+            return Step(_answered(state), settings.check_interval_seconds)
         case Unwell(reason=reason):
             # An answer, not a guess: no damping.
-            return Step(_enter(state, Health.UNHEALTHY, reason), settings.check_interval_seconds)
+            ill = _heard(state, Health.UNHEALTHY, Trouble.ILL, reason)
+            return Step(ill, settings.check_interval_seconds)
         case Faulted(reason=reason):
-            faulted = _enter(state, Health.NOT_RESPONDING, reason)
+            faulted = _heard(state, Health.NOT_RESPONDING, Trouble.FAULTY, reason)
             return Step(faulted, settings.retry_interval_seconds)
         case Broken(reason=reason):
             return _broken(state, reason)
         case Refused(reason=reason):
-            return _refused(state, reason)
+            return _silent(state, _Kind.REFUSED, reason)
         case Unanswered(reason=reason):
-            return _unanswered(state, reason)
+            return _silent(state, _Kind.SLOW, reason)
+        case Ended(reason=reason):
+            # What comes next is another process, and owes nothing to this one's history.
+            gone = _enter(state, Health.NOT_RESPONDING, Trouble.GONE, reason)
+            gone = replace(gone, recent=(), broken_in_a_row=0)
+            return Step(gone, settings.retry_interval_seconds)
     assert_never(outcome)
+
+
+def monitor_failed(state: HealthState, reason: str) -> HealthState:
+    """The judgement when there is nobody left to judge (hadoop-ha 2.1)."""
+    return _enter(state, Health.MONITOR_FAILED, Trouble.FAULTY, reason)
+
+
+def _answered(state: HealthState) -> HealthState:
+    heard = replace(_remember(state, _Kind.ANSWERED), broken_in_a_row=0)
+    over = _over_a_limit(heard) if state.health is Health.NOT_RESPONDING else None
+    if over is None:
+        return _enter(heard, Health.HEALTHY, Trouble.NONE, "")
+    # A window that is longer than its limit damps the way back, too: one good answer among five
+    # late ones is no recovery.
+    trouble, counted = over
+    return _enter(heard, Health.NOT_RESPONDING, trouble, f"it answers again, but {counted}")
+
+
+def _heard(state: HealthState, health: Health, trouble: Trouble, reason: str) -> HealthState:
+    heard = replace(_remember(state, _Kind.ANSWERED), broken_in_a_row=0)
+    return _enter(heard, health, trouble, reason)
 
 
 def _broken(state: HealthState, reason: str) -> Step:
     if state.broken_in_a_row == 0:
         # A killed process closes its sockets before its port refuses: ask now, not in a second.
         return Step(replace(state, broken_in_a_row=1), 0.0)
-    return _refused(state, reason)
+    return _silent(state, _Kind.REFUSED, reason)
 
 
-def _refused(state: HealthState, reason: str) -> Step:
-    count = state.refusals_in_a_row + 1
-    counted = replace(state, refusals_in_a_row=count)
-    if count >= state.settings.refusals:
-        counted = replace(counted, health=Health.NOT_RESPONDING, reason=reason)
-    return Step(counted, state.settings.retry_interval_seconds)
+def _silent(state: HealthState, kind: _Kind, reason: str) -> Step:
+    missed = _remember(state, kind)
+    over = _over_a_limit(missed)
+    if over is not None:
+        trouble, counted = over
+        missed = _enter(missed, Health.NOT_RESPONDING, trouble, f"{reason} ({counted})")
+    return Step(missed, state.settings.retry_interval_seconds)
 
 
-def _unanswered(state: HealthState, reason: str) -> Step:
-    count = state.timeouts_in_a_row + 1
-    counted = replace(state, timeouts_in_a_row=count)
-    if count >= state.settings.timeouts:
-        counted = replace(counted, health=Health.NOT_RESPONDING, reason=reason)
-    return Step(counted, state.settings.retry_interval_seconds)
+def _over_a_limit(state: HealthState) -> tuple[Trouble, str] | None:
+    """Which limit the newest probes exceed, and the count in words; the graver limit first."""
+    settings = state.settings
+    window = state.recent[-settings.refusals_window :]
+    refused = window.count(_Kind.REFUSED)
+    if refused >= settings.refusals:
+        return Trouble.GONE, f"{refused} of the last {len(window)} probes were refused"
+    window = state.recent[-settings.timeouts_window :]
+    # A refusal is no answer either: a NameNode that is now slow, now refusing, is not well.
+    missed = len(window) - window.count(_Kind.ANSWERED)
+    if _Kind.SLOW in window and missed >= settings.timeouts:
+        return Trouble.SLOW, f"{missed} of the last {len(window)} probes had no answer"
+    return None
 
 
-def _enter(state: HealthState, health: Health, reason: str) -> HealthState:
-    return HealthState(settings=state.settings, health=health, reason=reason)
+def _remember(state: HealthState, kind: _Kind) -> HealthState:
+    most = max(state.settings.refusals_window, state.settings.timeouts_window)
+    return replace(state, recent=(*state.recent, kind)[-most:])
+
+
+def _enter(state: HealthState, health: Health, trouble: Trouble, reason: str) -> HealthState:
+    return replace(state, health=health, trouble=trouble, reason=reason)

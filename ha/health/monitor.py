@@ -10,6 +10,7 @@ from ha.conf.topology import HostPort
 from ha.health.core import (
     Answered,
     Broken,
+    Ended,
     Faulted,
     Health,
     HealthSettings,
@@ -18,8 +19,10 @@ from ha.health.core import (
     Refused,
     Unanswered,
     Unwell,
+    monitor_failed,
     step,
 )
+from ha.health.pid_file import Over, PidFile, Running
 from ha.rpc.errors import ConnectFailed, DeadlineExceeded
 from ha.service.client import ServiceClient
 from ha.service.errors import HealthCheckFailed, ServiceRefused, ServiceUnreachable
@@ -35,7 +38,7 @@ class Listener(Protocol):
         """The NameNode's own report, each round that brings one, before any change of health."""
 
     def health_changed(self, health: Health, reason: str) -> None:
-        """The judgement has changed."""
+        """The judgement, or the kind of trouble, has changed."""
 
 
 class HealthMonitor:
@@ -43,7 +46,8 @@ class HealthMonitor:
 
     Each round asks getServiceStatus, then monitorHealth (hadoop-ha 2.3).  Between rounds it waits
     for the connection's end as well as for the clock, so that a killed NameNode is known within
-    milliseconds.  A frozen one keeps its sockets; only the probe's deadline finds it.
+    milliseconds.  A frozen one keeps its sockets; only the probe's deadline finds it.  With a pid
+    file, the end of its process is known even where a child of it still holds the sockets.
     """
 
     def __init__(
@@ -53,10 +57,12 @@ class HealthMonitor:
         listener: Listener,
         *,
         measure: Callable[[float, Outcome], None] = lambda _seconds, _outcome: None,
+        process: PidFile | None = None,
     ) -> None:
         self._address = address
         self._listener = listener
         self._measure = measure
+        self._process = process
         self._state = HealthState(settings=settings)
         self._client: ServiceClient | None = None
         self._hurry = asyncio.Event()
@@ -76,36 +82,72 @@ class HealthMonitor:
         self._hurry.set()
 
     async def run(self) -> None:
-        """Probe for ever."""
+        """Probe for ever.
+
+        Whatever ends this is told as MONITOR_FAILED and raised: a controller that no longer
+        knows its NameNode must not stay in the election (hadoop-ha 2.4).
+        """
+        try:
+            await self._rounds()
+        except Exception as failure:
+            self._state = monitor_failed(self._state, f"the health monitor died: {failure!r}")
+            log.exception("health.monitor.failed", address=str(self._address))
+            self._listener.health_changed(self._state.health, self._state.reason)
+            raise
+        finally:
+            if self._process is not None:
+                self._process.close()
+            await self._hang_up()
+
+    async def _rounds(self) -> None:
         loop = asyncio.get_running_loop()
         outcome: Outcome | None = None
-        try:
-            while True:
-                if outcome is None:
-                    begun = loop.time()
-                    outcome = await self._probe()
-                    self._measure(loop.time() - begun, outcome)
-                wait_seconds = self._judge(outcome)
-                if not isinstance(outcome, Answered | Unwell):
-                    await self._hang_up()
-                outcome = await self._rest(wait_seconds)
-        finally:
-            await self._hang_up()
+        while True:
+            if outcome is None:
+                begun = loop.time()
+                outcome = self._with_process(await self._probe())
+                self._measure(loop.time() - begun, outcome)
+            wait_seconds = self._judge(outcome)
+            if not isinstance(outcome, Answered | Unwell):
+                await self._hang_up()
+            outcome = await self._rest(wait_seconds)
 
     def _judge(self, outcome: Outcome) -> float:
         before = self._state
         result = step(before, outcome)
-        self._state = result.state
-        if before.health is not result.state.health:
+        after = self._state = result.state
+        if (before.health, before.trouble) != (after.health, after.trouble):
             log.info(
                 "health.changed",
                 address=str(self._address),
                 before=before.health.value,
-                after=result.state.health.value,
-                reason=result.state.reason,
+                after=after.health.value,
+                trouble=after.trouble.value,
+                reason=after.reason,
             )
-            self._listener.health_changed(result.state.health, result.state.reason)
+            self._listener.health_changed(after.health, after.reason)
         return result.probe_after_seconds
+
+    def _with_process(self, outcome: Outcome) -> Outcome:
+        """What the pid file adds: a dead process ends all doubt, a living one names itself."""
+        process = self._process
+        if process is None:
+            return outcome
+        if isinstance(outcome, Answered | Unwell | Faulted):
+            process.answered()
+            return outcome
+        match process.look():
+            # A dead number that never was seen to answer may be a stale file: it does not
+            # overrule a connection that was accepted.
+            case Over(pid=pid, answered=answered) if answered or not isinstance(
+                outcome, Unanswered
+            ):
+                process.close()  # else its end would wake us again at once, for ever
+                return Ended(f"process {pid} of {process.path} has ended")
+            case Running(pid=pid):
+                return _of_living(outcome, pid, self._address)
+            case _:
+                return outcome
 
     async def _probe(self) -> Outcome:
         deadline = self._state.settings.rpc_timeout_seconds
@@ -128,18 +170,25 @@ class HealthMonitor:
         self._hurry.clear()
         if seconds <= 0:
             return None
-        waits: set[asyncio.Task[object]] = {asyncio.ensure_future(self._hurry.wait())}
+        hurry = asyncio.ensure_future(self._hurry.wait())
+        waits: set[asyncio.Task[object]] = {hurry}
         closed: asyncio.Task[Exception] | None = None
         if self._client is not None:
             closed = asyncio.ensure_future(self._client.wait_closed())
             waits.add(closed)
+        if self._process is not None:
+            waits.add(asyncio.ensure_future(self._process.ended()))
         try:
-            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(
+                waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
         finally:
             for wait in waits:
                 wait.cancel()
-        if closed is not None and closed.done() and not closed.cancelled():
-            return Broken(str(closed.result()))
+        if closed in done:
+            return self._with_process(Broken(str(closed.result())))
+        if done - {hurry}:
+            return self._with_process(Broken("the process has ended"))
         return None
 
     async def _hang_up(self) -> None:
@@ -157,3 +206,13 @@ def _silence(failure: ServiceUnreachable) -> Outcome:
             return Unanswered(str(failure)) if late else Refused(str(failure))
         case _:
             return Broken(str(failure))
+
+
+def _of_living(outcome: Outcome, pid: int, address: HostPort) -> Outcome:
+    match outcome:
+        case Refused(reason=reason):
+            return Refused(f"process {pid} runs, but does not listen at {address}: {reason}")
+        case Unanswered(reason=reason):
+            return Unanswered(f"process {pid} runs, but does not answer: {reason}")
+        case _:
+            return outcome

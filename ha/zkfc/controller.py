@@ -15,6 +15,7 @@ from ha.elector.state import ElectorState
 from ha.elector.znodes import read_active
 from ha.health.core import Health
 from ha.health.monitor import HealthMonitor
+from ha.health.pid_file import PidFile
 from ha.service.client import ServiceClient
 from ha.service.model import ServiceState, ServiceStatus
 from ha.zkfc.attempts import Attempts
@@ -70,7 +71,11 @@ class Controller:
         self._takeover = Takeover(settings, measure=self.observer.fence_tried)
         self._candidacy = Candidacy(back_off=settings.back_off)
         self.monitor = HealthMonitor(
-            settings.own.lifeline, settings.health, self, measure=self.observer.probed
+            settings.own.lifeline,
+            settings.health,
+            self,
+            measure=self.observer.probed,
+            process=None if settings.pid_file is None else PidFile(settings.pid_file),
         )
         self.elector = Elector(
             name=settings.own.namenode,

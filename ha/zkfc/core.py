@@ -187,7 +187,7 @@ def _settled(state: Candidacy, believed: ServiceState) -> Candidacy:
 
 def _recheck(state: Candidacy, now: float) -> Step:
     match state.health:
-        case Health.UNHEALTHY | Health.NOT_RESPONDING:
+        case Health.UNHEALTHY | Health.NOT_RESPONDING | Health.MONITOR_FAILED:
             # The NameNode itself is told nothing: the next owner of the lock will see to it.
             return _leave(state, f"our NameNode is {state.health.value}", needs_fencing=True)
         case Health.INITIALIZING:

@@ -9,7 +9,7 @@ from fencing.errors import BadSpec
 from fencing.model import MethodSpec
 from fencing.spec import parse_methods
 from fencing.ssh import HostKeys, SshSettings
-from ha.conf import keys
+from ha.conf import keys, keys_candidate
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
@@ -37,6 +37,8 @@ class ZkfcSettings:
     others: tuple[NameNodeAddress, ...]
     zookeeper: ZooKeeperSettings
     health: HealthSettings
+    pid_file: Path | None = None
+    """Of the local NameNode, where its process is watched."""
     fencing: Mapping[str, FencingPlan] = field(default_factory=lambda: {"": FencingPlan()})
     """By NameNode id; the empty id is for a victim that the configuration does not know."""
     bind_host: str
@@ -127,6 +129,7 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
         others=others,
         zookeeper=zookeeper_settings(conf, **scope),
         health=_health(conf, own),
+        pid_file=_path(conf.get(keys_candidate.HEALTH_PID_FILE, **scope)),
         bind_host=conf.get(keys.NAMENODE_SERVICE_RPC_BIND, **scope)
         or conf.get(keys.NAMENODE_RPC_BIND, **scope)
         or own.zkfc.host,
@@ -137,7 +140,15 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
 
 
 def _health(conf: Configuration, own: NameNodeAddress) -> HealthSettings:
-    scope = {"nameservice": own.nameservice, "namenode": own.namenode}
+    try:
+        return _health_settings(conf, {"nameservice": own.nameservice, "namenode": own.namenode})
+    except ValueError as failure:
+        raise ConfigurationError(
+            f"{failure}; see nnha.zkfc.health.* and ha.health-monitor.*"
+        ) from failure
+
+
+def _health_settings(conf: Configuration, scope: Mapping[str, str]) -> HealthSettings:
     return HealthSettings(
         check_interval_seconds=conf.get(keys.HEALTH_CHECK_INTERVAL),
         retry_interval_seconds=max(
@@ -145,8 +156,14 @@ def _health(conf: Configuration, own: NameNodeAddress) -> HealthSettings:
         ),
         rpc_timeout_seconds=conf.get(keys.HEALTH_RPC_TIMEOUT),
         refusals=conf.get(keys.HEALTH_REFUSALS, **scope),
+        refusals_of=conf.get(keys_candidate.HEALTH_REFUSALS_OF, **scope),
         timeouts=conf.get(keys.HEALTH_TIMEOUTS, **scope),
+        timeouts_of=conf.get(keys_candidate.HEALTH_TIMEOUTS_OF, **scope),
     )
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text).expanduser()
 
 
 def _users(text: str) -> frozenset[str]:

@@ -1,26 +1,35 @@
 """Probe outcomes to health: silence and refusal are damped apart, a broken connection hurries."""
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ha.health.core import (
     Answered,
     Broken,
+    Ended,
     Faulted,
     Health,
     HealthSettings,
     HealthState,
     Outcome,
     Refused,
+    Trouble,
     Unanswered,
     Unwell,
+    monitor_failed,
     step,
 )
 
 H = Health
 OK, ILL, ODD = Answered(), Unwell("disk"), Faulted("starting")
 CUT, NO, SLOW = Broken("eof"), Refused("refused"), Unanswered("late")
+OVER = Ended("process 7 has ended")
 QUICK = HealthSettings(check_interval_seconds=1.0, retry_interval_seconds=2.0)
 PATIENT = HealthSettings(refusals=2, timeouts=3)
+THREE_OF_FIVE = HealthSettings(refusals=2, refusals_of=3, timeouts=3, timeouts_of=5)
 
 CASES: dict[str, tuple[HealthSettings, list[Outcome], list[Health]]] = {
     "an answer is healthy": (QUICK, [OK], [H.HEALTHY]),
@@ -38,6 +47,27 @@ CASES: dict[str, tuple[HealthSettings, list[Outcome], list[Health]]] = {
     "late below the threshold": (PATIENT, [OK, SLOW, SLOW, OK, SLOW, SLOW], [H.HEALTHY] * 6),
     "late at the threshold": (
         PATIENT, [OK, SLOW, SLOW, SLOW], [*[H.HEALTHY] * 3, H.NOT_RESPONDING]),
+    "late thrice of five, not in a row": (
+        THREE_OF_FIVE, [SLOW, OK, SLOW, OK, SLOW],
+        [H.INITIALIZING, H.HEALTHY, H.HEALTHY, H.HEALTHY, H.NOT_RESPONDING]),
+    "late thrice of six is not of five": (
+        THREE_OF_FIVE, [OK, SLOW, OK, OK, SLOW, OK, SLOW], [H.HEALTHY] * 7),
+    "one good answer among late ones is no recovery": (
+        THREE_OF_FIVE, [OK, SLOW, SLOW, SLOW, OK, OK, OK],
+        [H.HEALTHY, H.HEALTHY, H.HEALTHY, *[H.NOT_RESPONDING] * 3, H.HEALTHY]),
+    "refused twice of three": (
+        THREE_OF_FIVE, [OK, NO, OK, NO], [H.HEALTHY, H.HEALTHY, H.HEALTHY, H.NOT_RESPONDING]),
+    "now slow, now refusing": (
+        replace(THREE_OF_FIVE, refusals=3), [OK, SLOW, NO, SLOW],
+        [H.HEALTHY, H.HEALTHY, H.HEALTHY, H.NOT_RESPONDING]),
+    "an end that was seen needs no second opinion": (
+        PATIENT, [OK, OVER, OK], [H.HEALTHY, H.NOT_RESPONDING, H.HEALTHY]),
+    "another process owes nothing to its forerunner's history": (
+        THREE_OF_FIVE, [OK, SLOW, SLOW, OVER, OK, SLOW, SLOW],
+        [H.HEALTHY, H.HEALTHY, H.HEALTHY, H.NOT_RESPONDING, H.HEALTHY, H.HEALTHY, H.HEALTHY]),
+    "ill does not wait behind late ones": (
+        THREE_OF_FIVE, [SLOW, SLOW, SLOW, ILL],
+        [H.INITIALIZING, H.INITIALIZING, H.NOT_RESPONDING, H.UNHEALTHY]),
     "it comes back": (
         QUICK, [OK, NO, NO, OK], [H.HEALTHY, H.NOT_RESPONDING, H.NOT_RESPONDING, H.HEALTHY]),
 }  # fmt: skip
@@ -70,6 +100,45 @@ def test_a_server_that_always_hangs_up_is_not_probed_in_a_tight_loop() -> None:
     assert waits == [0.0, 2.0, 2.0, 2.0]
 
 
+TROUBLES: dict[str, tuple[list[Outcome], Trouble, str]] = {
+    "well": ([OK], Trouble.NONE, ""),
+    "ill": ([ILL], Trouble.ILL, "disk"),
+    "faulty": ([ODD], Trouble.FAULTY, "starting"),
+    "refused": ([OK, NO], Trouble.GONE, "refused (1 of the last 1 probes were refused)"),
+    "late": ([OK, SLOW], Trouble.SLOW, "late (1 of the last 1 probes had no answer)"),
+    "late, then refused": (
+        [OK, SLOW, NO], Trouble.GONE, "refused (1 of the last 1 probes were refused)"),
+    "ended": ([OK, OVER], Trouble.GONE, "process 7 has ended"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TROUBLES)
+def test_w16_refused_and_slow_are_told_apart_with_a_reason(case: str) -> None:
+    outcomes, trouble, reason = TROUBLES[case]
+    state = HealthState(settings=QUICK)
+    for outcome in outcomes:
+        state = step(state, outcome).state
+    assert (state.trouble, state.reason) == (trouble, reason)
+
+
+@given(st.lists(st.sampled_from([OK, ILL, ODD, CUT, NO, SLOW, OVER]), max_size=40))
+def test_w16_fewer_failures_than_the_limit_never_cost_a_healthy_namenode(
+    outcomes: list[Outcome],
+) -> None:
+    state, seen = HealthState(settings=THREE_OF_FIVE), list[Outcome]()
+    for outcome in outcomes:
+        before, state = state.health, step(state, outcome).state
+        seen.append(outcome)
+        if before is H.HEALTHY and state.health is H.NOT_RESPONDING:
+            silent = [one for one in seen[-6:] if isinstance(one, Refused | Unanswered | Broken)]
+            assert len(silent) >= 2 or outcome in (ODD, OVER)
+
+
+def test_a_monitor_that_died_knows_nothing() -> None:
+    state = monitor_failed(step(HealthState(settings=QUICK), OK).state, "out of memory")
+    assert (state.health, state.reason) == (H.MONITOR_FAILED, "out of memory")
+
+
 def test_the_reason_is_kept_and_forgotten() -> None:
     state = step(HealthState(settings=QUICK), ILL).state
     assert state.reason == "disk"
@@ -78,7 +147,14 @@ def test_the_reason_is_kept_and_forgotten() -> None:
 
 @pytest.mark.parametrize(
     "bad",
-    [{"check_interval_seconds": 0}, {"rpc_timeout_seconds": 0}, {"refusals": 0}, {"timeouts": 0}],
+    [
+        {"check_interval_seconds": 0},
+        {"rpc_timeout_seconds": 0},
+        {"refusals": 0},
+        {"timeouts": 0},
+        {"refusals": 3, "refusals_of": 2},
+        {"timeouts": 3, "timeouts_of": 2},
+    ],
 )
 def test_settings_are_checked(bad: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="health"):

@@ -5,8 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-from ha.health.core import Health, HealthSettings
+import pytest
+
+from ha.health.core import Health, HealthSettings, Outcome, Refused
 from ha.health.monitor import HealthMonitor
+from ha.health.pid_file import PidFile
 from ha.service.model import ServiceState, ServiceStatus
 from tests.zkfc.toy_namenode import SharedResource, ToyNameNode
 from tests.zkfc.zkfc_world import until
@@ -24,31 +27,94 @@ class Ear:
     """Notes what the monitor says."""
 
     heard: list[object] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    raise_once: Exception | None = None
 
     def status_reported(self, status: ServiceStatus) -> None:
         self.heard.append(status.state)
 
     def health_changed(self, health: Health, reason: str) -> None:
         self.heard.append(health)
+        failure, self.raise_once = self.raise_once, None
+        if failure is not None:
+            raise failure
 
 
 @asynccontextmanager
 async def _watched(
-    settings: HealthSettings,
+    settings: HealthSettings, *, dedicated: bool = False, process: PidFile | None = None
 ) -> AsyncIterator[tuple[ToyNameNode, HealthMonitor, Ear]]:
+    """``dedicated``: the monitor asks at a second address, which only probes use."""
     namenode = ToyNameNode("nn1", SharedResource())
     await namenode.start()
+    probed = await _second_address(namenode) if dedicated else namenode
     ear = Ear()
-    monitor = HealthMonitor(namenode.address, settings, ear)
+    monitor = HealthMonitor(
+        probed.address, settings, ear, measure=lambda _, outcome: ear.outcomes.append(outcome),
+        process=process,
+    )  # fmt: skip
     task = asyncio.create_task(monitor.run())
     try:
         await until(lambda: monitor.state.health is Health.HEALTHY, "healthy")
-        yield namenode, monitor, ear
+        yield probed, monitor, ear
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+        await probed.die()
         await namenode.die()
+
+
+async def _second_address(namenode: ToyNameNode) -> ToyNameNode:
+    lifeline = ToyNameNode(namenode.name, namenode.resource)
+    await lifeline.start()
+    return lifeline
+
+
+both_addresses = pytest.mark.parametrize("dedicated", [False, True], ids=["shared", "dedicated"])
+
+
+@both_addresses
+async def test_row_8_5_monitor(*, dedicated: bool) -> None:
+    async with _watched(QUICK_ROUNDS, dedicated=dedicated) as (namenode, monitor, ear):
+        namenode.healthy = False
+        await until(lambda: monitor.state.health is Health.UNHEALTHY, "unhealthy", seconds=2.0)
+        namenode.healthy = True
+        await until(lambda: monitor.state.health is Health.HEALTHY, "healthy", seconds=2.0)
+        await namenode.die()
+        await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "gone", seconds=2.0)
+        tried = len(ear.outcomes)
+        await until(lambda: len(ear.outcomes) >= tried + 3, "three reconnects", seconds=2.0)
+        assert all(isinstance(one, Refused) for one in ear.outcomes[-3:])
+        await namenode.start()
+        await until(lambda: monitor.state.health is Health.HEALTHY, "reachable", seconds=2.0)
+    # On leaving, the monitor was cancelled, and its task has ended.
+
+
+@both_addresses
+@pytest.mark.parametrize("where", ["row_8_5_health_monitor_dies", "row_8_5_callback_throws_rte"])
+async def test_row_8_5_a_monitor_that_dies_says_so_and_ends(where: str, *, dedicated: bool) -> None:
+    namenode = ToyNameNode("nn1", SharedResource())
+    await namenode.start()
+    probed = await _second_address(namenode) if dedicated else namenode
+    ear = Ear()
+
+    def exhausted(_seconds: float, _outcome: Outcome) -> None:
+        raise MemoryError("injected")
+
+    if where == "row_8_5_callback_throws_rte":
+        ear.raise_once = RuntimeError("injected")
+        monitor = HealthMonitor(probed.address, QUICK_ROUNDS, ear)
+    else:
+        monitor = HealthMonitor(probed.address, QUICK_ROUNDS, ear, measure=exhausted)
+    with pytest.raises((MemoryError, RuntimeError), match="injected"):
+        async with asyncio.timeout(2.0):
+            await monitor.run()
+    assert monitor.state.health is Health.MONITOR_FAILED
+    assert ear.heard[-1] is Health.MONITOR_FAILED
+    assert "injected" in monitor.state.reason
+    await probed.die()
+    await namenode.die()
 
 
 async def test_states_follow_the_switches() -> None:

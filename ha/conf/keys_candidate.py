@@ -1,0 +1,83 @@
+"""The keys of a candidate: how its health is judged, and when it stands for election."""
+
+from ha.conf.key import Key, Scope
+from ha.conf.units import duration, flag, optional_text, whole
+
+_NN = Scope.NAMENODE
+_s = duration("s")
+
+# --- health ----------------------------------------------------------------------------------
+HEALTH_REFUSALS_OF = Key(
+    "nnha.zkfc.health.refusals-of",
+    whole(at_least=0),
+    "0",
+    _NN,
+    "the newest probes among which refusals are counted; 0: as many as refusals, in a row",
+)
+HEALTH_TIMEOUTS_OF = Key(
+    "nnha.zkfc.health.timeouts-of",
+    whole(at_least=0),
+    "0",
+    _NN,
+    "the newest probes among which timeouts are counted; 0: as many as timeouts, in a row",
+)
+HEALTH_PID_FILE = Key(
+    "nnha.zkfc.health.pid-file",
+    optional_text,
+    "",
+    _NN,
+    "the local NameNode's pid file; the end of its process is then noticed at once",
+)
+THREAD_DUMP_DIR = Key(
+    "nnha.zkfc.thread-dump.dir",
+    optional_text,
+    "",
+    _NN,
+    "where thread dumps of an ill NameNode are kept, the newest 10; not set: in the log",
+)
+
+# --- rank ------------------------------------------------------------------------------------
+NO_FAILOVER = Key(
+    "nnha.candidate.nofailover", flag, "false", _NN, "never make this NameNode active by itself"
+)
+PRIORITY = Key(
+    "nnha.candidate.priority",
+    whole(at_least=0, at_most=1000000),
+    "100",
+    _NN,
+    "of two NameNodes that could become active, the one with the higher number does",
+)
+PRIORITY_DELAY = Key(
+    "nnha.candidate.priority-delay",
+    _s,
+    "2s",
+    _NN,
+    "how long the lock may be free until a NameNode of lower rank takes it all the same",
+)
+UNREADY_DELAY = Key(
+    "nnha.candidate.unready-delay",
+    _s,
+    "5s",
+    _NN,
+    "how long there must be no ready peer until a NameNode that is not ready (safe mode) stands",
+)
+
+# --- repeated failovers ----------------------------------------------------------------------
+FLAP_FAILOVERS = Key(
+    "nnha.zkfc.flap.failovers",
+    whole(at_least=0),
+    "3",
+    _NN,
+    "so many takeovers within the window are flapping: a slow or ill (not a dead) active is then "
+    "kept for a while; 0 = never",
+)
+FLAP_WINDOW = Key(
+    "nnha.zkfc.flap.window", duration("s", zero=False), "10m", _NN, "in which takeovers are counted"
+)
+FLAP_DELAY = Key(
+    "nnha.zkfc.flap.delay",
+    _s,
+    "60s",
+    _NN,
+    "how long a flapping active may be slow or ill until it is given up",
+)
