@@ -87,18 +87,27 @@ def start_zookeeper(
     data.mkdir(parents=True, exist_ok=True)
     configuration = directory / "zoo.cfg"
     configuration.write_text(_CONFIGURATION.format(data=data.resolve(), port=port, host=HOST))
-    logging = directory / "log4j2.properties"
+    process = supervisor.start(name, server_argv(java, configuration))
+    return ZooKeeper(host=HOST, port=port, process=process)
+
+
+def server_argv(java: Java, configuration: Path, *flags: str) -> list[str]:
+    """A server's command line; its logging is set up beside its configuration.
+
+    Later flags win, so ``flags`` may ask for a larger heap than a lone server needs.
+    """
+    logging = configuration.with_name("log4j2.properties")
     logging.write_text(LOG4J2.format(level="info"))
-    argv = [
+    return [
         str(java.executable),
         *_FLAGS,
+        *flags,
         f"-Dlog4j2.configurationFile={logging.resolve()}",
         "-cp",
         class_path(*_JARS),
         _MAIN_CLASS,
         str(configuration.resolve()),
     ]
-    return ZooKeeper(host=HOST, port=port, process=supervisor.start(name, argv))
 
 
 def wait_for_zookeeper(server: ZooKeeper, *, deadline_seconds: float = START_SECONDS) -> None:

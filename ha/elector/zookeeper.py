@@ -261,9 +261,9 @@ class Session:
         if client.over:
             return
         if state == KazooState.CONNECTED:
+            # Reported when the credentials are through (trap 14), see ``_noting_timeout``.
             if self._session_id is None:
                 self._session_id = client._session_id
-            self._hand_over(self._report, SessionState.CONNECTED, "")
         elif state == KazooState.SUSPENDED:
             self._hand_over(self._report, SessionState.SUSPENDED, "connection lost")
         elif client.client_state == KeeperState.AUTH_FAILED:
@@ -286,13 +286,18 @@ class Session:
         """Learn the negotiated timeout (trap 11), and hear of a dead server sooner (trap 10)."""
         read_timeout, connect_timeout = self._connect(*arguments)
         negotiated = read_timeout * 1.5 / 1000
-        self._hand_over(self._note_timeout, negotiated)
+        if not self._client.over:
+            self._hand_over(self._connected, negotiated)
         return negotiated / 2 * 1000, connect_timeout
 
     def _impatient(self, timeout_seconds: float, *arguments: object, **named: object) -> object:
         """The handshake and the credentials, within a limit of their own."""
         cap = self._settings.handshake_cap_seconds
         return self._invoke(min(timeout_seconds, cap), *arguments, **named)
+
+    def _connected(self, timeout_seconds: float) -> None:
+        self._note_timeout(timeout_seconds)
+        self._report(SessionState.CONNECTED, "")
 
     def _note_timeout(self, seconds: float) -> None:
         if (

@@ -2,9 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 from kazoo.client import KazooClient
@@ -12,16 +10,13 @@ from kazoo.client import KazooClient
 from deploy.local.zookeeper import ZooKeeper
 from ha.elector.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.credentials import parse_acl, parse_auth
-from ha.elector.errors import TakeoverImpossible, ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.events import Event
-from ha.elector.keeper import KazooKeeper
-from ha.elector.model import AttemptNumber, Role, Term
+from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.model import Role
 from ha.elector.outcome import Done, Refusal, Refused, SessionState, Unknown
-from ha.elector.runner import Elector
 from ha.elector.settings import ZooKeeperSettings
-from ha.elector.state import ElectorState
 from ha.elector.znodes import clear_parent, connected, ensure_parent, parent_exists, read_active
 from ha.elector.zookeeper import Session
+from tests.elector.people import people
 from tests.zkfc.zkfc_world import free_port, until
 
 pytestmark = pytest.mark.zookeeper
@@ -38,82 +33,8 @@ def _settings(zookeeper: ZooKeeper, *, timeout: float = 5.0) -> ZooKeeperSetting
     )
 
 
-@dataclass
-class Person:
-    """An application that notes what the election asks of it."""
-
-    name: str
-    settings: ZooKeeperSettings
-    told: list[str] = field(default_factory=list)
-    terms: list[Term] = field(default_factory=list)
-    refuse_to_fence: bool = False
-
-    def __post_init__(self) -> None:
-        self.elector = Elector(
-            name=self.name,
-            application=self,
-            keeper=lambda post: KazooKeeper(self.settings, post),
-            look_interval_seconds=0.2,
-        )
-
-    @property
-    def keeper(self) -> KazooKeeper:
-        """Its door."""
-        assert isinstance(self.elector.keeper, KazooKeeper)
-        return self.elector.keeper
-
-    @property
-    def role(self) -> Role:
-        """Where it stands."""
-        return self.elector.state.role
-
-    def join(self) -> None:
-        self.elector.join(self.name.encode())
-
-    async def is_(self, role: Role) -> None:
-        await until(lambda: self.role is role, f"{self.name} {role}, not {self.role}")
-
-    async def fence_old_active(self, attempt: AttemptNumber, content: bytes, term: Term) -> None:
-        self.terms.append(term)
-        if self.refuse_to_fence:
-            raise TakeoverImpossible("switched off")
-        self.told.append(f"fence {content.decode()}")
-
-    async def serve_as_active(self, attempt: AttemptNumber) -> None:
-        self.told.append("active")
-
-    async def serve_as_standby(self) -> None:
-        self.told.append("standby")
-
-    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
-        if before.role is not after.role and after.role is Role.NEUTRAL:
-            self.told.append("neutral")
-
-    def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
-        self.told.append(f"failed: {reason}")
-
-    def gave_up(self, reason: str) -> None:
-        self.told.append(f"gave up: {reason}")
-
-
-@asynccontextmanager
-async def _people(settings: ZooKeeperSettings, *names: str) -> AsyncIterator[list[Person]]:
-    async with connected(settings, deadline_seconds=10.0) as session:
-        await ensure_parent(session, settings)
-    people = [Person(name, settings) for name in names]
-    tasks = [asyncio.create_task(one.elector.run()) for one in people]
-    try:
-        yield people
-    finally:
-        for task in tasks:
-            task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
-
-
 async def test_active_and_standby_change_places(zookeeper: ZooKeeper) -> None:
-    async with _people(_settings(zookeeper), "a", "b") as (a, b):
+    async with people(_settings(zookeeper), "a", "b") as (a, b):
         a.join()
         await a.is_(Role.ACTIVE)
         b.join()
@@ -130,7 +51,7 @@ async def test_active_and_standby_change_places(zookeeper: ZooKeeper) -> None:
 
 async def test_after_quitting_there_is_no_lock_and_nobody_returns(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper)
-    async with _people(settings, "a") as (a,):
+    async with people(settings, "a") as (a,):
         a.join()
         await a.is_(Role.ACTIVE)
         a.elector.quit(keep_breadcrumb=False)
@@ -142,7 +63,7 @@ async def test_after_quitting_there_is_no_lock_and_nobody_returns(zookeeper: Zoo
 
 
 async def test_a_failed_takeover_leaves_the_election(zookeeper: ZooKeeper) -> None:
-    async with _people(_settings(zookeeper), "a", "b") as (a, b):
+    async with people(_settings(zookeeper), "a", "b") as (a, b):
         a.join()
         await a.is_(Role.ACTIVE)
         b.refuse_to_fence = True
@@ -158,7 +79,7 @@ async def test_a_failed_takeover_leaves_the_election(zookeeper: ZooKeeper) -> No
 
 async def test_a_lock_deleted_by_hand_is_taken_again(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper)
-    async with _people(settings, "a") as (a,):
+    async with people(settings, "a") as (a,):
         a.join()
         await a.is_(Role.ACTIVE)
         async with connected(settings, deadline_seconds=5.0) as session:
@@ -168,7 +89,7 @@ async def test_a_lock_deleted_by_hand_is_taken_again(zookeeper: ZooKeeper) -> No
 
 async def test_looking_often_leaves_one_watch(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper)
-    async with _people(settings, "a", "b") as (a, b):
+    async with people(settings, "a", "b") as (a, b):
         a.join()
         await a.is_(Role.ACTIVE)
         b.join()
