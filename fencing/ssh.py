@@ -11,8 +11,6 @@ import shlex
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +18,7 @@ import paramiko
 import structlog
 
 from fencing.model import Outcome, SshMethod, Target
+from fencing.ssh_settings import HostKeys, SshSettings
 from fencing.ssh_verdict import NOT_FOUND, Killed, Port, Verdict, judge_killed, judge_port
 
 log = structlog.get_logger()
@@ -29,30 +28,6 @@ PROBE_SECONDS: Final = 2.0
 GONE_WITHIN_SECONDS: Final = 1.0
 """How long a killed process may take to let go of its port."""
 _PATH: Final = 'PATH="$PATH:/sbin:/usr/sbin" '
-
-
-class HostKeys(StrEnum):
-    """Which host keys are trusted."""
-
-    STRICT = "strict"
-    """Only those in the known-hosts file."""
-    ACCEPT_NEW = "accept-new"
-    """An unknown host's key is remembered; a changed one is refused."""
-    OFF = "off"
-    """Any, as in Hadoop: whoever answers at the address is believed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SshSettings:
-    """How we log in."""
-
-    key_files: tuple[Path, ...] = ()
-    known_hosts: Path = Path("~/.ssh/known_hosts")
-    host_keys: HostKeys = HostKeys.STRICT
-    use_agent: bool = False
-    passphrase_file: Path | None = None
-    connect_timeout_seconds: float = 30.0
-    command_timeout_seconds: float = 10.0
 
 
 class _Failed(Exception):

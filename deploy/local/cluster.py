@@ -48,6 +48,8 @@ class Cluster:
     layout: Layout
     java: Java
     supervisor: Supervisor
+    more_keys: Mapping[str, str] = field(default_factory=dict)
+    """Of hdfs-site.xml, in place of our own of the same name."""
     progress: dict[str, str] = field(default_factory=dict)
 
     def __enter__(self) -> "Cluster":
@@ -83,7 +85,7 @@ class Cluster:
         for name in ALL_PARTS:
             self.progress[name] = "waiting"
         ensure_free(self.layout.all_ports())
-        site.write_conf_dir(self.layout)
+        site.write_conf_dir(self.layout, self.more_keys)
         self._start_missing()
 
     def heal(self) -> None:
@@ -260,7 +262,12 @@ class Cluster:
         (self.layout.directory / _FORMATTED).touch()
 
 
-def open_cluster(directory: Path, *, base_port: int | None = None) -> Cluster:
+def open_cluster(
+    directory: Path,
+    *,
+    base_port: int | None = None,
+    more_keys: Mapping[str, str] | None = None,
+) -> Cluster:
     """The cluster kept in a directory, or a new one; nothing is started yet.
 
     Raises LocalClusterError where the directory holds one that was never finished.
@@ -288,6 +295,7 @@ def open_cluster(directory: Path, *, base_port: int | None = None) -> Cluster:
         layout=layout,
         java=find_java(wrapper_directory=directory),
         supervisor=Supervisor(directory),
+        more_keys=dict(more_keys or {}),
     )
 
 

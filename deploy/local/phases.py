@@ -8,15 +8,17 @@ from pathlib import Path
 
 EVENT = "failover.phase"
 
-PHASES = ("detected", "lock", "fenced", "recovered", "caught_up", "active")
+PHASES = ("detected", "lock", "fenced", "promoting", "recovered", "caught_up", "active")
 """Of a fault, in the order in which they are shown."""
 
-GRACEFUL_PHASES = ("standby", "released", "lock", "fenced", "recovered", "caught_up", "active")
+GRACEFUL_PHASES = (
+    "standby", "released", "lock", "fenced", "promoting", "recovered", "caught_up", "active",
+)  # fmt: skip
 """Of a request: the old active steps down first, and then there is nobody left to fence."""
 
 _FROM_OLD_NAMENODE = ("standby",)
 _FROM_OLD_ZKFC = ("detected", "released")
-_FROM_NEW_ZKFC = ("lock", "fenced")
+_FROM_NEW_ZKFC = ("lock", "fenced", "promoting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ def time_phases(
     """Seconds from ``since`` to the first time each wanted phase was told; None where it was not.
 
     ``standby`` is told by the old active, ``detected`` and ``released`` by the ZKFC beside it,
-    ``lock`` and ``fenced`` by the one beside the new active, the rest by the new active itself.
+    ``lock``, ``fenced`` and ``promoting`` by the one beside the new active, the rest by the new
+    active itself.
     """
     first: dict[tuple[str, str], float] = {}
     for event in events:

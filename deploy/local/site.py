@@ -60,12 +60,12 @@ def journalnode_overrides(layout: Layout, name: str) -> dict[str, str]:
     }
 
 
-def write_conf_dir(layout: Layout) -> None:
-    """Write everything that the daemons and the clients read."""
+def write_conf_dir(layout: Layout, more: Mapping[str, str] | None = None) -> None:
+    """Write everything that the daemons and the clients read; keys of ``more`` win."""
     conf = layout.conf_dir
     conf.mkdir(parents=True, exist_ok=True)
     (conf / "core-site.xml").write_text(site_xml(core_site(layout)))
-    (conf / "hdfs-site.xml").write_text(site_xml(hdfs_site(layout)))
+    (conf / "hdfs-site.xml").write_text(site_xml(hdfs_site(layout) | dict(more or {})))
     script = conf / _FENCE_SCRIPT
     script.write_text(Path(__file__).with_name(_FENCE_SCRIPT).read_text())
     script.chmod(0o755)

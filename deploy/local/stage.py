@@ -3,7 +3,7 @@
 import contextlib
 import io
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,12 +38,15 @@ class Stage:
 
 
 @contextlib.contextmanager
-def staged(directory: Path, screen: Screen) -> Iterator[Stage]:
+def staged(
+    directory: Path, screen: Screen, more_keys: Mapping[str, str] | None = None
+) -> Iterator[Stage]:
     """Bring the cluster up, with the client's JVM beside it; everything is stopped at the end.
 
+    ``more_keys`` go into hdfs-site.xml, in place of the local cluster's own of the same name.
     Raises LocalClusterError where a part does not come up.
     """
-    with open_cluster(directory) as cluster:
+    with open_cluster(directory, more_keys=more_keys) as cluster:
         remember(cluster.layout.directory)
         screen.say(f"logs and data stay in [bold]{cluster.layout.directory}[/]")
         screen.say(f"Java {cluster.java.version} from {cluster.java.source}")

@@ -57,24 +57,39 @@ def other(namenode: str) -> str:
     return peer
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A failover that was set going: from whom to whom, when, and what to look for."""
+
+    old: str
+    new: str
+    epoch: int
+    phases: tuple[str, ...]
+    began: float
+    """Monotonic seconds."""
+    fault: float
+    """The same instant on the clock of the logs."""
+
+
+def begin(cluster: Cluster, cause: Callable[[str], object], phases: tuple[str, ...]) -> Begun:
+    """Do something to the active NameNode that must end in a failover; ``cause`` gets its name."""
+    old, epoch = the_active(cluster)
+    begun = Begun(old, other(old), epoch, phases, time.monotonic(), time.time())
+    cause(old)
+    return begun
+
+
 def kill_active(cluster: Cluster, workload: Workload) -> Failover:
     """SIGKILL the active NameNode and wait until the other one serves the client's writes."""
-    old, epoch = the_active(cluster)
-    new = other(old)
-    began = time.monotonic()
-    fault = cluster.kill(old)
-    return _observe(cluster, workload, old, new, epoch, began, fault, PHASES)
+    return observe(cluster, workload, begin(cluster, cluster.kill, PHASES))
 
 
 def hand_over(
     cluster: Cluster, workload: Workload, request: Callable[[str, str], None]
 ) -> Failover:
     """Ask for a graceful failover to the other NameNode; ``request(old, new)`` does the asking."""
-    old, epoch = the_active(cluster)
-    new = other(old)
-    began, asked = time.monotonic(), time.time()
-    request(old, new)
-    return _observe(cluster, workload, old, new, epoch, began, asked, GRACEFUL_PHASES)
+    begun = begin(cluster, lambda old: request(old, other(old)), GRACEFUL_PHASES)
+    return observe(cluster, workload, begun)
 
 
 def settle(cluster: Cluster, namenode: str) -> None:
@@ -83,16 +98,16 @@ def settle(cluster: Cluster, namenode: str) -> None:
     cluster.wait_for_candidate(namenode)
 
 
-def _observe(
+def observe(
     cluster: Cluster,
     workload: Workload,
-    old: str,
-    new: str,
-    epoch: int,
-    began: float,
-    fault: float,
-    wanted: tuple[str, ...],
+    begun: Begun,
+    *,
+    then: Callable[[], object] = lambda: None,
 ) -> Failover:
+    """Wait until the other one is active; ``then`` do something; wait for the client's writes."""
+    old, new = begun.old, begun.new
+
     def is_active() -> bool:
         status = cluster.namenode_status(new, deadline_seconds=0.5)
         return status is not None and status.state == "active"
@@ -103,20 +118,21 @@ def _observe(
         deadline_seconds=FAILOVER_SECONDS,
         abandon=cluster.process(new).ended_early,
     )
-    observed = time.monotonic() - began
+    observed = time.monotonic() - begun.began
     cluster.progress[new] = "active"
+    then()
     workload.wait_for_more(WRITES_AFTER, deadline_seconds=CLIENT_SECONDS)
     _, epoch_after = the_active(cluster)
     sources = (old, new, zkfc_of(old), zkfc_of(new))
     logs = {name: log for name, log in cluster.logs().items() if name in sources}
-    phases = time_phases(read_logs(logs), old=old, new=new, since=fault, wanted=wanted)
+    phases = time_phases(read_logs(logs), old=old, new=new, since=begun.fault, wanted=begun.phases)
     return Failover(
         old=old,
         new=new,
         failover_seconds=phases["active"] or observed,
         observed_seconds=observed,
         phases=phases,
-        client_longest_call_seconds=workload.longest_call_seconds(began),
-        epoch_before=epoch,
+        client_longest_call_seconds=workload.longest_call_seconds(begun.began),
+        epoch_before=begun.epoch,
         epoch_after=epoch_after,
     )

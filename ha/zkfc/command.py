@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import structlog
 
+from fencing.fencer import load_code_of
 from ha.conf import keys
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
@@ -196,10 +197,13 @@ async def _serve(conf: Configuration, settings: ZkfcSettings, stop: asyncio.Even
     )
     address = settings.own.zkfc_http
     await endpoint.start(address.host, address.port)
+    methods = [method for plan in settings.fencing.values() for method in plan.methods]
+    loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
     try:
         await _until_stopped(controller, stop)
     finally:
         await endpoint.stop()
+        await loading
 
 
 async def _until_stopped(controller: Controller, stop: asyncio.Event) -> None:

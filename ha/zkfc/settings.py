@@ -8,7 +8,7 @@ from pathlib import Path
 from fencing.errors import BadSpec
 from fencing.model import MethodSpec
 from fencing.spec import parse_methods
-from fencing.ssh import HostKeys, SshSettings
+from fencing.ssh_settings import HostKeys, SshSettings
 from ha.conf import keys, keys_candidate
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError

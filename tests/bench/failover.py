@@ -1,87 +1,58 @@
-"""Failovers of a whole local cluster under a writing Java client: kills and hand-overs."""
+"""`./run bench failover`: what each way of losing an active costs, Hadoop beside in one run."""
 
-import statistics
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from deploy.local.demo import WARM_UP_WRITES, WRITE_SECONDS
-from deploy.local.places import fresh_directory
+import click
+
 from deploy.local.screen import Screen
-from deploy.local.stage import Stage, request_failover, staged
-from deploy.local.trial import Failover, hand_over, kill_active, settle
+from ha.daemon.logs import configure_logging
+from tests.bench import failover_faults, failover_kills
+from tests.bench.failover_world import World
 from tests.bench.report import Row, publish
+from tests.bench.switches import show_phases
 
-ROUNDS = 7
-HADOOP = "Hadoop 2.7.3, on its own run: {}"
+Scene = Callable[[World], list[Row]]
 
-
-def main(arguments: Sequence[str]) -> int:
-    """Run the bench; ``--json`` adds one JSON object as the last line."""
-    screen = Screen.on_stderr_if(True)
-    with staged(fresh_directory("bench-failover"), screen) as stage:
-        kills, hand_overs = play(stage)
-        lost = stage.verdict()
-        errors = stage.workload.errors()
-    rows = [
-        *figures("kill -9", kills, 1.0, 4.0, "2.026 s", "3.318 s"),
-        *figures("haadmin -failover", hand_overs, 0.5, 1.0, "0.287 s", "3.044 s"),
-        Row("acknowledged writes lost", len(lost.missing), "writes", "0", not lost.missing, "-"),
-        Row("client errors", len(errors), "errors", "0", not errors, "-"),
-    ]
-    return publish("failover", rows, as_json="--json" in arguments)
+SCENES: Final[dict[str, Scene]] = {
+    "kill": failover_kills.kills_and_hand_overs,
+    "sshfence": failover_kills.kills_with_sshfence,
+    "frozen": failover_faults.frozen,
+    "host-2": failover_faults.host_dead_2,
+    "host-5": failover_faults.host_dead_5,
+    "zookeeper": failover_faults.zookeeper_away,
+}
 
 
-def play(stage: Stage) -> tuple[list[Failover], list[Failover]]:
-    """Kill and restart, then hand over, each some times; the client writes all the while."""
-    cluster, workload = stage.cluster, stage.workload
-    workload.start()
-    workload.wait_for_acknowledged(WARM_UP_WRITES, deadline_seconds=WRITE_SECONDS)
-    kills, hand_overs = [], []
-    for _ in range(ROUNDS):
-        kills.append(kill_active(cluster, workload))
-        cluster.start(kills[-1].old)
-        settle(cluster, kills[-1].old)
-    for _ in range(ROUNDS):
-        done = hand_over(cluster, workload, lambda old, new: request_failover(cluster, old, new))
-        hand_overs.append(done)
-        settle(cluster, done.old)
-    workload.stop()
-    return kills, hand_overs
-
-
-def figures(
-    what: str,
-    failovers: list[Failover],
-    bar_seconds: float,
-    client_bar_seconds: float,
-    hadoop: str,
-    hadoop_client: str,
-) -> list[Row]:
-    """Median and worst switch, and the worst call that the client saw."""
-    switches = [each.failover_seconds for each in failovers]
-    worst_call = max(each.client_longest_call_seconds for each in failovers)
-    median = statistics.median(switches)
-    peer, client_peer = HADOOP.format(hadoop), HADOOP.format(hadoop_client)
+def rows_of(world: World, names: Sequence[str]) -> list[Row]:
+    """The rows of these scenes; each has a cluster of its own, and no two run together."""
+    rows = [row for name in names for row in SCENES[name](world)]
+    record = world.record
+    lost, errors = record.lost_writes, len(record.client_errors)
+    asked = f"{record.acknowledged} acknowledged"
     return [
-        Row(
-            f"{what}: to active, median",
-            median,
-            "s",
-            f"<= {bar_seconds}",
-            median <= bar_seconds,
-            peer,
-        ),
-        Row(f"{what}: to active, worst", max(switches), "s", "-", None, "-"),
-        Row(
-            f"{what}: client's longest call, worst",
-            worst_call,
-            "s",
-            f"<= {client_bar_seconds}",
-            worst_call <= client_bar_seconds,
-            client_peer,
-        ),
+        *rows,
+        Row("acknowledged writes lost, all scenes", lost, "writes", "0", not lost, asked),
+        Row("client errors, all scenes", errors, "errors", "0", not errors, "-"),
     ]
+
+
+@click.command()
+@click.option("--only", multiple=True, type=click.Choice(list(SCENES)), help="Not all scenes.")
+@click.option("--rounds", default=10, show_default=True, help="Failovers of each kind.")
+@click.option("--long", "long_run", is_flag=True, help="ZooKeeper is away for ten minutes.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object as stdout's last line.")
+def main(*, only: tuple[str, ...], rounds: int, long_run: bool, as_json: bool) -> None:
+    """Measure failovers of a local cluster under a writing Java client with default settings."""
+    configure_logging("bench", level="error")
+    world = World(Screen.on_stderr_if(True), rounds=rounds, long_run=long_run)
+    rows = rows_of(world, only or tuple(SCENES))
+    for error in world.record.client_errors:
+        world.screen.say(error)
+    show_phases(world.record)
+    more = {"phases": world.record.medians()}
+    raise SystemExit(publish("failover", rows, as_json=as_json, more=more))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    main()

@@ -4,7 +4,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -49,8 +49,10 @@ def _number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def publish(name: str, rows: Sequence[Row], *, as_json: bool) -> int:
-    """Print the rows; returns 1 if a figure misses its bar."""
+def publish(
+    name: str, rows: Sequence[Row], *, as_json: bool, more: Mapping[str, object] | None = None
+) -> int:
+    """Print the rows; returns 1 if a figure misses its bar.  ``more`` is for machines only."""
     table = Table(title=f"bench {name}")
     for heading in ("figure", "value", "unit", "bar", "holds", "peer"):
         table.add_column(heading, justify="right" if heading == "value" else "left")
@@ -62,6 +64,11 @@ def publish(name: str, rows: Sequence[Row], *, as_json: bool) -> int:
     Console(file=sys.stderr, width=width).print(table)
     missed = [row.figure for row in rows if row.holds is False]
     if as_json:
-        report = {"bench": name, "machine": machine(), "rows": [asdict(row) for row in rows]}
+        report: dict[str, object] = {
+            "bench": name,
+            "machine": machine(),
+            "rows": [asdict(row) for row in rows],
+        }
+        report |= more or {}
         sys.stdout.write(json.dumps(report) + "\n")
     return 1 if missed else 0

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -201,3 +203,20 @@ async def test_a_command_that_cannot_be_started_is_not_run() -> None:
     ended = await run_command("true", {"long": "x" * 3_000_000}, deadline_seconds=5)
     assert isinstance(ended, NotStarted)
     assert "cannot be started" in ended.reason
+
+
+@pytest.mark.parametrize(
+    ("methods", "loaded"), [("journal-epoch", False), ("shell(true)\nsshfence", True)]
+)
+def test_paramiko_is_loaded_before_it_is_needed_and_only_where_it_is(
+    methods: str, loaded: bool
+) -> None:
+    program = (
+        "import sys, ha.zkfc.command; from fencing.fencer import load_code_of;"
+        "from fencing.spec import parse_methods; load_code_of(parse_methods(sys.argv[1]));"
+        "print('paramiko' in sys.modules)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, methods], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.strip() == str(loaded)

@@ -11,7 +11,7 @@ import pytest
 
 from fencing.fencer import fence
 from fencing.model import Outcome, Report, SshMethod, Target
-from fencing.ssh import HostKeys, SshSettings
+from fencing.ssh_settings import HostKeys, SshSettings
 from fencing.ssh_verdict import Killed, Port, judge_killed, judge_port
 from tests.fencing.sshd import CAN_RUN, USER, WHY_NOT, Sshd, free_port, make_key, sshd_in, victim
 

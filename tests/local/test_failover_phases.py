@@ -20,7 +20,8 @@ def line(seconds: float, phase: str, **more: object) -> str:
 def write_logs(directory: Path) -> dict[str, Path]:
     texts = {
         "zkfc-nn1": line(0.5, "lock") + line(1.01, "detected") + line(1.02, "released"),
-        "zkfc-nn2": line(1.03, "lock") + line(1.05, "fenced") + line(1.2, "active"),
+        "zkfc-nn2": line(1.03, "lock") + line(1.05, "fenced")
+        + line(1.055, "promoting") + line(1.2, "active"),
         "nn2": line(0.1, "standby") + line(1.06, "recovering") + line(1.1, "recovered")
         + line(1.11, "caught_up") + line(1.15, "active") + line(7.0, "active"),
     }  # fmt: skip
@@ -38,6 +39,7 @@ def test_each_phase_is_timed_from_the_fault_by_the_one_who_saw_it(tmp_path: Path
         "detected": pytest.approx(0.01, abs=1e-5),
         "lock": pytest.approx(0.03, abs=1e-5),
         "fenced": pytest.approx(0.05, abs=1e-5),
+        "promoting": pytest.approx(0.055, abs=1e-5),
         "recovered": pytest.approx(0.1, abs=1e-5),
         "caught_up": pytest.approx(0.11, abs=1e-5),
         "active": pytest.approx(0.15, abs=1e-5),
