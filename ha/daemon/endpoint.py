@@ -1,8 +1,8 @@
 """The HTTP face of a daemon: /metrics for Prometheus, /health for balancers, /status for people.
 
-Plain questions for these three are answered here.  Any other connection is handed to aiohttp with
-what it has said, and aiohttp is loaded when the first such one comes: it takes 11 MB, and most
-daemons are asked for nothing but their health for all their life.
+/stacks tells what its threads and tasks are doing.  Plain questions for these are answered here.
+Any other connection is handed to aiohttp with what it has said, and aiohttp is loaded when the
+first such one comes: it takes 11 MB, and most daemons are asked for nothing but their health.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from ha.daemon.late import load_late
 from ha.daemon.pages import Answer, Page
+from ha.daemon.stacks import stacks_page
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -58,6 +59,7 @@ class Endpoint:
             "/metrics": _metrics,
             "/health": self._health,
             "/status": self._show_status,
+            "/stacks": stacks_page,
         }
         self._listener: asyncio.Server | None = None
         self._runner: asyncio.Task[web.AppRunner] | None = None

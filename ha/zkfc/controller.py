@@ -43,6 +43,7 @@ from ha.zkfc.observer import Observer
 from ha.zkfc.server import ZkfcFace, rpc_server
 from ha.zkfc.settings import ZkfcSettings
 from ha.zkfc.takeover import Takeover
+from ha.zkfc.thread_dump import ThreadDump
 
 log = structlog.get_logger()
 
@@ -92,6 +93,9 @@ class Controller:
         face = ZkfcFace(settings, cede=self.cede, hand_over=self.hand_over.to_us)
         self._server = rpc_server(face)
         self._process = LocalProcess()
+        self.thread_dump = ThreadDump(
+            settings.own.namenode, settings.own.http, settings.thread_dump
+        )
         self._predecessor_gone = False
         self._own_data = b""
         self._recheck: asyncio.TimerHandle | None = None
@@ -133,6 +137,7 @@ class Controller:
         finally:
             if self._recheck is not None:
                 self._recheck.cancel()
+            self.thread_dump.stop()
             await self._server.stop()
         if self._fatal.done():
             raise ElectionImpossible(self._fatal.result())
@@ -180,6 +185,9 @@ class Controller:
         self.observer.health_changed(health, reason, serving=serving)
         self._decide(HealthChanged(health))
         self.attempts.wake()
+        if health in (Health.UNHEALTHY, Health.NOT_RESPONDING):
+            # Only when the election is left: a hanging NameNode must not delay the failover.
+            self.thread_dump.begin(self.elector.settled, because=reason)
 
     # -- driven by the election --------------------------------------------------------------
 

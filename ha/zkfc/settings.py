@@ -16,6 +16,7 @@ from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import HealthSettings
 from ha.zkfc.core import BackOff
+from ha.zkfc.thread_dump import DumpSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,7 @@ class ZkfcSettings:
     health: HealthSettings
     pid_file: Path | None = None
     """Of the local NameNode, where its process is watched."""
+    thread_dump: DumpSettings = field(default_factory=DumpSettings)
     fencing: Mapping[str, FencingPlan] = field(default_factory=lambda: {"": FencingPlan()})
     """By NameNode id; the empty id is for a victim that the configuration does not know."""
     bind_host: str
@@ -130,6 +132,10 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
         zookeeper=zookeeper_settings(conf, **scope),
         health=_health(conf, own),
         pid_file=_path(conf.get(keys_candidate.HEALTH_PID_FILE, **scope)),
+        thread_dump=DumpSettings(
+            timeout_seconds=conf.get(keys.ZKFC_THREAD_DUMP_TIMEOUT),
+            directory=_path(conf.get(keys_candidate.THREAD_DUMP_DIR, **scope)),
+        ),
         bind_host=conf.get(keys.NAMENODE_SERVICE_RPC_BIND, **scope)
         or conf.get(keys.NAMENODE_RPC_BIND, **scope)
         or own.zkfc.host,

@@ -199,7 +199,11 @@ class World:
 
 @asynccontextmanager
 async def world(
-    hosts: str, directory: Path, *names: str, session_timeout_seconds: float = 4.0
+    hosts: str,
+    directory: Path,
+    *names: str,
+    session_timeout_seconds: float = 4.0,
+    settings_hook: Callable[[ZkfcSettings], ZkfcSettings] = lambda settings: settings,
 ) -> AsyncIterator[World]:
     """A formatted scope with these nodes; the first is active, the others standby."""
     zookeeper = ZooKeeperSettings(
@@ -210,7 +214,7 @@ async def world(
     )
     async with connected(zookeeper, deadline_seconds=10.0) as session:
         await ensure_parent(session, zookeeper)
-    made = World(zookeeper, directory)
+    made = World(zookeeper, directory, settings_hook=settings_hook)
     try:
         for name in names:
             await made.add(name)

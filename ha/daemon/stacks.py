@@ -1,0 +1,37 @@
+"""What every thread and task of this process is doing, as text: Hadoop's /stacks for a daemon."""
+
+import asyncio
+import io
+import sys
+import threading
+import traceback
+from http import HTTPStatus
+from typing import Final
+
+from ha.daemon.pages import Answer
+
+MOST_TASKS: Final = 1000
+"""A page for people, not a dump of a hundred thousand waiting calls."""
+
+
+def stacks_page() -> Answer:
+    """The stacks of all threads, then of the event loop's tasks."""
+    return Answer(HTTPStatus.OK, "text/plain; charset=utf-8", stacks().encode())
+
+
+def stacks() -> str:
+    """The text of the page; called on the event loop."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    text = io.StringIO()
+    text.write(f"{len(names)} threads\n")
+    for ident, frame in sys._current_frames().items():
+        text.write(f'\nThread "{names.get(ident, "?")}" {ident}:\n')
+        text.writelines(traceback.format_stack(frame))
+    tasks = sorted(asyncio.all_tasks(), key=asyncio.Task.get_name)
+    text.write(f"\n{len(tasks)} tasks\n")
+    for task in tasks[:MOST_TASKS]:
+        text.write("\n")
+        task.print_stack(file=text)
+    if len(tasks) > MOST_TASKS:
+        text.write(f"\nand {len(tasks) - MOST_TASKS} more\n")
+    return text.getvalue()

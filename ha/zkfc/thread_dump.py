@@ -1,0 +1,124 @@
+"""The thread dump of a NameNode in trouble: after the election is left, and never in its way.
+
+Hadoop takes it before it leaves, under a lock: up to 40 s of standstill exactly when the NameNode
+hangs (hadoop-ha 3.10, W6).  Here it is a task of its own, bounded in time and bytes.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from ha.conf.topology import HostPort
+
+log = structlog.get_logger()
+
+LIMIT_BYTES: Final = 4 * 1024 * 1024
+LOG_LIMIT_CHARACTERS: Final = 64 * 1024
+KEPT_FILES: Final = 10
+_MOST_HEADERS: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpSettings:
+    """How long the whole dump may take (0: none is taken), and where it goes (None: the log)."""
+
+    timeout_seconds: float = 20.0
+    directory: Path | None = None
+
+
+class ThreadDump:
+    """Takes at most one dump of one NameNode at a time."""
+
+    def __init__(self, name: str, http: HostPort, settings: DumpSettings) -> None:
+        """``http`` with port 0: the NameNode has no HTTP address."""
+        self._name = name
+        self._http = http
+        self._settings = settings
+        self._task: asyncio.Task[None] | None = None
+        self.taken = 0
+        """How many dumps have been kept."""
+
+    def begin(self, after: Callable[[], Awaitable[None]], *, because: str) -> None:
+        """Take one in the background when ``after`` has returned, unless one is under way."""
+        busy = self._task is not None and not self._task.done()
+        if busy or self._settings.timeout_seconds <= 0 or self._http.port == 0:
+            return
+        self._task = asyncio.create_task(self._take(after, because), name="thread dump")
+
+    def stop(self) -> None:
+        """Give up the one that is under way."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _take(self, after: Callable[[], Awaitable[None]], because: str) -> None:
+        began = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(self._settings.timeout_seconds):
+                await after()
+                body = await _get(self._http, "/stacks")
+                where = await self._keep(body.decode("utf-8", errors="replace"), because)
+        except (OSError, ValueError, EOFError, TimeoutError) as failure:
+            log.warning(
+                "zkfc.thread_dump.failed",
+                namenode=self._name,
+                address=str(self._http),
+                because=because,
+                reason=repr(failure),
+            )
+            return
+        seconds = round(asyncio.get_running_loop().time() - began, 3)
+        log.warning(
+            "zkfc.thread_dump.taken",
+            namenode=self._name,
+            because=because,
+            where=where,
+            bytes=len(body),
+            seconds=seconds,
+        )
+        self.taken += 1
+
+    async def _keep(self, text: str, because: str) -> str:
+        directory = self._settings.directory
+        if directory is not None:
+            # A disk may hang as a NameNode does: not on the loop.
+            return await asyncio.to_thread(_write, directory, self._name, text)
+        shown = text[:LOG_LIMIT_CHARACTERS]
+        log.warning("zkfc.thread_dump", namenode=self._name, because=because, stacks=shown)
+        return "the log"
+
+
+def _write(directory: Path, name: str, text: str) -> str:
+    directory.mkdir(parents=True, exist_ok=True)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    path = directory / f"stacks-{name}-{stamp}.txt"
+    path.write_text(text, encoding="utf-8")
+    for old in sorted(directory.glob(f"stacks-{name}-*.txt"))[:-KEPT_FILES]:
+        old.unlink(missing_ok=True)
+    return str(path)
+
+
+async def _get(address: HostPort, page: str) -> bytes:
+    """The page's body, or as much of it as the limit allows.  HTTP/1.0: it ends with the stream."""
+    reader, writer = await asyncio.open_connection(address.host, address.port)
+    try:
+        writer.write(f"GET {page} HTTP/1.0\r\nHost: {address}\r\n\r\n".encode())
+        await writer.drain()
+        status = (await reader.readline()).split()
+        if len(status) < 2 or status[1] != b"200":
+            raise ValueError(f"{page} answered {b' '.join(status)[:80]!r}")
+        for _ in range(_MOST_HEADERS):
+            if await reader.readline() in (b"\r\n", b"\n"):
+                break
+        else:
+            raise ValueError(f"{page} answered with more than {_MOST_HEADERS} headers")
+        body = bytearray()
+        while len(body) < LIMIT_BYTES and (part := await reader.read(65536)):
+            body += part
+        return bytes(body[:LIMIT_BYTES])
+    finally:
+        writer.close()
