@@ -1,4 +1,7 @@
-"""``nnha haadmin``: Hadoop's haadmin with its option spellings, its lines and its exit codes."""
+"""``haadmin``: Hadoop's own tool with its option spellings, its lines and its exit codes.
+
+What it prints on stdout is byte for byte what Hadoop 3.5's prints (tests/interop compares them).
+"""
 
 import asyncio
 import sys
@@ -11,8 +14,9 @@ import click
 from ha.cli import haadmin_actions as actions
 from ha.cli.exits import DONE, HADOOP_FAILURE
 from ha.cli.haadmin_actions import Asked
-from ha.conf.configuration import load_configuration
+from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.reader import read_settings
 from ha.service.errors import ServiceError
 
 
@@ -38,13 +42,17 @@ _FORCE = "forcemanual"
 COMMANDS: Mapping[str, Command] = {
     "checkHealth": Command(
         "<serviceId>",
-        "Ask the service whether it is well; exits with an error if it is not",
+        "Requests that the service perform a health check.\n"
+        "The HAAdmin tool will exit with a non-zero exit code\nif the check fails.",
         actions.check_health,
         1,
     ),
     "failover": Command(
         "[--forcefence] [--forceactive] <serviceId> <serviceId>",
-        "Failover from the first service to the second",
+        "Failover from the first service to the second.\n"
+        "Unconditionally fence services if the --forcefence option is used.\n"
+        "Try to failover to the target service even if it is not ready if the "
+        "--forceactive option is used.",
         actions.failover,
         2,
         frozenset({"forcefence", "forceactive", _FORCE}),
@@ -78,6 +86,34 @@ COMMANDS: Mapping[str, Command] = {
     ),
 }
 
+_HELP_ARGUMENTS = "<command>"
+_HELP_TEXT = "Displays help on the specified command"
+_HEADER = "Usage: haadmin [-ns <nameserviceId>]"
+MOST_OPTIONS = 3
+"""More than these and a -failover is wrong, even if all are known."""
+
+_IGNORED = ("-jt", "-files", "-libjars", "-archives")
+"""Generic options that haadmin itself makes no use of, in Hadoop either; each has a value."""
+
+_GENERIC = """\
+Generic options supported are:
+-conf <configuration file>        specify an application configuration file
+-D <property=value>               define a value for a given property
+-fs <file:///|hdfs://namenode:port> specify default filesystem URL to use, \
+overrides 'fs.defaultFS' property from configurations.
+-jt <local|resourcemanager:port>  specify a ResourceManager
+-files <file1,...>                specify a comma-separated list of files \
+to be copied to the map reduce cluster
+-libjars <jar1,...>               specify a comma-separated list of jar files \
+to be included in the classpath
+-archives <archive1,...>          specify a comma-separated list of archives \
+to be unarchived on the compute machines
+
+The general command line syntax is:
+command [genericOptions] [commandOptions]
+"""
+"""As Hadoop prints it.  Beside these, --conf-dir names the folder of the site files."""
+
 
 class Misused(Exception):
     """The command line is wrong; the message is what haadmin prints before its usage."""
@@ -92,9 +128,19 @@ class Invocation:
     """The command line, taken apart."""
 
     conf_dir: Path | None = None
+    extra_files: list[Path] = field(default_factory=list)
     overrides: list[str] = field(default_factory=list)
     nameservice: str | None = None
     words: list[str] = field(default_factory=list)
+
+    def configuration(self) -> Configuration:
+        """The site files, then those of -conf, then -D; raises ConfigurationError."""
+        extra = [
+            f"{setting.name}={setting.value}"
+            for path in self.extra_files
+            for setting in read_settings(path)
+        ]
+        return load_configuration(self.conf_dir, [*extra, *self.overrides])
 
 
 @click.command(
@@ -117,7 +163,7 @@ def run(words: tuple[str, ...]) -> int:
         if invocation.words[0].lstrip("-") == "help":
             return _help(invocation.words[1:])
         name, asked_flags, arguments = _command(invocation.words)
-        configuration = load_configuration(invocation.conf_dir, invocation.overrides)
+        configuration = invocation.configuration()
         for warning in configuration.warnings:
             _complain(f"warning: {warning}")
         asked = Asked(configuration, invocation.nameservice, tuple(arguments), asked_flags)
@@ -136,19 +182,8 @@ def take_apart(words: tuple[str, ...]) -> Invocation:
     """Separate generic options and ``-ns`` from the command.  Raises ``Misused``."""
     found = Invocation()
     rest = list(words)
-    while rest:
-        word = rest[0]
-        if word in ("--conf-dir", "-conf-dir", "--config") and len(rest) > 1:
-            found.conf_dir = Path(rest[1])
-            del rest[:2]
-        elif word == "-D" and len(rest) > 1:
-            found.overrides.append(rest[1])
-            del rest[:2]
-        elif word.startswith("-D") and "=" in word:
-            found.overrides.append(word.removeprefix("-D"))
-            del rest[:1]
-        else:
-            break
+    while rest and (taken := _generic_option(found, rest)):
+        del rest[:taken]
     if rest and rest[0] == "-ns":
         if len(rest) < 2:
             raise Misused("Missing nameservice ID", usage())
@@ -162,16 +197,41 @@ def take_apart(words: tuple[str, ...]) -> Invocation:
     return found
 
 
+def _generic_option(found: Invocation, rest: list[str]) -> int:
+    """Take one generic option; how many words it was, 0 when there is none."""
+    word = rest[0]
+    if word.startswith("-D") and "=" in word:
+        found.overrides.append(word.removeprefix("-D"))
+        return 1
+    if len(rest) < 2:
+        return 0
+    value = rest[1]
+    match word:
+        case "--conf-dir" | "-conf-dir" | "--config":
+            found.conf_dir = Path(value)
+        case "-conf" | "--conf":
+            found.extra_files.append(Path(value))
+        case "-D":
+            found.overrides.append(value)
+        case "-fs" | "--fs":
+            found.overrides.append(f"fs.defaultFS={value}")
+        case _ if word in _IGNORED:
+            pass
+        case _:
+            return 0
+    return 2
+
+
 def usage() -> str:
-    """The whole usage, as Hadoop lays it out."""
-    lines = [
-        "Usage: haadmin [-ns <nameserviceId>]",
-        *(f"    [-{name}{command.usage}]" for name, command in COMMANDS.items()),
-        "    [-help <command>]",
-        "",
-        "Before -ns: [--conf-dir DIR] [-D key=value]...",
-    ]
-    return "\n".join(lines)
+    """The whole usage, as Hadoop lays it out: its lines are sorted by the command's name."""
+    arguments = {name: command.usage for name, command in COMMANDS.items()}
+    arguments["help"] = f" {_HELP_ARGUMENTS}"
+    lines = [f"    [-{name}{arguments[name]}]" for name in sorted(arguments)]
+    return "\n".join([_HEADER, *lines, "", _GENERIC])
+
+
+def _one_line(name: str, arguments: str) -> str:
+    return f"{_HEADER} [-{name}{arguments}]"
 
 
 def _command(words: list[str]) -> tuple[str, frozenset[str], list[str]]:
@@ -182,27 +242,31 @@ def _command(words: list[str]) -> tuple[str, frozenset[str], list[str]]:
     command = COMMANDS.get(name)
     if command is None:
         raise Misused(f"{first.removeprefix('-')}: Unknown command", usage())
-    one_line = f"Usage: haadmin [-{name}{command.usage}]"
-    flags = {word.lstrip("-") for word in words[1:] if word.startswith("-")}
+    one_line = _one_line(name, command.usage)
+    options = [word.lstrip("-") for word in words[1:] if word.startswith("-")]
     arguments = [word for word in words[1:] if not word.startswith("-")]
-    if not flags <= command.flags:
+    if not command.flags.issuperset(options) or len(options) > MOST_OPTIONS:
         raise Misused(f"{name}: incorrect arguments", one_line)
     if len(arguments) != command.count and command.count:
         # Hadoop's -getAllServiceState passes over what it does not need.
         what = "arguments" if name == "failover" else "number of arguments"
         raise Misused(f"{name}: incorrect {what}", one_line)
-    return name, frozenset(flags), arguments
+    return name, frozenset(options), arguments
 
 
 def _help(words: list[str]) -> int:
     if not words:
         click.echo(usage())
         return DONE
-    name = words[0].lstrip("-")
+    if len(words) > 1:
+        raise Misused("", _one_line("help", f" {_HELP_ARGUMENTS}"))
+    name = words[0].removeprefix("-")
     command = COMMANDS.get(name)
-    if command is None or len(words) > 1:
-        raise Misused(f"{name}: Unknown command", usage())
-    click.echo(f"-{name}{' ' + command.arguments if command.arguments else ''}: {command.text}")
+    if command is None and name != "help":
+        raise Misused(f"-{name}: Unknown command", usage())
+    arguments = command.arguments if command else _HELP_ARGUMENTS
+    shown = f" [{arguments}]" if arguments else ""
+    click.echo(f"-{name}{shown}: {command.text if command else _HELP_TEXT}")
     return DONE
 
 

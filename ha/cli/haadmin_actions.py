@@ -1,7 +1,6 @@
 """What each haadmin command does, and the lines that it prints (hadoop-ha.md 6)."""
 
 import asyncio
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -12,6 +11,7 @@ import click
 from ha.cli.direct_hands import DirectHands
 from ha.cli.exits import DONE, HADOOP_FAILURE, OUTCOME_UNKNOWN
 from ha.cli.failover_by_hand import FailoverFailed, Force, OutcomeUnknown, fail_over
+from ha.cli.java_address import java_host, java_name
 from ha.conf import keys
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
@@ -61,13 +61,17 @@ class Asked:
 
     def node(self, name: str) -> NameNodeAddress:
         """One NameNode by its id; raises IllegalArgument."""
-        nodes = self.nodes()
+        unable = f"Unable to determine service address for namenode '{name}'"
+        service = self.service()
+        try:
+            nodes = self.nodes()
+        except ConfigurationError as error:
+            raise IllegalArgument(f"{unable}: {error}") from error
         for one in nodes:
             if one.namenode == name:
                 return one
         raise IllegalArgument(
-            f"Unable to determine service address for namenode '{name}' "
-            f"({keys.NAMENODES.name}.{self.service()} lists "
+            f"{unable} ({keys.NAMENODES.name}.{service} lists "
             f"{', '.join(one.namenode for one in nodes)})"
         )
 
@@ -104,7 +108,8 @@ async def all_service_states(asked: Asked) -> int:
         if isinstance(answer, BaseException) and not isinstance(answer, ServiceError):
             raise answer
         shown = f"Failed to connect: {answer}" if isinstance(answer, ServiceError) else answer
-        click.echo(f"{node.service!s:<50} {shown!s:<10}")
+        named = f"{await java_host(node.service.host)}:{node.service.port}"
+        click.echo(f"{named:<50} {shown!s:<10}")
     return DONE
 
 
@@ -130,13 +135,11 @@ async def failover(asked: Asked) -> int:
         return await _failover_by_hand(asked, first, second)
     if asked.flags & {"forcefence", "forceactive"}:
         click.echo(
-            "Failover failed: forcefence and forceactive flags not supported with auto-failover "
-            "enabled. Nothing was changed.",
+            "forcefence and forceactive flags not supported with auto-failover enabled. "
+            "Nothing was changed.",
             err=True,
         )
         return HADOOP_FAILURE
-    if first == second:
-        raise IllegalArgument(f"Can't failover a service to itself ({first.namenode})")
     return await _graceful_failover(asked, second)
 
 
@@ -144,7 +147,7 @@ async def _failover_by_hand(asked: Asked, old: NameNodeAddress, new: NameNodeAdd
     hands = DirectHands(asked.configuration, old.nameservice, asked.check_seconds)
     if not hands.plan(old).methods:
         raise IllegalArgument(
-            f"Fencer not configured for {old.namenode}: set {keys.FENCING_METHODS.name}"
+            f"failover requires a fencer: {keys.FENCING_METHODS.name} is not set for {old.namenode}"
         )
     force = Force(fence="forcefence" in asked.flags, active="forceactive" in asked.flags)
     try:
@@ -175,7 +178,7 @@ async def to_observer(asked: Asked) -> int:
 async def to_active(asked: Asked) -> int:
     """-transitionToActive: by hand, and only if no other NameNode is or may be active."""
     target = asked.node(asked.arguments[0])
-    source = _source(asked, target)
+    source = await _source(asked, target)
     if source is None:
         return HADOOP_FAILURE
     if "forceactive" not in asked.flags:
@@ -190,7 +193,7 @@ async def to_active(asked: Asked) -> int:
 async def to_standby(asked: Asked) -> int:
     """-transitionToStandby: by hand."""
     target = asked.node(asked.arguments[0])
-    source = _source(asked, target)
+    source = await _source(asked, target)
     if source is None:
         return HADOOP_FAILURE
     async with _service(target.service, asked.check_seconds) as client:
@@ -219,7 +222,7 @@ async def _graceful_failover(asked: Asked, target: NameNodeAddress) -> int:
         if not error.sent:
             raise
         return await _after_silence(asked, target, error)
-    click.echo(f"Failover to {_java_name(target)} successful")
+    click.echo(f"Failover to {await java_name(target.lifeline)} successful")
     return DONE
 
 
@@ -230,7 +233,7 @@ async def _after_silence(asked: Asked, target: NameNodeAddress, error: ServiceEr
     except ServiceError:
         state = None
     if state is ServiceState.ACTIVE:
-        click.echo(f"Failover to {_java_name(target)} successful")
+        click.echo(f"Failover to {await java_name(target.lifeline)} successful")
         return DONE
     seen = f"is {state} at this moment" if state else "does not answer either"
     click.echo(
@@ -242,14 +245,14 @@ async def _after_silence(asked: Asked, target: NameNodeAddress, error: ServiceEr
     return OUTCOME_UNKNOWN
 
 
-def _source(asked: Asked, target: NameNodeAddress) -> RequestSource | None:
+async def _source(asked: Asked, target: NameNodeAddress) -> RequestSource | None:
     """As whom we ask; None when the request must not be made, which has been said already."""
     forced = "forcemanual" in asked.flags
     if not asked.automatic:
         return RequestSource.USER
     if not forced:
         click.echo(
-            f"Automatic failover is enabled for {_java_name(target)}\n"
+            f"Automatic failover is enabled for {await java_name(target.lifeline)}\n"
             "Refusing to manually manage HA state, since it may cause\n"
             "a split-brain scenario or other incorrect state.\n"
             "Use -failover instead. If you are very sure you know what you are doing,\n"
@@ -287,7 +290,7 @@ async def _surely_not_active(node: NameNodeAddress) -> bool:
         state = await _state(node.service, OTHERS_STATUS_SECONDS)
     except ServiceError as error:
         click.echo(
-            f"Unexpected error occurred while asking {_java_name(node)}: {error}\n"
+            f"Unexpected error occurred while asking {await java_name(node.lifeline)}: {error}\n"
             "It may be active. Nothing was changed. --forceactive goes on without asking.",
             err=True,
         )
@@ -313,14 +316,3 @@ async def _service(address: HostPort, seconds: float) -> AsyncIterator[ServiceCl
         yield client
     finally:
         await client.close()
-
-
-def _java_name(node: NameNodeAddress) -> str:
-    """``NameNode at host/ip:port``, as Java prints it; scripts look for this line."""
-    address = node.lifeline
-    try:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-        resolved = str(found[0][4][0])
-    except OSError:
-        resolved = "<unresolved>"
-    return f"NameNode at {address.host}/{resolved}:{address.port}"

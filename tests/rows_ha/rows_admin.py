@@ -3,7 +3,7 @@
 from typing import Final
 
 _BY_HAND = "cli/test_failover_by_hand.py::"
-_HAADMIN = "cli/test_haadmin.py::"
+_HAADMIN = "cli/test_rows_haadmin.py::"
 _SPEC = "fencing/test_fencing_spec.py::"
 _RUN = "fencing/test_fencing_run.py::"
 _SSH = "fencing/test_fencing_ssh.py::"
@@ -91,44 +91,34 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         "the old active is always target_*",
     ),
     # 8.10: haadmin
-    "8.10 testAdminUsage": (_HAADMIN + "test_wrong_usage_is_255_with_hadoops_words",),
-    "8.10 testHelp": (_HAADMIN + "test_help_is_no_error_even_for_a_nameservice_that_is_not_there",),
-    "8.10 testNameserviceOption": (_HAADMIN + "test_wrong_usage_is_255_with_hadoops_words",),
-    "8.10 testNamenodeResolution": (_HAADMIN + "test_an_unknown_namenode_is_an_illegal_argument",),
-    "8.10 testGetAllServiceState": (
-        _HAADMIN + "test_all_states_are_a_table_of_fixed_width_and_a_dead_node_is_one_of_its_rows",
+    "8.10 testAdminUsage": (_HAADMIN + "test_row_8_10_admin_usage",),
+    "8.10 testHelp": (_HAADMIN + "test_row_8_10_help",),
+    "8.10 testNameserviceOption": (_HAADMIN + "test_row_8_10_nameservice_option",),
+    "8.10 testNamenodeResolution": (_HAADMIN + "test_row_8_10_namenode_resolution",),
+    "8.10 testGetAllServiceState": (_HAADMIN + "test_row_8_10_get_all_service_state",),
+    "8.10 testTransitionToActive": (_HAADMIN + "test_row_8_10_transition_to_active",),
+    "8.10 testMutativeOperationsWithAutoHaEnabled": (
+        _HAADMIN + "test_row_8_10_mutative_operations_with_auto_ha_enabled",
     ),
-    "8.10 testTransitionToActive": (
-        _HAADMIN + "test_transitions_by_hand_go_out_in_the_users_name",
+    "8.10 testMonitoringOperationsWithAutoHaEnabled": (
+        _HAADMIN + "test_row_8_10_monitoring_operations_with_auto_ha_enabled",
     ),
-    "8.10 testMutativeOperationsWithAutoHaEnabled": (_HAADMIN + "test_forcemanual_warns_and_asks",),
-    "8.10 testMonitoringOperationsWithAutoHaEnabled": (_UNDONE,),
-    "8.10 testTransitionToStandby": (
-        _HAADMIN + "test_transitions_by_hand_go_out_in_the_users_name",
-    ),
+    "8.10 testTransitionToStandby": (_HAADMIN + "test_row_8_10_transition_to_standby",),
     "8.10 testFailoverWithNoFencerConfigured": (
-        _HAADMIN + "test_failover_without_controllers_goes_to_the_namenodes_themselves",
+        _HAADMIN + "test_row_8_10_failover_with_no_fencer_configured",
     ),
-    "8.10 testFailoverWithFencerConfigured": (
-        _HAADMIN + "test_failover_without_controllers_goes_to_the_namenodes_themselves",
-    ),
-    "8.10 testFailoverWithFencerAndNameservice": (_UNDONE,),
-    "8.10 testFailoverWithFencerConfiguredAndForce": (_UNDONE,),
-    "8.10 testFailoverWithForceActive": (_UNDONE,),
-    "8.10 testFailoverWithInvalidFenceArg": (
-        _HAADMIN + "test_wrong_usage_is_255_with_hadoops_words",
-    ),
-    "8.10 testFailoverWithFenceButNoFencer": (_UNDONE,),
-    "8.10 testFailoverWithFenceAndBadFencer": (
-        _HAADMIN + "test_failover_without_controllers_goes_to_the_namenodes_themselves",
-    ),
-    "8.10 testFailoverWithAutoHa": (
-        _HAADMIN + "test_failover_asks_the_controller_of_the_second_node",
-    ),
-    "8.10 testForceFenceOptionListedBeforeArgs": (_UNDONE,),
-    "8.10 testGetServiceStatus": (_HAADMIN + "test_states_are_single_words_in_lower_case",),
-    "8.10 testCheckHealth": (_HAADMIN + "test_health_is_silence_or_a_reason",),
-    "8.10 testFencingConfigPerNameNode": (_UNDONE,),
+    "8.10 testFailoverWithFencerConfigured": (_HAADMIN + "test_row_8_10_with_a_fencer",),
+    "8.10 testFailoverWithFencerAndNameservice": (_HAADMIN + "test_row_8_10_with_a_fencer",),
+    "8.10 testFailoverWithFencerConfiguredAndForce": (_HAADMIN + "test_row_8_10_with_a_fencer",),
+    "8.10 testFailoverWithForceActive": (_HAADMIN + "test_row_8_10_with_a_fencer",),
+    "8.10 testFailoverWithInvalidFenceArg": (_HAADMIN + "test_row_8_10_refused",),
+    "8.10 testFailoverWithFenceButNoFencer": (_HAADMIN + "test_row_8_10_refused",),
+    "8.10 testFailoverWithFenceAndBadFencer": (_HAADMIN + "test_row_8_10_refused",),
+    "8.10 testFailoverWithAutoHa": (_HAADMIN + "test_row_8_10_failover_with_auto_ha",),
+    "8.10 testForceFenceOptionListedBeforeArgs": (_HAADMIN + "test_row_8_10_with_a_fencer",),
+    "8.10 testGetServiceStatus": (_HAADMIN + "test_row_8_10_get_service_status",),
+    "8.10 testCheckHealth": (_HAADMIN + "test_row_8_10_check_health",),
+    "8.10 testFencingConfigPerNameNode": (_HAADMIN + "test_row_8_10_fencing_config_per_name_node",),
     # 8.11: real NameNodes
     "8.11 MC.testGetServiceState": (_UNDONE,),
     "8.11 MC.testStateTransition": (_UNDONE,),
