@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from kazoo.client import KazooClient
 
-from ha.elector.errors import TakeoverImpossible
+from ha.elector.breadcrumb import ActiveNodeInfo, decode
+from ha.elector.errors import BadBreadcrumb, TakeoverImpossible
 from ha.elector.events import Event
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import AttemptNumber, Role, Term
@@ -27,6 +28,7 @@ class Person:
     settings: ZooKeeperSettings
     told: list[str] = field(default_factory=list)
     terms: list[Term] = field(default_factory=list)
+    fenced: list[ActiveNodeInfo] = field(default_factory=list)
     refuse_to_fence: bool = False
 
     def __post_init__(self) -> None:
@@ -51,6 +53,11 @@ class Person:
     def join(self) -> None:
         self.elector.join(self.name.encode())
 
+    async def vanish(self) -> None:
+        """Lose the session at the server."""
+        session = self.keeper._sessions[max(self.keeper._sessions)]
+        await end_session(session, self.settings.hosts)
+
     async def is_(self, role: Role) -> None:
         await until(lambda: self.role is role, f"{self.name} {role}, not {self.role}")
 
@@ -58,7 +65,9 @@ class Person:
         self.terms.append(term)
         if self.refuse_to_fence:
             raise TakeoverImpossible("switched off")
-        self.told.append(f"fence {content.decode()}")
+        self.told.append(f"fence {content.decode(errors='replace')}")
+        with suppress(BadBreadcrumb):
+            self.fenced.append(decode(content))
 
     async def serve_as_active(self, attempt: AttemptNumber) -> None:
         self.told.append("active")

@@ -4,6 +4,7 @@ py4j's gateway runs beside Hadoop's classes.  Java interfaces are implemented he
 call to Hadoop's server comes back to us as a callback, exceptions included.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -179,8 +180,10 @@ class JavaZkfc:
 
 
 @contextmanager
-def java_peer() -> Iterator[JavaPeer]:
+def java_peer(*more_jars: str) -> Iterator[JavaPeer]:
     """Start the JVM; it ends with the block, or with this process.
+
+    ``more_jars`` join Hadoop's client on the class path.
 
     Raises:
         LocalClusterError: if there is no Java or no Hadoop client here.
@@ -188,7 +191,7 @@ def java_peer() -> Iterator[JavaPeer]:
     java = find_java()
     port, token, process = launch_gateway(
         jarpath=str(next(find_jars().glob("py4j-*.jar"))),
-        classpath=class_path(*JARS),
+        classpath=os.pathsep.join([class_path(*JARS), *more_jars]),
         javaopts=["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
         java_path=str(java.executable),
         die_on_exit=True,
