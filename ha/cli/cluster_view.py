@@ -1,7 +1,10 @@
 """What one look at the cluster has shown, and what is wrong with it.  Pure."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ha.notices.model import Drain, Member, Pause
 
 BEHIND_WORTH_TELLING = 1000
 """Transactions that a JournalNode which is in sync may seem to lack, as all are asked in turn."""
@@ -43,6 +46,9 @@ class ZkfcRow:
     elector: str | None = None
     zookeeper: str | None = None
     session_timeout_seconds: float | None = None
+    in_election: bool | None = None
+    out_because: str | None = None
+    fencing_methods: tuple[str, ...] = ()
     error: str | None = None
 
 
@@ -80,6 +86,17 @@ class LockView:
 
 
 @dataclass(frozen=True, slots=True)
+class NoticesView:
+    """What operators and ZKFCs have left in ZooKeeper, or why that is not known."""
+
+    pause: Pause | None = None
+    drains: Mapping[str, Drain] = field(default_factory=dict)
+    members: Mapping[str, Member] = field(default_factory=dict)
+    unreadable: tuple[str, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterView:
     """Everything that was seen in one look."""
 
@@ -92,6 +109,32 @@ class ClusterView:
     journalnodes: tuple[JournalNodeRow, ...]
     zookeepers: tuple[ZooKeeperRow, ...]
     lock: LockView
+    notices: NoticesView = NoticesView()
+
+    @property
+    def moment(self) -> datetime:
+        """When it was taken."""
+        return datetime.fromisoformat(self.taken_at)
+
+    @property
+    def pause(self) -> Pause | None:
+        """The pause that is in force; an expired one is none."""
+        found = self.notices.pause
+        return None if found is None or found.over(self.moment) else found
+
+    @property
+    def drains(self) -> Mapping[str, Drain]:
+        """The drains that are in force, by NameNode."""
+        now = self.moment
+        return {name: one for name, one in self.notices.drains.items() if not one.over(now)}
+
+    def zkfc(self, namenode: str) -> ZkfcRow | None:
+        """This NameNode's ZKFC, if there are ZKFCs."""
+        return next((row for row in self.zkfcs if row.namenode == namenode), None)
+
+    def namenode(self, name: str) -> NameNodeRow | None:
+        """This NameNode."""
+        return next((row for row in self.namenodes if row.namenode == name), None)
 
     @property
     def active(self) -> NameNodeRow | None:

@@ -12,6 +12,9 @@ FAILED: Final = 4
 OUTCOME_UNKNOWN: Final = 5
 """Nobody can tell whether it was done; the message says how to find out."""
 UNREACHABLE: Final = 6
+"""Whom we had to ask did not answer in time; nothing was changed."""
+UNAUTHORISED: Final = 7
+"""We may not ask for this; nothing was changed."""
 UNHEALTHY: Final = 8
 """Only with ``--check``."""
 INTERRUPTED: Final = 130

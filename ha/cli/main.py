@@ -26,6 +26,10 @@ class Entry:
 
 COMMANDS: Mapping[str, Entry] = {
     "status": Entry("ha.cli.status:status", "Show the whole cluster on one screen."),
+    "switchover": Entry(
+        "ha.cli.switchover:switchover", "Have the active NameNode hand over to another."
+    ),
+    "failover": Entry("ha.cli.switchover:failover", "Make a NameNode active where none is."),
     "haadmin": Entry("ha.cli.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."),
     "namenode": Entry(
         "namenode_sim.command:namenode", "Run a NameNode, or format it.", daemon=True

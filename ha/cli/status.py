@@ -2,20 +2,19 @@
 
 import asyncio
 import json
-import logging
 import sys
 import time
 from pathlib import Path
 
 import click
-import structlog
-from rich.console import Console
 from rich.live import Live
 
 from ha.cli import STARTED
 from ha.cli.asking import look_at
 from ha.cli.cluster_view import ClusterView
 from ha.cli.exits import DONE, INTERRUPTED, UNHEALTHY, USAGE
+from ha.cli.output import console
+from ha.cli.quiet import silence_libraries
 from ha.cli.status_table import as_json, as_text
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
@@ -23,8 +22,6 @@ from ha.conf.topology import nameservice_of
 
 DEADLINE_SECONDS = 1.5
 WATCH_SECONDS = 2.0
-WIDE_ENOUGH = 160
-"""Columns when nobody's terminal says otherwise: a line in a file must not be broken."""
 
 
 @click.command()
@@ -53,7 +50,7 @@ def status(
     All are asked at once, and what has not answered 1.5 s after the start is shown so.  Exits 0
     whatever is found, unless --check.
     """
-    _silence()
+    silence_libraries()
     try:
         configuration = load_configuration(conf_dir, overrides)
         name = nameservice or nameservice_of(configuration)
@@ -81,7 +78,7 @@ async def _once(configuration: Configuration, nameservice: str, output: str) -> 
     if output == "json":
         click.echo(json.dumps(as_json(view), indent=2))
     else:
-        _console().print(as_text(view))
+        console().print(as_text(view))
     sys.stdout.flush()
     return view
 
@@ -93,20 +90,8 @@ async def _watch(configuration: Configuration, nameservice: str, output: str) ->
             click.echo(json.dumps(as_json(view)))
             sys.stdout.flush()
             await asyncio.sleep(WATCH_SECONDS)
-    with Live(console=_console(), auto_refresh=False) as live:
+    with Live(console=console(), auto_refresh=False) as live:
         while True:
             view = await look_at(configuration, nameservice, deadline_seconds=DEADLINE_SECONDS)
             live.update(as_text(view), refresh=True)
             await asyncio.sleep(WATCH_SECONDS)
-
-
-def _console() -> Console:
-    console = Console(highlight=False, soft_wrap=False)
-    return console if console.is_terminal else Console(highlight=False, width=WIDE_ENOUGH)
-
-
-def _silence() -> None:
-    """What the libraries complain about is in the rows already, in plainer words."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    logging.getLogger().addHandler(logging.NullHandler())
-    logging.getLogger().setLevel(logging.CRITICAL)

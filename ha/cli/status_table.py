@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ha.cli.cluster_view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
+from ha.cli.output import API_VERSION, plain
 
-API_VERSION = "nnha/v1"
 _NOTHING = "-"
 _KIB = 1024
 _GOOD = ("active", "in sync", "up", "healthy", "connected")
@@ -54,7 +54,7 @@ def as_text(view: ClusterView) -> RenderableType:
         parts.append(_journal_table(view))
     if view.automatic_failover:
         parts.append(_zookeeper_line(view))
-    parts += [Text(f"! {_plain(problem)}", style="bold red") for problem in view.problems()]
+    parts += [Text(f"! {plain(problem)}", style="bold red") for problem in view.problems()]
     return Group(*parts)
 
 
@@ -66,9 +66,9 @@ def _headline(view: ClusterView) -> Text:
     style = "bold" if len(actives) == 1 else "bold red"
     text = Text.assemble(
         ("Cluster ", ""),
-        (_plain(view.nameservice), "bold"),
+        (plain(view.nameservice), "bold"),
         (f"   epoch {epoch}   active ", ""),
-        (_plain(active), style),
+        (plain(active), style),
         (f"   {ready}   {view.taken_at}", ""),
     )
     text.no_wrap = True
@@ -80,12 +80,12 @@ def _namenode_table(view: ClusterView) -> Table:
     for row in view.namenodes:
         table.add_row(
             row.namenode,
-            _plain(row.address),
+            plain(row.address),
             _state(row.state if row.error is None else "DOWN"),
             _number(row.epoch),
             _number(row.last_txid),
             _lag(view.lag(row)),
-            Text(_plain("; ".join(_namenode_notes(row)))),
+            Text(plain("; ".join(_namenode_notes(row)))),
         )
     return table
 
@@ -104,11 +104,11 @@ def _zkfc_table(view: ClusterView) -> Table:
     for row in view.zkfcs:
         table.add_row(
             row.namenode,
-            _plain(row.address),
+            plain(row.address),
             _state(row.health),
-            _plain(row.elector or _NOTHING),
-            _plain(_session(row)),
-            Text(_plain(row.error or row.health_reason or "")),
+            plain(row.elector or _NOTHING),
+            plain(_session(row)),
+            Text(plain(row.error or row.health_reason or "")),
         )
     return table
 
@@ -128,13 +128,13 @@ def _journal_table(view: ClusterView) -> Table:
     for number, row in enumerate(view.journalnodes, start=1):
         table.add_row(
             f"jn{number}",
-            _plain(row.node),
+            plain(row.node),
             _state(view.state_of(row) if row.error is None else "DOWN"),
             _number(row.promised_epoch),
             _number(row.last_txid),
             _number(view.behind(row)),
             _disk(row),
-            Text(_plain("; ".join(_journal_notes(view, row)))),
+            Text(plain("; ".join(_journal_notes(view, row)))),
         )
     return table
 
@@ -159,7 +159,7 @@ def _zookeeper_line(view: ClusterView) -> Text:
         lock = f"lock held by {view.lock.holder or 'NOBODY'}"
     text = f"ZooKeeper {len(serving)}/{len(view.zookeepers)} up{leader}, {lock}"
     down = [f"{row.server}: {row.error}" for row in view.zookeepers if row.error is not None]
-    return Text(_plain("\n  ".join([text, *down]), keep="\n"))
+    return Text(plain("\n  ".join([text, *down]), keep="\n"))
 
 
 def _table(*left: str, right: Sequence[str] = (), last: Sequence[str] = ()) -> Table:
@@ -176,7 +176,7 @@ def _table(*left: str, right: Sequence[str] = (), last: Sequence[str] = ()) -> T
 def _state(state: str | None) -> Text:
     if state is None:
         return Text(_NOTHING)
-    word = _plain(state)
+    word = plain(state)
     if word.lower() in _GOOD:
         return Text(word, style="green")
     return Text(word, style="bold red" if word.isupper() else "")
@@ -203,11 +203,6 @@ def _bytes(number: int) -> str:
             return f"{size:.0f}{unit}"
         size /= _KIB
     return f"{size:.0f}P"
-
-
-def _plain(text: str, keep: str = "") -> str:
-    """Without control characters: what a peer says must not steer the terminal."""
-    return "".join(c if c.isprintable() or c in keep else "?" for c in text)
 
 
 def _without(entries: dict[str, object], key: str) -> dict[str, object]:

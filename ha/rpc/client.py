@@ -78,9 +78,15 @@ class RpcConnection:
         return cls(protocol, wire)
 
     async def call(
-        self, method: str, request: Message, response: type[M], *, deadline_seconds: float
+        self,
+        method: str,
+        request: Message,
+        response: type[M],
+        *,
+        deadline_seconds: float,
+        context: str = "",
     ) -> M:
-        """Call a method and wait for its answer.
+        """Call a method and wait for its answer; ``context`` says why, for the server's records.
 
         Raises:
             RemoteFault: the server answered with an error.
@@ -91,7 +97,8 @@ class RpcConnection:
         call_id = self._next_call_id
         self._next_call_id = (call_id + 1) & 0x7FFFFFFF
         key = CallKey(self._wire.client_id, call_id, 0)
-        frame = encode_call(key, self._protocol, method, request.SerializeToString())
+        data = request.SerializeToString()
+        frame = encode_call(key, self._protocol, method, data, context)
         answer = await self._wire.exchange(call_id, frame, method, deadline_seconds)
         return self.finish(answer, response)
 

@@ -97,6 +97,7 @@ class Dispatcher:
                 who.user,
                 who.real_user,
                 connection.host,
+                asked.context,
             )
             response = await method.handle(call, parse(method.request, asked.request))
             connection.answer(encode_success(key, response.SerializeToString()))

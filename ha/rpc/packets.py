@@ -109,9 +109,11 @@ def text(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
-def encode_call(key: CallKey, protocol: str, method: str, request: bytes) -> bytes:
-    """A client's call as a frame."""
-    header = _request_header(key)
+def encode_call(
+    key: CallKey, protocol: str, method: str, request: bytes, context: str = ""
+) -> bytes:
+    """A client's call as a frame; ``context`` says why it calls, for logs."""
+    header = _request_header(key, context)
     which = RequestHeaderProto(
         methodName=method,
         declaringClassProtocolName=protocol,
@@ -130,14 +132,17 @@ def encode_context(client_id: bytes, protocol: str, user: str, real_user: str | 
     return frame_of(header, context.SerializeToString())
 
 
-def _request_header(key: CallKey) -> bytes:
-    return RpcRequestHeaderProto(
+def _request_header(key: CallKey, context: str = "") -> bytes:
+    header = RpcRequestHeaderProto(
         rpcKind=RpcKindProto.RPC_PROTOCOL_BUFFER,
         rpcOp=RpcRequestHeaderProto.RPC_FINAL_PACKET,
         callId=key.call_id,
         clientId=key.client_id,
         retryCount=key.retry_count,
-    ).SerializeToString()
+    )
+    if context:
+        header.callerContext.context = context
+    return header.SerializeToString()
 
 
 def encode_success(key: CallKey, response: bytes) -> bytes:

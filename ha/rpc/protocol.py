@@ -27,6 +27,8 @@ class Call:
     user: str
     real_user: str | None
     host: str
+    context: str = ""
+    """Why the caller calls, in its own words (Hadoop's CallerContext); empty for most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,9 @@ from ha.rpc.proto.rpc_header_pb2 import (
 
 NO_KEY = CallKey(b"", INVALID_CALL_ID, NO_RETRY)
 
+MAX_CONTEXT_CHARACTERS = 200
+"""Hadoop allows 128 by default (hadoop.caller.context.max.size)."""
+
 HTTP_MAGIC = b"GET "
 HTTP_ANSWER = (
     b"HTTP/1.1 404 Not Found\r\n"
@@ -71,6 +74,8 @@ class Asked:
     method: str
     version: int
     request: bytes
+    context: str = ""
+    """What the caller says of why it calls (CallerContext), cut to MAX_CONTEXT_CHARACTERS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +202,7 @@ class ServerSession:
                 return _fatal(
                     key, "Connection context not established", Detail.FATAL_INVALID_RPC_HEADER
                 )
-            return _read_call(key, frame, end)
+            return _read_call(key, text(header.callerContext.context), frame, end)
         except MalformedFrame as failure:
             return _fatal(key, str(failure), Detail.FATAL_DESERIALIZING_REQUEST)
 
@@ -262,7 +267,7 @@ def _objection(header: RpcRequestHeaderProto) -> str | None:
     return None
 
 
-def _read_call(key: CallKey, frame: bytes, offset: int) -> Asked:
+def _read_call(key: CallKey, context: str, frame: bytes, offset: int) -> Asked:
     data, offset = take_delimited(frame, offset)
     which = parse(RequestHeaderProto, data)
     request, _ = take_delimited(frame, offset)
@@ -272,6 +277,7 @@ def _read_call(key: CallKey, frame: bytes, offset: int) -> Asked:
         text(which.methodName),
         which.clientProtocolVersion,
         request,
+        context[:MAX_CONTEXT_CHARACTERS],
     )
 
 

@@ -53,8 +53,8 @@ class ZkfcClient:
                 deadline_seconds=deadline_seconds,
             )
 
-    async def graceful_failover(self, *, deadline_seconds: float) -> None:
-        """Ask it to make its own NameNode the active one.
+    async def graceful_failover(self, *, deadline_seconds: float, reason: str = "") -> None:
+        """Ask it to make its own NameNode the active one; ``reason`` is for its history.
 
         Raises:
             ServiceFailed: with the reason, if that could not be done.
@@ -65,6 +65,7 @@ class ZkfcClient:
                 GracefulFailoverRequestProto(),
                 GracefulFailoverResponseProto,
                 deadline_seconds=deadline_seconds,
+                context=reason,
             )
 
     async def wait_closed(self) -> Exception:

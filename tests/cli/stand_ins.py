@@ -9,7 +9,7 @@ from pathlib import Path
 from ha.daemon.endpoint import Endpoint
 from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
-from ha.service.errors import HealthCheckFailed, ServiceFailed
+from ha.service.errors import AccessDenied, HealthCheckFailed, ServiceFailed
 from ha.service.face import ha_service_protocol, zkfc_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
 
@@ -53,13 +53,23 @@ class Controller:
     hang_up: bool = False
     still_acts: bool = True
     asked: int = 0
+    ceded: list[int] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    forbidden: bool = False
+    acts_when_called_back: bool = False
+    page: dict[str, object] = field(default_factory=dict)
     server: RpcServer | None = None
 
     async def cede_active(self, millis: int, call: Call) -> None:
-        raise ServiceFailed("nobody cedes here")
+        self.ceded.append(millis)
+        if millis == 0 and self.acts_when_called_back:
+            self.own.state = ServiceState.ACTIVE
 
     async def graceful_failover(self, call: Call) -> None:
         self.asked += 1
+        self.reasons.append(call.context)
+        if self.forbidden:
+            raise AccessDenied(f"{call.user} may not")
         if self.refusal is not None:
             raise ServiceFailed(self.refusal)
         if self.still_acts:
@@ -90,6 +100,11 @@ def page_of(own: NameNode) -> Mapping[str, object]:
     return {"role": "namenode", "state": own.state.value, **own.page}
 
 
+def zkfc_page_of(controller: Controller) -> Mapping[str, object]:
+    """A ZKFC's status page."""
+    return {"role": "zkfc", "health": "healthy", "elector": "active", **controller.page}
+
+
 @asynccontextmanager
 async def running_cluster(conf_dir: Path) -> AsyncIterator[Cluster]:
     """nn1 active, nn2 standby; automatic failover as the written configuration says."""
@@ -106,7 +121,7 @@ async def running_cluster(conf_dir: Path) -> AsyncIterator[Cluster]:
             controller.server = RpcServer([zkfc_protocol(controller)])
             page = Endpoint(status=lambda own=own: page_of(own), healthy=lambda: None)  # type: ignore[misc]
             zkfc_page = Endpoint(
-                status=lambda: {"role": "zkfc", "health": "healthy", "elector": "active"},
+                status=lambda one=controller: zkfc_page_of(one),  # type: ignore[misc]
                 healthy=lambda: None,
             )
             ports[f"rpc-{name}"] = await rpc.start(LOOPBACK, 0)

@@ -1,0 +1,39 @@
+"""One result in the form that was asked for: text for people, JSON or YAML for programs."""
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+import click
+from rich.console import Console, RenderableType
+
+from ha.cli.yaml_text import as_yaml
+
+API_VERSION: Final = "nnha/v1"
+FORMATS: Final = ("table", "json", "yaml")
+WIDE_ENOUGH: Final = 160
+"""Columns when nobody's terminal says otherwise: a line in a file must not be broken."""
+
+
+def console() -> Console:
+    """Standard output, as wide as the terminal; colours only there, and not with NO_COLOR."""
+    found = Console(highlight=False, soft_wrap=False)
+    return found if found.is_terminal else Console(highlight=False, width=WIDE_ENOUGH)
+
+
+def show(output: str, document: Mapping[str, object], text: RenderableType) -> None:
+    """Write the result, at once: a process that ends after it must not hold it back."""
+    match output:
+        case "json":
+            click.echo(json.dumps(document, indent=2))
+        case "yaml":
+            click.echo(as_yaml(document), nl=False)
+        case _:
+            console().print(text)
+    sys.stdout.flush()
+
+
+def plain(text: str, keep: str = "") -> str:
+    """Without control characters: what a peer says must not steer the terminal."""
+    return "".join(c if c.isprintable() or c in keep else "?" for c in text)
