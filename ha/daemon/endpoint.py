@@ -84,6 +84,15 @@ class Endpoint:
         if runner is not None:
             await (await runner).cleanup()
 
+    @property
+    def prepared(self) -> bool:
+        """Whether aiohttp is loaded, so that no request waits for it."""
+        return self._runner is not None and self._runner.done()
+
+    async def prepare(self) -> None:
+        """Load aiohttp now: it takes 0.15 s, which the first who needs a route would wait for."""
+        await self._whole_server()
+
     async def _whole_server(self) -> asyncio.Protocol:
         """aiohttp's end of one connection."""
         if self._runner is None:

@@ -1,9 +1,10 @@
 """Put a JournalNode together: its journals, its gRPC server, its HTTP server."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+PREPARE_SECONDS: Final = 0.25
+"""A journal with edits is noticed within this."""
+
 
 class PortTaken(Exception):
     """A listener's address cannot be bound; the message says which and what to do."""
@@ -35,6 +39,7 @@ class JournalNodeDaemon:
         self._server: Any = None
         self._hadoop: RpcServer | None = None
         self._endpoint: Endpoint | None = None
+        self._preparing: asyncio.Task[None] | None = None
         self._started_millis = int(time.time() * 1000)
         self.rpc_port = 0
         self.hadoop_port = 0
@@ -46,6 +51,11 @@ class JournalNodeDaemon:
         if self._node is None:
             raise StorageFailed("the node is not running")
         return self._node
+
+    @property
+    def prepared(self) -> bool:
+        """Whether it serves segments without loading anything first."""
+        return self._endpoint is not None and self._endpoint.prepared
 
     async def start(self) -> None:
         """Load the journals, then listen.
@@ -76,6 +86,10 @@ class JournalNodeDaemon:
         if self._hadoop is not None:
             await self._hadoop.stop()
             self._hadoop = None
+        if self._preparing is not None:
+            self._preparing.cancel()
+            await asyncio.gather(self._preparing, return_exceptions=True)
+            self._preparing = None
         if self._endpoint is not None:
             await self._endpoint.stop()
             self._endpoint = None
@@ -109,6 +123,7 @@ class JournalNodeDaemon:
                 "dfs.journalnode.http-address", settings.http_host, settings.http_port, failure
             ) from failure
         self._endpoint = endpoint
+        self._preparing = asyncio.create_task(_prepare(endpoint, node), name="prepare to serve")
         node.http_port = self.http_port
         server = build_server(node)
         host = f"[{settings.rpc_host}]" if ":" in settings.rpc_host else settings.rpc_host
@@ -175,3 +190,13 @@ def _taken(key: str, host: str, port: int, failure: Exception) -> PortTaken:
         f"{key}: cannot listen on {host}:{port}: {failure}. No journal was changed. Stop what "
         "listens there, or choose another port."
     )
+
+
+async def _prepare(endpoint: Endpoint, node: JournalNode) -> None:
+    """Be ready to serve segments once there are edits, and hold less memory until then.
+
+    The first to fetch one may be a NameNode in the middle of a failover.
+    """
+    while not any(owner.state.last_written for owner in node.owners()):  # noqa: ASYNC110 - pure state
+        await asyncio.sleep(PREPARE_SECONDS)
+    await endpoint.prepare()
