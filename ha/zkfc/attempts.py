@@ -1,24 +1,9 @@
 """The record of takeovers: what a hand-over waits for, and what /status shows."""
 
 import asyncio
-from dataclasses import dataclass
 
 from ha.elector.model import AttemptNumber
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptRecord:
-    """One finished takeover."""
-
-    number: AttemptNumber
-    succeeded: bool
-    text: str
-    """Empty, or why it failed."""
-    fenced: str
-    """What fencing did, or that there was nothing to fence."""
-    duration_seconds: float
-    finished_at: str
-    """ISO 8601, UTC; for people, never compared."""
+from ha.zkfc.record import AttemptRecord
 
 
 class Attempts:

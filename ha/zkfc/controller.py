@@ -38,6 +38,7 @@ from ha.zkfc.core import (
     step,
 )
 from ha.zkfc.graceful import HandOver
+from ha.zkfc.history import History
 from ha.zkfc.local_process import LocalProcess
 from ha.zkfc.observer import Observer
 from ha.zkfc.server import ZkfcFace, rpc_server
@@ -68,7 +69,8 @@ class Controller:
     ) -> None:
         self._settings = settings
         self.attempts = Attempts()
-        self.observer = Observer(settings, self.attempts)
+        self.history = History(settings)
+        self.observer = Observer(settings, self.attempts, write_down=self.history.add)
         self._takeover = Takeover(settings, measure=self.observer.fence_tried)
         self._candidacy = Candidacy(back_off=settings.back_off)
         self.monitor = HealthMonitor(
@@ -89,6 +91,7 @@ class Controller:
             read_active=self._read_active,
             unfit=self._unfit,
             come_back=lambda: self._decide(CedeEnded()),
+            fell_through=self.history.add,
         )
         face = ZkfcFace(settings, cede=self.cede, hand_over=self.hand_over.to_us)
         self._server = rpc_server(face)
@@ -130,6 +133,7 @@ class Controller:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.elector.run())
                 group.create_task(self.monitor.run())
+                group.create_task(self.history.run())
                 group.create_task(self._raise_fatal(self._fatal))
         except* ElectionImpossible:
             # Raised from here it would travel in a group; the future knows what it was.
@@ -213,12 +217,13 @@ class Controller:
 
     def stepped(self, event: ElectorEvent, before: ElectorState, after: ElectorState) -> None:
         """The election has moved."""
-        kind = "switchover" if self.hand_over.in_progress else "auto"
-        self.observer.stepped(event, before, after, kind=kind)
-        if isinstance(event, BreadcrumbRead):
+        self.observer.stepped(event, before, after, asked=self.hand_over.asked)
+        if isinstance(event, BreadcrumbRead) and event.attempt == after.attempt:
             # In a hand-over the former active deletes its breadcrumb when it was active and has
             # confirmed that it is standby.  Without one, nobody knows why there is none.
-            self._predecessor_gone = event.breadcrumb is None and self.hand_over.in_progress
+            handed_over = event.breadcrumb is None and self.hand_over.asked is not None
+            self._predecessor_gone = handed_over
+            self.observer.breadcrumb_read(event.breadcrumb, self.hand_over.active)
         if after.role is not Role.ACTIVE:
             self._process.forget()
         if before.role is not Role.TAKING_OVER or after.role is Role.TAKING_OVER:
@@ -228,8 +233,7 @@ class Controller:
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
         """The attempt failed, and the election was left."""
-        kind = "switchover" if self.hand_over.in_progress else "auto"
-        self.observer.takeover_failed(attempt, reason, kind=kind)
+        self.observer.takeover_failed(attempt, reason, asked=self.hand_over.asked)
         self._decide(TakeoverFailed())
 
     def gave_up(self, reason: str) -> None:

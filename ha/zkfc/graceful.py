@@ -7,6 +7,7 @@ is let go in every outcome, which never turns a success into a failure.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 
 import structlog
 
@@ -14,9 +15,11 @@ from ha.conf.topology import HostPort
 from ha.elector.breadcrumb import ActiveNodeInfo
 from ha.elector.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.model import AttemptNumber
+from ha.notices.model import PhaseDuration
 from ha.service.errors import ServiceError, ServiceFailed
 from ha.service.zkfc_client import ZkfcClient
-from ha.zkfc.attempts import AttemptRecord, Attempts
+from ha.zkfc.attempts import Attempts
+from ha.zkfc.record import Asked, AttemptRecord
 from ha.zkfc.settings import ZkfcSettings
 
 log = structlog.get_logger()
@@ -38,28 +41,69 @@ class HandOver:
         read_active: ReadActive,
         unfit: Callable[[], str | None],
         come_back: Callable[[], None],
+        fell_through: Callable[[AttemptRecord], None] = lambda _record: None,
     ) -> None:
-        """``unfit`` says why we cannot be the target; ``come_back`` ends our own pause."""
+        """``unfit`` says why we cannot be the target; ``come_back`` ends our own pause.
+
+        ``fell_through`` is told of a hand-over that failed before any takeover was tried.
+        """
         self._settings = settings
         self._attempts = attempts
         self._read_active = read_active
         self._unfit = unfit
         self._come_back = come_back
+        self._fell_through = fell_through
         self._turn = asyncio.Lock()
+        self._asked: Asked | None = None
+        self._active = ""
 
     @property
-    def in_progress(self) -> bool:
-        """Is a hand-over under way here?"""
-        return self._turn.locked()
+    def asked(self) -> Asked | None:
+        """Who asked for the hand-over that is under way here; None when none is."""
+        return self._asked
 
-    async def to_us(self) -> None:
+    @property
+    def active(self) -> str:
+        """The NameNode that hands over to us; empty when none does."""
+        return self._active
+
+    async def to_us(self, asked: Asked) -> None:
         """Make our NameNode active.  Raises ServiceFailed with the reason."""
         async with self._turn:
-            self._check_fit()
-            active = await self._who_is_active()
-            if active.namenode == self._settings.own.namenode:
-                return
+            before = self._attempts.number
+            begun = asyncio.get_running_loop().time()
+            self._asked = asked
+            try:
+                await self._to_us()
+            except ServiceFailed as failure:
+                if self._attempts.number == before:
+                    self._note_failure(str(failure), begun)
+                raise
+            finally:
+                self._asked, self._active = None, ""
+
+    async def _to_us(self) -> None:
+        self._check_fit()
+        active = await self._who_is_active()
+        if active.namenode != self._settings.own.namenode:
+            self._active = active.namenode
             await self._replace(active)
+
+    def _note_failure(self, reason: str, begun: float) -> None:
+        seconds = round(asyncio.get_running_loop().time() - begun, 6)
+        self._fell_through(
+            AttemptRecord(
+                number=self._attempts.number,
+                succeeded=False,
+                text=reason,
+                fenced="",
+                duration_seconds=seconds,
+                finished_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+                asked=self._asked,
+                previous=self._active,
+                phases=(PhaseDuration("asking", seconds),),
+            )
+        )
 
     def _check_fit(self) -> None:
         reason = self._unfit()

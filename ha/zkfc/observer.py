@@ -3,40 +3,65 @@
 import asyncio
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 import structlog
 
-from ha.elector.events import Event, OutcomeUnknown, SessionExpired, SessionOpened
+from ha.elector.breadcrumb import decode
+from ha.elector.errors import BadBreadcrumb
+from ha.elector.events import (
+    Event,
+    OutcomeUnknown,
+    SessionExpired,
+    SessionOpened,
+    TakeoverFailed,
+)
 from ha.elector.keeper import Keeper
-from ha.elector.model import AttemptNumber, Link, Role
+from ha.elector.model import AttemptNumber, Breadcrumb, Link, Role, Term
 from ha.elector.state import ElectorState
 from ha.health.core import Answered, Health, HealthState, Outcome
+from ha.notices.model import FencingAttempt, PhaseDuration
 from ha.zkfc import metrics
-from ha.zkfc.attempts import AttemptRecord, Attempts
+from ha.zkfc.attempts import Attempts
 from ha.zkfc.core import Candidacy
+from ha.zkfc.record import Asked, AttemptRecord
+from ha.zkfc.redaction import redacted
 from ha.zkfc.settings import ZkfcSettings
 
 log = structlog.get_logger()
 
 NOTHING_TO_FENCE = "nothing to fence"
 
+WriteDown = Callable[[AttemptRecord], None]
+"""Told of every finished attempt, those included that came to nothing."""
+
 
 class Observer:
     """Remembers when phases began, and tells logs, metrics and the attempt record."""
 
-    def __init__(self, settings: ZkfcSettings, attempts: Attempts) -> None:
+    def __init__(
+        self,
+        settings: ZkfcSettings,
+        attempts: Attempts,
+        *,
+        write_down: WriteDown = lambda _record: None,
+    ) -> None:
         own = settings.own
         self._settings = settings
         self._attempts = attempts
+        self._write_down = write_down
         self._node = f"{own.nameservice}.{own.namenode}"
         self._detected_at: float | None = None
         self._held_as_active = False
         self._phase_began = 0.0
         self._attempt_began = 0.0
         self._fenced = NOTHING_TO_FENCE
+        self._previous = ""
+        self._seen_ended = False
+        self._phases: list[PhaseDuration] = []
+        self._tries: list[FencingAttempt] = []
         metrics.set_state(metrics.ELECTOR, self._node, Role.INIT)
         metrics.set_state(metrics.HEALTH, self._node, Health.INITIALIZING)
         metrics.set_state(metrics.ZK_STATE, self._node, Link.CLOSED)
@@ -60,7 +85,7 @@ class Observer:
     # -- the election ------------------------------------------------------------------------
 
     def stepped(
-        self, event: Event, before: ElectorState, after: ElectorState, *, kind: str
+        self, event: Event, before: ElectorState, after: ElectorState, *, asked: Asked | None
     ) -> None:
         """The election has moved."""
         self._count(event, before, after)
@@ -71,14 +96,24 @@ class Observer:
         if before.role is Role.ACTIVE:
             self._held_as_active = True
         if after.role is Role.TAKING_OVER:
-            self._fenced = NOTHING_TO_FENCE
-            self._attempt_began = self._phase_began = _now()
-            self._phase("lock", after.attempt, 0.0)
-        elif before.role is Role.TAKING_OVER and after.role is Role.ACTIVE:
+            self._begin(after.attempt)
+        elif before.role is not Role.TAKING_OVER:
+            return
+        elif after.role is Role.ACTIVE:
             self._end_phase("active", after.attempt)
             metrics.ACTIVE_SINCE.labels(self._node).set(time.time())
             metrics.LAST_FAILOVER.labels(self._node).set(time.time())
-            self._record(after.attempt, "", kind)
+            self._attempts.add(self._record(after.attempt, "", asked))
+        elif not isinstance(event, TakeoverFailed):
+            # Nobody waits for this one: in a new session the next attempt may succeed.
+            because = f"abandoned: {type(event).__name__} while taking over"
+            self._record(before.attempt, because, asked)
+
+    def _begin(self, attempt: AttemptNumber) -> None:
+        self._fenced, self._previous, self._seen_ended = NOTHING_TO_FENCE, "", False
+        self._phases, self._tries = [], []
+        self._attempt_began = self._phase_began = _now()
+        self._phase("lock", attempt, 0.0)
 
     def lock_released(self) -> None:
         """ZooKeeper confirmed that our lock is gone."""
@@ -88,9 +123,20 @@ class Observer:
         self._phase("released", None, seconds, was_active=self._held_as_active)
         self._held_as_active = False
 
-    def fence_tried(self, method: str, result: str) -> None:
+    def breadcrumb_read(self, breadcrumb: Breadcrumb | None, handed_over_by: str) -> None:
+        """Whom this takeover follows; ``handed_over_by`` is empty but in a hand-over."""
+        self._previous = handed_over_by
+        if breadcrumb is not None:
+            self._previous = named_in(breadcrumb.content)
+            self._seen_ended = breadcrumb.term is Term.ENDED
+
+    def fence_tried(self, tried: FencingAttempt) -> None:
         """One method, or the polite request, has ended."""
-        metrics.FENCE_ATTEMPTS.labels(self._node, method, result).inc()
+        # What is configured as a method can hold a password, and both are shown to many.
+        hidden = replace(tried, method=redacted(tried.method), detail=redacted(tried.detail))
+        self._tries.append(hidden)
+        kind = tried.method.partition("(")[0]
+        metrics.FENCE_ATTEMPTS.labels(self._node, kind, tried.result).inc()
 
     def fenced(self, attempt: AttemptNumber, how: str) -> None:
         """The old active is harmless."""
@@ -102,24 +148,31 @@ class Observer:
         """Our NameNode is being told."""
         self._end_phase("promoting", attempt)
 
-    def takeover_failed(self, attempt: AttemptNumber, reason: str, *, kind: str) -> None:
+    def takeover_failed(self, attempt: AttemptNumber, reason: str, *, asked: Asked | None) -> None:
         """The attempt has come to nothing."""
         log.error("takeover.failed", namenode=self._node, attempt=attempt, reason=reason)
-        self._record(attempt, reason, kind)
+        self._attempts.add(self._record(attempt, reason, asked))
 
-    def _record(self, attempt: AttemptNumber, failure: str, kind: str) -> None:
-        result = "failed" if failure else "succeeded"
-        metrics.FAILOVERS.labels(self._node, kind, result).inc()
-        self._attempts.add(
-            AttemptRecord(
-                number=attempt,
-                succeeded=not failure,
-                text=failure,
-                fenced=self._fenced,
-                duration_seconds=round(_now() - self._attempt_began, 6),
-                finished_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            )
+    def _record(self, attempt: AttemptNumber, failure: str, asked: Asked | None) -> AttemptRecord:
+        if failure:
+            self._phases.append(PhaseDuration("failed", round(_now() - self._phase_began, 6)))
+        record = AttemptRecord(
+            number=attempt,
+            succeeded=not failure,
+            text=redacted(failure),
+            fenced=self._fenced,
+            duration_seconds=round(_now() - self._attempt_began, 6),
+            finished_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            asked=asked,
+            previous=self._previous,
+            seen_ended=self._seen_ended,
+            phases=tuple(self._phases),
+            fencing=tuple(self._tries),
         )
+        result = "failed" if failure else "succeeded"
+        metrics.FAILOVERS.labels(self._node, record.kind, result).inc()
+        self._write_down(record)
+        return record
 
     def _count(self, event: Event, before: ElectorState, after: ElectorState) -> None:
         match event:
@@ -144,6 +197,8 @@ class Observer:
         self, phase: str, attempt: AttemptNumber | None, seconds: float, **facts: object
     ) -> None:
         metrics.FAILOVER_DURATION.labels(self._node, phase).observe(seconds)
+        if attempt is not None:
+            self._phases.append(PhaseDuration(phase, round(seconds, 6)))
         log.info(
             "failover.phase",
             phase=phase,
@@ -199,6 +254,14 @@ def _zookeeper(elector: ElectorState) -> str:
             return "connection lost; the NameNode is left as it is until ZooKeeper is back"
         case Link.CONNECTED:
             return "connected"
+
+
+def named_in(content: bytes) -> str:
+    """The NameNode that these breadcrumb bytes name; empty where they name nobody."""
+    try:
+        return decode(content).namenode
+    except BadBreadcrumb:
+        return ""
 
 
 def _now() -> float:

@@ -8,6 +8,7 @@ from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from ha.service.errors import AccessDenied
 from ha.service.face import zkfc_protocol
+from ha.zkfc.record import Asked
 from ha.zkfc.settings import ZkfcSettings
 
 log = structlog.get_logger()
@@ -21,7 +22,7 @@ class ZkfcFace:
         settings: ZkfcSettings,
         *,
         cede: Callable[[float], Awaitable[None]],
-        hand_over: Callable[[], Awaitable[None]],
+        hand_over: Callable[[Asked], Awaitable[None]],
     ) -> None:
         self._settings = settings
         self._cede = cede
@@ -37,7 +38,7 @@ class ZkfcFace:
         """Make our NameNode the active one."""
         self._admit(call)
         log.info("zkfc.handover.asked", user=call.user, host=call.host)
-        await self._hand_over()
+        await self._hand_over(Asked(call.user, call.host))
 
     def _admit(self, call: Call) -> None:
         allowed = call.user == self._settings.user or call.user in self._settings.administrators

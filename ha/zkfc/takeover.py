@@ -1,5 +1,6 @@
 """The long work of becoming active: ask the old active nicely, fence it, promote our NameNode."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from ha.conf.topology import HostPort
 from ha.elector.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.errors import BadBreadcrumb, TakeoverImpossible
 from ha.elector.model import Term
+from ha.notices.model import FencingAttempt
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
 from ha.service.model import RequestSource
@@ -19,8 +21,8 @@ from ha.zkfc.settings import ZkfcSettings
 
 log = structlog.get_logger()
 
-Measure = Callable[[str, str], None]
-"""Told of each try: method and result."""
+Measure = Callable[[FencingAttempt], None]
+"""Told of each try at making the former active harmless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,7 @@ class Fenced:
 class Takeover:
     """Speaks to NameNodes on behalf of one controller."""
 
-    def __init__(
-        self, settings: ZkfcSettings, *, measure: Measure = lambda _method, _result: None
-    ) -> None:
+    def __init__(self, settings: ZkfcSettings, *, measure: Measure = lambda _tried: None) -> None:
         self._settings = settings
         self._measure = measure
 
@@ -121,10 +121,19 @@ class Takeover:
 
     async def _fence_one(self, target: Target) -> tuple[str, Proof]:
         own = self._settings.own
+        before = asyncio.get_running_loop().time()
         refusal = await self._ask_to_stand_by(
             HostPort(target.host, target.port), self._settings.polite_connect_seconds
         )
-        self._measure("rpc", "succeeded" if refusal is None else "failed")
+        self._measure(
+            FencingAttempt(
+                method="rpc",
+                target=str(target),
+                result="succeeded" if refusal is None else "failed",
+                seconds=round(asyncio.get_running_loop().time() - before, 6),
+                detail="it answered that it is standby" if refusal is None else refusal.text,
+            )
+        )
         if refusal is None:
             return f"{target} went standby", Proof.STANDS_BY
         log.info("takeover.polite_fence.failed", target=str(target), reason=refusal.text)
@@ -132,7 +141,15 @@ class Takeover:
             return self._judge_ourselves(target, refusal), Proof.NOTHING
         report = await self._run_methods(target)
         for attempt in report.attempts:
-            self._measure(attempt.method.partition("(")[0], attempt.outcome.value)
+            self._measure(
+                FencingAttempt(
+                    method=attempt.method,
+                    target=str(target),
+                    result=attempt.outcome.value,
+                    seconds=round(attempt.duration_seconds, 6),
+                    detail=attempt.detail,
+                )
+            )
         if not report.fenced:
             raise TakeoverImpossible(f"Unable to fence {target}: {report} ({refusal.text})")
         by = next(one for one in report.attempts if one.outcome is Outcome.SUCCEEDED)

@@ -1,0 +1,26 @@
+"""Why a failover happened, in one sentence, from what the former active's controller shows."""
+
+from ha.notices.model import Member
+from ha.zkfc.record import AttemptRecord
+
+
+def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
+    """The cause as far as anybody knows it.
+
+    ``former`` is what the former active's controller says of itself after the failover; None when
+    no controller of it is running, or none that says anything, as Hadoop's does not.
+    """
+    if attempt.asked is not None:
+        return f"asked for by {attempt.asked.user} from {attempt.asked.host}"
+    previous = attempt.previous
+    if not previous:
+        return "the lock was free, and no earlier active is recorded: it ceded, or there was none"
+    if previous == own:
+        return f"lock vanished; {own} itself was the last active"
+    if attempt.seen_ended:
+        return f"the process of {previous} ended, as its own zkfc saw"
+    if former is None:
+        return f"lock vanished: session of {previous} ended"
+    if not former.in_election and former.out_because:
+        return f"the zkfc of {previous} left the election: {former.out_because}"
+    return f"lock vanished: session of {previous} ended, and its zkfc has a new one"

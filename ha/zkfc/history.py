@@ -1,0 +1,206 @@
+"""Writes every failover down: one log line and one record in ZooKeeper, in the background.
+
+Nothing waits for it.  A failover is over before its record is begun, a record that cannot be
+written is tried again while the controller runs, and none of it ever ends the controller.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Final, TypeVar
+
+import structlog
+
+from ha.elector.answers import value_of
+from ha.elector.breadcrumb import decode
+from ha.elector.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.settings import ZooKeeperSettings
+from ha.elector.znodes import connected
+from ha.elector.zookeeper import Session
+from ha.notices.model import (
+    BadNotice,
+    FailoverRecord,
+    FailoverResult,
+    FencingAttempt,
+    Member,
+    PhaseDuration,
+    encode_record,
+    record_json,
+)
+from ha.notices.store import HistoryEntry, append_history, read_history, read_members
+from ha.zkfc.cause import cause_of
+from ha.zkfc.positions import Position, position_of
+from ha.zkfc.record import AttemptRecord
+from ha.zkfc.settings import ZkfcSettings
+
+log = structlog.get_logger()
+
+MAX_WAITING: Final = 50
+"""Records kept for a ZooKeeper that is away; the oldest give way."""
+CONNECT_SECONDS: Final = 5.0
+WRITE_SECONDS: Final = 20.0
+LOOK_SECONDS: Final = 5.0
+POSITION_SECONDS: Final = 2.0
+FIRST_RETRY_SECONDS: Final = 0.5
+MAX_RETRY_SECONDS: Final = 30.0
+NEWEST: Final = 10
+"""Among so many of the newest records ours is looked for, when a write had no answer."""
+
+T = TypeVar("T")
+Append = Callable[[Session, ZooKeeperSettings, FailoverRecord], Awaitable[int]]
+
+_Trouble = (ZooKeeperRefused, ZooKeeperUnavailable, BadNotice, TimeoutError)
+
+
+class History:
+    """The failovers of one controller on their way into ZooKeeper."""
+
+    def __init__(self, settings: ZkfcSettings, *, append: Append = append_history) -> None:
+        self._settings = settings
+        self._append = append
+        self._waiting: asyncio.Queue[AttemptRecord] = asyncio.Queue(MAX_WAITING)
+        self._failures_in_a_row = 0
+        self._last_failure = ""
+
+    def add(self, attempt: AttemptRecord) -> None:
+        """Have this written; returns at once."""
+        if self._superfluous(attempt):
+            return
+        if self._waiting.full():
+            lost = self._waiting.get_nowait()
+            log.error("history.record.lost", attempt=lost.number, reason="too many are waiting")
+        self._waiting.put_nowait(attempt)
+
+    async def run(self) -> None:
+        """Write until cancelled; what is waiting then is in the log alone."""
+        while True:
+            attempt = await self._waiting.get()
+            record = await self._completed(attempt)
+            log.info("failover.recorded", attempt=attempt.number, **record_json(record))
+            await self._persist(record)
+
+    def _superfluous(self, attempt: AttemptRecord) -> bool:
+        """A failure that repeats itself is written the 1st, 2nd, 4th, 8th... time.
+
+        A NameNode that nobody can fence fails every few seconds: in minutes it would drive the
+        failover that an operator wants to read about out of a bounded history.
+        """
+        if attempt.succeeded or attempt.text != self._last_failure:
+            self._failures_in_a_row = 0
+        self._last_failure = attempt.text
+        self._failures_in_a_row += 1
+        number = self._failures_in_a_row
+        return number & (number - 1) != 0
+
+    # -- what the attempt itself could not know ------------------------------------------------
+
+    async def _completed(self, attempt: AttemptRecord) -> FailoverRecord:
+        position, (member, session, czxid) = await asyncio.gather(
+            self._position(attempt), self._election(attempt)
+        )
+        return FailoverRecord(
+            at=datetime.fromisoformat(attempt.finished_at),
+            namenode=self._settings.own.namenode,
+            cause=cause_of(attempt, self._settings.own.namenode, member),
+            actor=None if attempt.asked is None else attempt.asked.user,
+            kind=attempt.kind,
+            result=FailoverResult.SUCCEEDED if attempt.succeeded else FailoverResult.FAILED,
+            failure=attempt.text or None,
+            phases=tuple(PhaseDuration(one.name, one.seconds) for one in attempt.phases),
+            epoch=position.epoch,
+            last_txid=position.last_txid,
+            previous=attempt.previous or None,
+            fencing=tuple(
+                FencingAttempt(
+                    method=one.method,
+                    target=one.target,
+                    result=one.result,
+                    seconds=one.seconds,
+                    detail=one.detail,
+                )
+                for one in attempt.fencing
+            ),
+            session=session,
+            lock_czxid=czxid,
+        )
+
+    async def _position(self, attempt: AttemptRecord) -> Position:
+        if not attempt.succeeded:
+            return Position()
+        try:
+            return await position_of(self._settings.own.http, deadline_seconds=POSITION_SECONDS)
+        except (OSError, TimeoutError, EOFError, ValueError) as failure:
+            log.info("history.position.unknown", reason=repr(failure))
+            return Position()
+
+    async def _election(
+        self, attempt: AttemptRecord
+    ) -> tuple[Member | None, str | None, int | None]:
+        """What the former active's controller says of itself, and our lock's owner and birth."""
+        zookeeper = self._settings.zookeeper
+
+        async def look(session: Session) -> tuple[Member | None, str | None, int | None]:
+            members = await read_members(session, zookeeper)
+            found = members.get(attempt.previous)
+            member = found if isinstance(found, Member) else None
+            if not attempt.succeeded:
+                return member, None, None
+            data, facts = value_of(await session.read(zookeeper.lock), "read the lock")
+            if decode(data).namenode != self._settings.own.namenode:
+                return member, None, None
+            return member, f"{facts.owner & (1 << 64) - 1:#x}", facts.written_by
+
+        try:
+            return await _in_a_session(zookeeper, look, deadline_seconds=LOOK_SECONDS)
+        except (*_Trouble, BadBreadcrumb) as failure:
+            log.info("history.election.unknown", reason=repr(failure))
+            return None, None, None
+
+    # -- into ZooKeeper ------------------------------------------------------------------------
+
+    async def _persist(self, record: FailoverRecord) -> None:
+        pause = FIRST_RETRY_SECONDS
+        zookeeper = self._settings.zookeeper
+        tried = False
+
+        async def write(session: Session) -> None:
+            if tried:
+                # A write without an answer may have been done.
+                newest = await read_history(session, zookeeper, NEWEST)
+                if _written(record, newest):
+                    return
+            await self._append(session, zookeeper, record)
+
+        while True:
+            try:
+                await _in_a_session(zookeeper, write, deadline_seconds=WRITE_SECONDS)
+            except _Trouble as failure:
+                log.warning("history.write.failed", reason=str(failure), again_in_seconds=pause)
+            except Exception:
+                # A bug in the history must cost this record only, never the controller.
+                log.exception("history.write.crashed")
+                return
+            else:
+                return
+            tried = True
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, MAX_RETRY_SECONDS)
+
+
+def _written(record: FailoverRecord, entries: Sequence[HistoryEntry]) -> bool:
+    """Is it among these?  As bytes: the written one is cut and rounded."""
+    ours = encode_record(record)
+    return any(one.record is not None and encode_record(one.record) == ours for one in entries)
+
+
+async def _in_a_session(
+    zookeeper: ZooKeeperSettings,
+    work: Callable[[Session], Awaitable[T]],
+    *,
+    deadline_seconds: float,
+) -> T:
+    async with (
+        asyncio.timeout(deadline_seconds),
+        connected(zookeeper, deadline_seconds=CONNECT_SECONDS) as session,
+    ):
+        return await work(session)

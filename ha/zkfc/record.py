@@ -1,0 +1,42 @@
+"""What a controller remembers of one takeover."""
+
+from dataclasses import dataclass
+
+from ha.elector.model import AttemptNumber
+from ha.notices.model import FailoverKind, FencingAttempt, PhaseDuration
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asked for a hand-over, and from where."""
+
+    user: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRecord:
+    """One finished takeover."""
+
+    number: AttemptNumber
+    succeeded: bool
+    text: str
+    """Empty, or why it failed."""
+    fenced: str
+    """What fencing did, or that there was nothing to fence."""
+    duration_seconds: float
+    finished_at: str
+    """ISO 8601, UTC; for people, never compared."""
+    asked: Asked | None = None
+    """None when nobody asked: an automatic failover."""
+    previous: str = ""
+    """The NameNode that was active before, where that is known."""
+    seen_ended: bool = False
+    """The former active's own controller saw its process end."""
+    phases: tuple[PhaseDuration, ...] = ()
+    fencing: tuple[FencingAttempt, ...] = ()
+
+    @property
+    def kind(self) -> FailoverKind:
+        """Automatic, or asked for."""
+        return FailoverKind.AUTO if self.asked is None else FailoverKind.SWITCHOVER
