@@ -1,6 +1,7 @@
 """A NameNode reduced to its role, with switches that make it fail, and a shared resource."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ha.conf.topology import HostPort
@@ -19,12 +20,20 @@ class SharedResource:
 
     holder: str | None = None
     violations: int = 0
+    fences: Callable[[str], int] = lambda _who: 0
+    """How often this one has been fenced by a method: that takes the resource from it, too."""
+    _fences_at_take: int = 0
 
     def take(self, who: str) -> None:
         """Become the holder."""
-        if self.holder not in (None, who):
+        if self.holder not in (None, who) and not self._taken_away():
             self.violations += 1
+        if self.holder != who:
+            self._fences_at_take = self.fences(who)
         self.holder = who
+
+    def _taken_away(self) -> bool:
+        return self.holder is not None and self.fences(self.holder) > self._fences_at_take
 
     def release(self, who: str) -> None:
         """No longer be it."""
@@ -58,14 +67,18 @@ class ToyNameNode:
 
     async def die(self) -> None:
         """As kill -9 does: sockets gone, port refused, role forgotten."""
+        self.resource.release(self.name)
+        self.state = ServiceState.STANDBY
+        await self.cut_off()
+
+    async def cut_off(self) -> None:
+        """Nobody can reach it, but it goes on as what it is; ``start`` ends that."""
         if self.server is None:
             return
         server, self.server = self.server, None
         assert server._server is not None
         server._server.close()
         server.abort_connections()
-        self.resource.release(self.name)
-        self.state = ServiceState.STANDBY
         await server.stop()
 
     @property

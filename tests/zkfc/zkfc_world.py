@@ -1,8 +1,9 @@
 """Several controllers with toy NameNodes, on a real ZooKeeper and real RPC, in one event loop."""
 
 import asyncio
+import base64
+import hashlib
 import itertools
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,9 +11,11 @@ from pathlib import Path
 
 from kazoo.client import KazooClient
 
+from deploy.local.ports import free_ports
 from fencing.model import ShellMethod
 from ha.conf.topology import HostPort, NameNodeAddress
-from ha.elector.credentials import parse_acl
+from ha.elector.actions import OpenSession, ZooKeeperAction
+from ha.elector.credentials import parse_acl, parse_auth
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Role
 from ha.elector.settings import ZooKeeperSettings
@@ -25,7 +28,8 @@ from ha.zkfc.core import BackOff
 from ha.zkfc.settings import FencingPlan, ZkfcSettings
 from tests.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 
-DEADLINE_SECONDS = 15.0
+DEADLINE_SECONDS = 30.0
+USER, PASSWORD = "nn-user", "nn-password"
 _scopes = itertools.count(1)
 
 
@@ -41,11 +45,54 @@ async def until(
         raise AssertionError(f"not within {seconds} s: {what}") from failure
 
 
+def is_active(node: "Node") -> bool:
+    """Is it, and does its controller know?"""
+    return node.zkfc.believed is ServiceState.ACTIVE and node.namenode.state is ServiceState.ACTIVE
+
+
 def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as sock:
-        sock.bind((HOST, 0))
-        return int(sock.getsockname()[1])
+    """A port that was free a moment ago, and that no client's connection is given."""
+    return free_ports(1)[0]
+
+
+def digest(user: str, password: str) -> str:
+    """The id of ZooKeeper's scheme "digest"."""
+    hashed = hashlib.sha1(f"{user}:{password}".encode(), usedforsecurity=False).digest()
+    return f"{user}:{base64.b64encode(hashed).decode()}"
+
+
+class Gate:
+    """A keeper that opens no new session while it is shut (hadoop-ha 8.0: an expired elector
+    is kept from coming back until the others have acted)."""
+
+    def __init__(self, inner: KazooKeeper) -> None:
+        self.inner = inner
+        self._shut = False
+        self._held: list[ZooKeeperAction] = []
+
+    @property
+    def session_timeout_seconds(self) -> float | None:
+        return self.inner.session_timeout_seconds
+
+    async def settled(self) -> None:
+        await self.inner.settled()
+
+    def perform(self, action: ZooKeeperAction) -> None:
+        if self._shut and isinstance(action, OpenSession):
+            self._held.append(action)
+        else:
+            self.inner.perform(action)
+
+    def shut(self) -> None:
+        """From now on sessions are not opened."""
+        self._shut = True
+
+    def open(self) -> None:
+        """Open the newest one that was asked for meanwhile: the older ones are given up."""
+        self._shut = False
+        held, self._held = self._held, []
+        for action in held[-1:]:
+            self.inner.perform(action)
 
 
 @dataclass
@@ -65,10 +112,20 @@ class Node:
         return self.controller
 
     @property
+    def gate(self) -> Gate:
+        """Before its door to ZooKeeper."""
+        assert isinstance(self.zkfc.elector.keeper, Gate)
+        return self.zkfc.elector.keeper
+
+    @property
     def keeper(self) -> KazooKeeper:
         """Its door to ZooKeeper."""
-        assert isinstance(self.zkfc.elector.keeper, KazooKeeper)
-        return self.zkfc.elector.keeper
+        return self.gate.inner
+
+    def check(self) -> None:
+        """Fail if the controller has died."""
+        if self.task is not None and self.task.done() and not self.task.cancelled():
+            raise AssertionError(f"the controller of {self.name} died") from self.task.exception()
 
     async def rpc(self) -> ZkfcClient:
         """A connection to the controller."""
@@ -100,6 +157,10 @@ class World:
     def fenced(self) -> list[str]:
         """Whom the method has fenced, in order."""
         return self.fence_log.read_text().split() if self.fence_log.exists() else []
+
+    def fence_count(self, namenode: str) -> int:
+        """How often a method has fenced this one."""
+        return self.fenced().count(namenode)
 
     def address(self, node: Node) -> NameNodeAddress:
         """As the configuration would have it."""
@@ -140,6 +201,7 @@ class World:
 
     async def add(self, name: str) -> Node:
         """A NameNode; its controller is started by ``start``."""
+        self.resource.fences = self.fence_count
         namenode = ToyNameNode(name, self.resource)
         await namenode.start()
         node = Node(name, namenode, free_port())
@@ -151,29 +213,57 @@ class World:
         zookeeper = self.zookeeper
         node.controller = Controller(
             self.settings(node),
-            keeper=lambda post, released: KazooKeeper(zookeeper, post, on_release=released),
+            keeper=lambda post, released: Gate(KazooKeeper(zookeeper, post, on_release=released)),
         )
         node.task = asyncio.create_task(node.controller.run())
 
     async def active(self, node: Node) -> None:
         """Wait until this node's controller has made it active."""
-        await until(
-            lambda: (
-                node.zkfc.believed is ServiceState.ACTIVE
-                and node.namenode.state is ServiceState.ACTIVE
-            ),
-            f"{node.name} active; {self.story()}",
-        )
+        await self.until(lambda: is_active(node), f"{node.name} active")
 
     async def standby(self, node: Node) -> None:
         """Wait until this node's controller has made it standby."""
-        await until(
+        await self.until(
             lambda: (
                 node.zkfc.believed is ServiceState.STANDBY
                 and node.zkfc.elector.state.role is Role.STANDBY
             ),
-            f"{node.name} standby; {self.story()}",
+            f"{node.name} standby",
         )
+
+    async def one_active(self) -> Node:
+        """Wait until one node is active and all others standby; answers the active one."""
+        found: list[Node] = []
+
+        def settled() -> bool:
+            found[:] = [node for node in self.nodes if is_active(node)]
+            roles = sorted(node.zkfc.elector.state.role for node in self.nodes)
+            others = [Role.STANDBY] * (len(self.nodes) - 1)
+            return len(found) == 1 and roles == [Role.ACTIVE, *others]
+
+        await self.until(settled, "one active, all others standby")
+        return found[0]
+
+    async def until(self, condition: Callable[[], object], what: str) -> None:
+        """As the function of this name; a controller that dies ends the wait."""
+
+        def met() -> object:
+            for node in self.nodes:
+                node.check()
+            return condition()
+
+        try:
+            await until(met, what)
+        except AssertionError as failure:
+            raise AssertionError(f"{failure}; {self.story()}") from failure
+
+    async def move_by_expiry(self, loser: Node, winner: Node) -> None:
+        """Hadoop's expireActiveAndVerifyFailover: the winner is active, then the loser standby."""
+        loser.gate.shut()
+        await self.expire(loser)
+        await self.active(winner)
+        loser.gate.open()
+        await self.standby(loser)
 
     async def expire(self, node: Node) -> None:
         """End the node's session at the server, as if it had been silent for too long."""
@@ -210,7 +300,9 @@ async def world(
         hosts=hosts,
         session_timeout_seconds=session_timeout_seconds,
         scope=f"/hadoop-ha/toy{next(_scopes)}",
-        acl=parse_acl("world:anyone:rwcda"),
+        # hadoop-ha 8.0: with a digest and an ACL for it alone, so that auth is always exercised.
+        acl=parse_acl(f"digest:{digest(USER, PASSWORD)}:rwcda"),
+        auth=parse_auth(f"digest:{USER}:{PASSWORD}"),
     )
     async with connected(zookeeper, deadline_seconds=10.0) as session:
         await ensure_parent(session, zookeeper)
@@ -223,8 +315,10 @@ async def world(
             await (made.active(node) if number == 0 else made.standby(node))
         yield made
     finally:
+        died = [node for node in made.nodes if node.task is not None and node.task.done()]
         for node in made.nodes:
             await node.stop()
         for node in made.nodes:
             await node.namenode.die()
     assert made.resource.violations == 0
+    assert [node.name for node in died] == []
