@@ -1,19 +1,24 @@
 """The environment of a fencing command: the configuration and the target (hadoop-ha.md 4.6)."""
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
 from fencing.model import Target
 
 MAX_VALUE_CHARACTERS = 16 * 1024
 """Linux starts no program with a variable of 128 KiB; a character takes up to four bytes."""
 
-_SECRET_WORDS = ("password", "secret", "credential", "auth")
+_SECRET: Final = re.compile(
+    r"password|passwd|secret|credential|[.-](auth|token|pass)$|account\.key|encryption\.key$",
+    re.IGNORECASE,
+)
+"""As Hadoop's hadoop.security.sensitive-config-keys, and ha.zookeeper.auth."""
 
 
 def is_secret(key: str) -> bool:
     """Whether a configuration key looks as if its value should not be seen by other programs."""
-    lowered = key.lower()
-    return any(word in lowered for word in _SECRET_WORDS)
+    return _SECRET.search(key) is not None
 
 
 def command_environment(

@@ -22,6 +22,7 @@ from fencing.model import (
     SshMethod,
     Target,
     proves_gone,
+    shown,
 )
 from fencing.shell import Finished, NotStarted, Overran, run_command
 from fencing.ssh_settings import SshSettings
@@ -49,14 +50,14 @@ async def fence(
     started = loop.time()
     deadline = started + total_timeout_seconds
     attempts: list[Attempt] = []
-    log.info("fencing.started", target=str(target), methods=[str(one) for one in methods])
+    log.info("fencing.started", target=str(target), methods=[shown(one) for one in methods])
     for number, method in enumerate(methods, start=1):
         before = loop.time()
         allowed = min(method_timeout_seconds, deadline - before)
         surroundings = _Surroundings(environment, ssh or SshSettings(), allowed)
         outcome, detail, output = await _try(method, target, surroundings)
         attempt = Attempt(
-            str(method), outcome, detail, loop.time() - before, output, proves_gone(method)
+            shown(method), outcome, detail, loop.time() - before, output, proves_gone(method)
         )
         attempts.append(attempt)
         log.info(

@@ -1,8 +1,9 @@
 """Fencing's words: whom to fence, by which methods, and what came of it."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never
+from typing import Final, assert_never
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,26 @@ class JournalEpochMethod:
 
 
 MethodSpec = ShellMethod | SshMethod | KillMethod | JournalEpochMethod
+
+_SECRET_ARGUMENT: Final = re.compile(
+    r"""((?:pass(?:word|wd|phrase)?|secret|credential|token|api-?key)[\w-]*(?:=|:\s*|\s+))
+        ("[^"]*"|'[^']*'|[^\s;&|"'-][^\s;&|]*)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+HIDDEN: Final = "***"
+
+
+def redacted(command: str) -> str:
+    """A command as it may be shown: what follows ``--password``, ``TOKEN=`` and such is hidden."""
+    return _SECRET_ARGUMENT.sub(rf"\1{HIDDEN}", command)
+
+
+def shown(method: MethodSpec) -> str:
+    """A method for logs, status pages and reports, where strangers read; ``str`` hides nothing."""
+    if isinstance(method, ShellMethod):
+        return f"shell({redacted(method.command)})"
+    return str(method)
+
 
 _DOES_NOTHING = ("true", "/bin/true", "/usr/bin/true", ":", "exit 0")
 

@@ -10,6 +10,7 @@ from typing import cast
 
 import structlog
 
+from fencing.model import redacted
 from fencing.output import Lines
 
 log = structlog.get_logger()
@@ -98,7 +99,7 @@ class _Run(asyncio.SubprocessProtocol):
     """One running command: its two streams, and whether it has ended."""
 
     def __init__(self, command: str) -> None:
-        self._command = abbreviate(command, ABBREVIATED_CHARACTERS)
+        self._command = abbreviate(redacted(command), ABBREVIATED_CHARACTERS)
         self._pid: int | None = None
         self.exited = asyncio.Event()
         self.gone = asyncio.Event()

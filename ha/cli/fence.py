@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fencing.fencer import fence as run_methods
-from fencing.model import MethodSpec, Target, proves_gone
+from fencing.model import MethodSpec, Target, proves_gone, shown
 from ha.cli.exits import DONE, FAILED, REFUSED, USAGE
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
@@ -83,7 +83,7 @@ def _show(address: NameNodeAddress, plan: FencingPlan, methods: tuple[MethodSpec
             if proves_gone(method)
             else "a success fences edits only; it may serve reads until its lease ends"
         )
-        click.echo(f"  {position}. {method}  ({means})")
+        click.echo(f"  {position}. {shown(method)}  ({means})")
     click.echo(
         f"Limits: {plan.method_timeout_seconds:g} s for each, {plan.total_timeout_seconds:g} s "
         "for all."

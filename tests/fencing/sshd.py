@@ -13,6 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from fencing.fencer import fence
+from fencing.model import Report, SshMethod, Target
+from fencing.ssh_settings import SshSettings
+
 SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 NEEDED = [name for name in ("ssh-keygen", "fuser", "bash") if shutil.which(name) is None]
 WHY_NOT = (
@@ -22,6 +28,7 @@ WHY_NOT = (
 )
 CAN_RUN = SSHD is not None and not NEEDED
 USER = getpass.getuser()
+needs_sshd = pytest.mark.skipif(not CAN_RUN, reason=WHY_NOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +102,47 @@ def victim() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
         process.send_signal(signal.SIGKILL)
         process.wait(10)
         process.stdout.close()
+
+
+def settings(sshd: Sshd) -> SshSettings:
+    """How to log in there, with short limits."""
+    return SshSettings(
+        key_files=(sshd.key,),
+        known_hosts=sshd.known_hosts,
+        connect_timeout_seconds=5.0,
+        command_timeout_seconds=5.0,
+    )
+
+
+async def fenced(
+    sshd: Sshd, port: int, how: SshSettings | None = None, *, seconds: float = 20.0
+) -> Report:
+    """Fence whoever holds a port of 127.0.0.1, over this sshd."""
+    return await fence(
+        [SshMethod(USER, sshd.port)],
+        Target("ns1", "nn1", "127.0.0.1", port),
+        environment={},
+        method_timeout_seconds=seconds,
+        total_timeout_seconds=seconds,
+        ssh=how or settings(sshd),
+    )
+
+
+@contextmanager
+def agent_with(key: Path, address: Path) -> Iterator[str]:
+    """An ssh-agent that holds a key, until the block ends; where it listens."""
+    agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(address)], stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 10.0
+        while not address.exists():
+            assert time.monotonic() < end, "no ssh-agent"
+            time.sleep(0.01)
+        there = {**os.environ, "SSH_AUTH_SOCK": str(address)}
+        subprocess.run(["ssh-add", "-q", str(key)], env=there, check=True, timeout=10)
+        yield str(address)
+    finally:
+        agent.terminate()
+        agent.wait(10)
 
 
 def free_port() -> int:

@@ -3,55 +3,27 @@
 import asyncio
 import socket
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fencing.fencer import fence
-from fencing.model import Outcome, Report, SshMethod, Target
+from fencing.model import Outcome, SshMethod, Target
 from fencing.ssh_settings import HostKeys, SshSettings
 from fencing.ssh_verdict import Killed, Port, judge_killed, judge_port
-from tests.fencing.sshd import CAN_RUN, USER, WHY_NOT, Sshd, free_port, make_key, sshd_in, victim
+from tests.fencing.sshd import (
+    USER,
+    Sshd,
+    fenced,
+    free_port,
+    make_key,
+    needs_sshd,
+    settings,
+    victim,
+)
 
-needs_sshd = pytest.mark.skipif(not CAN_RUN, reason=WHY_NOT)
 NOBODY_LISTENS = Port.CLOSED
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    with sshd_in(tmp_path_factory.mktemp("sshd")) as running:
-        yield running
-
-
-@pytest.fixture
-def sshd(daemon: Sshd) -> Iterator[Sshd]:
-    yield daemon
-    for command in daemon.commands.iterdir():
-        command.unlink()
-
-
-def settings(sshd: Sshd) -> SshSettings:
-    return SshSettings(
-        key_files=(sshd.key,),
-        known_hosts=sshd.known_hosts,
-        connect_timeout_seconds=5.0,
-        command_timeout_seconds=5.0,
-    )
-
-
-async def fenced(
-    sshd: Sshd, port: int, how: SshSettings | None = None, *, seconds: float = 20.0
-) -> Report:
-    return await fence(
-        [SshMethod(USER, sshd.port)],
-        Target("ns1", "nn1", "127.0.0.1", port),
-        environment={},
-        method_timeout_seconds=seconds,
-        total_timeout_seconds=seconds,
-        ssh=how or settings(sshd),
-    )
 
 
 @needs_sshd

@@ -5,8 +5,8 @@ from typing import Final
 _BY_HAND = "cli/test_failover_by_hand.py::"
 _HAADMIN = "cli/test_rows_haadmin.py::"
 _SPEC = "fencing/test_fencing_spec.py::"
-_RUN = "fencing/test_fencing_run.py::"
-_SSH = "fencing/test_fencing_ssh.py::"
+_FENCING = "fencing/test_rows_fencing.py::"
+_ROWS_SSH = "fencing/test_rows_ssh.py::"
 _UNDONE = "open: no test of ours stands for this row yet"
 _NO_OBSERVER = (
     "n/a: our NameNode has no observer role; transitionToObserver is refused and changes nothing "
@@ -51,41 +51,39 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     "8.6 testFailbackToFaultyServiceFails": (_BY_HAND + "test_failback_to_faulty_service_fails",),
     "8.6 testSelfFailoverFails": (_BY_HAND + "test_self_failover_fails",),
     # 8.7: the order of methods
-    "8.7 testSingleFencer": (_UNDONE,),
-    "8.7 testMultipleFencers": (_RUN + "test_the_first_success_ends_it",),
-    "8.7 testWhitespaceAndCommentsInConfig": (_SPEC + "test_parses",),
-    "8.7 testArglessFencer": (_SPEC + "test_parses",),
-    "8.7 testShortNameShell": (_RUN + "test_the_first_success_ends_it",),
-    "8.7 testShortNameSsh": (_SPEC + "test_parses",),
-    "8.7 testShortNameSshWithUser": (_SPEC + "test_parses",),
-    "8.7 testShortNameSshWithPort": (_SPEC + "test_parses",),
-    "8.7 testShortNameSshWithUserPort": (_SPEC + "test_parses",),
+    "8.7 testSingleFencer": (_FENCING + "test_row_8_7_single_fencer",),
+    "8.7 testMultipleFencers": (_FENCING + "test_row_8_7_multiple_fencers",),
+    "8.7 testWhitespaceAndCommentsInConfig": (
+        _FENCING + "test_row_8_7_whitespace_and_comments_in_config",
+    ),
+    "8.7 testArglessFencer": (_FENCING + "test_row_8_7_argless_fencer",),
+    "8.7 testShortNameShell": (_FENCING + "test_row_8_7_short_name_shell",),
+    "8.7 testShortNameSsh": (_FENCING + "test_row_8_7_short_name_ssh",),
+    "8.7 testShortNameSshWithUser": (_FENCING + "test_row_8_7_short_name_ssh",),
+    "8.7 testShortNameSshWithPort": (_FENCING + "test_row_8_7_short_name_ssh",),
+    "8.7 testShortNameSshWithUserPort": (_FENCING + "test_row_8_7_short_name_ssh",),
     # 8.8: sshfence
-    "8.8 testFence": (_SSH + "test_it_kills_the_process_on_the_port",),
-    "8.8 testConnectTimeout": (_SSH + "test_a_host_that_accepts_and_says_nothing",),
+    "8.8 testFence": (_ROWS_SSH + "test_row_8_8_fence",),
+    "8.8 testConnectTimeout": (_ROWS_SSH + "test_row_8_8_connect_timeout",),
     "8.8 testArgsParsing": (_SPEC + "test_parses",),
     "8.8 testBadArgsParsing": (_SPEC + "test_refuses",),
-    "8.8 fuser0": (_SSH + "test_it_kills_the_process_on_the_port",),
-    "8.8 fuser1-nc0": (_SSH + "test_a_listener_whom_fuser_cannot_see_is_a_failure",),
-    "8.8 fuser1-nc1": (_SSH + "test_nobody_on_the_port_is_a_success_that_two_probes_confirm",),
-    "8.8 fuser1-nc127": (_SSH + "test_a_probe_that_cannot_tell_is_not_taken_for_a_closed_port",),
-    "8.8 fuser2": (_SSH + "test_other_codes_of_fuser_are_failures",),
-    "8.8 hang": (_SSH + "test_a_command_that_hangs_ends_with_its_limit",),
-    "8.8 key-refused": (_SSH + "test_a_key_that_the_host_does_not_know",),
+    "8.8 fuser0": (_ROWS_SSH + "test_row_8_8_return_codes",),
+    "8.8 fuser1-nc0": (_ROWS_SSH + "test_row_8_8_return_codes",),
+    "8.8 fuser1-nc1": (_ROWS_SSH + "test_row_8_8_return_codes",),
+    "8.8 fuser1-nc127": (_ROWS_SSH + "test_row_8_8_return_codes",),
+    "8.8 fuser2": (_ROWS_SSH + "test_row_8_8_return_codes",),
+    "8.8 hang": (_ROWS_SSH + "test_row_8_8_hang",),
+    "8.8 key-refused": (_ROWS_SSH + "test_row_8_8_key_refused",),
     # 8.9: shell
-    "8.9 testBasicSuccessFailure": (_RUN + "test_the_first_success_ends_it",),
-    "8.9 testCheckNoArgs": (_SPEC + "test_refuses",),
-    "8.9 testCheckParensNoArgs": (_SPEC + "test_refuses",),
-    "8.9 testStdoutLogging": (_RUN + "test_output_is_logged_line_by_line_and_its_end_is_reported",),
-    "8.9 testStderrLogging": (_RUN + "test_output_is_logged_line_by_line_and_its_end_is_reported",),
-    "8.9 testConfAsEnvironment": (
-        _RUN + "test_the_configuration_and_the_target_are_in_the_environment",
-    ),
-    "8.9 testTargetAsEnvironment": (
-        _RUN + "test_the_configuration_and_the_target_are_in_the_environment",
-    ),
-    "8.9 testSubprocessInputIsClosed": (_RUN + "test_there_is_nothing_to_read",),
-    "8.9 testCommandAbbreviation": (_SPEC + "test_a_command_is_abbreviated_as_hadoop_does",),
+    "8.9 testBasicSuccessFailure": (_FENCING + "test_row_8_9_basic_success_failure",),
+    "8.9 testCheckNoArgs": (_FENCING + "test_row_8_9_check_no_args",),
+    "8.9 testCheckParensNoArgs": (_FENCING + "test_row_8_9_check_parens_no_args",),
+    "8.9 testStdoutLogging": (_FENCING + "test_row_8_9_stdout_and_stderr_logging",),
+    "8.9 testStderrLogging": (_FENCING + "test_row_8_9_stdout_and_stderr_logging",),
+    "8.9 testConfAsEnvironment": (_FENCING + "test_row_8_9_conf_as_environment",),
+    "8.9 testTargetAsEnvironment": (_FENCING + "test_row_8_9_target_as_environment",),
+    "8.9 testSubprocessInputIsClosed": (_FENCING + "test_row_8_9_subprocess_input_is_closed",),
+    "8.9 testCommandAbbreviation": (_FENCING + "test_row_8_9_command_abbreviation",),
     "8.9 testEnvironmentWithPeer": (
         "n/a: no command is split at its commas (W13), so there is no second, source-side script; "
         "the old active is always target_*",

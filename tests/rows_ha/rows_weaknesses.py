@@ -9,6 +9,7 @@ _COMMAND = "zkfc/test_zkfc_command.py::"
 _HAADMIN = "cli/test_haadmin.py::"
 _RUN = "fencing/test_fencing_run.py::"
 _SSH = "fencing/test_fencing_ssh.py::"
+_ROWS_SSH = "fencing/test_rows_ssh.py::"
 _LOCAL = "fencing/test_fencing_local.py::"
 _UNDONE = "open: nothing of ours shows yet that this weakness is gone"
 
@@ -33,14 +34,20 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _RUN + "test_the_deadline_kills_the_whole_process_group",
         _RUN + "test_the_total_limit_ends_the_later_methods",
         _SSH + "test_the_method_as_a_whole_has_a_limit",
+        _ROWS_SSH + "test_w10_a_hung_method_leaves_the_rest_of_the_time_to_the_next",
     ),
     "W11": (
         _SSH + "test_every_usual_kind_of_key_gets_in",
         _SSH + "test_an_encrypted_key_opens_with_its_passphrase_file",
         _SSH + "test_an_unknown_host_key_is_refused_or_remembered",
+        _SSH + "test_a_changed_host_key_is_refused",
+        _ROWS_SSH + "test_w11_a_key_from_the_agent_only_if_that_is_configured",
     ),
-    "W12": (_SSH + "test_a_probe_that_cannot_tell_is_not_taken_for_a_closed_port",),
-    "W13": ("fencing/test_fencing_spec.py::test_parses",),
+    "W12": (
+        _ROWS_SSH + "test_w12_neither_nc_nor_anything_else_to_look_with",
+        _ROWS_SSH + "test_row_8_8_return_codes",
+    ),
+    "W13": ("fencing/test_rows_fencing.py::test_w13_a_comma_belongs_to_the_command",),
     "W14": (_FAILOVER + "test_a_stopped_controller_hands_over_politely",),
     "W15": (_UNDONE,),
     "W16": ("health/test_health_core.py::test_outcomes",),

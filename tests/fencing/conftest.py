@@ -1,0 +1,22 @@
+"""One sshd for the tests of a module, as it was at the start of each of them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fencing.sshd import Sshd, sshd_in
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    """A running sshd."""
+    with sshd_in(tmp_path_factory.mktemp("sshd")) as running:
+        yield running
+
+
+@pytest.fixture
+def sshd(daemon: Sshd) -> Iterator[Sshd]:
+    """The running sshd; replaced commands are taken away afterwards."""
+    yield daemon
+    for command in daemon.commands.iterdir():
+        command.unlink()
