@@ -204,13 +204,19 @@ class RemoteNode:
         required: Sequence[Segment],
         committed: TxId,
         timeout_seconds: float,
+        *,
+        purged: TxId | None = None,
     ) -> None:
-        """Give a learner its vote; OutOfSync names the first edit that it lacks."""
+        """Give a learner its vote; OutOfSync names the first edit that it lacks.
+
+        ``purged`` is the voters' highest purge point, if they have any.
+        """
         request = pb.AdmitRequest(
             info=info,
             incarnation=incarnation,
             required=[wire.segment_to_wire(segment) for segment in required],
             committed_txid=committed,
+            purged_txid=purged,
         )
         await self._call("Admit", request, pb.Done, timeout_seconds)
 

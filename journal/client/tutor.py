@@ -77,7 +77,7 @@ class Tutor:
         manifests = await self._from_majority(
             others, lambda channel: channel.remote.peer_manifest(TxId(1), timeout)
         )
-        required = all_segments(manifests)
+        required, purged = all_segments(manifests), purge_point(manifests)
         # Only now: whoever promised a newer writer before this moment tells us so.
         await self._from_majority(others, self._still_ours)
         call: QuorumCall[None] = QuorumCall("admitting", [learner.name], timeout_seconds=timeout)
@@ -86,7 +86,9 @@ class Tutor:
             if learner.learner != incarnation or not learner.takes_part:
                 raise OutOfSync("it is lost again")
             info = learner.info()
-            await learner.remote.admit(info, incarnation, required, committed, timeout)
+            await learner.remote.admit(
+                info, incarnation, required, committed, timeout, purged=purged
+            )
             learner.admitted()
 
         learner.ask(call, ask)
@@ -141,3 +143,9 @@ def all_segments(manifests: Sequence[pb.GetEditLogManifestReply]) -> list[Segmen
             if not told.digest or (known.last, known.digest) != (told.last, told.digest):
                 raise OutOfSync(f"the voters do not agree about {told.name()}")
     return [found[first] for first in sorted(found)]
+
+
+def purge_point(manifests: Sequence[pb.GetEditLogManifestReply]) -> TxId | None:
+    """Before where some voter has let go of the edits; what the voters list there has holes."""
+    told = [one.purged_txid for one in manifests if one.HasField("purged_txid")]
+    return TxId(max(told)) if told else None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from journal.core.requests import Reply
+from journal.core.replies import Reply
 from journal.core.state import Decision, JournalState
 from journal.errors import JournalError
 from journal.model import Epoch, NamespaceInfo, Segment, TxId

@@ -3,42 +3,48 @@
 from dataclasses import replace
 
 from journal.core.effects import PurgeFiles, Step
-from journal.core.requests import Done, PurgeLogs
+from journal.core.replies import Done
+from journal.core.requests import PurgeLogs
 from journal.core.state import JournalState
 from journal.errors import BadRequest
-from journal.model import Segment
+from journal.model import Segment, TxId
 
 
 def purge(state: JournalState, request: PurgeLogs) -> Step:
-    """Remove the segments that end before ``minimum``.
+    """Remove the segments that end before ``minimum``, as the writer asks."""
+    if request.minimum <= 0:
+        raise BadRequest(f"cannot purge the edits before transaction {request.minimum}")
+    return let_go(state, request.minimum)
 
-    Three things stay whatever the writer asks: the open segment, anything not known to be on a
+
+def let_go(state: JournalState, minimum: TxId) -> Step:
+    """Remove the segments that end before ``minimum``, and remember it.
+
+    Three things stay whatever is asked: the open segment, anything not known to be on a
     quorum, and the newest closed segment.  Without the last one the next writer would find a
     journal that never began, and number its edits from 1 again.
     """
-    if request.minimum <= 0:
-        raise BadRequest(f"cannot purge the edits before transaction {request.minimum}")
+    minimum = max(state.purged, minimum)
     damaged = (damage.segment for damage in state.damaged.values())
     gone = tuple(
         segment
         for segment in (*state.segments.values(), *damaged)
-        if segment.first != state.newest and _is_past(state, segment, request)
+        if segment.first != state.newest and _is_past(state, segment, minimum)
     )
     decided = {segment.first for segment in gone}
     decided |= {
         first
         for first, decision in state.decisions.items()
         if first not in (*state.segments, *state.damaged)
-        and _is_past(state, decision.segment, request)
+        and _is_past(state, decision.segment, minimum)
     }
     for segment in gone:
         state = state.without_segment(segment.first)
     for first in decided & set(state.decisions):
         state = state.without_decision(first)
-    effect = PurgeFiles(request.minimum, gone, tuple(sorted(decided)))
-    purged = max(state.purged, request.minimum)
-    return Step(replace(state, purged=purged), (effect,), Done())
+    effect = PurgeFiles(minimum, gone, tuple(sorted(decided)))
+    return Step(replace(state, purged=minimum), (effect,), Done())
 
 
-def _is_past(state: JournalState, segment: Segment, request: PurgeLogs) -> bool:
-    return segment.last < request.minimum and segment.last <= state.committed
+def _is_past(state: JournalState, segment: Segment, minimum: TxId) -> bool:
+    return segment.last < minimum and segment.last <= state.committed

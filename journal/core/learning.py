@@ -7,8 +7,10 @@ when a writer that holds a majority without it has seen that it has everything.
 
 from dataclasses import replace
 
-from journal.core.effects import PersistAdmission, Step
-from journal.core.requests import Admit, AdmitFounding, Done
+from journal.core.effects import Effect, PersistAdmission, Step
+from journal.core.housekeeping import let_go
+from journal.core.replies import Done
+from journal.core.requests import Admit, AdmitFounding
 from journal.core.state import JournalState
 from journal.errors import BadRequest, NotAdmitted, OutOfSync
 from journal.model import Segment, TxId
@@ -44,14 +46,21 @@ def admit_learner(state: JournalState, request: Admit) -> Step:
         OutOfSync: something is missing yet.
     """
     _require_meant(state, request.incarnation)
+    before: tuple[Effect, ...] = ()
     if state.learner:
+        if request.purged > state.purged:
+            # Who held it may have been replaced by a copy that forgot the purge, and the next
+            # learner would be asked for edits that no node has any more.
+            learned = let_go(state, request.purged)
+            state, before = learned.state, learned.effects
         held = _held_up_to(state, request.required)
         if held < request.committed:
             raise OutOfSync(
                 f"{request.committed} is committed, and this learner holds everything up to {held}",
                 expected_txid=TxId(held + 1),
             )
-    return _admitted(state, PersistAdmission(state.incarnation, request.stamp.epoch))
+    done = _admitted(state, PersistAdmission(state.incarnation, request.stamp.epoch))
+    return replace(done, effects=(*before, *done.effects))
 
 
 def _require_meant(state: JournalState, incarnation: str) -> None:
@@ -77,13 +86,15 @@ def _held_up_to(state: JournalState, required: tuple[Segment, ...]) -> TxId:
     held: TxId | None = None
     for wanted in required:
         if held is not None and wanted.first != held + 1:
-            raise BadRequest(
-                f"segment {wanted.first} is required behind {held}: the voters list nothing between"
-            )
-        if wanted.last >= state.purged or state.find(wanted.first) is not None:
+            let_go_between = held < wanted.first <= state.purged
+            if not let_go_between:
+                raise BadRequest(
+                    f"segment {wanted.first} is required behind {held}: the voters list nothing "
+                    "between"
+                )
+        if _is_needed(state, wanted, newest=required[-1]):
             _require_held(state, wanted)
             chain.add(wanted.first)
-        # else: a writer has let go of it, and only this voter was not told yet.
         held = wanted.last
     if held is None:
         held = TxId(0 if state.open is None else state.open.first - 1)
@@ -94,6 +105,14 @@ def _held_up_to(state: JournalState, required: tuple[Segment, ...]) -> TxId:
         held = TxId(state.open.next_txid - 1)
     _require_no_other(state, chain, held)
     return held
+
+
+def _is_needed(state: JournalState, wanted: Segment, newest: Segment) -> bool:
+    """Whether we must have it: else a writer let go of it, and only some voter was not told yet."""
+    if wanted.last >= state.purged or state.find(wanted.first) is not None:
+        return True
+    # A purge spares the newest edits, or a journal would seem never to have begun.
+    return wanted == newest and state.last_written <= wanted.last
 
 
 def _require_held(state: JournalState, wanted: Segment) -> None:
@@ -115,5 +134,7 @@ def _require_no_other(state: JournalState, chain: set[TxId], held: TxId) -> None
     if not chain:
         return
     for segment in state.segments.values():
-        if segment.finalized and segment.first not in chain and min(chain) <= segment.last <= held:
+        if not segment.finalized or segment.first in chain or segment.last < state.purged:
+            continue
+        if min(chain) <= segment.last <= held:
             raise OutOfSync(f"this learner has {segment.name()}, which no voter has")

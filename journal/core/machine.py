@@ -15,6 +15,7 @@ from journal.core import (
 from journal.core.admission import Admitted, admit, require_formatted
 from journal.core.effects import FormatStorage, PersistReadLease, Step
 from journal.core.learning import require_vote
+from journal.core.replies import Done, JournalStateReply, Manifest
 from journal.core.requests import (
     AcceptRecovery,
     Admit,
@@ -25,7 +26,6 @@ from journal.core.requests import (
     CanRollBack,
     CatchUp,
     DiscardSegments,
-    Done,
     FinalizeLogSegment,
     FinalizeUpgrade,
     Format,
@@ -34,9 +34,7 @@ from journal.core.requests import (
     GetJournalState,
     Heartbeat,
     Journal,
-    JournalStateReply,
     LearnDigest,
-    Manifest,
     NewEpoch,
     PeekRecovery,
     PrepareRecovery,
@@ -212,7 +210,7 @@ def manifest(state: JournalState, request: GetEditLogManifest) -> Manifest:
         newest = _newest_in_progress(state)
         if newest is not None and newest.last >= request.since:
             listed.append(newest)
-    return Manifest(tuple(listed), state.committed)
+    return Manifest(tuple(listed), state.committed, state.purged)
 
 
 def _newest_in_progress(state: JournalState) -> Segment | None:

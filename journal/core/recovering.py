@@ -21,17 +21,8 @@ from journal.core.effects import (
     Step,
 )
 from journal.core.learning import require_vote
-from journal.core.requests import (
-    AcceptRecovery,
-    AdoptRecovery,
-    Done,
-    Fetch,
-    NewEpoch,
-    Prepared,
-    PrepareRecovery,
-    Promised,
-    Stamp,
-)
+from journal.core.replies import Done, Fetch, Prepared, Promised
+from journal.core.requests import AcceptRecovery, AdoptRecovery, NewEpoch, PrepareRecovery, Stamp
 from journal.core.state import Decision, JournalState
 from journal.core.writing import DIGEST_BYTES
 from journal.errors import BadRequest, Fenced, InvariantBroken, StorageFailed, ensure

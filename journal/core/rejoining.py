@@ -19,7 +19,8 @@ from journal.core.effects import (
     ReopenSegment,
     Step,
 )
-from journal.core.requests import AdoptCatchUp, CatchUp, Fetch, Resumed, ResumeSegment
+from journal.core.replies import Fetch, Resumed
+from journal.core.requests import AdoptCatchUp, CatchUp, ResumeSegment
 from journal.core.state import JournalState, OpenSegment
 from journal.core.writing import DIGEST_BYTES, OLDEST_LAYOUT
 from journal.errors import BadRequest, Fenced, OutOfSync, StorageFailed

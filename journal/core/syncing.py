@@ -17,11 +17,12 @@ from journal.core.effects import (
     MoveAside,
     Step,
 )
-from journal.core.requests import AdoptFinalized, Done, FetchFinalized
+from journal.core.replies import Done, FetchFinalized
+from journal.core.requests import AdoptFinalized
 from journal.core.state import JournalState
 from journal.core.writing import DIGEST_BYTES
 from journal.errors import BadRequest, InvariantBroken, OutOfSync, ensure
-from journal.model import NO_EPOCH, Segment, TxId
+from journal.model import NO_EPOCH, NO_TXID, Segment, TxId
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ def missing(
     """Compare our segments with those that peers have finalized."""
     wanted: dict[TxId, Segment] = {}
     forked: set[TxId] = set()
+    reported = tuple(reported)
+    newest = max((theirs.last for theirs in reported), default=NO_TXID)
     for theirs in reported:
         ours = _finalized_here(state, theirs.first)
         known = wanted.get(theirs.first, theirs)
@@ -45,11 +48,20 @@ def missing(
             continue
         if _differ(known, theirs) or (ours is not None and _differ(ours, theirs)):
             forked.add(theirs.first)
+        elif theirs.last < min(state.purged, newest) and theirs.first not in state.damaged:
+            continue  # let go of, and not the newest either
         elif _is_wanted(state, theirs, stalled_at):
             wanted[theirs.first] = theirs
     for first in forked:
         wanted.pop(first, None)
     return Missing(tuple(wanted[first] for first in sorted(wanted)), tuple(sorted(forked)))
+
+
+def first_wanted(state: JournalState) -> TxId:
+    """From where on peers are asked what they have."""
+    if state.last_written < state.purged:
+        return TxId(1)  # what a purge spares is older than its minimum
+    return TxId(min((max(1, state.purged), *state.damaged)))
 
 
 def _is_wanted(state: JournalState, theirs: Segment, stalled_at: TxId | None) -> bool:
@@ -79,7 +91,9 @@ def _why_not_now(state: JournalState, theirs: Segment, stalled_at: TxId | None) 
     if state.promised == NO_EPOCH and not state.learner:
         # Just formatted.  A peer that is not formatted anew yet has the old journal's edits.
         return OutOfSync("no writer has been heard of yet")
-    if theirs.last < state.purged and theirs.first not in state.damaged:
+    let_go = theirs.last < state.purged and theirs.first not in state.damaged
+    # A purge spares the newest edits, or a journal would seem never to have begun.
+    if let_go and theirs.last < state.last_written:
         return OutOfSync(f"the edits before {state.purged} were let go of")
     return None
 

@@ -17,15 +17,13 @@ from journal.core.effects import (
     Step,
     TakeSnapshot,
 )
+from journal.core.replies import CTime, Done, RollBackAnswer
 from journal.core.requests import (
     CanRollBack,
-    CTime,
     DiscardSegments,
-    Done,
     FinalizeUpgrade,
     PreUpgrade,
     RollBack,
-    RollBackAnswer,
     Upgrade,
     UpgradeStep,
 )

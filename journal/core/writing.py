@@ -14,7 +14,8 @@ from journal.core.effects import (
     PersistWriter,
     Step,
 )
-from journal.core.requests import Done, FinalizeLogSegment, Journal, StartLogSegment
+from journal.core.replies import Done
+from journal.core.requests import FinalizeLogSegment, Journal, StartLogSegment
 from journal.core.state import JournalState, OpenSegment
 from journal.errors import BadRequest, OutOfSync
 from journal.frame import scan

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from journal.core.effects import Effect
 from journal.core.machine import step
+from journal.core.replies import Reply
 from journal.core.requests import (
     AcceptRecovery,
     Admit,
@@ -16,7 +17,6 @@ from journal.core.requests import (
     LearnDigest,
     PeekRecovery,
     PrepareRecovery,
-    Reply,
     Request,
 )
 from journal.core.state import JournalState, digest_unknown

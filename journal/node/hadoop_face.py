@@ -15,7 +15,7 @@ from ha.rpc.java_names import UNSUPPORTED_OPERATION
 from ha.rpc.limits import RpcLimits
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from ha.rpc.server import RpcServer
-from journal.core import requests
+from journal.core import replies, requests
 from journal.core.state import JournalState
 from journal.errors import BadRequest, Fenced, JournalError, NotFormatted
 from journal.model import NamespaceInfo, Segment, TxId
@@ -53,7 +53,7 @@ class QJournalFace:
     async def get_journal_state(self, request: hp.GetJournalStateRequestProto) -> Message:
         """What was promised, and where segments are served."""
         reply = self._owner(request.jid.identifier).read(requests.GetJournalState())
-        assert isinstance(reply, requests.JournalStateReply)
+        assert isinstance(reply, replies.JournalStateReply)
         return hp.GetJournalStateResponseProto(
             lastPromisedEpoch=reply.promised,
             httpPort=self._node.http_port,
@@ -72,7 +72,7 @@ class QJournalFace:
     async def new_epoch(self, request: hp.NewEpochRequestProto) -> Message:
         """Promise an epoch."""
         reply = await self._owner(request.jid.identifier).ask(wire.new_epoch(request))
-        assert isinstance(reply, requests.Promised)
+        assert isinstance(reply, replies.Promised)
         return hp.NewEpochResponseProto(lastSegmentTxId=reply.last_segment_first)
 
     async def journal(self, request: hp.JournalRequestProto) -> Message:
@@ -102,7 +102,7 @@ class QJournalFace:
         since = TxId(max(0, wire.signed_64(request.sinceTxId)))
         asked = requests.GetEditLogManifest(since, request.inProgressOk)
         reply = self._owner(request.jid.identifier).read(asked)
-        assert isinstance(reply, requests.Manifest)
+        assert isinstance(reply, replies.Manifest)
         return hp.GetEditLogManifestResponseProto(
             manifest=wire.manifest(reply), httpPort=self._node.http_port, fromURL=self._http_url()
         )
@@ -110,7 +110,7 @@ class QJournalFace:
     async def prepare_recovery(self, request: hp.PrepareRecoveryRequestProto) -> Message:
         """Say what is here of a segment."""
         reply = await self._owner_of(request.reqInfo).ask(wire.prepare(request))
-        assert isinstance(reply, requests.Prepared)
+        assert isinstance(reply, replies.Prepared)
         return wire.prepared(reply)
 
     async def accept_recovery(self, request: hp.AcceptRecoveryRequestProto) -> Message:

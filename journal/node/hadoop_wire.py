@@ -4,7 +4,7 @@ from typing import Final
 
 from ha.rpc import java_names
 from ha.rpc.errors import RemoteFault
-from journal.core import requests
+from journal.core import replies, requests
 from journal.errors import (
     AheadOfNode,
     BadRequest,
@@ -165,7 +165,7 @@ def prepare(message: hp.PrepareRecoveryRequestProto) -> requests.PrepareRecovery
     return requests.PrepareRecovery(stamp(message.reqInfo), txid(message.segmentTxId))
 
 
-def prepared(reply: requests.Prepared) -> hp.PrepareRecoveryResponseProto:
+def prepared(reply: replies.Prepared) -> hp.PrepareRecoveryResponseProto:
     """What is here of a segment.
 
     Java ranks copies by the node's last writer.  Who wrote the segment itself ranks them rightly,
@@ -190,7 +190,7 @@ def journaled_edits(found: Retrieved) -> hp.GetJournaledEditsResponseProto:
     )
 
 
-def manifest(reply: requests.Manifest) -> hp.RemoteEditLogManifestProto:
+def manifest(reply: replies.Manifest) -> hp.RemoteEditLogManifestProto:
     """What can be read."""
     return hp.RemoteEditLogManifestProto(
         logs=[

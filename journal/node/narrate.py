@@ -6,26 +6,21 @@ from typing import Final
 
 import structlog
 
+from journal.core.replies import Fetch, Manifest, Prepared, Promised, Reply, Resumed
 from journal.core.requests import (
     AcceptRecovery,
     AdoptCatchUp,
     AdoptFinalized,
     AdoptRecovery,
     CatchUp,
-    Fetch,
     FinalizeLogSegment,
     Format,
     Heartbeat,
     Journal,
-    Manifest,
     NewEpoch,
-    Prepared,
     PrepareRecovery,
-    Promised,
     PurgeLogs,
-    Reply,
     Request,
-    Resumed,
     ResumeSegment,
     StartLogSegment,
 )

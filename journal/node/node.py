@@ -11,15 +11,8 @@ import structlog
 
 from ha.daemon.late import load_late
 from journal.core.machine import step
-from journal.core.requests import (
-    AcceptRecovery,
-    AdoptCatchUp,
-    AdoptRecovery,
-    CatchUp,
-    Fetch,
-    Format,
-    Resumed,
-)
+from journal.core.replies import Fetch, Resumed
+from journal.core.requests import AcceptRecovery, AdoptCatchUp, AdoptRecovery, CatchUp, Format
 from journal.core.state import JournalState
 from journal.errors import BadRequest, JournalError, OutOfSync, StorageFailed
 from journal.model import NO_TXID, JournalId, TxId

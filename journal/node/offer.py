@@ -1,8 +1,10 @@
 """What a node tells its peers: which segments are finalized here, and their digests."""
 
+from dataclasses import replace
 from typing import Final
 
-from journal.core.requests import GetEditLogManifest, LearnDigest, Manifest
+from journal.core.replies import Manifest
+from journal.core.requests import GetEditLogManifest, LearnDigest
 from journal.model import TxId
 from journal.node.owner import JournalOwner
 
@@ -20,7 +22,7 @@ async def peer_manifest(owner: JournalOwner, since: TxId) -> Manifest:
         await owner.ask(LearnDigest(segment.first))
     listed = _listed(owner, since)
     known = tuple(one for one in listed.segments if one.finalized and one.digest)
-    return Manifest(known, listed.committed)
+    return replace(listed, segments=known)
 
 
 def _listed(owner: JournalOwner, since: TxId) -> Manifest:

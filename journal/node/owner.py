@@ -13,12 +13,12 @@ import structlog
 
 from journal.core.effects import AppendEdits, Effect, RememberCommitted, RestorePrevious
 from journal.core.machine import step
+from journal.core.replies import Reply
 from journal.core.requests import (
     GetEditLogManifest,
     GetJournalState,
     Heartbeat,
     Journal,
-    Reply,
     Request,
     Stamped,
 )

@@ -5,7 +5,8 @@ from typing import Final
 
 from journal.core.admission import require_formatted
 from journal.core.learning import require_vote
-from journal.core.requests import Done, Journal, Reply, Request
+from journal.core.replies import Done, Reply
+from journal.core.requests import Journal, Request
 from journal.core.state import JournalState
 from journal.errors import AheadOfNode, BadRequest, CacheMiss, JournalError
 from journal.model import NO_TXID, JournalId, Segment, TxId

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import grpc
 import grpc.aio
 
-from journal.core import requests
+from journal.core import replies, requests
 from journal.errors import BadRequest, JournalError, NotFormatted
 from journal.node import wire
 from journal.node.node import JournalNode
@@ -62,7 +62,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
     ) -> pb.GetJournalStateReply:
         async def work() -> pb.GetJournalStateReply:
             reply = self._owner(request.journal_id).read(requests.GetJournalState())
-            assert isinstance(reply, requests.JournalStateReply)
+            assert isinstance(reply, replies.JournalStateReply)
             return pb.GetJournalStateReply(
                 last_promised_epoch=reply.promised, http_port=self._node.http_port
             )
@@ -73,7 +73,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         async def work() -> pb.NewEpochReply:
             owner = self._owner(request.journal_id)
             reply = await owner.ask(wire.new_epoch(request))
-            assert isinstance(reply, requests.Promised)
+            assert isinstance(reply, replies.Promised)
             return pb.NewEpochReply(
                 last_segment_txid=reply.last_segment_first,
                 incarnation=owner.state.incarnation,
@@ -106,7 +106,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
     ) -> pb.PrepareRecoveryReply:
         async def work() -> pb.PrepareRecoveryReply:
             reply = await self._owner(request.info.journal_id).ask(wire.prepare(request))
-            assert isinstance(reply, requests.Prepared)
+            assert isinstance(reply, replies.Prepared)
             return wire.prepared(reply, self._node.http_port)
 
         return await _answer(context, work())
@@ -117,7 +117,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         async def work() -> pb.PrepareRecoveryReply:
             first = wire.txid(request.segment_first_txid) or None
             reply = await self._owner(request.journal_id).ask(requests.PeekRecovery(first))
-            assert isinstance(reply, requests.Prepared)
+            assert isinstance(reply, replies.Prepared)
             return wire.prepared(reply, self._node.http_port)
 
         return await _answer(context, work())
@@ -150,7 +150,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         async def work() -> pb.ResumeSegmentReply:
             owner = self._owner(request.info.journal_id)
             reply = await owner.ask(wire.resume(request))
-            assert isinstance(reply, requests.Resumed)
+            assert isinstance(reply, replies.Resumed)
             return wire.resumed(reply.next_txid, owner.state)
 
         return await _answer(context, work())
@@ -172,7 +172,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
                 wire.txid(request.since_txid), request.in_progress_ok
             )
             reply = self._owner(request.journal_id).read(asked)
-            assert isinstance(reply, requests.Manifest)
+            assert isinstance(reply, replies.Manifest)
             return wire.manifest(reply, self._node.http_port)
 
         return await _answer(context, work())
@@ -219,7 +219,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
     ) -> pb.CanRollBackReply:
         async def work() -> pb.CanRollBackReply:
             reply = await self._owner(request.journal_id).ask(wire.can_roll_back(request))
-            assert isinstance(reply, requests.RollBackAnswer)
+            assert isinstance(reply, replies.RollBackAnswer)
             return pb.CanRollBackReply(can_roll_back=reply.possible)
 
         return await _answer(context, work())
@@ -229,7 +229,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
     ) -> pb.GetJournalCTimeReply:
         async def work() -> pb.GetJournalCTimeReply:
             reply = await self._owner(request.journal_id).ask(requests.GetJournalCTime())
-            assert isinstance(reply, requests.CTime)
+            assert isinstance(reply, replies.CTime)
             return pb.GetJournalCTimeReply(ctime=reply.value)
 
         return await _answer(context, work())
@@ -303,15 +303,15 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
             return pb.WriteReply(serial=serial, refusal=wire.refusal(refusal)[1])
         return pb.WriteReply(serial=serial)
 
-    def _submit(self, message: pb.WriteRequest) -> "asyncio.Future[requests.Reply]":
+    def _submit(self, message: pb.WriteRequest) -> "asyncio.Future[replies.Reply]":
         try:
             return self._begin(message)
         except JournalError as refusal:
-            refused: asyncio.Future[requests.Reply] = asyncio.get_running_loop().create_future()
+            refused: asyncio.Future[replies.Reply] = asyncio.get_running_loop().create_future()
             refused.set_exception(refusal)
             return refused
 
-    def _begin(self, message: pb.WriteRequest) -> "asyncio.Future[requests.Reply]":
+    def _begin(self, message: pb.WriteRequest) -> "asyncio.Future[replies.Reply]":
         request = wire.write(message)
         limit = self._node.settings.max_message_bytes
         if isinstance(request, requests.Journal) and len(request.records) > limit:
@@ -335,7 +335,7 @@ class _Pending:
     """A message of a stream whose reply is due."""
 
     serial: int
-    answer: "asyncio.Future[requests.Reply]"
+    answer: "asyncio.Future[replies.Reply]"
 
     def reply(self) -> pb.WriteReply:
         """What the writer is told; the answer is there."""

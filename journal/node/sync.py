@@ -16,7 +16,8 @@ from journal.client.location import segment_url
 from journal.client.remote import JournalAddress, RemoteNode
 from journal.client.wire import segment_from_wire
 from journal.core import syncing
-from journal.core.requests import AdoptFinalized, FetchFinalized
+from journal.core.replies import FetchFinalized
+from journal.core.requests import AdoptFinalized
 from journal.core.state import OpenSegment
 from journal.errors import JournalError, NotAdmitted, NotFormatted, Unavailable
 from journal.model import Segment, TxId
@@ -130,8 +131,7 @@ class JournalSync:
         journal = JournalAddress(self._owner.journal_id, "")
         peer = RemoteNode(host, port, journal)
         state = self._owner.state
-        # A purge spares the newest segment; one that is damaged is asked for all the same.
-        since = TxId(min((max(1, state.purged), *state.damaged)))
+        since = syncing.first_wanted(state)
         try:
             reply = await peer.peer_manifest(since, self._settings.sync_call_seconds)
             segments = tuple(segment_from_wire(one) for one in reply.segments)

@@ -9,7 +9,7 @@ import aiohttp
 import structlog
 from aiohttp import web
 
-from journal.core.requests import Fetch
+from journal.core.replies import Fetch
 from journal.core.state import Damage, JournalState
 from journal.errors import Fenced, StorageFailed, Unavailable
 from journal.model import Segment, TxId

@@ -4,7 +4,7 @@ from typing import Final
 
 import grpc
 
-from journal.core import requests
+from journal.core import replies, requests
 from journal.core.state import JournalState
 from journal.errors import (
     AheadOfNode,
@@ -180,6 +180,7 @@ def admit(message: pb.AdmitRequest) -> requests.Admit | requests.AdmitFounding:
         message.incarnation,
         tuple(segment(required) for required in message.required),
         txid(message.committed_txid),
+        txid(message.purged_txid) if message.HasField("purged_txid") else NO_TXID,
     )
 
 
@@ -207,7 +208,7 @@ def segment_message(held: Segment) -> pb.SegmentState:
     )
 
 
-def prepared(reply: requests.Prepared, http_port: int) -> pb.PrepareRecoveryReply:
+def prepared(reply: replies.Prepared, http_port: int) -> pb.PrepareRecoveryReply:
     """What is here of a segment."""
     message = pb.PrepareRecoveryReply(last_writer_epoch=reply.writer, http_port=http_port)
     if reply.segment is not None:
@@ -219,13 +220,15 @@ def prepared(reply: requests.Prepared, http_port: int) -> pb.PrepareRecoveryRepl
     return message
 
 
-def manifest(reply: requests.Manifest, http_port: int) -> pb.GetEditLogManifestReply:
+def manifest(reply: replies.Manifest, http_port: int) -> pb.GetEditLogManifestReply:
     """What can be read."""
     message = pb.GetEditLogManifestReply(
         segments=[segment_message(held) for held in reply.segments], http_port=http_port
     )
     if reply.committed != NO_TXID:
         message.committed_txid = reply.committed
+    if reply.purged != NO_TXID:
+        message.purged_txid = reply.purged
     return message
 
 

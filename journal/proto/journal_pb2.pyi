@@ -631,8 +631,11 @@ class GetEditLogManifestReply(_message.Message):
     SEGMENTS_FIELD_NUMBER: _builtins.int
     COMMITTED_TXID_FIELD_NUMBER: _builtins.int
     HTTP_PORT_FIELD_NUMBER: _builtins.int
+    PURGED_TXID_FIELD_NUMBER: _builtins.int
     committed_txid: _builtins.int
     http_port: _builtins.int
+    purged_txid: _builtins.int
+    """The edits before it were let go of here."""
     @_builtins.property
     def segments(self) -> _containers.RepeatedCompositeFieldContainer[Global___SegmentState]: ...
     def __init__(
@@ -641,14 +644,20 @@ class GetEditLogManifestReply(_message.Message):
         segments: _abc.Iterable[Global___SegmentState] | None = ...,
         committed_txid: _builtins.int | None = ...,
         http_port: _builtins.int = ...,
+        purged_txid: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "committed_txid", b"committed_txid"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_purged_txid", b"_purged_txid", "committed_txid", b"committed_txid", "purged_txid", b"purged_txid"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "committed_txid", b"committed_txid", "http_port", b"http_port", "segments", b"segments"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_purged_txid", b"_purged_txid", "committed_txid", b"committed_txid", "http_port", b"http_port", "purged_txid", b"purged_txid", "segments", b"segments"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__committed_txid: _TypeAlias = _typing.Literal["committed_txid"]  # noqa: Y015
     _WhichOneofArgType__committed_txid: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid"]  # noqa: Y015
+    _WhichOneofReturnType__purged_txid: _TypeAlias = _typing.Literal["purged_txid"]  # noqa: Y015
+    _WhichOneofArgType__purged_txid: _TypeAlias = _typing.Literal["_purged_txid", b"_purged_txid"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__committed_txid) -> _WhichOneofReturnType__committed_txid | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__purged_txid) -> _WhichOneofReturnType__purged_txid | None: ...
 
 Global___GetEditLogManifestReply: _TypeAlias = GetEditLogManifestReply  # noqa: Y015
 
@@ -839,12 +848,15 @@ class AdmitRequest(_message.Message):
     REQUIRED_FIELD_NUMBER: _builtins.int
     COMMITTED_TXID_FIELD_NUMBER: _builtins.int
     FOUNDING_FIELD_NUMBER: _builtins.int
+    PURGED_TXID_FIELD_NUMBER: _builtins.int
     incarnation: _builtins.str
     """The learner that the writer means, and no later one."""
     committed_txid: _builtins.int
     """The last txid that is committed; the learner must hold everything up to it."""
     founding: _builtins.bool
     """An operator's word, for a journal that was imported whole; nothing but the name is checked."""
+    purged_txid: _builtins.int
+    """The highest purge point of the voters: the edits before it may be on none of them."""
     @_builtins.property
     def info(self) -> Global___RequestInfo: ...
     @_builtins.property
@@ -859,12 +871,15 @@ class AdmitRequest(_message.Message):
         required: _abc.Iterable[Global___SegmentState] | None = ...,
         committed_txid: _builtins.int = ...,
         founding: _builtins.bool = ...,
+        purged_txid: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["info", b"info"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_purged_txid", b"_purged_txid", "info", b"info", "purged_txid", b"purged_txid"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["committed_txid", b"committed_txid", "founding", b"founding", "incarnation", b"incarnation", "info", b"info", "required", b"required"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_purged_txid", b"_purged_txid", "committed_txid", b"committed_txid", "founding", b"founding", "incarnation", b"incarnation", "info", b"info", "purged_txid", b"purged_txid", "required", b"required"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__purged_txid: _TypeAlias = _typing.Literal["purged_txid"]  # noqa: Y015
+    _WhichOneofArgType__purged_txid: _TypeAlias = _typing.Literal["_purged_txid", b"_purged_txid"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__purged_txid) -> _WhichOneofReturnType__purged_txid | None: ...
 
 Global___AdmitRequest: _TypeAlias = AdmitRequest  # noqa: Y015
 

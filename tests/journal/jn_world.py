@@ -11,15 +11,14 @@ from zlib import crc32
 
 from journal.core.effects import RestorePrevious, Step
 from journal.core.machine import step
+from journal.core.replies import Fetch, Reply
 from journal.core.requests import (
     AcceptRecovery,
     AdoptRecovery,
-    Fetch,
     FinalizeLogSegment,
     Format,
     Journal,
     NewEpoch,
-    Reply,
     Request,
     Stamp,
     StartLogSegment,

@@ -13,6 +13,7 @@ from journal.errors import OutOfSync, QuorumLost
 from journal.model import TxId
 from journal.proto import journal_pb2 as pb
 from tests.journal.jc_cluster import JOURNAL, QUICK, Nodes, edits, formatted_nodes, write_segment
+from tests.journal.jn_node import until
 from tests.journal.test_jc_learner import formatted_alone, version_copied
 
 SETTINGS = replace(QUICK, heartbeat_interval_seconds=0.1)
@@ -159,6 +160,29 @@ async def test_a_node_wiped_behind_an_idle_writer_renews_no_lease_and_is_fed_aga
         while not writer.node_statuses()[1].in_sync:
             await asyncio.sleep(0.02)
         assert await writer.read_lease.wait_until_valid(5)
+    await writer.close()
+
+
+async def test_a_hole_in_what_was_let_go_of_keeps_no_learner_out(nodes: Nodes) -> None:
+    """Seed 119915 on real nodes: one voter missed a purge, and lacks some of what is before it."""
+    writer = nodes.writer(SETTINGS)
+    await writer.become_writer()
+    for first in (1, 4, 7):
+        await write_segment(writer, first, first + 2)
+    await writer.settle(timeout_seconds=5)
+    await nodes.stop(2)
+    writer.purge_logs(TxId(7))
+    await until(lambda: nodes.finalized(0) == nodes.finalized(1) == [(7, 9)], "it is purged")
+    (nodes.current(2) / f"edits_{4:019d}-{6:019d}").unlink()
+    await nodes.start(2)
+    await writer.start_segment(TxId(10))
+    pen = Pen(writer, 9)
+    await pen.until(lambda: writer.node_statuses()[2].in_sync, "it does not return")
+    await nodes.stop(1)
+    await formatted_alone(nodes)
+    await pen.until(lambda: writer.node_statuses()[1].learner, "nobody sees the learner")
+    await pen.until(lambda: writer.node_statuses()[1].in_sync, "it is not admitted")
+    assert (nodes.finalized(1), nodes.finalized(2)) == ([(7, 9)], [(1, 3), (7, 9)])
     await writer.close()
 
 

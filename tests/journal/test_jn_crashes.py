@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from journal.core.requests import Format, Journal, Prepared, PrepareRecovery, Promised
+from journal.core.replies import Prepared, Promised
+from journal.core.requests import Format, Journal, PrepareRecovery
 from journal.core.state import Decision, JournalState
 from journal.errors import StorageFailed
 from journal.model import Segment, TxId

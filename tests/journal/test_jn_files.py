@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from journal.core.requests import (
-    Format,
-    GetEditLogManifest,
-    Manifest,
-    Prepared,
-    PrepareRecovery,
-    Promised,
-)
+from journal.core.replies import Manifest, Prepared, Promised
+from journal.core.requests import Format, GetEditLogManifest, PrepareRecovery
 from journal.core.state import Decision
 from journal.errors import NotFormatted, OutOfSync, StorageFailed
 from journal.frame import file_header

@@ -7,11 +7,11 @@ import pytest
 
 from journal.core.effects import PersistAdmission
 from journal.core.machine import step
+from journal.core.replies import Done
 from journal.core.requests import (
     AcceptRecovery,
     Admit,
     AdmitFounding,
-    Done,
     Format,
     GetEditLogManifest,
     GetJournalState,

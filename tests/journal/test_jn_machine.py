@@ -19,15 +19,13 @@ from hypothesis.stateful import (
 
 from journal.core.effects import Effect, PersistPromise
 from journal.core.machine import step
+from journal.core.replies import Prepared, Promised, Reply
 from journal.core.requests import (
     FinalizeLogSegment,
     Format,
     Heartbeat,
     Journal,
-    Prepared,
     PrepareRecovery,
-    Promised,
-    Reply,
     Request,
     Stamp,
 )

@@ -7,15 +7,8 @@ import aiohttp
 import pytest
 
 from journal.core.machine import step
-from journal.core.requests import (
-    AcceptRecovery,
-    AdoptRecovery,
-    Done,
-    Fetch,
-    Prepared,
-    PrepareRecovery,
-    PurgeLogs,
-)
+from journal.core.replies import Done, Fetch, Prepared
+from journal.core.requests import AcceptRecovery, AdoptRecovery, PrepareRecovery, PurgeLogs
 from journal.core.state import JournalState
 from journal.errors import BadRequest, Fenced
 from journal.model import Segment, TxId

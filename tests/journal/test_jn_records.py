@@ -7,15 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from journal.core.requests import (
-    AcceptRecovery,
-    GetEditLogManifest,
-    Manifest,
-    Prepared,
-    PrepareRecovery,
-    Promised,
-    ReportDamage,
-)
+from journal.core.replies import Manifest, Prepared, Promised
+from journal.core.requests import AcceptRecovery, GetEditLogManifest, PrepareRecovery, ReportDamage
 from journal.errors import InvariantBroken, StorageFailed
 from journal.model import LAYOUT_VERSION, NO_EPOCH, Epoch, Segment, TxId
 from journal.storage import layout

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from journal.core.rejoining import _ensure_current
-from journal.core.requests import AdoptCatchUp, CatchUp, Fetch, Request, Resumed, ResumeSegment
+from journal.core.replies import Fetch, Resumed
+from journal.core.requests import AdoptCatchUp, CatchUp, Request, ResumeSegment
 from journal.errors import BadRequest, Fenced, JournalError, OutOfSync, StorageFailed
 from journal.model import LAYOUT_VERSION, NO_EPOCH, Epoch, TxId
 from tests.journal.jn_world import (

@@ -19,20 +19,16 @@ from journal.core.effects import (
     Step,
 )
 from journal.core.machine import step
+from journal.core.replies import Done, Fetch, Manifest, Prepared, Promised
 from journal.core.requests import (
     AcceptRecovery,
     AdoptRecovery,
-    Done,
-    Fetch,
     Format,
     GetEditLogManifest,
     GetJournalState,
     Heartbeat,
     Journal,
-    Manifest,
-    Prepared,
     PrepareRecovery,
-    Promised,
     Request,
     Stamp,
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from journal.core.requests import Promised
+from journal.core.replies import Promised
 from journal.errors import Fenced, JournalError
 from journal.model import NamespaceInfo
 from tests.journal.jn_world import LocalJournal, Writer, formatted

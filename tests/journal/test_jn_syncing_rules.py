@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from journal.core.requests import AcceptRecovery, AdoptFinalized, Done, Fetch, FetchFinalized
+from journal.core.replies import Done, Fetch, FetchFinalized
+from journal.core.requests import AcceptRecovery, AdoptFinalized
 from journal.core.syncing import has_hole, missing
 from journal.errors import BadRequest, InvariantBroken, OutOfSync
 from journal.model import Segment, TxId

@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from journal.core.replies import CTime, RollBackAnswer
 from journal.core.requests import (
     CanRollBack,
-    CTime,
     DiscardSegments,
     FinalizeUpgrade,
     GetJournalCTime,
     PreUpgrade,
     RollBack,
-    RollBackAnswer,
     Upgrade,
 )
 from journal.errors import BadRequest, Fenced, OutOfSync

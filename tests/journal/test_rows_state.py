@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from journal.core.requests import Format, PrepareRecovery, Promised
+from journal.core.replies import Promised
+from journal.core.requests import Format, PrepareRecovery
 from journal.errors import BadRequest, OutOfSync, StorageFailed
 from journal.model import NO_TXID, NamespaceInfo, TxId
 from journal.node.daemon import JournalNodeDaemon

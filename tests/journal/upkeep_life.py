@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from journal.core.replies import Fetch
 from journal.core.requests import (
     Admit,
     CatchUp,
     DiscardSegments,
-    Fetch,
     FinalizeUpgrade,
     Format,
     PreUpgrade,

@@ -7,7 +7,8 @@ from journal.client import tutor, window, wire
 from journal.core import housekeeping, learning, machine, recovering, rejoining, syncing, writing
 from journal.core.admission import abandon
 from journal.core.effects import PersistWriter, Step
-from journal.core.requests import Done, Heartbeat
+from journal.core.replies import Done
+from journal.core.requests import Heartbeat
 from journal.core.state import JournalState
 from journal.core.upgrading import step as upgrade_step
 from journal.model import Epoch, Segment, TxId

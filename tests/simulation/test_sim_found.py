@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from journal.core.effects import DropDownload
+from journal.core.effects import DropDownload, PurgeFiles
 from journal.core.machine import step
-from journal.core.requests import Admit, AdoptRecovery, Done, Stamp
+from journal.core.replies import Done
+from journal.core.requests import Admit, AdoptFinalized, AdoptRecovery, PurgeLogs, Stamp
 from journal.core.state import JournalState
-from journal.core.syncing import missing
-from journal.errors import Fenced, OutOfSync
+from journal.core.syncing import first_wanted, missing
+from journal.errors import BadRequest, Fenced, OutOfSync
 from journal.model import Epoch, NamespaceInfo, Segment, TxId
 from tests.journal.jn_world import LocalJournal, MemoryFiles, Writer, formatted
 
@@ -72,6 +73,63 @@ def test_a_learner_needs_nothing_that_a_writer_has_let_go_of() -> None:
     admitted = step(learner, asked)
     assert isinstance(admitted.reply, Done)
     assert not admitted.state.learner
+
+
+_NEWER = Segment(TxId(6), TxId(7), finalized=True, digest=b"6" * 32, writer=Epoch(1))
+
+
+def a_learner(*held: Segment, purged: int = 0) -> JournalState:
+    segments = {segment.first: segment for segment in held}
+    return replace(_PURGED, learner=True, purged=TxId(purged), segments=segments)
+
+
+def admitting(*required: Segment, committed: int, purged: int) -> Admit:
+    stamp = Stamp(Epoch(1), 1, TxId(committed))
+    return Admit(stamp, _PURGED.incarnation, required, TxId(committed), TxId(purged))
+
+
+def test_a_hole_below_the_purge_point_keeps_nobody_out() -> None:
+    """Seed 119915: a purge reached two of three nodes, and one of these was replaced.
+
+    The third node still lists 1-3, nobody lists 4-5, and the learner knows of no purge itself.
+    """
+    with_hole = (_OLD, _NEWER)
+    for held in ((_NEWER,), (_OLD, _NEWER), (_OLD, _KEPT, _NEWER)):
+        learner = a_learner(*held)
+        admitted = step(learner, admitting(*with_hole, committed=7, purged=6))
+        assert isinstance(admitted.reply, Done)
+        # Or the purge point is forgotten when the nodes that know it are replaced in turn.
+        assert admitted.state.purged == 6
+        assert list(admitted.state.segments) == [_NEWER.first]
+        assert not admitted.state.learner
+    for purged in (0, 4, 5):
+        refused = step(a_learner(_OLD, _NEWER), admitting(*with_hole, committed=7, purged=purged))
+        assert isinstance(refused.reply, BadRequest), "4-5 may still be needed"
+
+
+def test_the_newest_segment_is_needed_wherever_the_purge_point_lies() -> None:
+    """A purge spares it, because an empty journal would begin at 1 again: so does an admission.
+
+    Nodes that are replaced in turn would otherwise let go of it one after the other.
+    """
+    for learner in (a_learner(), a_learner(purged=8)):
+        refused = step(learner, admitting(_KEPT, _NEWER, committed=7, purged=8))
+        assert isinstance(refused.reply, OutOfSync)
+        assert missing(learner, [_KEPT, _NEWER]).segments[-1] == _NEWER
+        brought = step(learner, AdoptFinalized(_NEWER, fetched=True))
+        assert isinstance(brought.reply, Done)
+    assert first_wanted(a_learner(purged=8)) == 1
+    assert first_wanted(a_learner(_NEWER, purged=7)) == 7
+    admitted = step(a_learner(_NEWER), admitting(_KEPT, _NEWER, committed=7, purged=8))
+    assert isinstance(admitted.reply, Done)
+    assert list(admitted.state.segments) == [_NEWER.first]
+
+
+def test_a_lower_purge_does_not_take_the_purge_point_back() -> None:
+    """What is on the disk afterwards is what is remembered."""
+    done = step(_PURGED, PurgeLogs(Stamp(Epoch(1), 1), TxId(2)))
+    assert done.state.purged == 4
+    assert [effect.minimum for effect in done.effects if isinstance(effect, PurgeFiles)] == [4]
 
 
 def test_damage_below_the_purge_point_is_repaired() -> None:

@@ -18,6 +18,8 @@ from tests.simulation.world import run
 
 PORTION_SECONDS = 5.0
 LEAST_SEEDS = 20
+FOUND = (119_915,)
+"""Their stories are in test_sim_found.py."""
 
 
 @pytest.mark.parametrize("first", [1, 100_000])
@@ -33,6 +35,13 @@ def test_nothing_acknowledged_is_lost_and_one_history_stands(first: int) -> None
         acknowledged += outcome.acknowledged
         seed += 1
     assert acknowledged > 3 * (seed - first), "these worlds acknowledge next to nothing"
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_a_seed_that_has_found_something_finds_nothing_more(seed: int) -> None:
+    """As long as the worlds are drawn as they were, it is the very schedule."""
+    outcome = run(seed)
+    assert outcome.violation is None, replay_command(outcome)
 
 
 def test_the_same_seed_leaves_the_same_trace() -> None:
