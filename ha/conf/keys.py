@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ha.conf import keys_candidate, keys_journal, keys_namenode
+from ha.conf import keys_candidate, keys_journal, keys_namenode, keys_zookeeper
 from ha.conf.key import Key, Scope
 from ha.conf.units import (
     duration,
@@ -84,18 +84,6 @@ ZOOKEEPER_ACL = Key(
     "ha.zookeeper.acl", text, "world:anyone:rwcda", _NN, "scheme:id:perms list, or @file"
 )
 ZOOKEEPER_AUTH = Key("ha.zookeeper.auth", text, "", _NN, "scheme:secret list, or @file")
-ZOOKEEPER_TLS = Key("hadoop.zk.ssl.enabled", flag, "false", _G, "TLS to ZooKeeper")
-ZKFC_ZOOKEEPER_TLS = Key("dfs.ha.zkfc.client.ssl.enabled", flag, "false", _G, "TLS, older name")
-ZOOKEEPER_KEYSTORE = Key("hadoop.zk.ssl.keystore.location", optional_text, "", _G, "own key")
-ZOOKEEPER_KEYSTORE_PASSWORD = Key(
-    "hadoop.zk.ssl.keystore.password", optional_text, "", _G, "of the key store"
-)
-ZOOKEEPER_TRUSTSTORE = Key(
-    "hadoop.zk.ssl.truststore.location", optional_text, "", _G, "whom to trust"
-)
-ZOOKEEPER_TRUSTSTORE_PASSWORD = Key(
-    "hadoop.zk.ssl.truststore.password", optional_text, "", _G, "of the trust store"
-)
 ELECTOR_RETRIES = Key(
     "ha.failover-controller.active-standby-elector.zk.op.retries",
     whole(at_least=1),
@@ -232,7 +220,8 @@ SSH_COMMAND_TIMEOUT = Key(
 
 def _collect() -> dict[str, Key[object]]:
     found: dict[str, Key[object]] = {}
-    for names in (globals(), vars(keys_candidate), vars(keys_journal), vars(keys_namenode)):
+    others = (keys_candidate, keys_journal, keys_namenode, keys_zookeeper)
+    for names in (globals(), *map(vars, others)):
         found |= {key.name: key for key in names.values() if isinstance(key, Key)}
     return found
 

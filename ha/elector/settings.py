@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ha.conf import keys
+from ha.conf import keys, keys_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.key import Key
 from ha.elector.credentials import CREATOR_ALL, AclEntry, AuthEntry, parse_acl, parse_auth
 from ha.elector.errors import BadCredentialSetting
 from ha.elector.model import BREADCRUMB_ZNODE, LOCK_ZNODE, TERM_ZNODE
+from ha.elector.sasl import Sasl
+from ha.elector.tls import Tls, context_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +24,8 @@ class ZooKeeperSettings:
     """The znode of this nameservice, e.g. ``/hadoop-ha/ns1``."""
     acl: tuple[AclEntry, ...] = (CREATOR_ALL,)
     auth: tuple[AuthEntry, ...] = ()
+    tls: Tls | None = None
+    sasl: Sasl | None = None
 
     def __post_init__(self) -> None:
         if not self.hosts:
@@ -85,9 +90,46 @@ def zookeeper_settings(
             scope=f"{parent.rstrip('/')}/{nameservice}",
             acl=parse_acl(_indirect(acl)) or (CREATOR_ALL,),
             auth=parse_auth(_indirect(auth)),
+            tls=_tls(conf),
+            sasl=_sasl(conf, nameservice, namenode),
         )
     except BadCredentialSetting as failure:
         raise ConfigurationError(str(failure)) from failure
+
+
+def _tls(conf: Configuration) -> Tls | None:
+    if not (conf.get(keys_zookeeper.TLS) or conf.get(keys_zookeeper.TLS_OF_ZKFC)):
+        return None
+
+    def path(key: Key[str | None]) -> Path | None:
+        named = conf.get(key)
+        return None if named is None else Path(named)
+
+    tls = Tls(
+        trusted=path(keys_zookeeper.TRUSTSTORE),
+        certificate=path(keys_zookeeper.KEYSTORE),
+        private_key=path(keys_zookeeper.PRIVATE_KEY),
+        password=_indirect(conf.get(keys_zookeeper.KEYSTORE_PASSWORD)),
+        check_host_name=conf.get(keys_zookeeper.CHECK_HOST_NAME),
+    )
+    context_of(tls)  # what cannot be used must be told at the start, not by a lost connection
+    return tls
+
+
+def _sasl(conf: Configuration, nameservice: str, namenode: str | None) -> Sasl | None:
+    mechanism = conf.get(keys_zookeeper.SASL_MECHANISM)
+    if mechanism is None:
+        return None
+    whose = {"nameservice": nameservice, "namenode": namenode}
+    sasl = Sasl(
+        mechanism=mechanism,
+        service=conf.get(keys_zookeeper.SASL_SERVICE),
+        principal=conf.get(keys_zookeeper.SASL_PRINCIPAL, **whose),
+        user=conf.get(keys_zookeeper.SASL_USER, **whose),
+        password=_indirect(conf.get(keys_zookeeper.SASL_PASSWORD, **whose)),
+    )
+    sasl.options()
+    return sasl
 
 
 def _indirect(value: str) -> str:

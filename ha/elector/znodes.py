@@ -40,8 +40,9 @@ async def connected(
             async with asyncio.timeout(deadline_seconds):
                 state, reason = await first
         except TimeoutError as failure:
+            last = f" ({session.trouble})" if session.trouble else ""
             raise ZooKeeperUnavailable(
-                f"no ZooKeeper of {settings.hosts} answered within {deadline_seconds:g} s; "
+                f"no ZooKeeper of {settings.hosts} answered within {deadline_seconds:g} s{last}; "
                 f"check ha.zookeeper.quorum and that the ensemble has a quorum"
             ) from failure
         if state is not SessionState.CONNECTED:

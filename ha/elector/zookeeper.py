@@ -5,6 +5,7 @@ operators D.1.
 """
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -30,6 +31,8 @@ from ha.elector.outcome import (
     Unknown,
 )
 from ha.elector.settings import ZooKeeperSettings
+from ha.elector.tls import connect as connect_tls
+from ha.elector.tls import reason_of
 
 log = structlog.get_logger()
 
@@ -66,14 +69,39 @@ _LOST = (
 
 
 class _Handler(kazoo_threading.SequentialThreadingHandler):  # type: ignore[misc] # untyped
-    """Caps the time that one unreachable server may take (trap 9)."""
+    """Caps the time that one unreachable server may take (trap 9), and speaks TLS in our way."""
 
-    def __init__(self, connect_cap_seconds: float) -> None:
+    def __init__(self, settings: ZooKeeperSettings) -> None:
         super().__init__()
-        self._cap = connect_cap_seconds
+        self._cap = settings.connect_cap_seconds
+        self._tls = settings.tls
 
-    def create_connection(self, *args: object, **kwargs: object) -> object:
-        return super().create_connection(*args, **(kwargs | {"timeout": self._cap}))
+    def create_connection(
+        self, address: tuple[str, int], hostname: str | None = None, **named: object
+    ) -> object:
+        if self._tls is not None:
+            name = hostname or address[0]
+            return connect_tls(self._tls, address, name=name, within_seconds=self._cap)
+        return super().create_connection(address, hostname, **(named | {"timeout": self._cap}))
+
+    def select(
+        self,
+        rlist: list[object],
+        wlist: list[object],
+        xlist: list[object],
+        timeout: float | None = None,
+    ) -> tuple[list[object], ...]:
+        """What TLS has unpacked already does not make its socket readable.
+
+        The bad schedule: two answers in one TLS record.  kazoo reads the first, waits for the
+        socket, and the second lies until the next ping, a third of a session later.
+        """
+        unpacked = [one for one in rlist if isinstance(one, ssl.SSLSocket) and one.pending()]
+        if not unpacked:
+            return tuple(super().select(rlist, wlist, xlist, timeout))
+        rest = [one for one in rlist if one not in unpacked]
+        readable, writable, failed = super().select(rest, wlist, xlist, 0)
+        return [*unpacked, *readable], writable, failed
 
 
 class _Client(kazoo_client.KazooClient):  # type: ignore[misc] # untyped
@@ -111,13 +139,16 @@ class Session:
         self._closing = False
         self.timeout_seconds: float | None = None
         """As negotiated with the server; None before the first connection."""
+        self.trouble = ""
+        """Why the last attempt to connect failed; empty while connected."""
         self._client = _Client(
             hosts=settings.hosts,
             timeout=settings.session_timeout_seconds,
-            handler=_Handler(settings.connect_cap_seconds),
+            handler=_Handler(settings),
             connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=1.5, max_delay=1.0),
             command_retry=KazooRetry(max_tries=1, ignore_expire=False),
             auth_data=[(entry.scheme, entry.secret) for entry in settings.auth],
+            sasl_options=None if settings.sasl is None else settings.sasl.options(),
             read_only=False,
         )
         self._acl = [_acl(entry) for entry in settings.acl]
@@ -284,7 +315,14 @@ class Session:
 
     def _noting_timeout(self, *arguments: object) -> tuple[float, float]:
         """Learn the negotiated timeout (trap 11), and hear of a dead server sooner (trap 10)."""
-        read_timeout, connect_timeout = self._connect(*arguments)
+        host, _, port = arguments
+        try:
+            read_timeout, connect_timeout = self._connect(*arguments)
+        except Exception as failure:
+            # kazoo wraps whatever it was, and logs most of it as a time-out (trap 24).
+            self.trouble = f"{host}:{port}: {reason_of(failure.__context__ or failure)}"
+            raise
+        self.trouble = ""
         negotiated = read_timeout * 1.5 / 1000
         if not self._client.over:
             self._hand_over(self._connected, negotiated)

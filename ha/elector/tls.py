@@ -1,0 +1,93 @@
+"""TLS to ZooKeeper: PEM files as they lie on disk, the server's name checked, errors told.
+
+kazoo's own way checks no host name unless asked, allows TLS 1.0, trusts every authority of the
+system beside the one given, and calls every failure a time-out (operators D.1, traps 23 and 24).
+"""
+
+import socket
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ha.conf.errors import ConfigurationError
+
+_NOT_PEM = (".jks", ".p12", ".pfx", ".bcfks")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """Whom we trust and who we are; without ``certificate`` we are nobody."""
+
+    trusted: Path | None = None
+    """None: the system's authorities."""
+    certificate: Path | None = None
+    private_key: Path | None = None
+    """None: it is in the certificate's file."""
+    password: str = field(default="", repr=False)
+    check_host_name: bool = True
+
+    def __post_init__(self) -> None:
+        for path in (self.trusted, self.certificate, self.private_key):
+            if path is not None and path.suffix.lower() in _NOT_PEM:
+                raise ConfigurationError(
+                    f"{path}: a key store of Java's; this needs PEM. Convert it once: "
+                    f"keytool -importkeystore -srckeystore {path.name} -destkeystore store.p12 "
+                    f"-deststoretype PKCS12 && openssl pkcs12 -in store.p12 -out store.pem"
+                )
+
+
+def context_of(tls: Tls) -> ssl.SSLContext:
+    """Read the files.  Raises ConfigurationError naming the file and what is wrong with it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = tls.check_host_name
+    at = tls.trusted
+    try:
+        if at is None:
+            context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+        else:
+            context.load_verify_locations(at)
+        if (at := tls.certificate) is not None:
+            # A callback, never None: OpenSSL would ask at the terminal.
+            context.load_cert_chain(at, tls.private_key, lambda: tls.password)
+    except (OSError, ValueError) as failure:
+        raise ConfigurationError(
+            f"{at}: cannot use it for TLS to ZooKeeper: {reason_of(failure)}"
+        ) from failure
+    return context
+
+
+def connect(
+    tls: Tls, address: tuple[str, int], *, name: str, within_seconds: float
+) -> ssl.SSLSocket:
+    """Connect and shake hands; the files are read anew, for certificates are renewed under us.
+
+    Raises OSError, its text saying what is wrong: kazoo takes that for a server to be passed over.
+    """
+    try:
+        context = context_of(tls)
+    except ConfigurationError as failure:
+        # Anything but an OSError would end kazoo's thread (trap 12).
+        raise OSError(str(failure)) from failure
+    plain = socket.create_connection(address, within_seconds)
+    try:
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return context.wrap_socket(plain, server_hostname=name)
+    except BaseException:
+        plain.close()
+        raise
+
+
+def reason_of(failure: BaseException) -> str:
+    """What went wrong with a connection, as an operator would say it."""
+    match failure:
+        case ssl.SSLCertVerificationError():
+            return f"the server's certificate is refused: {failure.verify_message}"
+        case ssl.SSLError(reason=str() as reason):
+            return f"TLS: {reason.lower().replace('_', ' ')}"
+        case TimeoutError():
+            return "no answer in time"
+        case OSError(strerror=str() as text):
+            return text
+        case _:
+            return str(failure) or type(failure).__name__

@@ -1,0 +1,72 @@
+"""SASL to ZooKeeper is an extra: what lacks is told at the start, by name."""
+
+import sys
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from ha.conf.configuration import load_configuration
+from ha.conf.errors import ConfigurationError
+from ha.elector.sasl import Sasl
+from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
+from ha.elector.zookeeper import Session
+
+
+def _settings(folder: Path, **settings: str) -> ZooKeeperSettings:
+    (folder / "core-site.xml").write_text("<configuration/>")
+    given = {"ha.zookeeper.quorum": "zk:2181", **settings}
+    overrides = [f"{name}={value}" for name, value in given.items()]
+    return zookeeper_settings(load_configuration(folder, overrides), nameservice="ns1")
+
+
+@pytest.fixture
+def libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if both libraries were installed."""
+    for name in ("puresasl", "kerberos"):
+        module = ModuleType(name)
+        module.__spec__ = ModuleSpec(name, None)
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+def test_trap_27_a_missing_library_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match=r"pure-sasl is not installed.*nnha\[sasl\]"):
+        _settings(tmp_path, **{"nnha.zookeeper.sasl.mechanism": "GSSAPI"})
+
+
+def test_what_cannot_work_is_refused_by_key(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="must be GSSAPI or DIGEST-MD5"):
+        _settings(tmp_path, **{"nnha.zookeeper.sasl.mechanism": "PLAIN"})
+    with pytest.raises(ConfigurationError, match=r"needs nnha\.zookeeper\.sasl\.user"):
+        _settings(tmp_path, **{"nnha.zookeeper.sasl.mechanism": "DIGEST-MD5"})
+
+
+@pytest.mark.usefixtures("libraries")
+async def test_the_options_reach_kazoo_and_the_password_no_log(tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("hunter2\n")
+    keys = {
+        "nnha.zookeeper.sasl.mechanism": "DIGEST-MD5",
+        "nnha.zookeeper.sasl.user": "hdfs",
+        "nnha.zookeeper.sasl.password": f"@{secret}",
+    }
+    settings = _settings(tmp_path, **keys)
+    assert "hunter2" not in repr(settings)
+    session = Session(settings, lambda _state, _reason: None)
+    assert session._client._connection.sasl_options == {
+        "mechanism": "DIGEST-MD5",
+        "service": "zookeeper",
+        "username": "hdfs",
+        "password": "hunter2",
+    }
+
+
+@pytest.mark.usefixtures("libraries")
+def test_a_kerberos_principal_is_optional() -> None:
+    assert Sasl(mechanism="GSSAPI").options() == {"mechanism": "GSSAPI", "service": "zookeeper"}
+    options = Sasl(mechanism="GSSAPI", service="zk", principal="nn/host@REALM").options()
+    assert options == {"mechanism": "GSSAPI", "service": "zk", "principal": "nn/host@REALM"}
