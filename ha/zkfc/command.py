@@ -5,6 +5,7 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.keeper import KazooKeeper
 from ha.elector.znodes import clear_parent, connected, ensure_parent, lock_exists, parent_exists
 from ha.elector.zookeeper import Session
+from ha.notices.board import Board
 from ha.zkfc.controller import Controller, ElectionImpossible
 from ha.zkfc.settings import ZkfcSettings, automatic_failover, fencing_plans, zkfc_settings
 
@@ -185,6 +187,8 @@ async def _serve(conf: Configuration, settings: ZkfcSettings, stop: asyncio.Even
     controller = Controller(
         settings,
         keeper=lambda post, released: KazooKeeper(zookeeper, post, on_release=released),
+        board=lambda tell: Board(zookeeper, settings.own.namenode, tell),
+        version=_version(),
     )
     endpoint = Endpoint(
         status=lambda: controller.observer.status(
@@ -220,6 +224,13 @@ async def _until_stopped(controller: Controller, stop: asyncio.Event) -> None:
                 await running
             except ElectionImpossible as failure:
                 raise ExitWith(FAILED, f"The election cannot go on: {failure}") from failure
+
+
+def _version() -> str:
+    try:
+        return metadata.version("nnha")
+    except metadata.PackageNotFoundError:
+        return "unknown"  # from a checkout
 
 
 def _connect_seconds(settings: ZkfcSettings) -> float:

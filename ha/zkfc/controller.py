@@ -19,30 +19,39 @@ from ha.health.pid_file import PidFile
 from ha.service.client import ServiceClient
 from ha.service.model import ServiceState, ServiceStatus
 from ha.zkfc.attempts import Attempts
-from ha.zkfc.core import (
+from ha.zkfc.candidacy import (
     AskAgainAfter,
-    Candidacy,
     CedeAsked,
     CedeEnded,
     Demoted,
+    DrainTried,
     Elected,
     Event,
+    HandOverBegun,
+    HandOverEnded,
+    HandOverTo,
     HealthChanged,
     Join,
     Leave,
+    LockWon,
+    NoticesSeen,
     RecheckDue,
     StatusReported,
     TakeoverFailed,
     TransitionAbandoned,
     TransitionBegun,
-    step,
 )
+from ha.zkfc.core import Candidacy, step
+from ha.zkfc.flapping import Flapping
 from ha.zkfc.graceful import HandOver
 from ha.zkfc.history import History
 from ha.zkfc.local_process import LocalProcess
+from ha.zkfc.membership import Membership, OpenBoard, reporting
 from ha.zkfc.observer import Observer
+from ha.zkfc.record import Asked
 from ha.zkfc.server import ZkfcFace, rpc_server
 from ha.zkfc.settings import ZkfcSettings
+from ha.zkfc.standing import drained
 from ha.zkfc.takeover import Takeover
 from ha.zkfc.thread_dump import ThreadDump
 
@@ -59,6 +68,7 @@ class Controller:
     """One failover controller: everything in it happens on one event loop.
 
     ``keeper`` builds the door to ZooKeeper, given where events go and whom to tell of a release.
+    ``board`` builds that to the notices; without one there is no pause, no drain and no rank.
     """
 
     def __init__(
@@ -66,13 +76,21 @@ class Controller:
         settings: ZkfcSettings,
         *,
         keeper: Callable[[Post, Callable[[], None]], Keeper],
+        board: OpenBoard | None = None,
+        version: str = "",
     ) -> None:
         self._settings = settings
         self.attempts = Attempts()
         self.history = History(settings)
         self.observer = Observer(settings, self.attempts, write_down=self.history.add)
         self._takeover = Takeover(settings, measure=self.observer.fence_tried)
-        self._candidacy = Candidacy(back_off=settings.back_off)
+        seen = None if board is None else board(lambda notices: self._decide(NoticesSeen(notices)))
+        self._membership = Membership(settings, seen, version)
+        self._candidacy = Candidacy(
+            back_off=settings.back_off,
+            standing=self._membership.standing(),
+            flapping=Flapping(settings=settings.flapping),
+        )
         self.monitor = HealthMonitor(
             settings.own.lifeline,
             settings.health,
@@ -93,7 +111,7 @@ class Controller:
             come_back=lambda: self._decide(CedeEnded()),
             fell_through=self.history.add,
         )
-        face = ZkfcFace(settings, cede=self.cede, hand_over=self.hand_over.to_us)
+        face = ZkfcFace(settings, cede=self.cede, hand_over=self._take_over_as_asked)
         self._server = rpc_server(face)
         self._process = LocalProcess()
         self.thread_dump = ThreadDump(
@@ -102,6 +120,7 @@ class Controller:
         self._predecessor_gone = False
         self._own_data = b""
         self._recheck: asyncio.TimerHandle | None = None
+        self._draining: asyncio.Task[None] | None = None
         self._fatal: asyncio.Future[str] | None = None
         self.port = 0
 
@@ -129,8 +148,10 @@ class Controller:
                 own.nameservice, own.namenode, own.service.host, own.service.port, self.port
             )
         )
+        self._show()
         try:
             async with asyncio.TaskGroup() as group:
+                group.create_task(self._membership.run())
                 group.create_task(self.elector.run())
                 group.create_task(self.monitor.run())
                 group.create_task(self.history.run())
@@ -141,6 +162,8 @@ class Controller:
         finally:
             if self._recheck is not None:
                 self._recheck.cancel()
+            if self._draining is not None:
+                self._draining.cancel()
             self.thread_dump.stop()
             await self._server.stop()
         if self._fatal.done():
@@ -169,6 +192,8 @@ class Controller:
         elector = self.elector.state
         if self.monitor.state.health is not Health.HEALTHY:
             return f"the NameNode is {self.monitor.state.health}: {self.monitor.state.reason}"
+        if self._candidacy.waits:
+            return None
         if not elector.wanted:
             return f"not in the election: {self._candidacy.out_because or 'not joined yet'}"
         if elector.link is not Link.CONNECTED:
@@ -181,13 +206,14 @@ class Controller:
         """The NameNode's report of itself."""
         if status.state is ServiceState.ACTIVE and self.believed is ServiceState.ACTIVE:
             self._process.serves(status.process)
-        self._decide(StatusReported(status.state))
+        ready, reason = status.ready_to_become_active, status.not_ready_reason
+        self._decide(StatusReported(status.state, ready, reason))
 
     def health_changed(self, health: Health, reason: str) -> None:
         """The monitor's judgement."""
         serving = self.elector.state.role in (Role.ACTIVE, Role.TAKING_OVER)
         self.observer.health_changed(health, reason, serving=serving)
-        self._decide(HealthChanged(health))
+        self._decide(HealthChanged(health, self.monitor.state.trouble, reason))
         self.attempts.wake()
         if health in (Health.UNHEALTHY, Health.NOT_RESPONDING):
             # Only when the election is left: a hanging NameNode must not delay the failover.
@@ -226,9 +252,12 @@ class Controller:
             self.observer.breadcrumb_read(event.breadcrumb, self.hand_over.active)
         if after.role is not Role.ACTIVE:
             self._process.forget()
+        if before.role is not Role.TAKING_OVER and after.role is Role.TAKING_OVER:
+            self._decide(LockWon())
         if before.role is not Role.TAKING_OVER or after.role is Role.TAKING_OVER:
             return
-        self._decide(Elected() if after.role is Role.ACTIVE else TransitionAbandoned())
+        planned = self.hand_over.asked is not None
+        self._decide(Elected(planned) if after.role is Role.ACTIVE else TransitionAbandoned())
         self.monitor.probe_now()
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
@@ -265,6 +294,22 @@ class Controller:
                     if self._recheck is not None:
                         self._recheck.cancel()
                     self._recheck = loop.call_later(seconds, self._decide, RecheckDue())
+                case HandOverTo(zkfc=zkfc):
+                    because = f"{self._settings.own.namenode} is drained"
+                    asking = self._membership.hand_over_to(zkfc, because=because)
+                    told = reporting(asking, lambda failure: self._decide(DrainTried(failure)))
+                    self._draining = loop.create_task(told, name="drain")
+        self._show()
+
+    def _show(self) -> None:
+        self._membership.show(self._candidacy, self.monitor.state.health, self.port)
+
+    async def _take_over_as_asked(self, asked: Asked) -> None:
+        self._decide(HandOverBegun())
+        try:
+            await self.hand_over.to_us(asked)
+        finally:
+            self._decide(HandOverEnded())
 
     def _open_connection(self) -> ServiceClient | None:
         """The monitor's connection saves the promotion a connect; if it speaks to that port."""
@@ -282,6 +327,9 @@ class Controller:
             return state.reason or state.health.value
         if self._candidacy.reported is ServiceState.OBSERVER:
             return "it is an observer"
+        notices = self._candidacy.standing.notices
+        if notices is not None and notices.drain is not None:
+            return f"it is {drained(notices.drain)}"
         return None
 
     async def _raise_fatal(self, fatal: "asyncio.Future[str]") -> None:

@@ -1,113 +1,54 @@
-"""May our NameNode stand for election?  Health, cede and reported state make the answer.
+"""May our NameNode stand for election?  Health, notices, rank and reported state make the answer.
 
-Rules of hadoop-ha 3.5, 3.6 and 3.8.  The NameNode's own report is believed against what we think
-it is only when it differs twice in a row: one such report may have crossed a transition.
+Rules of hadoop-ha 3.5, 3.6 and 3.8, and those of ``standing`` and ``flapping``.  Only bad health, a
+cede and a drain move the lock away from its holder.  The NameNode's own report is believed against
+what we think it is only when it differs twice in a row: one such report may have crossed a
+transition.
 """
 
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from ha.health.core import Health
+from ha.health.core import Health, Trouble
 from ha.service.model import ServiceState
+from ha.zkfc.candidacy import (
+    AskAgainAfter,
+    CedeAsked,
+    CedeEnded,
+    Decision,
+    Demoted,
+    DrainTried,
+    Elected,
+    Event,
+    HandOverBegun,
+    HandOverEnded,
+    HandOverTo,
+    HealthChanged,
+    Join,
+    Leave,
+    LockWon,
+    NoticesSeen,
+    RecheckDue,
+    StatusReported,
+    TakeoverFailed,
+    TransitionAbandoned,
+    TransitionBegun,
+)
+from ha.zkfc.flapping import Flapping, judged, keep_for, took_over
+from ha.zkfc.standing import (
+    Standing,
+    bar,
+    drained,
+    noticed,
+    paused,
+    reported,
+    successor,
+)
 
 MISMATCH_PAUSE_SECONDS = 1.0
 """Hadoop's pause before rejoining after an external change of the NameNode's state."""
-
-
-@dataclass(frozen=True, slots=True)
-class HealthChanged:
-    """The monitor has judged anew."""
-
-    health: Health
-
-
-@dataclass(frozen=True, slots=True)
-class StatusReported:
-    """The NameNode said what it is."""
-
-    state: ServiceState
-
-
-@dataclass(frozen=True, slots=True)
-class TransitionBegun:
-    """We have asked our NameNode to change; its reports mean nothing until it has answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class TransitionAbandoned:
-    """The change that we asked for lost its ground; what our NameNode made of it is unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Elected:
-    """Our NameNode answered that it is active, and the lock is ours."""
-
-
-@dataclass(frozen=True, slots=True)
-class Demoted:
-    """The lock is another's; our NameNode was told to be standby."""
-
-
-@dataclass(frozen=True, slots=True)
-class TakeoverFailed:
-    """We won the lock and could not take over; the election was left."""
-
-
-@dataclass(frozen=True, slots=True)
-class CedeAsked:
-    """Somebody wants us out of the election for so long (greater than 0)."""
-
-    seconds: float
-    needs_fencing: bool
-    """Our NameNode did not confirm that it is standby."""
-
-
-@dataclass(frozen=True, slots=True)
-class CedeEnded:
-    """Somebody lets us back in now."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecheckDue:
-    """A pause that we announced may be over."""
-
-
-Event = (
-    HealthChanged
-    | StatusReported
-    | TransitionBegun
-    | TransitionAbandoned
-    | Elected
-    | Demoted
-    | TakeoverFailed
-    | CedeAsked
-    | CedeEnded
-    | RecheckDue
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Join:
-    """Be in the election."""
-
-
-@dataclass(frozen=True, slots=True)
-class Leave:
-    """Be out of the election."""
-
-    needs_fencing: bool
-    """Keep the breadcrumb: our NameNode may still be active."""
-    because: str
-
-
-@dataclass(frozen=True, slots=True)
-class AskAgainAfter:
-    """Come back with RecheckDue after so many seconds; replaces an earlier wish."""
-
-    seconds: float
-
-
-Decision = Join | Leave | AskAgainAfter
+DRAIN_RETRY_SECONDS = 5.0
+"""Between attempts to hand over from a drained active."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +72,11 @@ class Candidacy:
     """What the decision depends on."""
 
     back_off: BackOff = field(default_factory=BackOff)
+    standing: Standing = field(default_factory=Standing)
+    flapping: Flapping = field(default_factory=Flapping)
     health: Health = Health.INITIALIZING
+    trouble: Trouble = Trouble.NONE
+    health_reason: str = ""
     reported: ServiceState | None = None
     """As the NameNode said last; None before its first report."""
     believed: ServiceState = ServiceState.INITIALIZING
@@ -139,11 +84,27 @@ class Candidacy:
     mismatches: int = 0
     in_transition: bool = False
     joined: bool = False
+    taking_over: bool = False
     out_until: float = 0.0
     """Absolute, on the caller's monotonic clock."""
+    stood_back_because: str = ""
+    """Why we are out until then."""
     out_because: str = ""
+    """Why we are not in the election; empty when we are."""
+    waits: bool = False
+    """Out only for somebody of higher rank, who is there."""
+    kept_because: str = ""
+    """Why we are in the election though we would leave it otherwise."""
+    handing_over: bool = False
+    drain_failed: str = ""
+    drain_retry_at: float = 0.0
     failures: int = 0
     """Failed takeovers since the last time that we or another became active."""
+
+    @property
+    def holding(self) -> bool:
+        """Our NameNode is active under our lock, or is just becoming it."""
+        return self.taking_over or self.believed is ServiceState.ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,42 +115,95 @@ class Step:
     decisions: tuple[Decision, ...] = ()
 
 
-def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901 - flat dispatch
+def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901, PLR0912 - flat
     """What becomes of the candidacy when this happens at this time."""
     match event:
-        case HealthChanged(health=health):
-            return _recheck(replace(state, health=health), now)
-        case StatusReported(state=reported):
-            return _reported(replace(state, reported=reported), reported, now)
+        case HealthChanged():
+            return _judged(state, event, now)
+        case StatusReported(state=said, ready=ready, not_ready_reason=reason):
+            standing = reported(state.standing, ready=ready, reason=reason)
+            return _reported(replace(state, reported=said, standing=standing), said, now)
+        case NoticesSeen(notices=notices):
+            seen = replace(state, standing=noticed(state.standing, notices, now))
+            return _recheck(seen, now)
         case TransitionBegun():
             return Step(replace(state, in_transition=True, mismatches=0))
         case TransitionAbandoned():
-            unknown = replace(state, believed=ServiceState.INITIALIZING, in_transition=False)
-            return Step(unknown)
-        case Elected():
-            return Step(_settled(state, ServiceState.ACTIVE))
+            return Step(replace(_idle(state), joined=state.joined))
+        case LockWon():
+            return Step(replace(state, taking_over=True))
+        case Elected(planned=planned):
+            flapping = state.flapping if planned else took_over(state.flapping, now)
+            elected = _settled(replace(state, flapping=flapping), ServiceState.ACTIVE)
+            return _recheck(elected, now)
         case Demoted():
-            return Step(_settled(state, ServiceState.STANDBY))
+            return _recheck(_settled(state, ServiceState.STANDBY), now)
         case TakeoverFailed():
             return _failed(state, now)
         case CedeAsked(seconds=seconds, needs_fencing=needs_fencing):
             return _ceded(state, seconds, now, needs_fencing=needs_fencing)
         case CedeEnded():
-            return _recheck(replace(state, out_until=now, out_because=""), now)
+            return _recheck(replace(state, out_until=now, stood_back_because=""), now)
+        case HandOverBegun():
+            return _recheck(_asked(state, asked=True), now)
+        case HandOverEnded():
+            return _recheck(_asked(state, asked=False), now)
+        case DrainTried(failure=failure):
+            again = now + DRAIN_RETRY_SECONDS
+            tried = replace(state, handing_over=False, drain_failed=failure, drain_retry_at=again)
+            return _recheck(tried, now)
         case RecheckDue():
             return _recheck(state, now)
     assert_never(event)
 
 
 def _settled(state: Candidacy, believed: ServiceState) -> Candidacy:
-    return replace(state, believed=believed, in_transition=False, mismatches=0, failures=0)
+    standing = replace(state.standing, may_return=False)
+    return replace(
+        _idle(state), joined=state.joined, believed=believed, failures=0, standing=standing
+    )
+
+
+def _asked(state: Candidacy, *, asked: bool) -> Candidacy:
+    return replace(state, standing=replace(state.standing, asked=asked))
+
+
+def _idle(state: Candidacy) -> Candidacy:
+    """Out of the election, and nothing under way."""
+    return replace(
+        state,
+        joined=False,
+        believed=ServiceState.INITIALIZING,
+        mismatches=0,
+        in_transition=False,
+        taking_over=False,
+        handing_over=False,
+        kept_because="",
+        waits=False,
+    )
+
+
+def _judged(state: Candidacy, event: HealthChanged, now: float) -> Step:
+    well = event.health is Health.HEALTHY
+    flapping = judged(state.flapping, now, well=well)
+    return _recheck(
+        replace(
+            state,
+            health=event.health,
+            trouble=event.trouble,
+            health_reason=event.reason,
+            flapping=flapping,
+        ),
+        now,
+    )
 
 
 def _recheck(state: Candidacy, now: float) -> Step:
     match state.health:
-        case Health.UNHEALTHY | Health.NOT_RESPONDING | Health.MONITOR_FAILED:
-            # The NameNode itself is told nothing: the next owner of the lock will see to it.
-            return _leave(state, f"our NameNode is {state.health.value}", needs_fencing=True)
+        case Health.UNHEALTHY | Health.NOT_RESPONDING:
+            return _unwell(state, now)
+        case Health.MONITOR_FAILED:
+            return _leave(state, _ill(state), needs_fencing=True)
         case Health.INITIALIZING:
             return _leave(state, "our NameNode was not probed yet", needs_fencing=False)
         case Health.HEALTHY:
@@ -197,64 +211,141 @@ def _recheck(state: Candidacy, now: float) -> Step:
     assert_never(state.health)
 
 
+def _unwell(state: Candidacy, now: float) -> Step:
+    """The NameNode itself is told nothing: the next owner of the lock will see to it."""
+    notices = state.standing.notices
+    if state.joined and state.holding:
+        if notices is not None and notices.pause is not None:
+            return Step(replace(state, kept_because=f"{_ill(state)}, but {paused(notices.pause)}"))
+        seconds = keep_for(state.flapping, state.trouble, now)
+        if seconds > 0:
+            because = f"{_ill(state)}, but the active has changed too often of late"
+            return Step(replace(state, kept_because=because), (AskAgainAfter(seconds),))
+    return _leave(state, _ill(state), needs_fencing=True)
+
+
+def _ill(state: Candidacy) -> str:
+    reason = f": {state.health_reason}" if state.health_reason else ""
+    return f"our NameNode is {state.health.value}{reason}"
+
+
 def _stand(state: Candidacy, now: float) -> Step:
     if state.reported not in (ServiceState.ACTIVE, ServiceState.STANDBY):
-        return Step(state)  # starting, or an observer: its next report brings us back here
+        # Starting, or an observer: its next report brings us back here.
+        return Step(state if state.joined else replace(state, out_because=_not_a_candidate(state)))
     if now < state.out_until:
-        return Step(state, (AskAgainAfter(state.out_until - now),))
+        out = replace(state, out_because=state.stood_back_because)
+        return Step(out, (AskAgainAfter(state.out_until - now),))
+    if state.joined and state.holding:
+        return _drain(replace(state, kept_because=""), now)
+    # Its report from before we demoted it is worth nothing.
+    demoted = state.believed is ServiceState.STANDBY
+    is_active = state.reported is ServiceState.ACTIVE and not demoted
+    barred = bar(state.standing, now=now, joined=state.joined, is_active=is_active)
+    if barred is not None:
+        left = _leave(state, barred.because, needs_fencing=True)
+        again = barred.again_after_seconds
+        asks = () if again is None else (AskAgainAfter(again),)
+        return Step(replace(left.state, waits=barred.waits), (*left.decisions, *asks))
     if state.joined:
         return Step(state)
-    return Step(replace(state, joined=True, out_because=""), (Join(),))
+    return Step(replace(state, joined=True, out_because="", waits=False), (Join(),))
+
+
+def _not_a_candidate(state: Candidacy) -> str:
+    if state.reported is ServiceState.OBSERVER:
+        return "our NameNode is an observer"
+    return f"our NameNode is {state.reported or 'still to say what it is'}"
+
+
+def _drain(state: Candidacy, now: float) -> Step:
+    """We hold the lock: a drain has it handed over, if there is somebody to take it."""
+    notices = state.standing.notices
+    if notices is None or notices.drain is None:
+        return Step(replace(state, drain_failed="", drain_retry_at=0.0))
+    because = drained(notices.drain)
+    if notices.pause is not None:
+        return Step(replace(state, kept_because=f"{because}; but {paused(notices.pause)}"))
+    if state.taking_over or state.handing_over:
+        return Step(replace(state, kept_because=f"{because}; handing over"))
+    to = successor(state.standing)
+    if to is None:
+        return Step(
+            replace(state, kept_because=f"{because}; but no other NameNode is fit to take over")
+        )
+    if now < state.drain_retry_at:
+        kept = replace(
+            state, kept_because=f"{because}; but the last try failed: {state.drain_failed}"
+        )
+        return Step(kept, (AskAgainAfter(state.drain_retry_at - now),))
+    handing = replace(
+        state, handing_over=True, kept_because=f"{because}; handing over to {to.namenode}"
+    )
+    return Step(handing, (HandOverTo(to.namenode, to.zkfc_rpc),))
 
 
 def _leave(state: Candidacy, because: str, *, needs_fencing: bool) -> Step:
-    left = replace(
-        state,
-        joined=False,
-        believed=ServiceState.INITIALIZING,
-        mismatches=0,
-        in_transition=False,
-    )
+    left = replace(_idle(state), out_because=because)
     if not state.joined:
         return Step(left)
     return Step(left, (Leave(needs_fencing, because),))
 
 
-def _reported(state: Candidacy, reported: ServiceState, now: float) -> Step:
-    if reported is ServiceState.OBSERVER:
+def _reported(state: Candidacy, said: ServiceState, now: float) -> Step:
+    if said is ServiceState.OBSERVER:
         left = _leave(state, "our NameNode is an observer", needs_fencing=True)
         return Step(replace(left.state, believed=ServiceState.OBSERVER), left.decisions)
     if state.believed is ServiceState.OBSERVER:
         state = replace(state, believed=ServiceState.INITIALIZING)
-    if not state.joined:
+    if not state.joined or state.health is not Health.HEALTHY:
         return _recheck(state, now) if state.health is Health.HEALTHY else Step(state)
-    if state.in_transition or state.believed in (ServiceState.INITIALIZING, reported):
-        return Step(replace(state, mismatches=0))
+    if state.in_transition or state.believed in (ServiceState.INITIALIZING, said):
+        return _recheck(replace(state, mismatches=0), now)
+    return _mismatch(state, said, now)
+
+
+def _mismatch(state: Candidacy, said: ServiceState, now: float) -> Step:
     if state.mismatches == 0:
         return Step(replace(state, mismatches=1))
-    because = f"our NameNode says that it is {reported.value}, not {state.believed.value}"
+    because = f"our NameNode says that it is {said.value}, not {state.believed.value}"
+    notices = state.standing.notices
+    if state.holding and notices is not None and notices.pause is not None:
+        return Step(replace(state, kept_because=f"{because}; but {paused(notices.pause)}"))
     left = _leave(state, because, needs_fencing=True)
-    paused = replace(left.state, out_until=now + MISMATCH_PAUSE_SECONDS, out_because=because)
-    return Step(paused, (*left.decisions, AskAgainAfter(MISMATCH_PAUSE_SECONDS)))
+    out = replace(left.state, out_until=now + MISMATCH_PAUSE_SECONDS, stood_back_because=because)
+    return Step(out, (*left.decisions, AskAgainAfter(MISMATCH_PAUSE_SECONDS)))
 
 
 def _failed(state: Candidacy, now: float) -> Step:
     """The elector has left already; stay out for a while, longer with each failure."""
     failures = state.failures + 1
-    pause = state.back_off.after(failures)
+    seconds = state.back_off.after(failures)
+    because = "the last takeover failed"
     failed = replace(
-        state,
-        joined=False,
-        believed=ServiceState.INITIALIZING,
-        in_transition=False,
+        _idle(state),
         failures=failures,
-        out_until=max(state.out_until, now + pause),
-        out_because="the last takeover failed",
+        out_until=max(state.out_until, now + seconds),
+        stood_back_because=because,
+        out_because=because,
     )
-    return Step(failed, (AskAgainAfter(pause),))
+    return Step(failed, (AskAgainAfter(seconds),))
 
 
 def _ceded(state: Candidacy, seconds: float, now: float, *, needs_fencing: bool) -> Step:
-    left = _leave(state, "asked to cede", needs_fencing=needs_fencing)
-    out = replace(left.state, out_until=now + seconds, out_because="asked to cede")
+    because = "asked to cede"
+    left = _leave(state, because, needs_fencing=needs_fencing)
+    # The lock that we give away in a pause or a drain must not be left lying by everybody.
+    may_return = state.holding or state.standing.may_return
+    out = replace(
+        left.state,
+        out_until=now + seconds,
+        stood_back_because=because,
+        standing=replace(state.standing, may_return=may_return),
+        reported=state.reported if needs_fencing else _demoted(state.reported),
+    )
     return Step(out, (*left.decisions, AskAgainAfter(seconds)))
+
+
+def _demoted(said: ServiceState | None) -> ServiceState | None:
+    """What a NameNode says from now on that has confirmed that it is not active."""
+    return ServiceState.STANDBY if said is ServiceState.ACTIVE else said

@@ -16,6 +16,8 @@ from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import HealthSettings
 from ha.zkfc.core import BackOff
+from ha.zkfc.flapping import FlapSettings
+from ha.zkfc.standing import Rank
 from ha.zkfc.thread_dump import DumpSettings
 
 
@@ -49,6 +51,8 @@ class ZkfcSettings:
     polite_connect_seconds: float = 1.0
     """A dead host drops packets: it must not cost more than this before the methods run."""
     back_off: BackOff = field(default_factory=BackOff)
+    rank: Rank = field(default_factory=Rank)
+    flapping: FlapSettings = field(default_factory=FlapSettings)
     user: str = field(default_factory=getpass.getuser)
     administrators: frozenset[str] = frozenset()
 
@@ -141,6 +145,17 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
         or own.zkfc.host,
         new_active_timeout_seconds=conf.get(keys.NEW_ACTIVE_TIMEOUT),
         graceful_fence_timeout_seconds=conf.get(keys.GRACEFUL_FENCE_TIMEOUT),
+        rank=Rank(
+            nofailover=conf.get(keys_candidate.NO_FAILOVER, **scope),
+            priority=conf.get(keys_candidate.PRIORITY, **scope),
+            priority_delay_seconds=conf.get(keys_candidate.PRIORITY_DELAY, **scope),
+            unready_delay_seconds=conf.get(keys_candidate.UNREADY_DELAY, **scope),
+        ),
+        flapping=FlapSettings(
+            failovers=conf.get(keys_candidate.FLAP_FAILOVERS, **scope),
+            window_seconds=conf.get(keys_candidate.FLAP_WINDOW, **scope),
+            delay_seconds=conf.get(keys_candidate.FLAP_DELAY, **scope),
+        ),
         administrators=_users(conf.get(keys.ADMINISTRATORS)),
     )
 

@@ -8,16 +8,15 @@ from hypothesis import strategies as st
 
 from ha.health.core import Health
 from ha.service.model import ServiceState
-from ha.zkfc.core import (
+from ha.zkfc.candidacy import (
     AskAgainAfter,
-    BackOff,
-    Candidacy,
     CedeAsked,
     CedeEnded,
     Decision,
     Demoted,
     Elected,
     Event,
+    HandOverTo,
     HealthChanged,
     Join,
     Leave,
@@ -26,8 +25,8 @@ from ha.zkfc.core import (
     TakeoverFailed,
     TransitionAbandoned,
     TransitionBegun,
-    step,
 )
+from ha.zkfc.core import BackOff, Candidacy, step
 
 NOW = 100.0
 S = ServiceState
@@ -193,3 +192,5 @@ class _Run:
             case AskAgainAfter(seconds=seconds):
                 assert seconds > 0
                 self.recheck_at = self.now + seconds
+            case HandOverTo():
+                raise AssertionError("handed over without a drain")

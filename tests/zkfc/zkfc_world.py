@@ -21,6 +21,7 @@ from ha.elector.model import Role
 from ha.elector.settings import ZooKeeperSettings
 from ha.elector.znodes import connected, ensure_parent
 from ha.health.core import HealthSettings
+from ha.notices.board import Board
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.controller import Controller
@@ -214,6 +215,7 @@ class World:
         node.controller = Controller(
             self.settings(node),
             keeper=lambda post, released: Gate(KazooKeeper(zookeeper, post, on_release=released)),
+            board=lambda tell: Board(zookeeper, node.name, tell),
         )
         node.task = asyncio.create_task(node.controller.run())
 

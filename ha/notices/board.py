@@ -1,0 +1,284 @@
+"""A controller's always-open session for the notices: it watches them, and shows the controller.
+
+Beside the election's session, which ends whenever the election is left: a controller that is out
+must hear of a resume, too, and be seen.  Every change that a watch tells of has all notices read
+anew; they are few.  While ZooKeeper is away, what was read last stands.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Final, TypeVar
+
+import structlog
+
+from ha.elector.answers import value_of
+from ha.elector.breadcrumb import decode
+from ha.elector.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.outcome import NodeFacts, Outcome, Refusal, Refused, SessionState
+from ha.elector.settings import ZooKeeperSettings
+from ha.elector.zookeeper import Session
+from ha.notices.model import (
+    BadNotice,
+    Member,
+    decode_drain,
+    decode_member,
+    decode_pause,
+    encode_member,
+)
+from ha.notices.seen import FREE, Notices
+from ha.notices.store import (
+    Noted,
+    clear_drain,
+    clear_pause,
+    drains_path,
+    members_path,
+    pause_path,
+)
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+POLL_SECONDS: Final = 10.0
+"""A second way to the truth, should a watch get lost."""
+RETRY_SECONDS: Final = 1.0
+CLOSE_SECONDS: Final = 1.0
+
+
+def utc_now() -> datetime:
+    """The wall clock, by which notices expire: they are written on other machines."""
+    return datetime.now(UTC)
+
+
+class Board:
+    """The notices of one nameservice, for the controller of one NameNode."""
+
+    def __init__(
+        self,
+        settings: ZooKeeperSettings,
+        namenode: str,
+        tell: Callable[[Notices], None],
+        *,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """``tell`` is called on the loop, with every change and at the first reading."""
+        self._settings = settings
+        self._namenode = namenode
+        self._tell = tell
+        self._clock = clock
+        self._hurry = asyncio.Event()
+        self._connected = False
+        self._over = False
+        self._own = b""
+        self._own_rpc = ""
+        self._shown = b""
+        self._earlier_sessions: set[int] = set()
+        self._complaints: dict[str, str] = {}
+        self.notices: Notices | None = None
+        """As last read; None before the first time."""
+        self.connected_session: Session | None = None
+        """For others who must write beside us; None while ZooKeeper is away."""
+
+    def publish(self, member: Member) -> None:
+        """Show this of our controller from now on."""
+        own = encode_member(member)
+        if own != self._own:
+            self._own, self._own_rpc = own, member.zkfc_rpc
+            self._hurry.set()
+
+    async def run(self) -> None:
+        """Work until cancelled; then our member is taken away at once."""
+        while True:
+            await self._one_session()
+            await asyncio.sleep(RETRY_SECONDS)
+
+    # -- one session -------------------------------------------------------------------------
+
+    async def _one_session(self) -> None:
+        self._over = self._connected = False
+        self._shown = b""
+        session = Session(self._settings, self._state_changed, lambda _: self._hurry.set())
+        session.open()
+        try:
+            while not self._over:
+                self._hurry.clear()
+                wait_seconds = POLL_SECONDS
+                if self._connected:
+                    self.connected_session = session
+                    wait_seconds = await self._read_and_show(session)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait_seconds):
+                        await self._hurry.wait()
+        finally:
+            self.connected_session = None
+            if session.session_id is not None:
+                self._earlier_sessions.add(session.session_id)
+            await session.close(deadline_seconds=CLOSE_SECONDS)
+
+    def _state_changed(self, state: SessionState, reason: str) -> None:
+        self._connected = state is SessionState.CONNECTED
+        self._over = state in (SessionState.EXPIRED, SessionState.REFUSED)
+        if not self._connected:
+            self.connected_session = None
+            log.warning("board.session", state=state.value, reason=reason)
+        self._hurry.set()
+
+    async def _read_and_show(self, session: Session) -> float:
+        """Answers how long to wait for the next time, if nothing happens."""
+        try:
+            # What we show first: a peer's rank may wait for it.
+            await self._show(session)
+            notices, wait_seconds = await self._read(session)
+        except (ZooKeeperUnavailable, ZooKeeperRefused) as failure:
+            self._complain("zookeeper", str(failure))
+            return RETRY_SECONDS
+        self._complaints.pop("zookeeper", None)
+        if notices != self.notices:
+            log.info(
+                "board.changed",
+                namenode=self._namenode,
+                pause=repr(notices.pause),
+                drain=repr(notices.drain),
+                members=[one.namenode for one in notices.members],
+                lock_holder=notices.lock_holder,
+            )
+            self.notices = notices
+            self._tell(notices)
+        return wait_seconds
+
+    # -- our member --------------------------------------------------------------------------
+
+    async def _show(self, session: Session) -> None:
+        own = self._own
+        if not own or own == self._shown:
+            return
+        path = f"{members_path(self._settings)}/{self._namenode}"
+        outcome = await session.read(path)
+        if not _is(outcome, Refusal.NO_NODE):
+            data, facts = value_of(outcome, f"read {path}")
+            if facts.ours:
+                value_of(await session.write(path, own, version=facts.version), f"write {path}")
+                self._shown = own
+                return
+            if not self._left_behind(path, data, facts):
+                return
+            value_of(await session.delete(path, version=facts.version), f"delete {path}")
+        await self._create(session, path, own)
+        self._complaints.pop(path, None)
+        self._shown = own
+
+    async def _create(self, session: Session, path: str, own: bytes) -> None:
+        above = members_path(self._settings)
+        created = await session.create(path, own, ephemeral=True)
+        if _is(created, Refusal.NO_NODE):
+            if not _is(made := await session.create(above), Refusal.NODE_EXISTS):
+                value_of(made, f"create {above}")
+            created = await session.create(path, own, ephemeral=True)
+        value_of(created, f"create {path}")
+
+    def _left_behind(self, path: str, data: bytes, facts: NodeFacts) -> bool:
+        """Is it of our earlier session or process?  Then it need not wait for its expiry."""
+        if facts.owner in self._earlier_sessions:
+            return True
+        try:
+            other = decode_member(data)
+        except BadNotice:
+            return True
+        if other.zkfc_rpc == self._own_rpc:
+            return True  # its port is ours now, so that process is gone
+        self._complain(
+            path,
+            f"another zkfc, process {other.pid} at {other.zkfc_rpc}, shows itself as "
+            f"{self._namenode}; only one may run, see dfs.ha.namenode.id on both hosts",
+        )
+        return False
+
+    # -- the notices -------------------------------------------------------------------------
+
+    async def _read(self, session: Session) -> tuple[Notices, float]:
+        settings = self._settings
+        own_drain = f"{drains_path(settings)}/{self._namenode}"
+        pause, drain, members, holder = await asyncio.gather(
+            self._one(session, pause_path(settings), decode_pause),
+            self._one(session, own_drain, decode_drain),
+            self._members(session),
+            self._holder(session),
+        )
+        now = self._clock()
+        ends = [one.value.until for one in (pause, drain) if one is not None]
+        waits = [(end - now).total_seconds() for end in ends if end is not None and end > now]
+        # Best effort: whoever reads an expired notice knows that it is over.
+        if pause is not None and pause.value.over(now):
+            await self._tidy(clear_pause(session, settings, version=pause.version))
+            pause = None
+        if drain is not None and drain.value.over(now):
+            name = self._namenode
+            await self._tidy(clear_drain(session, settings, name, version=drain.version))
+            drain = None
+        notices = Notices(
+            pause=None if pause is None else pause.value,
+            drain=None if drain is None else drain.value,
+            members=members,
+            lock_holder=holder,
+        )
+        return notices, min([POLL_SECONDS, *waits])
+
+    async def _one(
+        self, session: Session, path: str, decode: Callable[[bytes], T]
+    ) -> Noted[T] | None:
+        """A notice that can be read; the look leaves a watch, there or not there."""
+        looked, outcome = await asyncio.gather(session.look(path, watch=True), session.read(path))
+        value_of(looked, f"look at {path}")
+        if _is(outcome, Refusal.NO_NODE):
+            self._complaints.pop(path, None)
+            return None
+        data, facts = value_of(outcome, f"read {path}")
+        try:
+            notice = decode(data)
+        except BadNotice as failure:
+            # Not obeyed: nobody could say for how long.
+            self._complain(path, str(failure))
+            return None
+        self._complaints.pop(path, None)
+        return Noted(notice, facts.version)
+
+    async def _members(self, session: Session) -> tuple[Member, ...]:
+        path = members_path(self._settings)
+        outcome = await session.children(path, watch=True)
+        names = () if _is(outcome, Refusal.NO_NODE) else value_of(outcome, f"list {path}")
+        if self._namenode not in names:
+            self._shown = b""  # somebody has deleted it
+        others = sorted(set(names) - {self._namenode})
+        found = await asyncio.gather(
+            *(self._one(session, f"{path}/{name}", decode_member) for name in others)
+        )
+        return tuple(member.value for member in found if member is not None)
+
+    async def _holder(self, session: Session) -> str | None:
+        path = self._settings.lock
+        looked, outcome = await asyncio.gather(session.look(path, watch=True), session.read(path))
+        value_of(looked, f"look at {path}")
+        if _is(outcome, Refusal.NO_NODE):
+            return FREE
+        data, _ = value_of(outcome, f"read {path}")
+        try:
+            return decode(data).namenode
+        except BadBreadcrumb:
+            return None
+
+    async def _tidy(self, clearing: Awaitable[bool]) -> None:
+        try:
+            await clearing
+        except (ZooKeeperUnavailable, ZooKeeperRefused) as failure:
+            self._complain("expired notices", str(failure))
+
+    def _complain(self, about: str, text: str) -> None:
+        if self._complaints.get(about) != text:
+            self._complaints[about] = text
+            log.warning("board.trouble", about=about, reason=text)
+
+
+def _is(outcome: Outcome[object], why: Refusal) -> bool:
+    return isinstance(outcome, Refused) and outcome.why is why

@@ -1,0 +1,21 @@
+"""What one controller sees of the notices in ZooKeeper; expired ones are left out."""
+
+from dataclasses import dataclass
+
+from ha.notices.model import Drain, Member, Pause
+
+FREE = ""
+"""The holder of a lock that nobody holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notices:
+    """The notices in force, as they were last read."""
+
+    pause: Pause | None = None
+    drain: Drain | None = None
+    """Our own NameNode's."""
+    members: tuple[Member, ...] = ()
+    """The other running controllers, by NameNode id."""
+    lock_holder: str | None = None
+    """The NameNode whose controller holds the lock, FREE, or None where that is not known."""

@@ -1,0 +1,154 @@
+"""The words of the candidacy: what may happen to it, and what it decides."""
+
+from dataclasses import dataclass
+
+from ha.health.core import Health, Trouble
+from ha.notices.seen import Notices
+from ha.service.model import ServiceState
+
+
+@dataclass(frozen=True, slots=True)
+class HealthChanged:
+    """The monitor has judged anew."""
+
+    health: Health
+    trouble: Trouble = Trouble.GONE
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReported:
+    """The NameNode said what it is, and whether it could become active."""
+
+    state: ServiceState
+    ready: bool = True
+    not_ready_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoticesSeen:
+    """The notices in ZooKeeper were read anew."""
+
+    notices: Notices
+
+
+@dataclass(frozen=True, slots=True)
+class LockWon:
+    """The lock is ours, and a takeover has begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionBegun:
+    """We have asked our NameNode to change; its reports mean nothing until it has answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionAbandoned:
+    """The change that we asked for lost its ground; what our NameNode made of it is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elected:
+    """Our NameNode answered that it is active, and the lock is ours."""
+
+    planned: bool = False
+    """An operator wanted it so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demoted:
+    """The lock is another's; our NameNode was told to be standby."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeoverFailed:
+    """We won the lock and could not take over; the election was left."""
+
+
+@dataclass(frozen=True, slots=True)
+class CedeAsked:
+    """Somebody wants us out of the election for so long (greater than 0)."""
+
+    seconds: float
+    needs_fencing: bool
+    """Our NameNode did not confirm that it is standby."""
+
+
+@dataclass(frozen=True, slots=True)
+class CedeEnded:
+    """Somebody lets us back in now."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandOverBegun:
+    """An operator wants our NameNode to be active; no pause and no rank stands against that."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandOverEnded:
+    """That has succeeded or failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrainTried:
+    """The successor that we asked has answered."""
+
+    failure: str
+    """Empty, or why it did not take over."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecheckDue:
+    """A pause that we announced may be over."""
+
+
+Event = (
+    HealthChanged
+    | StatusReported
+    | NoticesSeen
+    | LockWon
+    | HandOverBegun
+    | HandOverEnded
+    | DrainTried
+    | TransitionBegun
+    | TransitionAbandoned
+    | Elected
+    | Demoted
+    | TakeoverFailed
+    | CedeAsked
+    | CedeEnded
+    | RecheckDue
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Be in the election."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Be out of the election."""
+
+    needs_fencing: bool
+    """Keep the breadcrumb: our NameNode may still be active."""
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgainAfter:
+    """Come back with RecheckDue after so many seconds; replaces an earlier wish."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class HandOverTo:
+    """Let this NameNode take over from ours, which is drained."""
+
+    namenode: str
+    zkfc: str
+    """host:port of its controller."""
+
+
+Decision = Join | Leave | AskAgainAfter | HandOverTo

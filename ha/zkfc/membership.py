@@ -1,0 +1,109 @@
+"""How a controller shows itself to the others, and asks one of them to take over in a drain."""
+
+import os
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Protocol
+
+from ha.conf.topology import HostPort
+from ha.health.core import Health
+from ha.notices.model import Member
+from ha.notices.seen import Notices
+from ha.service.errors import ServiceError
+from ha.service.zkfc_client import ZkfcClient
+from ha.zkfc.core import Candidacy
+from ha.zkfc.settings import ZkfcSettings
+from ha.zkfc.standing import Standing
+
+CONNECT_SECONDS = 2.0
+
+
+class NoticeBoard(Protocol):
+    """The notices in ZooKeeper as a controller uses them; ``ha.notices.board`` is the real one."""
+
+    def publish(self, member: Member) -> None:
+        """Show this of our controller from now on."""
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+
+
+OpenBoard = Callable[[Callable[[Notices], None]], NoticeBoard]
+"""Builds the board, given whom to tell of the notices."""
+
+
+class Membership:
+    """Our member in ZooKeeper."""
+
+    def __init__(self, settings: ZkfcSettings, board: NoticeBoard | None, version: str) -> None:
+        self._settings = settings
+        self._board = board
+        self._version = version
+        self._started = datetime.now(UTC)
+
+    def standing(self) -> Standing:
+        """Our standing before anything is known.  Without a board, nothing will ever be."""
+        own, rank = self._settings.own.namenode, self._settings.rank
+        if self._board is None:
+            return Standing(namenode=own, rank=rank)
+        return Standing(namenode=own, rank=rank, notices=None, no_ready_peer_since=None)
+
+    async def run(self) -> None:
+        """Watch the notices and show ourselves, until cancelled."""
+        if self._board is not None:
+            await self._board.run()
+
+    def show(self, candidacy: Candidacy, health: Health, port: int) -> None:
+        """Show this state; ``port`` is the one that our RPC server got."""
+        if self._board is None or port == 0:
+            return
+        own, standing = self._settings.own, candidacy.standing
+        http = own.zkfc_http
+        self._board.publish(
+            Member(
+                namenode=own.namenode,
+                zkfc_http=str(http) if http.port else "",
+                zkfc_rpc=str(HostPort(own.zkfc.host, port)),
+                pid=os.getpid(),
+                started=self._started,
+                health=health.value,
+                state="unknown" if candidacy.reported is None else candidacy.reported.value,
+                ready=standing.ready,
+                not_ready_reason=standing.not_ready_reason,
+                nofailover=standing.rank.nofailover,
+                priority=standing.rank.priority,
+                in_election=candidacy.joined,
+                out_because=candidacy.out_because,
+                version=self._version,
+            )
+        )
+
+    async def hand_over_to(self, zkfc: str, *, because: str) -> str:
+        """Ask that controller to take over from us; answers why not, or the empty text."""
+        settings = self._settings
+        seconds = (
+            2 * settings.graceful_fence_timeout_seconds
+            + settings.new_active_timeout_seconds
+            + CONNECT_SECONDS
+        )
+        host, _, port = zkfc.rpartition(":")
+        try:
+            client = await ZkfcClient.open(
+                HostPort(host, int(port)), deadline_seconds=CONNECT_SECONDS
+            )
+            try:
+                await client.graceful_failover(deadline_seconds=seconds, reason=because)
+            finally:
+                await client.close()
+        except (ServiceError, ValueError) as failure:
+            return str(failure)
+        return ""
+
+
+async def reporting(work: Awaitable[str], tell: Callable[[str], None]) -> None:
+    """Tell how it ended, whatever it was."""
+    failure = "it was given up"
+    try:
+        failure = await work
+    finally:
+        tell(failure)

@@ -1,0 +1,176 @@
+"""What may bar a healthy NameNode from the election: pause, drain, rank; and who may succeed it.
+
+A pause and a drain are an operator's word (hadoop-ha W19).  The rank is readiness first (W2: Hadoop
+makes a NameNode in safe mode active), then the configured priority (W26).  A lower rank waits only
+for a better one that could take the lock now, and never longer than a limit: it is known before
+the lock is free, so that equal ranks wait for nothing.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from ha.health.core import Health
+from ha.notices.model import Drain, Member, Pause, time_text
+from ha.notices.seen import FREE, Notices
+from ha.service.model import ServiceState
+
+UNREADY_REPORTS = 2
+"""A candidate that says once that it is not ready may be between two edits; twice, it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rank:
+    """How much this NameNode wants to be active (nnha.candidate.*)."""
+
+    nofailover: bool = False
+    priority: int = 100
+    priority_delay_seconds: float = 2.0
+    unready_delay_seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        if self.priority_delay_seconds < 0 or self.unready_delay_seconds < 0:
+            raise ValueError("a candidate's delays must not be negative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What the bars depend on.  Times are the caller's monotonic clock's."""
+
+    namenode: str = ""
+    rank: Rank = field(default_factory=Rank)
+    notices: Notices | None = field(default_factory=Notices)
+    """None: not read yet."""
+    ready: bool = True
+    not_ready_reason: str = ""
+    unready_in_a_row: int = 0
+    asked: bool = False
+    """An operator's hand-over to us is under way."""
+    may_return: bool = False
+    """We gave the lock away, and it is not known that anybody has taken it."""
+    free_since: float | None = None
+    """Since when the lock is known to be free."""
+    no_ready_peer_since: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Why we do not stand, and after how long that may be otherwise (None: it will be told)."""
+
+    because: str
+    again_after_seconds: float | None = None
+    waits: bool = False
+    """Only for somebody better, who is there: nothing is wrong."""
+
+
+def noticed(standing: Standing, notices: Notices, now: float) -> Standing:
+    """The notices were read anew."""
+    since = standing.free_since
+    if notices.lock_holder != FREE:
+        since = None
+    elif since is None:
+        since = now
+    taken = notices.lock_holder not in (None, FREE, standing.namenode)
+    return replace(
+        standing,
+        notices=notices,
+        free_since=since,
+        may_return=standing.may_return and not taken,
+        no_ready_peer_since=_without_ready_peer(standing, notices, now),
+    )
+
+
+def reported(standing: Standing, *, ready: bool, reason: str) -> Standing:
+    """The NameNode has said whether it is ready to become active."""
+    count = 0 if ready else standing.unready_in_a_row + 1
+    return replace(standing, ready=ready, not_ready_reason=reason, unready_in_a_row=count)
+
+
+def bar(standing: Standing, *, now: float, joined: bool, is_active: bool) -> Bar | None:
+    """What keeps a healthy NameNode that does not hold the lock out of the election.
+
+    ``is_active``: it says that it is active, so its taking a free lock changes no role.
+    """
+    notices = standing.notices
+    if notices is None:
+        return Bar("the notices in ZooKeeper were not read yet")
+    # In a pause, an operator may have made ours active beside another's lock: leave it so (W19).
+    elsewhere = notices.lock_holder not in (None, FREE, standing.namenode)
+    if (is_active and not elsewhere) or standing.may_return:
+        return None
+    if notices.drain is not None:
+        return Bar(drained(notices.drain))
+    if standing.asked:
+        return None
+    if notices.pause is not None:
+        return Bar(paused(notices.pause))
+    if standing.rank.nofailover:
+        return Bar("nnha.candidate.nofailover is set: only an operator makes it active")
+    unready = standing.unready_in_a_row >= (UNREADY_REPORTS if joined else 1)
+    by_rank = _outranked(standing, notices, now, ready=not unready)
+    return (_unready(standing, now) if unready else None) or by_rank
+
+
+def successor(standing: Standing) -> Member | None:
+    """Who could take over from us now: the best by rank, then by name."""
+    notices = standing.notices
+    fit = [] if notices is None else [one for one in notices.members if _fit(one) and one.ready]
+    in_it = [one for one in fit if one.in_election]
+    return min(in_it, key=lambda one: (-one.priority, one.namenode), default=None)
+
+
+def paused(pause: Pause) -> str:
+    """The pause in words."""
+    return f"paused by {pause.owner}{_until(pause)}: {pause.reason}"
+
+
+def drained(drain: Drain) -> str:
+    """The drain in words."""
+    return f"drained by {drain.owner}{_until(drain)}: {drain.reason}"
+
+
+def _until(notice: Pause | Drain) -> str:
+    return "" if notice.until is None else f" until {time_text(notice.until)}"
+
+
+def _unready(standing: Standing, now: float) -> Bar | None:
+    wait = standing.rank.unready_delay_seconds
+    because = f"our NameNode is not ready to become active: {standing.not_ready_reason}"
+    # A ready peer that leaves the lock alone for so long will not take it: better an unready
+    # active than none.
+    starts = [one for one in (standing.no_ready_peer_since, standing.free_since) if one is not None]
+    if not starts:
+        return Bar(because)
+    left = min(starts) + wait - now
+    return Bar(because, left) if left > 0 else None
+
+
+def _outranked(standing: Standing, notices: Notices, now: float, *, ready: bool) -> Bar | None:
+    own = (ready, standing.rank.priority)
+    better = [one for one in notices.members if _fit(one) and (one.ready, one.priority) > own]
+    if not better:
+        return None
+    best = min(better, key=lambda one: (not one.ready, -one.priority, one.namenode))
+    because = f"{best.namenode} has the higher rank: priority {best.priority}" + (
+        "" if best.ready == ready else ", and it is ready"
+    )
+    if standing.free_since is None:
+        return Bar(because, waits=True)
+    left = standing.free_since + standing.rank.priority_delay_seconds - now
+    return Bar(because, left, waits=True) if left > 0 else None
+
+
+def _fit(member: Member) -> bool:
+    """Could it take the lock now?  An active that has just died still says active, not standby."""
+    return (
+        member.health == Health.HEALTHY
+        and member.state == ServiceState.STANDBY
+        and not member.nofailover
+        and (member.in_election or not member.out_because)
+    )
+
+
+def _without_ready_peer(standing: Standing, notices: Notices, now: float) -> float | None:
+    for member in notices.members:
+        active = member.health == Health.HEALTHY and member.state == ServiceState.ACTIVE
+        if member.ready and (active or _fit(member)):
+            return None
+    return now if standing.no_ready_peer_since is None else standing.no_ready_peer_since

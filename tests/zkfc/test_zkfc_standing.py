@@ -1,0 +1,312 @@
+"""Pause, drain, rank and flapping as tables: who stands, and why not (W2, W16, W19, W26)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from ha.health.core import Health, Trouble
+from ha.notices.model import Drain, Member, Pause
+from ha.notices.seen import FREE, Notices
+from ha.service.model import ServiceState
+from ha.zkfc.candidacy import (
+    AskAgainAfter,
+    CedeAsked,
+    CedeEnded,
+    Decision,
+    Demoted,
+    DrainTried,
+    Elected,
+    Event,
+    HandOverBegun,
+    HandOverEnded,
+    HandOverTo,
+    HealthChanged,
+    Join,
+    Leave,
+    LockWon,
+    NoticesSeen,
+    RecheckDue,
+    StatusReported,
+)
+from ha.zkfc.core import Candidacy, step
+from ha.zkfc.flapping import Flapping, FlapSettings
+from ha.zkfc.standing import Rank, Standing
+
+NOW = 1000.0
+S = ServiceState
+SINCE = datetime(2026, 1, 31, 12, tzinfo=UTC)
+UNTIL = datetime(2026, 1, 31, 14, tzinfo=UTC)
+PAUSE = Pause(owner="ann@host", reason="new switch", since=SINCE, until=None)
+DRAIN = Drain(owner="bob@host", reason="new disk", since=SINCE, until=UNTIL)
+PAUSED = "paused by ann@host: new switch"
+DRAINED = "drained by bob@host until 2026-01-31T14:00:00.000Z: new disk"
+
+PEER = Member(
+    namenode="nn2", zkfc_http="", zkfc_rpc="there:8019", pid=1, started=SINCE, health="healthy",
+    state="standby", ready=True, not_ready_reason="", nofailover=False, priority=100,
+    in_election=True, out_because="", version="1",
+)  # fmt: skip
+BETTER = replace(PEER, priority=200)
+HELD = Notices(lock_holder="nn2")
+OPEN = Notices(lock_holder=FREE)
+
+
+def candidacy(
+    notices: Notices | None = HELD, *, rank: Rank | None = None, ready: bool = True
+) -> Candidacy:
+    """A well standby outside the election; what is known was known long ago."""
+    peers = notices is not None and any(one.ready for one in notices.members)
+    standing = Standing(
+        namenode="nn1", rank=rank or Rank(), notices=notices, ready=ready,
+        not_ready_reason="" if ready else "safe mode", unready_in_a_row=0 if ready else 9,
+        free_since=NOW - 1.0 if notices is not None and notices.lock_holder == FREE else None,
+        no_ready_peer_since=None if peers else NOW - 1.0,
+    )  # fmt: skip
+    return Candidacy(health=Health.HEALTHY, reported=S.STANDBY, standing=standing)
+
+
+def inside(one: Candidacy, believed: ServiceState = S.STANDBY) -> Candidacy:
+    return replace(one, joined=True, believed=believed, reported=believed)
+
+
+def sees(one: Candidacy, **notices: object) -> Candidacy:
+    """With other notices, not judged yet."""
+    present = one.standing.notices
+    assert present is not None
+    now = replace(present, **notices)  # type: ignore[arg-type] # a table's shorthand
+    return replace(one, standing=replace(one.standing, notices=now))
+
+
+WELL = candidacy()
+STANDBY, ACTIVE = inside(WELL), inside(WELL, S.ACTIVE)
+PAUSED_OUT = sees(WELL, pause=PAUSE)
+PAUSED_ACTIVE = sees(ACTIVE, pause=PAUSE, lock_holder="nn1")
+DRAINED_ACTIVE = sees(ACTIVE, drain=DRAIN, lock_holder="nn1")
+LOW = Rank(priority=50)
+OUTRANKED = "nn2 has the higher rank: priority 200"
+UNREADY = "our NameNode is not ready to become active: safe mode"
+TWO = Notices(members=(BETTER,), lock_holder="nn3")
+ILL = HealthChanged(Health.UNHEALTHY, Trouble.ILL, "disk")
+GONE = HealthChanged(Health.NOT_RESPONDING, Trouble.GONE, "refused")
+
+CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
+    "nothing is read yet: wait": (candidacy(None), RecheckDue(), ()),
+    "read: stand": (candidacy(None), NoticesSeen(HELD), (Join(),)),
+    # -- pause
+    "a pause keeps standbys out": (PAUSED_OUT, RecheckDue(), ()),
+    "a pause sends standbys out": (
+        STANDBY, NoticesSeen(replace(HELD, pause=PAUSE)), (Leave(True, PAUSED),)),
+    "a pause leaves the active": (
+        ACTIVE, NoticesSeen(replace(HELD, pause=PAUSE, lock_holder="nn1")), ()),
+    "a pause leaves a takeover that has begun": (
+        replace(STANDBY, taking_over=True), NoticesSeen(replace(HELD, pause=PAUSE)), ()),
+    "a paused active may be ill": (PAUSED_ACTIVE, ILL, ()),
+    "a paused active may be gone": (PAUSED_ACTIVE, GONE, ()),
+    "a paused active may say that it is standby": (
+        replace(PAUSED_ACTIVE, mismatches=1), StatusReported(S.STANDBY), ()),
+    "the end of a pause sends an ill active out": (
+        replace(PAUSED_ACTIVE, health=Health.UNHEALTHY), NoticesSeen(HELD),
+        (Leave(True, "our NameNode is unhealthy"),)),
+    "the end of a pause lets standbys in": (PAUSED_OUT, NoticesSeen(HELD), (Join(),)),
+    "an operator may hand over in a pause": (PAUSED_OUT, HandOverBegun(), (Join(),)),
+    "when that has come to nothing, the pause holds": (
+        replace(inside(PAUSED_OUT), standing=replace(PAUSED_OUT.standing, asked=True)),
+        HandOverEnded(), (Leave(True, PAUSED),)),
+    "an active whose zkfc was restarted takes its free lock": (
+        replace(sees(PAUSED_OUT, lock_holder=FREE), reported=S.ACTIVE), RecheckDue(), (Join(),)),
+    "one that an operator made active beside another's lock does not": (
+        replace(PAUSED_OUT, reported=S.ACTIVE), RecheckDue(), ()),
+    # -- drain
+    "a drain keeps a standby out": (sees(WELL, drain=DRAIN), RecheckDue(), ()),
+    "a drain sends a standby out": (
+        STANDBY, NoticesSeen(replace(HELD, drain=DRAIN)), (Leave(True, DRAINED),)),
+    "an operator's hand-over does not end a drain": (
+        sees(WELL, drain=DRAIN), HandOverBegun(), ()),
+    "a drained active hands over": (
+        ACTIVE, NoticesSeen(Notices(drain=DRAIN, members=(PEER,), lock_holder="nn1")),
+        (HandOverTo("nn2", "there:8019"),)),
+    "to the best": (
+        sees(DRAINED_ACTIVE, members=(PEER, replace(BETTER, namenode="nn3", zkfc_rpc="far:1"))),
+        RecheckDue(), (HandOverTo("nn3", "far:1"),)),
+    "not to one that is not ready": (
+        sees(DRAINED_ACTIVE, members=(replace(PEER, ready=False),)), RecheckDue(), ()),
+    "not while it is handing over": (
+        replace(sees(DRAINED_ACTIVE, members=(PEER,)), handing_over=True), RecheckDue(), ()),
+    "it stays when nobody is there": (DRAINED_ACTIVE, RecheckDue(), ()),
+    "it tries again later": (
+        replace(sees(DRAINED_ACTIVE, members=(PEER,)), handing_over=True),
+        DrainTried("refused"), (AskAgainAfter(5.0),)),
+    "not in a pause": (
+        sees(DRAINED_ACTIVE, members=(PEER,), pause=PAUSE), RecheckDue(), ()),
+    "a drained active that is ill leaves": (
+        sees(DRAINED_ACTIVE, members=(PEER,)), ILL,
+        (Leave(True, "our NameNode is unhealthy: disk"),)),
+    # -- nofailover, readiness, priority
+    "nofailover never stands": (
+        candidacy(OPEN, rank=Rank(nofailover=True)), RecheckDue(), ()),
+    "but an operator may want it": (
+        candidacy(HELD, rank=Rank(nofailover=True)), HandOverBegun(), (Join(),)),
+    "unready, and a ready one is there": (candidacy(TWO, ready=False), RecheckDue(), ()),
+    "unready, and nobody else for too short a time": (
+        candidacy(HELD, ready=False), RecheckDue(), (AskAgainAfter(4.0),)),
+    "unready, and nobody else for long": (
+        candidacy(HELD, ready=False, rank=Rank(unready_delay_seconds=1.0)), RecheckDue(),
+        (Join(),)),
+    "unready, and the ready one leaves the lock lying": (
+        candidacy(replace(TWO, lock_holder=FREE), ready=False, rank=Rank(unready_delay_seconds=1.0,
+        priority_delay_seconds=1.0)), RecheckDue(), (Join(),)),
+    "a lower rank waits for a better one": (candidacy(TWO, rank=LOW), RecheckDue(), ()),
+    "a lower rank leaves for a better one": (
+        inside(candidacy(HELD, rank=LOW)), NoticesSeen(TWO), (Leave(True, OUTRANKED),)),
+    "but not when it is active": (
+        inside(candidacy(HELD, rank=LOW), S.ACTIVE), NoticesSeen(replace(TWO, lock_holder="nn1")),
+        ()),
+    "equal ranks wait for nobody": (candidacy(Notices(members=(PEER,))), RecheckDue(), (Join(),)),
+    "a better one that is ill is not waited for": (
+        candidacy(Notices(members=(replace(BETTER, health="unhealthy"),)), rank=LOW),
+        RecheckDue(), (Join(),)),
+    "a better one that is active is not waited for: it may have just died": (
+        candidacy(Notices(members=(replace(BETTER, state="active"),)), rank=LOW),
+        RecheckDue(), (Join(),)),
+    "a better one that is out is not waited for": (
+        candidacy(Notices(members=(replace(BETTER, in_election=False, out_because="ceded"),)),
+        rank=LOW), RecheckDue(), (Join(),)),
+    "a better one that is just coming is": (
+        candidacy(Notices(members=(replace(BETTER, in_election=False),)), rank=LOW),
+        RecheckDue(), ()),
+    "a better one that must not is not": (
+        candidacy(Notices(members=(replace(BETTER, nofailover=True),)), rank=LOW),
+        RecheckDue(), (Join(),)),
+    "a free lock is left to a better one for a while": (
+        candidacy(replace(TWO, lock_holder=FREE), rank=LOW), RecheckDue(), (AskAgainAfter(1.0),)),
+    "not longer": (
+        candidacy(replace(TWO, lock_holder=FREE), rank=replace(LOW, priority_delay_seconds=1.0)),
+        RecheckDue(), (Join(),)),
+    "a ready one of low priority stands before an unready one of high": (
+        candidacy(Notices(members=(replace(BETTER, ready=False),)), rank=LOW), RecheckDue(),
+        (Join(),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_who_stands(case: str) -> None:
+    state, event, decisions = CASES[case]
+    assert step(state, event, now=NOW).decisions == decisions
+
+
+WORDS: dict[str, tuple[Candidacy, Event, str, str]] = {
+    "paused": (WELL, NoticesSeen(replace(HELD, pause=PAUSE)), PAUSED, ""),
+    "drained": (WELL, NoticesSeen(replace(HELD, drain=DRAIN)), DRAINED, ""),
+    "outranked": (candidacy(TWO, rank=LOW), RecheckDue(), OUTRANKED, ""),
+    "outranked by a ready one": (
+        candidacy(TWO, rank=LOW, ready=False), RecheckDue(), UNREADY, ""),
+    "ill": (STANDBY, ILL, "our NameNode is unhealthy: disk", ""),
+    "ill out of the election": (WELL, ILL, "our NameNode is unhealthy: disk", ""),
+    "observer": (STANDBY, StatusReported(S.OBSERVER), "our NameNode is an observer", ""),
+    "in": (WELL, RecheckDue(), "", ""),
+    "paused and ill": (
+        PAUSED_ACTIVE, ILL, "", f"our NameNode is unhealthy: disk, but {PAUSED}"),
+    "drained, nobody there": (
+        DRAINED_ACTIVE, RecheckDue(), "", f"{DRAINED}; but no other NameNode is fit to take over"),
+    "drained, handing over": (
+        sees(DRAINED_ACTIVE, members=(PEER,)), RecheckDue(), "", f"{DRAINED}; handing over to nn2"),
+    "drained, the last try failed": (
+        sees(DRAINED_ACTIVE, members=(PEER,)), DrainTried("no"), "",
+        f"{DRAINED}; but the last try failed: no"),
+    "drained and paused": (
+        sees(DRAINED_ACTIVE, pause=PAUSE), RecheckDue(), "", f"{DRAINED}; but {PAUSED}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_status_says_why_not_a_candidate_or_why_still_one(case: str) -> None:
+    state, event, out_because, kept_because = WORDS[case]
+    after = step(state, event, now=NOW).state
+    assert (after.out_because, after.kept_because) == (out_because, kept_because)
+
+
+def test_a_lower_rank_is_no_trouble_and_a_drain_is() -> None:
+    assert step(candidacy(TWO, rank=LOW), RecheckDue(), now=NOW).state.waits
+    assert not step(sees(WELL, drain=DRAIN), RecheckDue(), now=NOW).state.waits
+
+
+def test_w2_one_report_of_being_unready_does_not_cost_a_standby_its_place() -> None:
+    standby = inside(candidacy(Notices(members=(PEER,))))
+    unready = StatusReported(S.STANDBY, ready=False, not_ready_reason="safe mode")
+    once = step(standby, unready, now=NOW)
+    twice = step(once.state, unready, now=NOW + 1)
+    assert (once.decisions, twice.decisions) == ((), (Leave(True, UNREADY),))
+
+
+def test_who_gave_the_lock_away_in_a_pause_takes_it_back_if_nobody_has() -> None:
+    """The hand-over fails: without this, nobody would be active until the pause ends."""
+    ceded = step(PAUSED_ACTIVE, CedeAsked(10.0, needs_fencing=False), now=NOW).state
+    back = step(ceded, CedeEnded(), now=NOW + 1)
+    assert back.decisions == (Join(),)
+    beaten = step(back.state, Demoted(), now=NOW + 2)
+    assert beaten.decisions == (Leave(True, PAUSED),)
+    taken = step(ceded, NoticesSeen(Notices(pause=PAUSE, lock_holder="nn2")), now=NOW + 1).state
+    assert step(taken, CedeEnded(), now=NOW + 2).decisions == ()
+
+
+def _flapping(count: int) -> Candidacy:
+    state = replace(STANDBY, flapping=Flapping(settings=FlapSettings(failovers=3)))
+    for number in range(count):
+        for event in (LockWon(), Elected(), Demoted()):
+            state = step(state, event, now=NOW + number).state
+    return step(step(state, LockWon(), now=NOW).state, Elected(planned=True), now=NOW).state
+
+
+def test_w16_after_repeated_failovers_a_slow_active_is_kept_for_a_while() -> None:
+    state = _flapping(3)
+    slow = HealthChanged(Health.NOT_RESPONDING, Trouble.SLOW, "late")
+    kept = step(state, slow, now=NOW + 10)
+    assert kept.decisions == (AskAgainAfter(60.0),)
+    assert "changed too often" in kept.state.kept_because
+    later = step(kept.state, RecheckDue(), now=NOW + 70)
+    assert later.decisions == (Leave(True, "our NameNode is not_responding: late"),)
+
+
+def test_w16_recovery_in_time_costs_nothing_and_counts_anew() -> None:
+    ill = step(_flapping(3), ILL, now=NOW + 10).state
+    well = step(ill, HealthChanged(Health.HEALTHY), now=NOW + 50)
+    assert (well.decisions, well.state.kept_because) == ((), "")
+    again = step(well.state, ILL, now=NOW + 55)
+    assert again.decisions == (AskAgainAfter(60.0),)
+
+
+@pytest.mark.parametrize(("count", "event"), [(3, GONE), (2, ILL)], ids=["gone", "below the limit"])
+def test_w16_a_dead_active_or_a_rare_failover_waits_for_nothing(count: int, event: Event) -> None:
+    decisions = step(_flapping(count), event, now=NOW + 10).decisions
+    assert [type(one) for one in decisions] == [Leave]
+
+
+def test_w16_old_failovers_are_forgotten() -> None:
+    decisions = step(_flapping(3), ILL, now=NOW + 700).decisions
+    assert [type(one) for one in decisions] == [Leave]
+
+
+def test_w16_a_slow_active_that_dies_while_it_is_kept_is_left_at_once() -> None:
+    kept = step(_flapping(3), ILL, now=NOW + 10).state
+    assert [type(one) for one in step(kept, GONE, now=NOW + 11).decisions] == [Leave]
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_w25_an_observer_is_never_a_candidate_whoever_asks(*, joined: bool) -> None:
+    state = replace(STANDBY if joined else WELL, reported=S.OBSERVER, believed=S.OBSERVER)
+    state = replace(state, joined=False)
+    for event in (CedeEnded(), HandOverBegun(), RecheckDue(), NoticesSeen(OPEN)):
+        assert step(state, event, now=NOW).decisions == ()
+
+
+@pytest.mark.parametrize("bad", [{"priority_delay_seconds": -1.0}, {"unready_delay_seconds": -1.0}])
+def test_a_rank_must_make_sense(bad: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="delays"):
+        Rank(**bad)  # type: ignore[arg-type] # a table's shorthand
+
+
+@pytest.mark.parametrize("bad", [{"failovers": -1}, {"window_seconds": 0.0}])
+def test_flap_limits_must_make_sense(bad: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="flap"):
+        FlapSettings(**bad)  # type: ignore[arg-type] # a table's shorthand
