@@ -127,7 +127,14 @@ async def _zkfc(look: Look, http: aiohttp.ClientSession, node: NameNodeAddress) 
         in_election=flag(page, "in_election"),
         out_because=text(page, "out_because"),
         fencing_methods=texts(page, "fencing_methods"),
+        last_failure=_last_failure(page.get("last_attempt")),
     )
+
+
+def _last_failure(attempt: object) -> str | None:
+    if not isinstance(attempt, dict) or attempt.get("succeeded") is not False:
+        return None
+    return text(attempt, "text") or "it gives no reason"
 
 
 async def _journalnodes(

@@ -49,6 +49,8 @@ class ZkfcRow:
     in_election: bool | None = None
     out_because: str | None = None
     fencing_methods: tuple[str, ...] = ()
+    last_failure: str | None = None
+    """Why its last takeover failed; None when it did not, or there was none."""
     error: str | None = None
 
 

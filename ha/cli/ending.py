@@ -62,8 +62,8 @@ class Code(StrEnum):
     TWO_ACTIVE = "TWO_ACTIVE"
     NOT_AUTOMATIC = "NOT_AUTOMATIC"
     NO_SUCH_NODE = "NO_SUCH_NODE"
+    NO_SUCH_RECORD = "NO_SUCH_RECORD"
     NOT_FORMATTED = "NOT_FORMATTED"
-    NOTHING_TO_END = "NOTHING_TO_END"
     BAD_NOTICE = "BAD_NOTICE"
     BAD_CONFIGURATION = "BAD_CONFIGURATION"
     HAND_OVER_FAILED = "HAND_OVER_FAILED"
@@ -71,8 +71,8 @@ class Code(StrEnum):
     OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
     ZKFC_UNREACHABLE = "ZKFC_UNREACHABLE"
     ZOOKEEPER_UNREACHABLE = "ZOOKEEPER_UNREACHABLE"
+    ZOOKEEPER_REFUSED = "ZOOKEEPER_REFUSED"
     ACCESS_DENIED = "ACCESS_DENIED"
-    INTERRUPTED = "INTERRUPTED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +150,11 @@ class Ending:
             case Outcome.UNAUTHORISED:
                 return "NOT AUTHORISED (nothing was changed): "
         assert_never(self.outcome)
+
+
+class Ended(Exception):
+    """A command has come to its end below; it carries how."""
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(ending.message)
+        self.ending = ending

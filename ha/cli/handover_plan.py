@@ -83,9 +83,9 @@ def plan_failover(view: ClusterView, target: str) -> Plan | Ending:
     return Plan(target, None, tuple(name for name in candidates if name != target))
 
 
-def judged(view: ClusterView, command: str, *, leave_out: str | None = None) -> tuple[Reason, ...]:
+def judged(view: ClusterView, command: str) -> tuple[Reason, ...]:
     """Every NameNode with its obstacles or merits, and the command that helps or would do it."""
-    return tuple(_reason(one, command) for one in prospects(view) if one.namenode != leave_out)
+    return tuple(_reason(one, command) for one in prospects(view))
 
 
 def _reason(one: Prospect, command: str) -> Reason:
@@ -161,5 +161,5 @@ def _refusal(
         target=target,
         active_before=active,
         active_now=active,
-        reasons=judged(view, command),
+        reasons=judged(view, command if active is None else "switchover"),
     )

@@ -30,6 +30,10 @@ COMMANDS: Mapping[str, Entry] = {
         "ha.cli.switchover:switchover", "Have the active NameNode hand over to another."
     ),
     "failover": Entry("ha.cli.switchover:failover", "Make a NameNode active where none is."),
+    "history": Entry("ha.cli.history:history", "List the failovers so far, with their causes."),
+    "explain": Entry(
+        "ha.cli.explain:explain", "Say why the active is active, and who would be next."
+    ),
     "haadmin": Entry("ha.cli.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."),
     "namenode": Entry(
         "namenode_sim.command:namenode", "Run a NameNode, or format it.", daemon=True

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ha.cli.cluster_view import ClusterView, NameNodeRow
 from ha.notices.model import Drain, Member, Pause, time_text
 
-DEFAULT_PRIORITY = 0
+DEFAULT_PRIORITY = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,7 @@ class Prospect:
         """A fit candidate's merits, or its obstacles."""
         if not self.fit:
             return self.why_not()
-        behind = "lag unknown" if self.lag is None else f"{self.lag:,} transactions behind"
-        return f"fit: {behind}, priority {self.priority}"
+        return f"fit: {_behind(self.lag)}, priority {self.priority}"
 
 
 def prospects(view: ClusterView) -> tuple[Prospect, ...]:
@@ -91,8 +90,8 @@ def _obstacles(view: ClusterView, row: NameNodeRow, member: Member | None) -> It
     yield from _of_the_namenode(row)
     if member is not None and member.nofailover:
         yield Obstacle(
-            f"it is marked never to be active (nofailover on {name})",
-            f"unset the key on {name} and restart its ZKFC",
+            "it is marked never to be active (nnha.candidate.nofailover)",
+            f"unset it on {name} and restart its ZKFC",
         )
     drain = view.drains.get(name)
     if drain is not None:
@@ -137,6 +136,18 @@ def _of_the_zkfc(view: ClusterView, row: NameNodeRow, *, drained: bool) -> Itera
     elif zkfc.in_election is False and not drained:
         because = zkfc.out_because or "it gives no reason"
         yield Obstacle(f"ZKFC: not in the election: {because}", "")
+
+
+def _behind(lag: int | None) -> str:
+    match lag:
+        case None:
+            return "lag unknown"
+        case 0:
+            return "up to date"
+        case 1:
+            return "1 transaction behind"
+        case _:
+            return f"{lag:,} transactions behind"
 
 
 def _host(row: NameNodeRow) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 from rich.text import Text
 
-from ha.cli.ending import Code, Ending, Outcome
+from ha.cli.ending import Code, Ended, Ending, Outcome
 from ha.cli.exits import USAGE
 from ha.cli.output import FORMATS, plain, show
 from ha.conf.configuration import Configuration, load_configuration
@@ -65,7 +65,11 @@ def about_a_cluster(
                 name = nameservice or nameservice_of(configuration)
                 for warning in configuration.warnings:
                     click.echo(f"warning: {warning}", err=True)
-                function(place=Place(configuration, name, output), **own)
+                place = Place(configuration, name, output)
+                try:
+                    function(place=place, **own)
+                except Ended as end:
+                    place.end(end.ending)
             except ConfigurationError as error:
                 _misconfigured(command, output, error)
 

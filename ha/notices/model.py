@@ -138,6 +138,16 @@ class FailoverRecord:
         return sum(phase.seconds for phase in self.phases)
 
 
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One znode of the history; its number only ever grows, though not by ones."""
+
+    number: int
+    record: FailoverRecord | None
+    unreadable: str = ""
+    """Why there is no record: one bad znode must not hide the others."""
+
+
 # -- to JSON --------------------------------------------------------------------------------------
 
 

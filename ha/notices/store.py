@@ -18,6 +18,7 @@ from ha.notices.model import (
     BadNotice,
     Drain,
     FailoverRecord,
+    HistoryEntry,
     Member,
     Pause,
     decode_drain,
@@ -45,16 +46,6 @@ class Noted(Generic[T]):
 
     value: T
     version: int
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryEntry:
-    """One znode of the history; its number only ever grows, though not by ones."""
-
-    number: int
-    record: FailoverRecord | None
-    unreadable: str = ""
-    """Why there is no record: one bad znode must not hide the others."""
 
 
 def pause_path(settings: ZooKeeperSettings) -> str:

@@ -11,6 +11,7 @@ from ha.cli.ending import Code, Ending, Outcome
 from ha.cli.handover_plan import Plan, plan_failover, plan_switchover
 from ha.notices.model import Drain
 from ha.service.model import ServiceState
+from tests.cli import schema
 from tests.cli.nnha_run import Told, nnha
 from tests.cli.stand_ins import Cluster, running_cluster
 from tests.cli.test_cluster_view import GONE, WELL
@@ -28,6 +29,14 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
     structlog.reset_defaults()
 
 
+def test_every_code_is_in_the_schema_and_every_outcome_has_an_exit_code() -> None:
+    properties = schema.load("ending")["properties"]
+    assert isinstance(properties, dict)
+    assert properties["code"]["enum"] == list(Code)
+    assert properties["outcome"]["enum"] == list(Outcome)
+    assert {one.exit_code for one in Outcome} == {0, 3, 4, 5, 6, 7}
+
+
 async def run(cluster: Cluster, command: str, *words: str) -> Told:
     conf = ("--conf-dir", str(cluster.conf_dir))
     return await nnha(command, *conf, *AUTO, *QUICK, *words)
@@ -42,6 +51,7 @@ async def test_the_zkfc_of_the_target_does_it_and_the_namenodes_confirm_it(
     told = await run(cluster, "switchover", "nn2", "--yes", "--reason", "new disk", "-o", "json")
     assert told.code == 0
     found = told.document
+    assert schema.faults("ending", found) == []
     assert (found["outcome"], found["active_before"], found["active_now"]) == ("done", "nn1", "nn2")
     assert cluster.controllers["nn2"].reasons == ["new disk"]
     assert cluster.namenodes["nn1"].state is ServiceState.STANDBY
@@ -201,8 +211,8 @@ UNFIT: dict[str, tuple[dict[str, object], str, str]] = {
     ),
     "never to be active": (
         noted(members={"nn2": dataclasses.replace(MEMBER, namenode="nn2", nofailover=True)}),
-        "it is marked never to be active (nofailover on nn2)",
-        "unset the key on nn2",
+        "it is marked never to be active (nnha.candidate.nofailover)",
+        "unset it on nn2",
     ),
 }
 
@@ -225,7 +235,7 @@ def test_another_that_would_be_accepted_is_offered() -> None:
     view = dataclasses.replace(WELL, namenodes=rows)
     lines = list(refused(plan_switchover(view, "nn2")).as_lines())
     assert lines[0] == "REFUSED (nothing was changed): nn2 cannot take over now"
-    assert lines[3] == "  nn3  fit: 100 transactions behind, priority 0  → nnha switchover nn3"
+    assert lines[3] == "  nn3  fit: 100 transactions behind, priority 100  → nnha switchover nn3"
 
 
 def test_among_fit_ones_priority_decides_and_then_the_smaller_lag() -> None:
@@ -236,7 +246,7 @@ def test_among_fit_ones_priority_decides_and_then_the_smaller_lag() -> None:
     )
     view = dataclasses.replace(WELL, namenodes=rows)
     assert plan_switchover(view, None) == Plan("nn3", "nn1")
-    first = dataclasses.replace(MEMBER, namenode="nn2", priority=20)
+    first = dataclasses.replace(MEMBER, namenode="nn2", priority=200)
     preferred = dataclasses.replace(view, **noted(members={"nn2": first}))  # type: ignore[arg-type]
     assert plan_switchover(preferred, None) == Plan("nn2", "nn1")
 

@@ -1,0 +1,183 @@
+"""Why the active is active, why nobody is, and who would be next.  Pure.
+
+Made of one look at the cluster and of the history: the look says what holds, the history why.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ha.cli.cluster_view import ClusterView
+from ha.cli.outlook import Obstacle, Prospect, prospects, ranked, until
+from ha.cli.spans import since, span
+from ha.notices.model import FailoverRecord, FailoverResult, HistoryEntry, time_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The answer to one ``nnha explain``."""
+
+    nameservice: str
+    taken_at: str
+    active: str | None
+    epoch: int | None
+    why: tuple[str, ...]
+    """Why the active is active, or why nobody is; the weightiest first."""
+    elected_by: int | None
+    """The record of the history that tells how the active became so."""
+    next_active: str | None
+    """Who would win if the active went away now."""
+    in_general: tuple[Obstacle, ...]
+    """What stands in the way of every automatic failover."""
+    prospects: tuple[Prospect, ...]
+    ranking: tuple[str, ...]
+    """The fit ones that are not active, the most likely first."""
+
+    def as_json(self) -> Mapping[str, object]:
+        """The fixed keys."""
+        return {
+            "apiVersion": "nnha/v1",
+            "command": "explain",
+            "nameservice": self.nameservice,
+            "taken_at": self.taken_at,
+            "active": self.active,
+            "epoch": self.epoch,
+            "why": list(self.why),
+            "elected_by": self.elected_by,
+            "next_active": self.next_active,
+            "in_general": [_obstacle(one) for one in self.in_general],
+            "namenodes": [
+                {
+                    "namenode": one.namenode,
+                    "active": one.active,
+                    "fit": one.fit,
+                    "rank": self._rank(one),
+                    "priority": one.priority,
+                    "lag_transactions": one.lag,
+                    "obstacles": [_obstacle(each) for each in one.obstacles],
+                }
+                for one in self.prospects
+            ],
+        }
+
+    def as_lines(self) -> Iterator[str]:
+        """For people: the present, the future, each candidate, and what blocks them all."""
+        epoch = "" if self.epoch is None else f" (epoch {self.epoch})"
+        yield f"{self.active} is active{epoch}" if self.active else "NO NameNode is active"
+        for reason in self.why:
+            yield f"  because {reason}"
+        for obstacle in self.in_general:
+            arrow = f"  → {obstacle.next}" if obstacle.next else ""
+            yield f"! {obstacle.text}{arrow}"
+        yield self._future()
+        width = max((len(one.namenode) for one in self.prospects), default=0)
+        for one in self.prospects:
+            yield from self._lines_of(one, width)
+
+    def _future(self) -> str:
+        went = "if it went away now" if self.active else "now"
+        if self.next_active is None:
+            return f"Nobody could become active {went}:"
+        if self.in_general:
+            return f"{self.next_active} would become active {went}, but for what stands above:"
+        return f"{self.next_active} would become active {went}:"
+
+    def _lines_of(self, one: Prospect, width: int) -> Iterator[str]:
+        name = f"{one.namenode:<{width}}"
+        if one.active and one.fit:
+            yield f"  {name}  active"
+        elif one.active:
+            yield f"  {name}  active, but: {one.why_not()}"
+        elif one.fit:
+            yield f"  {name}  {self._rank(one)}. {one.in_words()}"
+        for each in () if one.fit else one.obstacles:
+            arrow = f"  → {each.next}" if each.next else ""
+            if not one.active:
+                yield f"  {name}  no: {each.text}{arrow}"
+
+    def _rank(self, one: Prospect) -> int | None:
+        return self.ranking.index(one.namenode) + 1 if one.namenode in self.ranking else None
+
+
+def explain(
+    view: ClusterView, entries: Sequence[HistoryEntry], *, only: str | None = None
+) -> Explanation:
+    """Put it together; ``only``: of the NameNodes just this one."""
+    ranking = tuple(one.namenode for one in ranked(view))
+    active = None if view.active is None else view.active.namenode
+    elected = None if active is None else _election_of(active, entries)
+    return Explanation(
+        nameservice=view.nameservice,
+        taken_at=view.taken_at,
+        active=active,
+        epoch=view.epoch,
+        why=tuple(_why(view, elected) if active is not None else _why_nobody(view, ranking)),
+        elected_by=None if elected is None else elected.number,
+        next_active=ranking[0] if ranking else None,
+        in_general=tuple(_in_general(view)),
+        prospects=tuple(one for one in prospects(view) if only in (None, one.namenode)),
+        ranking=ranking,
+    )
+
+
+def _election_of(active: str, entries: Sequence[HistoryEntry]) -> HistoryEntry | None:
+    """The newest success, if it made this one active; an older one would tell of another term."""
+    for one in entries:
+        if one.record is not None and one.record.result is FailoverResult.SUCCEEDED:
+            return one if one.record.namenode == active else None
+    return None
+
+
+def _why(view: ClusterView, elected: HistoryEntry | None) -> Iterator[str]:
+    if elected is None or elected.record is None:
+        yield "it won the election; the history does not tell how"
+    else:
+        yield _told(view, elected.number, elected.record)
+    if view.lock.holder is not None and view.active is not None:
+        if view.lock.holder == view.active.namenode:
+            yield "its ZKFC holds the lock in ZooKeeper"
+        else:
+            yield f"it says so itself, although {view.lock.holder} holds the lock in ZooKeeper"
+
+
+def _told(view: ClusterView, number: int, record: FailoverRecord) -> str:
+    after = f" after {record.previous}" if record.previous else ""
+    return (
+        f"{record.cause} (history {number}: {record.kind.value}{after}, in {span(record.seconds)}, "
+        f"{since(record.at, view.moment)} ago at {time_text(record.at)})"
+    )
+
+
+def _why_nobody(view: ClusterView, ranking: Sequence[str]) -> Iterator[str]:
+    actives = [row.namenode for row in view.namenodes if row.state == "active"]
+    if len(actives) > 1:
+        yield f"{' and '.join(actives)} both say that they are"
+        return
+    if not view.automatic_failover:
+        yield "dfs.ha.automatic-failover.enabled is not set: an operator makes one active by hand"
+        return
+    if view.lock.error is not None:
+        yield f"the election cannot be held: {view.lock.error}"
+    elif view.lock.holder is not None:
+        yield f"{view.lock.holder} holds the lock and is taking over, or tries to"
+    for zkfc in view.zkfcs:
+        if zkfc.last_failure is not None:
+            yield f"the last takeover by {zkfc.namenode} failed: {zkfc.last_failure}"
+    if view.journalnodes and view.spare_journalnodes < 0:
+        yield "the journal has no quorum, and without one nobody can serve"
+    if not ranking:
+        yield "no NameNode is fit, each for the reason below"
+
+
+def _in_general(view: ClusterView) -> Iterator[Obstacle]:
+    if view.pause is not None:
+        yield Obstacle(f"automatic failover is paused {until(view.pause)}", "nnha resume")
+    if view.automatic_failover and view.lock.error is not None:
+        yield Obstacle(f"ZooKeeper: {view.lock.error}", "nnha doctor")
+    if view.journalnodes and view.spare_journalnodes < 0:
+        yield Obstacle("the journal has no quorum", "start the JournalNodes: nnha status")
+    for problem in view.notices.unreadable:
+        yield Obstacle(problem, "look at that znode, and delete it if it is junk")
+
+
+def _obstacle(one: Obstacle) -> Mapping[str, object]:
+    return {"text": one.text, "next": one.next or None}

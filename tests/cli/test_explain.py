@@ -1,0 +1,118 @@
+"""nnha explain: the present from the history, the future from what is seen."""
+
+import dataclasses
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from ha.cli.cluster_view import ClusterView, LockView, NoticesView
+from ha.cli.explanation import explain
+from ha.notices.model import FailoverResult, HistoryEntry, Pause
+from tests.cli import schema
+from tests.cli.test_cluster_view import ACTIVE, GONE, STANDBY, WELL, journals
+from tests.notices.test_notices_model import NOON, RECORD
+
+LATER = (NOON + timedelta(days=12, hours=4)).isoformat()
+VIEW = dataclasses.replace(WELL, taken_at=LATER)
+WON = HistoryEntry(12, dataclasses.replace(RECORD, namenode="nn1", previous="nn2"))
+NOBODY = dataclasses.replace(
+    VIEW, namenodes=(dataclasses.replace(ACTIVE, state="standby"), STANDBY), lock=LockView()
+)
+
+
+def lines(view: ClusterView, entries: Sequence[HistoryEntry] = (), **more: str) -> list[str]:
+    return list(explain(view, entries, **more).as_lines())
+
+
+def test_the_history_tells_why_the_active_is_active() -> None:
+    assert lines(VIEW, [WON]) == [
+        "nn1 is active (epoch 5)",
+        "  because nn1 stopped answering health checks (history 12: auto after nn2, in 0.25 s, "
+        "12d 4h ago at 2026-05-01T12:00:00.000Z)",
+        "  because its ZKFC holds the lock in ZooKeeper",
+        "nn2 would become active if it went away now:",
+        "  nn1  active",
+        "  nn2  1. fit: 10 transactions behind, priority 100",
+    ]
+
+
+def test_a_record_of_another_term_is_not_taken_for_this_one() -> None:
+    newer = HistoryEntry(13, dataclasses.replace(RECORD, namenode="nn2"))
+    assert explain(VIEW, [newer, WON]).elected_by is None
+
+
+def test_a_failed_attempt_and_an_unreadable_one_are_passed_over() -> None:
+    failed = dataclasses.replace(RECORD, namenode="nn2", result=FailoverResult.FAILED)
+    entries = [HistoryEntry(15, None, "?"), HistoryEntry(14, failed), WON]
+    assert explain(VIEW, entries).elected_by == 12
+
+
+def test_a_pause_stands_above_the_future() -> None:
+    pause = Pause(owner="ann@ops1", reason="new switch", since=NOON, until=None)
+    told = lines(dataclasses.replace(VIEW, notices=NoticesView(pause=pause)))
+    assert (
+        "! automatic failover is paused by ann@ops1 until it is ended: new switch  → nnha resume"
+        in told
+    )
+    assert "nn2 would become active if it went away now, but for what stands above:" in told
+
+
+NOBODYS: dict[str, tuple[dict[str, object], str]] = {
+    "taking over": ({"lock": LockView(holder="nn2")}, "nn2 holds the lock and is taking over"),
+    "no ZooKeeper": (
+        {"lock": LockView(error="no ZooKeeper server answers")},
+        "the election cannot be held: no ZooKeeper server answers",
+    ),
+    "fencing fails": (
+        {"zkfcs": (dataclasses.replace(WELL.zkfcs[0], last_failure="no method succeeded"),)},
+        "the last takeover by nn1 failed: no method succeeded",
+    ),
+    "no journal": (
+        journals({"error": GONE}, {"error": GONE}),
+        "the journal has no quorum, and without one nobody can serve",
+    ),
+    "by hand": ({"automatic_failover": False}, "dfs.ha.automatic-failover.enabled is not set"),
+    "two": ({"namenodes": (ACTIVE, dataclasses.replace(STANDBY, state="active"))}, "both say"),
+    "none fit": (
+        {"namenodes": tuple(dataclasses.replace(row, error=GONE) for row in (ACTIVE, STANDBY))},
+        "no NameNode is fit, each for the reason below",
+    ),
+}
+
+
+@pytest.mark.parametrize("situation", NOBODYS)
+def test_where_nobody_is_active_the_cause_is_named(situation: str) -> None:
+    changes, cause = NOBODYS[situation]
+    view = dataclasses.replace(NOBODY, **changes)  # type: ignore[arg-type]
+    if situation == "none fit":
+        view = dataclasses.replace(
+            view, namenodes=tuple(dataclasses.replace(row, state=None) for row in view.namenodes)
+        )
+    told = explain(view, [])
+    assert any(cause in reason for reason in told.why), told.why
+    assert next(told.as_lines()) == "NO NameNode is active"
+
+
+def test_each_obstacle_has_its_line_and_what_helps() -> None:
+    down = dataclasses.replace(STANDBY, state=None, error=GONE)
+    zkfc = dataclasses.replace(WELL.zkfcs[1], error=GONE)
+    view = dataclasses.replace(VIEW, namenodes=(ACTIVE, down), zkfcs=(WELL.zkfcs[0], zkfc))
+    told = lines(view)
+    assert "Nobody could become active if it went away now:" in told
+    start = "start it on h: nnha"
+    ours = "-D dfs.ha.namenode.id=nn2"
+    assert f"  nn2  no: NameNode: {GONE}  → {start} namenode {ours}" in told
+    assert f"  nn2  no: ZKFC: {GONE}  → {start} zkfc {ours}" in told
+
+
+def test_one_node_alone_keeps_its_rank() -> None:
+    told = explain(VIEW, [WON], only="nn2")
+    assert [one.namenode for one in told.prospects] == ["nn2"]
+    assert told.as_json()["namenodes"][0]["rank"] == 1  # type: ignore[index]
+
+
+def test_the_document_is_as_its_schema_says() -> None:
+    for view in (dataclasses.replace(VIEW, taken_at=WELL.taken_at), NOBODY):
+        document = {**explain(view, [WON]).as_json(), "taken_at": WELL.taken_at}
+        assert schema.faults("explain", document) == []
