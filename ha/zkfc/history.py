@@ -22,12 +22,13 @@ from ha.notices.model import (
     FailoverRecord,
     FailoverResult,
     FencingAttempt,
+    HistoryEntry,
     Member,
     PhaseDuration,
     encode_record,
     record_json,
 )
-from ha.notices.store import HistoryEntry, append_history, read_history, read_members
+from ha.notices.store import append_history, read_history, read_members
 from ha.zkfc.cause import cause_of
 from ha.zkfc.positions import Position, position_of
 from ha.zkfc.record import AttemptRecord
