@@ -3,7 +3,7 @@
 import asyncio
 import getpass
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from namenode_sim.local_copies import LocalCopies
 from namenode_sim.local_edits import last_local_edit
 from namenode_sim.namenode import NameNode, TransitionRefused
 from namenode_sim.namespace import Namespace
-from namenode_sim.peer_face import image_routes, peer_protocol
+from namenode_sim.peer_face import checkpointer, image_routes, peer_protocol
 from namenode_sim.peers import Peers
 from namenode_sim.place import (
     Place,
@@ -111,9 +111,12 @@ async def _start_parts(
     )
     face, client_face = _faces(conf, place, namenode, gate)
     copies.on_required_lost(namenode.end_because)
-    page = StatusPage(place, namenode, face, copies)
+    checkpoints = checkpointer(conf, place, namenode, storage)
+    page = StatusPage(place, namenode, face, copies, checkpoints)
     endpoint = Endpoint(
-        status=page.status, healthy=page.trouble, routes=lambda: image_routes(conf, storage)
+        status=page.status,
+        healthy=page.trouble,
+        routes=lambda: image_routes(conf, storage, namenode),
     )
     namenode.start()
     running.push_async_callback(namenode.stop)
@@ -133,8 +136,9 @@ async def _start_parts(
     duties = [asyncio.create_task(_release_leases(namenode, client_face), name="leases")]
     if period > 0:
         duties.append(asyncio.create_task(_roll_edits(namenode, period), name="roll-edits"))
-    for duty in duties:
-        running.callback(duty.cancel)
+    if checkpoints is not None:
+        duties.append(asyncio.create_task(checkpoints.run(), name="checkpoints"))
+    running.push_async_callback(_end, duties)
     return namenode
 
 
@@ -226,6 +230,13 @@ async def _release_leases(namenode: NameNode, client_face: ClientFace) -> None:
         await asyncio.sleep(LEASE_CHECK_SECONDS)
         if namenode.state.role is Role.ACTIVE:
             await client_face.release_expired_leases()
+
+
+async def _end(duties: Sequence[asyncio.Task[None]]) -> None:
+    """A checkpoint under way ends before the directories are let go of."""
+    for duty in duties:
+        duty.cancel()
+    await asyncio.gather(*duties, return_exceptions=True)
 
 
 async def _listen(

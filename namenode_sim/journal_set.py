@@ -41,6 +41,10 @@ class JournalSet:
         await self._quorum.finalize_segment(last)
         self._copies.hand(Finalize(last))
 
+    def purge_logs(self, minimum: TxId) -> None:
+        """Let the quorum's nodes remove what ends before ``minimum``; nobody waits for it."""
+        self._quorum.purge_logs(minimum)
+
     def node_statuses(self) -> Sequence[ChannelStatus]:
         """How each JournalNode fares."""
         return self._quorum.node_statuses()

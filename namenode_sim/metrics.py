@@ -24,3 +24,12 @@ LOCAL_EDITS_FAILED = Gauge(
     "nnha_local_edits_failed_directories", "Local edit directories that are dropped at present"
 )
 PARKED_CALLS = Counter("nnha_parked_calls", "Client calls held back during a takeover", ["outcome"])
+CHECKPOINTS = Counter("nnha_checkpoints", "Images saved as standby", ["result"])
+CHECKPOINT_DURATION = Histogram(
+    "nnha_checkpoint_duration_seconds",
+    "How long saving an image took",
+    buckets=(0.01, 0.1, 1, 10, 60, 300, 1800),
+)
+CHECKPOINT_TXID = Gauge("nnha_last_checkpoint_txid", "The last edit in the newest image here")
+UPLOADS = Counter("nnha_checkpoint_uploads", "Images offered to other NameNodes", ["answer"])
+IMAGES_RECEIVED = Counter("nnha_images_received", "Images taken from a standby or a merge")

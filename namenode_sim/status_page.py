@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+from namenode_sim.checkpoint.standby import StandbyCheckpointer
 from namenode_sim.ha_face import HaFace
 from namenode_sim.local_copies import LocalCopies
 from namenode_sim.namenode import NameNode
@@ -15,11 +16,19 @@ from namenode_sim.role import Role
 class StatusPage:
     """Reads the running parts when asked; keeps nothing but the time of the start."""
 
-    def __init__(self, place: Place, namenode: NameNode, face: HaFace, copies: LocalCopies) -> None:
+    def __init__(
+        self,
+        place: Place,
+        namenode: NameNode,
+        face: HaFace,
+        copies: LocalCopies,
+        checkpoints: StandbyCheckpointer | None = None,
+    ) -> None:
         self._place = place
         self._namenode = namenode
         self._face = face
         self._copies = copies
+        self._checkpoints = checkpoints
         self._started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
 
     def status(self) -> Mapping[str, object]:
@@ -42,6 +51,7 @@ class StatusPage:
             "read_lease_valid": None if writer is None else writer.read_lease.valid(),
             "local_edits": self._copies.directories(),
             "local_edits_failed": self._copies.failed(),
+            "checkpoint": None if self._checkpoints is None else self._checkpoints.status(),
             "started_at": self._started_at,
             "pid": os.getpid(),
         }

@@ -97,7 +97,7 @@ class NameStorage:
         Raises:
             StorageError: when no directory took it.
         """
-        self._in_all(lambda current: write_durably(current / "seen_txid", b"%d\n" % txid))
+        self.in_all(lambda current: write_durably(current / "seen_txid", b"%d\n" % txid))
 
     def newest_images(self) -> tuple[Path, ...]:
         """All copies of the newest image.
@@ -144,11 +144,12 @@ class NameStorage:
                 log.warning("storage.image_copy_unusable", path=str(path), problem=str(problem))
         return load_image(last)
 
-    def save(self, namespace: Namespace) -> Path:
+    def save(self, namespace: Namespace, check: Callable[[], None] = lambda: None) -> Path:
         """Write ``fsimage_N`` for the namespace's last applied edit into all directories.
 
         Directories that failed are tried again first, if they are to be restored; what the new
-        image makes superfluous is deleted afterwards.
+        image makes superfluous is deleted afterwards.  ``check`` is called all the while; what it
+        raises ends the saving, and nothing is left of it.
 
         Raises:
             StorageError: when no directory took it.
@@ -156,13 +157,18 @@ class NameStorage:
         if self._settings.restore_failed:
             self._restore_failed()
         name = image_name(namespace.last_applied)
-        self._in_all(lambda current: save_image(namespace, current / name, self.namespace_info))
+        self.in_all(
+            lambda current: save_image(namespace, current / name, self.namespace_info, check=check)
+        )
         self.purge()
         return self.directories[0] / "current" / name
 
-    def purge(self) -> None:
-        """Delete the images and local edits that retention no longer asks for."""
-        purge(self.directories, self._settings.retention)
+    def purge(self) -> TxId:
+        """Delete the images and local edits that retention no longer asks for.
+
+        Returns the first edit that must stay, in other journals too.
+        """
+        return TxId(purge(self.directories, self._settings.retention).edits_from)
 
     def _restore_failed(self) -> None:
         for directory in self.failed:
@@ -192,8 +198,12 @@ class NameStorage:
         else:
             write_durably(directory / "current" / "seen_txid", b"%d\n" % self.seen_txid)
 
-    def _in_all(self, write: "_Write") -> None:
-        """Write into each directory; one that fails is left out from now on."""
+    def in_all(self, write: "Write") -> None:
+        """Write into each directory's ``current``; one that fails is left out from now on.
+
+        Raises:
+            StorageError: when no directory took it.
+        """
         good = []
         for directory in self.directories:
             try:
@@ -219,14 +229,19 @@ class NameStorage:
                 log.warning("storage.lock_not_released", path=str(directory), problem=str(problem))
 
 
-_Write = Callable[[Path], None]
+Write = Callable[[Path], None]
 
 
 def _images(directories: Iterable[Path]) -> dict[int, tuple[Path, ...]]:
-    """All finished images by txid."""
+    """All finished images by txid; a directory that has just failed has none."""
     found: dict[int, tuple[Path, ...]] = {}
     for directory in directories:
-        for path in sorted((directory / "current").iterdir()):
+        try:
+            paths = sorted((directory / "current").iterdir())
+        except OSError as problem:
+            log.warning("storage.not_listed", path=str(directory), problem=str(problem))
+            continue
+        for path in paths:
             match = IMAGE.fullmatch(path.name)
             if match is not None:
                 txid = int(match[1])

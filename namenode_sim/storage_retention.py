@@ -58,10 +58,10 @@ def plan_purge(
     return PurgePlan(tuple(sorted(dropped)), purge_from)
 
 
-def purge(directories: Sequence[Path], retention: Retention) -> None:
+def purge(directories: Sequence[Path], retention: Retention) -> PurgePlan:
     """Delete what is no longer wanted, oldest first; a file that cannot be deleted stays.
 
-    Left-over ``fsimage.ckpt_N`` go as well: nobody takes one for an image.
+    Left-over ``fsimage.ckpt_N`` go as well: nobody takes one for an image.  Returns what was to go.
     """
     folders = [directory / "current" for directory in directories]
     files = [path for folder in folders for path in _listed(folder)]
@@ -78,6 +78,7 @@ def purge(directories: Sequence[Path], retention: Retention) -> None:
             _delete(path)
         else:
             _purge_segment(path, plan.edits_from)
+    return plan
 
 
 def _listed(folder: Path) -> list[Path]:

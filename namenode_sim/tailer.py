@@ -57,6 +57,8 @@ class Tailer:
         self._on_damage = on_damage
         self._follow_edits = source.durable_edits if tails_open_segment else source.edits
         self._task: asyncio.Task[None] | None = None
+        self.still = asyncio.Lock()
+        """Who holds it sees a namespace that does not change."""
         self.trouble: str | None = "the journal has not been read yet"
 
     def start(self) -> None:
@@ -122,11 +124,12 @@ class Tailer:
         self.trouble = trouble
 
     async def _apply_available(self, read: Callable[[TxId], AsyncGenerator[Chunk]]) -> int:
-        before = self._namespace.last_applied
-        async with aclosing(read(TxId(before + 1))) as chunks:
-            async for chunk in chunks:
-                await self._apply(chunk)
-        return self._namespace.last_applied - before
+        async with self.still:
+            before = self._namespace.last_applied
+            async with aclosing(read(TxId(before + 1))) as chunks:
+                async for chunk in chunks:
+                    await self._apply(chunk)
+            return self._namespace.last_applied - before
 
     async def _apply(self, chunk: Chunk) -> None:
         for count, (txid, op) in enumerate(decode_all(chunk.records, chunk.layout_version), 1):

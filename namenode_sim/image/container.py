@@ -8,7 +8,7 @@ Each section is a run of delimited protobuf messages, compressed on its own or n
 import hashlib
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, Final
@@ -260,12 +260,21 @@ class SectionStream:
 class ImageWriter:
     """Writes an image section by section; ``finish`` adds the summary and gives the digest."""
 
-    def __init__(self, file: BinaryIO, *, layout: int, codec: str = "") -> None:
+    def __init__(
+        self,
+        file: BinaryIO,
+        *,
+        layout: int,
+        codec: str = "",
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``check`` is called before each write and may end the saving by what it raises."""
         if codec:
             compressor(codec)  # fail before anything is written
         self.codec = codec
         self.position = 0
         self._file = file
+        self._check = check
         self._digest = hashlib.md5(usedforsecurity=False)
         self._summary = FileSummary(
             ondiskVersion=1, layoutVersion=layout & 0xFFFFFFFF, codec=codec or None
@@ -279,6 +288,7 @@ class ImageWriter:
 
     def put(self, data: bytes) -> None:
         """Write bytes as they are."""
+        self._check()
         self._file.write(data)
         self._digest.update(data)
         self.position += len(data)

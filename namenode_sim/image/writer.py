@@ -48,6 +48,7 @@ def save_image(
     *,
     codec: str = "",
     sub_sections: int = 0,
+    check: Callable[[], None] = lambda: None,
 ) -> None:
     """Save a namespace; when this returns the image and its digest are on the disk.
 
@@ -62,6 +63,7 @@ def save_image(
         sub_sections: about how many parts a large section is to have for loading in parallel, 0
             for none (dfs.image.parallel.target.sections); Hadoop before 3.3.1 cannot read an
             image that has them.
+        check: called every few thousand inodes; what it raises ends the saving.
 
     Raises:
         ImageError: if the namespace does not fit into an image of that layout.
@@ -72,7 +74,12 @@ def save_image(
         with checkpoint.open("wb", buffering=_BUFFER_BYTES) as file:
             try:
                 digest = write_namespace(
-                    namespace, file, info, codec=codec, sub_sections=sub_sections
+                    namespace,
+                    file,
+                    info,
+                    codec=codec,
+                    sub_sections=sub_sections,
+                    check=check,
                 )
             except ValueError as problem:
                 # A number or text that protobuf does not take; nothing of it may be lost quietly.
@@ -93,12 +100,13 @@ def write_namespace(
     *,
     codec: str = "",
     sub_sections: int = 0,
+    check: Callable[[], None] = lambda: None,
 ) -> str:
     """Write an image into an open file; returns its MD5 digest in hex."""
     layout, kept = info.layout_version, namespace.unknown_fields
     numbers = StringNumbers(layout)
     references = ReferenceNumbers(wanted=namespace.tree.has_snapshots)
-    writer = ImageWriter(file, layout=layout, codec=codec)
+    writer = ImageWriter(file, layout=layout, codec=codec, check=check)
     restore_unknown(kept, ("SUMMARY", ""), writer.summary)
     with writer.section("NS_INFO") as write:
         write_ns_info(write, namespace, info.namespace_id, layout)

@@ -111,7 +111,7 @@ async def test_select_input_streams_majority_down_is_named_at_once(nodes: Nodes)
     started = asyncio.get_running_loop().time()
     with pytest.raises(QuorumLost) as lost:
         await writer.write(TxId(4), 1, edits(4, 4))
-    assert asyncio.get_running_loop().time() - started < 2
+    assert asyncio.get_running_loop().time() - started < 4.5
     assert set(lost.value.failures) == {nodes.name(0), nodes.name(2)}
     for i in (0, 2):
         assert f"{nodes.name(i)}: " in str(lost.value)
@@ -203,7 +203,7 @@ async def test_unresolvable_host_name_stops_nobody(nodes: Nodes) -> None:
     started = asyncio.get_running_loop().time()
     await writer.become_writer()
     await write_segment(writer, 1, 3)
-    assert asyncio.get_running_loop().time() - started < 3
+    assert asyncio.get_running_loop().time() - started < 4.5
     await writer.close()
     assert await nodes.read_all() == edits(1, 3)
 

@@ -91,7 +91,7 @@ async def test_write_edits_one_slow(rig: Rig) -> None:
     rig.proxies[2].arm(lambda _n, method: Fate.HANG if method == "Write" else Fate.PASS)
     began = asyncio.get_running_loop().time()
     await writer.write(TxId(1), 1, edits(1, 1))
-    assert asyncio.get_running_loop().time() - began < 2
+    assert asyncio.get_running_loop().time() - began < 4.5
     assert writer.committed == 1
     await writer.write(TxId(2), 1, edits(2, 2))
     known = []

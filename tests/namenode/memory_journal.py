@@ -24,6 +24,7 @@ class MemoryJournal:
     open_records: bytes = b""
     refuse_epochs: JournalError | None = None
     told_gone: list[bool] = field(default_factory=list)
+    purged_below: TxId = TxId(0)
     answers: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -78,6 +79,10 @@ class MemoryWriter:
     async def finalize_segment(self, last: TxId) -> None:
         self._check()
         self.journal.seal()
+
+    def purge_logs(self, minimum: TxId) -> None:
+        self._check()
+        self.journal.purged_below = minimum
 
     def node_statuses(self) -> Sequence[ChannelStatus]:
         return ()

@@ -1,0 +1,183 @@
+"""The standby's checkpoints: save the namespace, ship it to the active, forget old images."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
+
+from ha.conf.topology import HostPort
+from journal.model import TxId
+from namenode_sim.checkpoint.schedule import (
+    CheckpointRules,
+    CheckpointState,
+    UploadAnswer,
+    answered,
+    saved,
+    targets_for,
+    why_due,
+)
+from namenode_sim.image.errors import ImageError
+from namenode_sim.image_upload import UploadFailed, upload_image
+from namenode_sim.metrics import CHECKPOINT_DURATION, CHECKPOINT_TXID, CHECKPOINTS, UPLOADS
+from namenode_sim.namenode import NameNode
+from namenode_sim.role import Role
+from namenode_sim.storage import NameStorage
+from namenode_sim.storage_errors import StorageError
+
+log = structlog.get_logger()
+
+
+class CheckpointAbandoned(Exception):
+    """The NameNode is to become active; nothing of the image is left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadSettings:
+    """How images are shipped: dfs.image.transfer.timeout and .bandwidthPerSec."""
+
+    stall_seconds: float = 60.0
+    bytes_per_second: int = 50 * 1024 * 1024
+
+
+class StandbyCheckpointer:
+    """Looks now and then whether a checkpoint is due, as long as its task runs.
+
+    Saving happens in a thread while the tailer stands still, so that nothing changes the namespace
+    under it.  A transition to active ends it at once and throws the unfinished image away: a
+    failover must not wait for a checkpoint (Hadoop: cancelAndPreventCheckpoints).
+    """
+
+    def __init__(
+        self,
+        namenode: NameNode,
+        storage: NameStorage,
+        others: Mapping[str, HostPort],
+        *,
+        rules: CheckpointRules,
+        upload: UploadSettings,
+    ) -> None:
+        self._namenode = namenode
+        self._storage = storage
+        self._others = others
+        self._rules = rules
+        self._upload = upload
+        self._abandon = threading.Event()
+        newest = storage.newest_txid()
+        CHECKPOINT_TXID.set(newest)
+        self._state = CheckpointState(last_at=time.monotonic(), last_txid=newest)
+        self._told: dict[str, object] = {"txid": newest, "at": None, "problem": ""}
+        namenode.listen_for_roles(self._role_changed)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        try:
+            while True:
+                await asyncio.sleep(self._rules.pause_seconds)
+                await self.look()
+        finally:
+            self._abandon.set()
+
+    def status(self) -> Mapping[str, object]:
+        """The newest image and what went wrong last, for /status."""
+        return dict(self._told)
+
+    async def look(self) -> None:
+        """One look: save if that is due, then ship what others lack."""
+        if self._namenode.state.role is not Role.STANDBY:
+            return
+        self._adopt_newer()
+        applied = self._namenode.namespace.last_applied
+        why = why_due(self._state, self._rules, applied, time.monotonic())
+        if why:
+            await self._save(why)
+        if self._namenode.state.role is Role.STANDBY and self._state.last_txid:
+            await self._ship()
+
+    def _adopt_newer(self) -> None:
+        """Another's image may have come while we were active."""
+        newest = self._storage.newest_txid()
+        if newest > self._state.last_txid:
+            self._state = saved(self._state, newest, time.monotonic())
+
+    async def _save(self, why: str) -> None:
+        log.info("checkpoint.begun", because=why)
+        self._abandon.clear()
+        began = time.monotonic()
+        try:
+            async with self._namenode.tailer.still:
+                if self._namenode.state.role is not Role.STANDBY:
+                    return
+                txid = self._namenode.namespace.last_applied
+                # The thread must have ended before the lock goes, whoever cancels us.
+                path = await _to_its_end(self._save_blocking, self._abandon)
+        except CheckpointAbandoned:
+            CHECKPOINTS.labels("abandoned").inc()
+            log.info("checkpoint.abandoned", because="the NameNode is to become active")
+        except (OSError, ImageError, StorageError) as failure:
+            CHECKPOINTS.labels("failed").inc()
+            self._told["problem"] = str(failure)
+            log.warning("checkpoint.failed", because=str(failure))
+        else:
+            seconds = time.monotonic() - began
+            CHECKPOINTS.labels("saved").inc()
+            CHECKPOINT_DURATION.observe(seconds)
+            CHECKPOINT_TXID.set(txid)
+            self._told = {"txid": txid, "at": _clock(), "problem": ""}
+            self._state = saved(self._state, txid, time.monotonic())
+            log.info("checkpoint.saved", image=path.name, txid=txid, seconds=round(seconds, 3))
+
+    def _save_blocking(self) -> Path:
+        return self._storage.save(self._namenode.namespace, self._check)
+
+    def _check(self) -> None:
+        if self._abandon.is_set():
+            raise CheckpointAbandoned
+
+    async def _ship(self) -> None:
+        names = targets_for(self._state, self._rules, tuple(self._others), time.monotonic())
+        if not names:
+            return
+        txid, image = self._state.last_txid, self._storage.newest_image()
+        answers = await asyncio.gather(*(self._offer(name, image, txid) for name in names))
+        for name, answer in zip(names, answers, strict=True):
+            UPLOADS.labels(answer.name.lower()).inc()
+            self._state = answered(self._state, name, txid, answer, time.monotonic())
+
+    async def _offer(self, name: str, image: Path, txid: TxId) -> UploadAnswer:
+        try:
+            return await upload_image(
+                self._others[name],
+                image,
+                txid,
+                self._storage.namespace_info,
+                stall_seconds=self._upload.stall_seconds,
+                bytes_per_second=self._upload.bytes_per_second,
+            )
+        except (UploadFailed, ImageError, OSError) as failure:
+            self._told["problem"] = str(failure)
+            log.warning("checkpoint.not_shipped", to=name, because=str(failure))
+            return UploadAnswer.FAILED
+
+    def _role_changed(self, role: Role) -> None:
+        if role is not Role.STANDBY:
+            self._abandon.set()
+
+
+async def _to_its_end(save: Callable[[], Path], abandon: threading.Event) -> Path:
+    """Run ``save`` in a thread; a cancelled caller still waits for it, after telling it to end."""
+    work = asyncio.ensure_future(asyncio.to_thread(save))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        abandon.set()
+        await asyncio.gather(work, return_exceptions=True)
+        raise
+
+
+def _clock() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

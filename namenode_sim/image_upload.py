@@ -1,0 +1,125 @@
+"""PUT /imagetransfer: ships an image to the active NameNode (hadoop-formats 6.3)."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlencode
+
+import aiohttp
+import structlog
+
+from ha.conf.topology import HostPort
+from journal.model import Epoch, NamespaceInfo, TxId
+from namenode_sim.checkpoint.schedule import UploadAnswer
+from namenode_sim.image.files import read_digest
+from namenode_sim.image_fetch import CONNECT_SECONDS
+from namenode_sim.image_server import PATH
+
+log = structlog.get_logger()
+
+EPOCH_PARAMETER: Final = "nnhaEpoch"
+"""The journal's epoch under which the image was planned; Hadoop's NameNodes ignore it."""
+_CHUNK_BYTES: Final = 256 * 1024
+_ANSWERS: Final = {
+    200: UploadAnswer.ACCEPTED,
+    417: UploadAnswer.NOT_ACTIVE,
+    409: UploadAnswer.HAS_NEWER,
+}
+
+
+class UploadFailed(Exception):
+    """The image was not taken, and the reason is neither that the other is standby nor newer."""
+
+
+async def upload_image(
+    target: HostPort,
+    image: Path,
+    txid: TxId,
+    namespace: NamespaceInfo,
+    *,
+    stall_seconds: float,
+    bytes_per_second: int = 0,
+    epoch: Epoch | None = None,
+) -> UploadAnswer:
+    """Offer ``image``, which holds everything up to ``txid``, and send it if it is wanted.
+
+    The body waits for the other side's word (Expect: 100-continue), so that a standby or a
+    NameNode that has the image already costs no transfer.
+
+    Args:
+        target: the HTTP address of a NameNode.
+        image: ``fsimage_<txid>`` with its digest beside it.
+        stall_seconds: how long nothing may move before we give up.
+        bytes_per_second: how fast to send; 0 is no limit.
+        epoch: under which the checkpoint was planned; an active of a later one refuses it.
+
+    Raises:
+        UploadFailed: if it was refused for another reason, or the connection failed.
+        ImageError, OSError: if our own copy cannot be read.
+    """
+    digest = await asyncio.to_thread(read_digest, image)
+    size = (await asyncio.to_thread(image.stat)).st_size
+    url = _url(target, txid, namespace, size, epoch)
+    headers = {
+        "Content-Type": "application/octet-stream",
+        "Content-Transfer-Encoding": "binary",
+        "Content-Length": str(size),
+        "X-MD5-Digest": digest,
+    }
+    timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=stall_seconds)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.put(
+                url,
+                data=_paced(image, size, bytes_per_second),
+                headers=headers,
+                expect100=True,
+                allow_redirects=False,
+            ) as response,
+        ):
+            said = (await response.content.read(500)).decode("utf-8", "replace")
+            answer = _ANSWERS.get(response.status)
+    except (aiohttp.ClientError, TimeoutError) as failure:
+        raise UploadFailed(
+            f"{target} did not take {image.name}: {str(failure) or type(failure).__name__}"
+        ) from failure
+    if answer is None:
+        raise UploadFailed(
+            f"{target} refused {image.name}: {response.status} {response.reason} {said}"
+        )
+    log.info("image.offered", name=image.name, to=str(target), answer=answer.name, said=said)
+    return answer
+
+
+def _url(
+    target: HostPort, txid: TxId, namespace: NamespaceInfo, size: int, epoch: Epoch | None
+) -> str:
+    query = {
+        "txid": str(txid),
+        "storageInfo": namespace.storage_info(),
+        "File-Length": str(size),
+        "imageFile": "IMAGE",
+    }
+    if epoch is not None:
+        query[EPOCH_PARAMETER] = str(epoch)
+    return f"http://{target}{PATH}?{urlencode(query)}"
+
+
+async def _paced(image: Path, size: int, bytes_per_second: int) -> AsyncGenerator[bytes]:
+    piece = min(_CHUNK_BYTES, max(bytes_per_second // 8, 512)) if bytes_per_second else _CHUNK_BYTES
+    file = await asyncio.to_thread(image.open, "rb")
+    began, sent = time.monotonic(), 0
+    try:
+        while sent < size:
+            if bytes_per_second:
+                await asyncio.sleep(sent / bytes_per_second - (time.monotonic() - began))
+            chunk = await asyncio.to_thread(file.read, min(piece, size - sent))
+            if not chunk:
+                raise UploadFailed(f"{image} became shorter while it was sent")
+            yield chunk
+            sent += len(chunk)
+    finally:
+        await asyncio.to_thread(file.close)
