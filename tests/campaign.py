@@ -12,6 +12,7 @@ CAMPAIGNS: Final = {
         "fuzz": "tests.soak.fuzz:fuzz",
         "journal": "tests.soak.journal:main",
         "kill": "deploy.local.soak:kill",
+        "zkfc": "tests.soak.zkfc:main",
     },
     "bench": {
         "failover": "tests.bench.failover:main",

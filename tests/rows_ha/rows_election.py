@@ -2,6 +2,8 @@
 
 from typing import Final
 
+_ROWS = "zkfc/test_rows_8_1.py::"
+_STRESS = "zkfc/test_rows_8_2.py::"
 _COMMAND = "zkfc/test_zkfc_command.py::"
 _FAILOVER = "zkfc/test_zkfc_failover.py::"
 _HANDOVER = "zkfc/test_zkfc_handover.py::"
@@ -22,40 +24,32 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     "8.1 testWontRunWhenAutoFailoverDisabled": (_COMMAND + "test_codes_come_in_hadoops_order",),
     "8.1 testFormatSetsAcls": (_REAL + "test_format_sets_the_acl_and_strangers_see_nothing",),
     "8.1 testFencingMustBeConfigured": (_COMMAND + "test_codes_come_in_hadoops_order",),
-    "8.1 testAutoFailoverOnBadHealth": (
-        _FAILOVER + "test_bad_health_fails_over_politely_and_back_by_force",
-    ),
-    "8.1 testAutoFailoverOnBadState": (
-        _FAILOVER + "test_an_active_that_was_silently_turned_standby_is_replaced",
-    ),
-    "8.1 testAutoFailoverOnLostZKSession": (
-        _FAILOVER + "test_lost_sessions_fail_over_there_and_back",
-    ),
-    "8.1 testDontFailoverToUnhealthyNode": (
-        _FAILOVER + "test_an_unhealthy_node_does_not_take_the_lock",
-    ),
-    "8.1 testBecomingActiveFails": (
-        _FAILOVER + "test_a_node_that_cannot_become_active_lets_the_other_return",
-    ),
-    "8.1 testZooKeeperFailure": (_FAILOVER + "test_losing_zookeeper_moves_nothing",),
-    "8.1 testCedeActive": (_FAILOVER + "test_cede_leaves_at_once_and_comes_back_after_its_time",),
-    "8.1 testGracefulFailover": (_HANDOVER + "test_there_and_back_without_fencing",),
-    "8.1 testGracefulFailoverToUnhealthy": (_HANDOVER + "test_to_an_unhealthy_node_is_refused",),
+    "8.1 testAutoFailoverOnBadHealth": (_ROWS + "test_row_8_1_auto_failover_on_bad_health",),
+    "8.1 testAutoFailoverOnBadState": (_ROWS + "test_row_8_1_auto_failover_on_bad_state",),
+    "8.1 testAutoFailoverOnLostZKSession": (_ROWS + "test_row_8_1_auto_failover_on_lost_session",),
+    "8.1 testDontFailoverToUnhealthyNode": (_ROWS + "test_row_8_1_dont_failover_to_unhealthy",),
+    "8.1 testBecomingActiveFails": (_ROWS + "test_row_8_1_becoming_active_fails",),
+    "8.1 testZooKeeperFailure": (_ROWS + "test_row_8_1_zookeeper_failure",),
+    "8.1 testCedeActive": (_ROWS + "test_row_8_1_cede_active",),
+    "8.1 testGracefulFailover": (_ROWS + "test_row_8_1_graceful_failover",),
+    "8.1 testGracefulFailoverToUnhealthy": (_ROWS + "test_row_8_1_graceful_failover_to_unhealthy",),
     "8.1 testGracefulFailoverFailBecomingActive": (
-        _HANDOVER + "test_a_target_that_cannot_become_active_says_why",
+        _ROWS + "test_row_8_1_graceful_failover_fail_becoming_active",
     ),
     "8.1 testGracefulFailoverFailBecomingStandby": (
-        _HANDOVER + "test_an_active_that_refuses_standby_is_fenced_once",
+        _ROWS + "test_row_8_1_graceful_failover_fail_becoming_standby",
     ),
     "8.1 testGracefulFailoverFailBecomingStandbyAndFailFence": (
-        _HANDOVER + "test_an_active_that_cannot_be_fenced_fails_the_hand_over",
+        _ROWS + "test_row_8_1_graceful_failover_fail_becoming_standby_and_fail_fence",
     ),
-    "8.1 testOneOfEverything": (_UNDONE,),
-    "8.1 testGracefulFailoverMultipleZKfcs": (_HANDOVER + "test_three_nodes_take_turns",),
+    "8.1 testOneOfEverything": (_ROWS + "test_row_8_1_one_of_everything",),
+    "8.1 testGracefulFailoverMultipleZKfcs": (
+        _ROWS + "test_row_8_1_graceful_failover_multiple_zkfcs",
+    ),
     # 8.2: the same under stress
-    "8.2 testExpireBackAndForth": (_UNDONE,),
-    "8.2 testRandomExpirations": (_UNDONE,),
-    "8.2 testRandomHealthAndDisconnects": (_UNDONE,),
+    "8.2 testExpireBackAndForth": (_STRESS + "test_row_8_2_expire_back_and_forth",),
+    "8.2 testRandomExpirations": (_STRESS + "test_row_8_2_random_expirations",),
+    "8.2 testRandomHealthAndDisconnects": (_STRESS + "test_row_8_2_random_health_and_disconnects",),
     # 8.3: the elector's core, one case of the event table for each answer
     "8.3 testJoinElectionException": (
         _CORE + "test_joining_without_data_is_a_mistake_of_the_caller",

@@ -54,7 +54,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     "W17": ("service/test_service_faces.py::test_silence_says_whether_anything_was_sent",),
     "W18": (_UNDONE,),
     "W19": (_UNDONE,),
-    "W20": (_FAILOVER + "test_losing_zookeeper_moves_nothing",),
+    "W20": ("zkfc/test_rows_8_1.py::test_row_8_1_zookeeper_failure",),
     "W21": (_COMMAND + "test_format_and_its_codes", _HAADMIN + "test_forcemanual_warns_and_asks"),
     "W22": (_UNDONE,),
     "W23": (_UNDONE,),

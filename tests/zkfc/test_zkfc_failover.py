@@ -5,14 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.java import find_java
-from deploy.local.ports import free_ports
-from deploy.local.processes import Supervisor
 from deploy.local.zookeeper import (
     ZooKeeper,
-    restart_zookeeper,
-    start_zookeeper,
-    wait_for_zookeeper,
 )
 from ha.elector.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.model import Role
@@ -46,34 +40,6 @@ async def test_a_killed_namenode_is_replaced_within_a_quarter_second(
         assert here.fenced() == ["nn1"]
 
 
-async def test_bad_health_fails_over_politely_and_back_by_force(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        one.namenode.healthy = False
-        await here.active(two)
-        assert one.zkfc.believed is ServiceState.INITIALIZING
-        assert one.namenode.state is ServiceState.STANDBY  # asked by its successor
-        assert here.fenced() == []
-        one.namenode.healthy = True
-        await here.standby(one)
-        await two.namenode.die()
-        await here.active(one)
-        assert here.fenced() == ["nn2"]
-
-
-async def test_an_active_that_was_silently_turned_standby_is_replaced(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        here.resource.release("nn1")
-        one.namenode.state = ServiceState.STANDBY
-        await here.active(two)
-        await here.standby(one)
-
-
 async def test_lost_sessions_fail_over_there_and_back(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
@@ -88,18 +54,6 @@ async def test_lost_sessions_fail_over_there_and_back(zookeeper: ZooKeeper, tmp_
             await here.expire(loser)
             await until(lambda: loser.keeper.session_id != before, "a new session")  # noqa: B023
             await until(settled, "one active, one standby")
-
-
-async def test_an_unhealthy_node_does_not_take_the_lock(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        two.namenode.healthy = False
-        await until(lambda: not two.zkfc.candidacy.joined, "nn2 out")
-        await here.expire(one)
-        await here.active(one)
-        assert two.namenode.active_transitions == 0
 
 
 async def test_fencing_that_fails_keeps_us_standby_and_is_tried_again(
@@ -118,43 +72,6 @@ async def test_fencing_that_fails_keeps_us_standby_and_is_tried_again(
         (tmp_path / "broken").unlink()
         await here.active(two)
         assert two.zkfc.candidacy.failures == 0
-
-
-async def test_a_node_that_cannot_become_active_lets_the_other_return(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        two.namenode.fail_to_become_active = True
-        one.namenode.healthy = False
-        await until(lambda: two.namenode.active_transitions >= 2, "tried twice")
-        assert two.zkfc.attempts.last is not None
-        assert "injected failure" in two.zkfc.attempts.last.text
-        one.namenode.healthy = True
-        await here.active(one)
-        await here.standby(two)
-        two.namenode.fail_to_become_active = False
-        one.namenode.healthy = False
-        await here.active(two)
-
-
-async def test_cede_leaves_at_once_and_comes_back_after_its_time(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        loop = asyncio.get_running_loop()
-        client = await one.rpc()
-        begun = loop.time()
-        await client.cede_active(2000, deadline_seconds=5.0)
-        assert loop.time() - begun < 1.5  # not when the time is over; the machine may be busy
-        await client.close()
-        assert one.zkfc.elector.state.role is Role.INIT
-        await here.active(two)
-        await here.standby(one)
-        assert loop.time() - begun > 1.95
-        assert "standby by ZKFC" not in one.namenode.seen[:1]
-        assert here.fenced() == []
 
 
 async def test_ceding_deletes_the_breadcrumb_and_stopping_keeps_it(
@@ -229,35 +146,6 @@ async def test_a_session_lost_during_the_promotion_does_not_make_two_actives(
             "one active",
         )
         await until(lambda: here.resource.holder is not None, "somebody serves")
-
-
-async def test_losing_zookeeper_moves_nothing(tmp_path: Path) -> None:
-    with Supervisor(tmp_path) as supervisor:
-        (port,) = free_ports(1)
-        java = find_java(wrapper_directory=tmp_path)
-        server = start_zookeeper(supervisor, java=java, port=port)
-        await asyncio.to_thread(wait_for_zookeeper, server)
-        async with world(
-            server.connect, tmp_path, "nn1", "nn2", session_timeout_seconds=15.0
-        ) as here:
-            one, two = here.nodes
-            sessions = [node.keeper.session_id for node in here.nodes]
-            server.process.kill()
-            await until(
-                lambda: all(n.zkfc.elector.state.role is Role.NEUTRAL for n in here.nodes),
-                "both neutral",
-            )
-            assert one.namenode.state is ServiceState.ACTIVE
-            assert two.namenode.state is ServiceState.STANDBY
-            trouble = one.zkfc.trouble()
-            assert trouble is not None
-            assert "ZooKeeper" in trouble
-            await asyncio.to_thread(restart_zookeeper, supervisor, server)
-            await until(lambda: one.zkfc.elector.state.role is Role.ACTIVE, "active again")
-            await here.standby(two)
-            assert [node.keeper.session_id for node in here.nodes] == sessions
-            assert one.namenode.active_transitions == 1
-            assert two.namenode.active_transitions == 0
 
 
 async def test_settings_of_three_nodes_elect_exactly_one(

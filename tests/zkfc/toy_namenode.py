@@ -1,6 +1,7 @@
 """A NameNode reduced to its role, with switches that make it fail, and a shared resource."""
 
 import asyncio
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -49,6 +50,8 @@ class ToyNameNode:
     resource: SharedResource
     state: ServiceState = ServiceState.STANDBY
     healthy: bool = True
+    whims: random.Random | None = None
+    """With it, every second check of its health fails, at random."""
     fail_to_become_active: bool = False
     fail_to_become_standby: bool = False
     active_transitions: int = 0
@@ -90,6 +93,8 @@ class ToyNameNode:
         return ServiceStatus(self.state, ready_to_become_active=True, process=self.process)
 
     async def monitor_health(self) -> None:
+        if self.whims is not None and self.whims.random() < 0.5:
+            raise HealthCheckFailed("the toy is in the mood to fail")
         if not self.healthy:
             raise HealthCheckFailed("the toy is switched to unhealthy")
 
