@@ -72,6 +72,10 @@ class Member:
     out_because: str
     """Why it is not in the election; empty when it is."""
     version: str
+    pause_seen: datetime | None = None
+    """``since`` of the pause that it obeys; None: it knows of none in force."""
+    drain_seen: datetime | None = None
+    """The same of its NameNode's drain."""
 
 
 class FailoverKind(StrEnum):
@@ -158,7 +162,7 @@ def encode_pause(pause: Pause | Drain) -> bytes:
             "owner": _short(pause.owner),
             "reason": _short(pause.reason),
             "since": time_text(pause.since),
-            "until": None if pause.until is None else time_text(pause.until),
+            "until": _time_or_none(pause.until),
         }
     )
 
@@ -181,6 +185,8 @@ def encode_member(member: Member) -> bytes:
             "in_election": member.in_election,
             "out_because": _short(member.out_because),
             "version": member.version,
+            "pause_seen": _time_or_none(member.pause_seen),
+            "drain_seen": _time_or_none(member.drain_seen),
         }
     )
 
@@ -226,6 +232,10 @@ def time_text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def _time_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else time_text(moment)
+
+
 # -- from JSON: unknown keys are of a newer version and pass ---------------------------------------
 
 
@@ -269,6 +279,8 @@ def decode_member(data: bytes) -> Member:
         in_election=found.flag("in_election"),
         out_because=found.text("out_because"),
         version=found.text("version"),
+        pause_seen=found.perhaps("pause_seen", _Found.moment),
+        drain_seen=found.perhaps("drain_seen", _Found.moment),
     )
 
 

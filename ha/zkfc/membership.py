@@ -58,7 +58,9 @@ class Membership:
         if self._board is None or port == 0:
             return
         own, standing = self._settings.own, candidacy.standing
-        http = own.zkfc_http
+        http, notices = own.zkfc_http, standing.notices
+        pause = None if notices is None else notices.pause
+        drain = None if notices is None else notices.drain
         self._board.publish(
             Member(
                 namenode=own.namenode,
@@ -75,6 +77,8 @@ class Membership:
                 in_election=candidacy.joined,
                 out_because=candidacy.out_because,
                 version=self._version,
+                pause_seen=None if pause is None else pause.since,
+                drain_seen=None if drain is None else drain.since,
             )
         )
 

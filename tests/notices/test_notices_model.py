@@ -43,6 +43,7 @@ MEMBER = Member(
     in_election=True,
     out_because="",
     version="0.1.0",
+    pause_seen=NOON,
 )
 RECORD = FailoverRecord(
     at=NOON,
