@@ -10,6 +10,7 @@ import click
 
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, run_daemon
 from journal.errors import JournalError
@@ -91,6 +92,7 @@ def namenode(
     conf, place = _configured(conf_dir, overrides)
     if mode is None:
         name = f"namenode {place.address.namenode}"
+        publish_facts("namenode", conf)
         sys.exit(run_daemon(name, lambda stop: _serve(conf, stop)))
     request = Request(
         conf=conf,

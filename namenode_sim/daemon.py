@@ -113,9 +113,12 @@ async def _start_parts(
     copies.on_required_lost(namenode.end_because)
     checkpoints = checkpointer(conf, place, namenode, storage)
     page = StatusPage(place, namenode, face, copies, checkpoints)
+    page.measure()
     endpoint = Endpoint(
         status=page.status,
         healthy=page.trouble,
+        ready=page.not_ready,
+        role=page.role,
         routes=lambda: image_routes(conf, storage, namenode),
     )
     namenode.start()

@@ -1,19 +1,30 @@
 """What a NameNode counts and times (operators E.1)."""
 
-from prometheus_client import Counter, Enum, Gauge, Histogram
+from typing import Final
+
+from prometheus_client import Counter, Gauge, Histogram
+
+STATES: Final = ("standby", "becoming active", "active", "becoming standby", "stopped")
 
 SYNC_BATCH_EDITS = Histogram(
     "nnha_edit_log_batch_edits",
     "Edits that shared one durable write",
     buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096),
 )
-NODE_STATE = Enum(
-    "nnha_node_state",
-    "The NameNode's role",
-    states=["standby", "becoming active", "active", "becoming standby", "stopped"],
+NODE_STATE = Gauge("nnha_node_state", "1 for the role that the NameNode has", ["state"])
+ACTIVE_SINCE = Gauge(
+    "nnha_node_active_since_timestamp_seconds",
+    "When this NameNode became active; 0 while it is not",
 )
 EPOCH = Gauge("nnha_epoch", "The journal epoch of this NameNode as writer; 0 while it is none")
 LAST_APPLIED_TXID = Gauge("nnha_last_applied_txid", "The last edit in the namespace")
+TAIL_LAG_TRANSACTIONS = Gauge(
+    "nnha_tail_lag_transactions", "Edits read from the journal and not applied yet"
+)
+TAIL_LAG_SECONDS = Gauge(
+    "nnha_tail_lag_seconds",
+    "How long ago a round of following began that applied all there was; 0 on an active",
+)
 TAIL_APPLIED = Counter("nnha_tail_applied", "Edits applied while following the journal")
 TAIL_FAILURES = Counter("nnha_tail_failures", "Rounds of following the journal that failed")
 ROLE_CHANGES = Counter("nnha_role_changes", "Changes of role", ["to"])
@@ -33,3 +44,13 @@ CHECKPOINT_DURATION = Histogram(
 CHECKPOINT_TXID = Gauge("nnha_last_checkpoint_txid", "The last edit in the newest image here")
 UPLOADS = Counter("nnha_checkpoint_uploads", "Images offered to other NameNodes", ["answer"])
 IMAGES_RECEIVED = Counter("nnha_images_received", "Images taken from a standby or a merge")
+
+
+def enter_state(present: str) -> None:
+    """Show this role as the present one."""
+    for state in STATES:
+        NODE_STATE.labels(state).set(1.0 if state == present else 0.0)
+    if present == "active":
+        ACTIVE_SINCE.set_to_current_time()
+    else:
+        ACTIVE_SINCE.set(0.0)

@@ -20,7 +20,7 @@ from namenode_sim.edit_log import EditLog, LogFailed
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.gate import Gate
 from namenode_sim.journal_access import JournalAccess, TermWriter
-from namenode_sim.metrics import EPOCH, NODE_STATE, READS_WITHOUT_LEASE, ROLE_CHANGES
+from namenode_sim.metrics import EPOCH, READS_WITHOUT_LEASE, ROLE_CHANGES, enter_state
 from namenode_sim.namespace import Namespace
 from namenode_sim.role import (
     AbandonTakeover,
@@ -114,7 +114,7 @@ class NameNode:
     def start(self) -> None:
         """Begin as standby: follow the journal and listen for requests."""
         self._owner = asyncio.create_task(self._run(), name="role-owner")
-        NODE_STATE.state("standby")
+        enter_state("standby")
         self.tailer.start()
 
     async def stop(self) -> None:
@@ -246,7 +246,7 @@ class NameNode:
         for listener in self._role_listeners:
             listener(state.role)
         name = _STATE_NAMES.get(state.role, "becoming active")
-        NODE_STATE.state(name)
+        enter_state(name)
         EPOCH.set(state.epoch or 0)
         ROLE_CHANGES.labels(name).inc()
         if state.role is Role.ACTIVE:

@@ -1,13 +1,16 @@
 """The facts behind a NameNode's ``/status`` and ``/health``."""
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+from ha.daemon.probes import RoleSeen
 from namenode_sim.checkpoint.standby import StandbyCheckpointer
 from namenode_sim.ha_face import HaFace
 from namenode_sim.local_copies import LocalCopies
+from namenode_sim.metrics import TAIL_LAG_SECONDS, TAIL_LAG_TRANSACTIONS
 from namenode_sim.namenode import NameNode
 from namenode_sim.place import Place
 from namenode_sim.role import Role
@@ -55,6 +58,33 @@ class StatusPage:
             "started_at": self._started_at,
             "pid": os.getpid(),
         }
+
+    def role(self) -> RoleSeen:
+        """The role for balancers; a NameNode that is changing it is neither."""
+        role = self._namenode.state.role
+        match role:
+            case Role.ACTIVE | Role.STANDBY:
+                lag = self._namenode.tailer.lag_seconds if role is Role.STANDBY else None
+                return RoleSeen(role.value, lag)
+            case _:
+                return RoleSeen(role.value)
+
+    def not_ready(self) -> str | None:
+        """Why no load should come here, as an active or as a standby; None when it may."""
+        if self._namenode.state.role is Role.ACTIVE:
+            return None
+        return self.trouble() or self._face.not_ready_reason() or None
+
+    def measure(self) -> None:
+        """Let the gauges of the tail be read from the running parts."""
+        TAIL_LAG_SECONDS.set_function(self._tail_lag_seconds)
+        TAIL_LAG_TRANSACTIONS.set_function(lambda: self._namenode.tailer.lag_transactions)
+
+    def _tail_lag_seconds(self) -> float:
+        if self._namenode.state.role is Role.ACTIVE:
+            return 0.0
+        lag = self._namenode.tailer.lag_seconds
+        return math.nan if lag is None else lag
 
     def trouble(self) -> str | None:
         """Why the process is not well, if it is not."""

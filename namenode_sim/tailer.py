@@ -60,6 +60,20 @@ class Tailer:
         self.still = asyncio.Lock()
         """Who holds it sees a namespace that does not change."""
         self.trouble: str | None = "the journal has not been read yet"
+        self._level_at: float | None = None
+        self._seen = namespace.last_applied
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """How long ago a round began that applied all there was; None before the first."""
+        if self._level_at is None:
+            return None
+        return max(0.0, asyncio.get_running_loop().time() - self._level_at)
+
+    @property
+    def lag_transactions(self) -> int:
+        """Edits that were read and are not applied yet."""
+        return max(0, self._seen - self._namespace.last_applied)
 
     def start(self) -> None:
         """Follow the journal until ``stop``."""
@@ -92,11 +106,13 @@ class Tailer:
 
     async def _follow(self) -> None:
         while True:
+            began = asyncio.get_running_loop().time()
             try:
                 applied = await self._apply_available(self._follow_edits)
                 if applied:
                     log.info("tailer.applied", edits=applied, up_to=self._namespace.last_applied)
                 self._note_trouble(None)
+                self._level_at = began
             except InvariantBroken as broken:
                 self._on_damage(f"the journal contradicts itself: {broken}")
                 return
@@ -132,6 +148,7 @@ class Tailer:
             return self._namespace.last_applied - before
 
     async def _apply(self, chunk: Chunk) -> None:
+        self._seen = max(self._seen, chunk.last)
         for count, (txid, op) in enumerate(decode_all(chunk.records, chunk.layout_version), 1):
             self._namespace.apply(txid, op)
             if count % EDITS_PER_TURN == 0:

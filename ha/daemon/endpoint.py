@@ -6,7 +6,6 @@ first such one comes: it takes 11 MB, and most daemons are asked for nothing but
 """
 
 import asyncio
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
@@ -17,7 +16,8 @@ from prometheus_client import REGISTRY
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from ha.daemon.late import load_late
-from ha.daemon.pages import Answer, Page
+from ha.daemon.pages import METHODS, Answer, Page, json_answer
+from ha.daemon.probes import RoleSeen, probe_pages
 from ha.daemon.stacks import stacks_page
 
 if TYPE_CHECKING:
@@ -28,11 +28,12 @@ log = structlog.get_logger()
 SILENCE_SECONDS: Final = 75.0
 """How long a connection may say nothing, as with aiohttp."""
 _PLAIN: Final = re.compile(
-    rb"GET (/[a-z]+) HTTP/1\.[01]\r\n"
+    rb"(GET|HEAD|OPTIONS) (/[a-zA-Z]+)(?:\?([!-~]*))? HTTP/1\.[01]\r\n"
     rb"(?:(?!(?i:content-length|transfer-encoding|expect|upgrade):)[A-Za-z0-9-]+:[^\r\n\0]*\r\n)*"
     rb"\r\n"
 )
 """A whole request in one piece, without a body and without a wish that we would have to know."""
+NOT_ALLOWED: Final = HTTPStatus.METHOD_NOT_ALLOWED
 _NO_ROUTES: Final[Sequence["web.RouteDef"]] = ()
 
 
@@ -41,8 +42,9 @@ class Endpoint:
 
     ``status`` gives the object shown at /status.  ``healthy`` gives None while all is well, else
     the reason, which /health answers with 503.  Both are called on the event loop and must not
-    block.  ``routes`` gives further routes when one is asked for, so that their modules can be
-    loaded as late as aiohttp.
+    block.  ``ready`` is the like for /readyz, the same as ``healthy`` if not given.  With ``role``
+    there are /active, /standby and /isActive, too.  ``routes`` gives further routes when one is
+    asked for, so that their modules can be loaded as late as aiohttp.
     """
 
     def __init__(
@@ -50,16 +52,19 @@ class Endpoint:
         *,
         status: Callable[[], Mapping[str, object]],
         healthy: Callable[[], str | None],
+        ready: Callable[[], str | None] | None = None,
+        role: Callable[[], RoleSeen] | None = None,
         routes: Callable[[], Sequence["web.RouteDef"]] = lambda: _NO_ROUTES,
     ) -> None:
         self._status = status
         self._healthy = healthy
         self._routes = routes
         self._pages: dict[str, Page] = {
-            "/metrics": _metrics,
-            "/health": self._health,
-            "/status": self._show_status,
-            "/stacks": stacks_page,
+            "/metrics": lambda _: _metrics(),
+            "/health": lambda _: self._health(),
+            "/status": lambda _: json_answer(self._status()),
+            "/stacks": lambda _: stacks_page(),
+            **probe_pages(ready or healthy, role),
         }
         self._listener: asyncio.Server | None = None
         self._runner: asyncio.Task[web.AppRunner] | None = None
@@ -110,10 +115,7 @@ class Endpoint:
     def _health(self) -> Answer:
         reason = self._healthy()
         status = HTTPStatus.OK if reason is None else HTTPStatus.SERVICE_UNAVAILABLE
-        return _json({"healthy": reason is None, "reason": reason}, status)
-
-    def _show_status(self) -> Answer:
-        return _json(self._status())
+        return json_answer({"healthy": reason is None, "reason": reason}, status)
 
 
 class _Connection(asyncio.Protocol):
@@ -138,17 +140,17 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._patience.cancel()
         plain = _PLAIN.fullmatch(data)
-        page = self._pages.get(plain[1].decode()) if plain else None
-        if page is None:
+        page = self._pages.get(plain[2].decode()) if plain else None
+        if plain is None or page is None:
             self._transport.pause_reading()
             self._handing_on = asyncio.create_task(self._hand_on(data), name="HTTP hand-over")
             return
         try:
-            answer = page()
+            answer = page((plain[3] or b"").decode("ascii"))
         except Exception:
-            log.exception("http.page_failed", page=plain and plain[1].decode())
+            log.exception("http.page_failed", page=plain[2].decode())
             answer = Answer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"")
-        self._transport.write(_framed(answer))
+        self._transport.write(_framed(answer, plain[1].decode()))
         self._transport.close()
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -177,20 +179,18 @@ class _Connection(asyncio.Protocol):
         protocol.data_received(said)
 
 
-def _framed(answer: Answer) -> bytes:
+def _framed(answer: Answer, method: str) -> bytes:
+    body = b"" if method == "OPTIONS" else answer.body
+    allow = f"Allow: {METHODS}\r\n" if method == "OPTIONS" or answer.status == NOT_ALLOWED else ""
     head = (
         f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\n"
         f"Content-Type: {answer.content_type}\r\n"
-        f"Content-Length: {len(answer.body)}\r\n"
+        f"Content-Length: {len(body)}\r\n"
+        f"{allow}"
         "Connection: close\r\n\r\n"
     )
-    return head.encode("ascii") + answer.body
+    return head.encode("ascii") + (b"" if method == "HEAD" else body)
 
 
 def _metrics() -> Answer:
     return Answer(HTTPStatus.OK, CONTENT_TYPE_LATEST, generate_latest(REGISTRY))
-
-
-def _json(shown: Mapping[str, object], status: int = HTTPStatus.OK) -> Answer:
-    text = json.dumps(shown, default=str)
-    return Answer(status, "application/json; charset=utf-8", text.encode())

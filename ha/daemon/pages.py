@@ -1,7 +1,13 @@
 """A page of a daemon's HTTP face, whoever serves it."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+METHODS: Final = "GET, HEAD, OPTIONS"
+"""Balancers ask with any of these; all get the same status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,4 +19,16 @@ class Answer:
     body: bytes
 
 
-Page = Callable[[], Answer]
+Page = Callable[[str], Answer]
+"""Given the query, what follows the question mark."""
+
+
+def json_answer(shown: Mapping[str, object], status: int = HTTPStatus.OK) -> Answer:
+    """An object as JSON."""
+    text = json.dumps(shown, default=str)
+    return Answer(status, "application/json; charset=utf-8", text.encode())
+
+
+def text_answer(text: str, status: int = HTTPStatus.OK) -> Answer:
+    """Plain text."""
+    return Answer(status, "text/plain; charset=utf-8", text.encode())

@@ -23,7 +23,7 @@ LAG_PROBE_SECONDS = 0.25
 LAG_WORTH_A_LINE_SECONDS = 1.0
 
 _lag = Gauge(
-    "nnha_event_loop_lag_seconds",
+    "nnha_loop_lag_seconds",
     "How much later than asked the event loop woke up the last time",
     ["process"],
 )

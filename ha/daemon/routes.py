@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from aiohttp import web
 
-from ha.daemon.pages import Page
+from ha.daemon.pages import METHODS, Page
 
 MAX_REQUEST_BYTES = 64 * 1024
 """Our own routes take no bodies worth naming; a route that does reads its stream itself."""
@@ -15,7 +15,9 @@ SHUTDOWN_SECONDS = 1.0
 async def serve(pages: Mapping[str, Page], routes: Sequence[web.RouteDef]) -> web.AppRunner:
     """A server for connections that others accept; its owner cleans it up."""
     application = web.Application(client_max_size=MAX_REQUEST_BYTES)
-    application.add_routes([web.get(path, _handler(page)) for path, page in pages.items()])
+    for path, page in pages.items():
+        handler = _handler(page)
+        application.add_routes([web.get(path, handler), web.options(path, handler)])
     application.add_routes(routes)
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
@@ -23,9 +25,10 @@ async def serve(pages: Mapping[str, Page], routes: Sequence[web.RouteDef]) -> we
 
 
 def _handler(page: Page) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    async def handle(_request: web.Request) -> web.StreamResponse:
-        answer = page()
-        headers = {"Content-Type": answer.content_type}
-        return web.Response(status=answer.status, body=answer.body, headers=headers)
+    async def handle(request: web.Request) -> web.StreamResponse:
+        answer = page(request.query_string)
+        headers = {"Content-Type": answer.content_type, "Allow": METHODS}
+        body = b"" if request.method == "OPTIONS" else answer.body
+        return web.Response(status=answer.status, body=body, headers=headers)
 
     return handle

@@ -5,10 +5,9 @@ import io
 import sys
 import threading
 import traceback
-from http import HTTPStatus
 from typing import Final
 
-from ha.daemon.pages import Answer
+from ha.daemon.pages import Answer, text_answer
 
 MOST_TASKS: Final = 1000
 """A page for people, not a dump of a hundred thousand waiting calls."""
@@ -16,7 +15,7 @@ MOST_TASKS: Final = 1000
 
 def stacks_page() -> Answer:
     """The stacks of all threads, then of the event loop's tasks."""
-    return Answer(HTTPStatus.OK, "text/plain; charset=utf-8", stacks().encode())
+    return text_answer(stacks())
 
 
 def stacks() -> str:

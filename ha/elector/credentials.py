@@ -6,6 +6,7 @@ from ha.elector.errors import BadCredentialSetting
 
 _PERMISSIONS = {"r": 1, "w": 2, "c": 4, "d": 8, "a": 16}
 ALL_PERMISSIONS = 31
+READ = 1
 
 
 @dataclass(frozen=True, slots=True)

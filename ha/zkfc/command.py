@@ -5,7 +5,6 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 
 import click
@@ -16,8 +15,11 @@ from ha.conf import keys
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.daemon.endpoint import Endpoint
+from ha.daemon.facts import publish_facts, version
 from ha.daemon.logs import configure_logging
+from ha.daemon.probes import RoleSeen
 from ha.daemon.process import ExitWith, run_daemon
+from ha.elector.credentials import READ
 from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.keeper import KazooKeeper
 from ha.elector.znodes import clear_parent, connected, ensure_parent, lock_exists, parent_exists
@@ -188,7 +190,7 @@ async def _serve(conf: Configuration, settings: ZkfcSettings, stop: asyncio.Even
         settings,
         keeper=lambda post, released: KazooKeeper(zookeeper, post, on_release=released),
         board=lambda tell: Board(zookeeper, settings.own.namenode, tell),
-        version=_version(),
+        version=version(),
     )
     endpoint = Endpoint(
         status=lambda: controller.observer.status(
@@ -198,7 +200,9 @@ async def _serve(conf: Configuration, settings: ZkfcSettings, stop: asyncio.Even
             controller.elector.keeper,
         ),
         healthy=controller.trouble,
+        role=lambda: RoleSeen(controller.believed.value),
     )
+    publish_facts("zkfc", conf, open_to=_open_to(settings))
     address = settings.own.zkfc_http
     await endpoint.start(address.host, address.port)
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
@@ -226,11 +230,12 @@ async def _until_stopped(controller: Controller, stop: asyncio.Event) -> None:
                 raise ExitWith(FAILED, f"The election cannot go on: {failure}") from failure
 
 
-def _version() -> str:
-    try:
-        return metadata.version("nnha")
-    except metadata.PackageNotFoundError:
-        return "unknown"  # from a checkout
+def _open_to(settings: ZkfcSettings) -> Sequence[str]:
+    """What this controller believes without proof; znodes that anybody may write are worst."""
+    anybody = any(
+        entry.scheme == "world" and entry.permissions & ~READ for entry in settings.zookeeper.acl
+    )
+    return ("rpc", "http", "zookeeper-acl") if anybody else ("rpc", "http")
 
 
 def _connect_seconds(settings: ZkfcSettings) -> float:

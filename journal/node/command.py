@@ -12,6 +12,7 @@ from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import NAMESERVICES
 from ha.conf.keys_namenode import IMAGE_TRANSFER_BANDWIDTH, TAIL_IN_PROGRESS
+from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, run_daemon
 from journal.errors import StorageFailed
@@ -42,7 +43,9 @@ def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_level: st
 
     async def main(stop: asyncio.Event) -> None:
         try:
-            settings = read_settings(load_configuration(conf_dir, overrides))
+            conf = load_configuration(conf_dir, overrides)
+            settings = read_settings(conf)
+            publish_facts("journalnode", conf)
             async with JournalNodeDaemon(settings):
                 await stop.wait()
         except (ConfigurationError, StorageFailed, PortTaken) as failure:

@@ -1,0 +1,97 @@
+"""What a daemon is, for /metrics: its version, its configuration's hash, its start, its openness.
+
+Nothing of this is worked out before somebody scrapes.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, cast
+
+from prometheus_client import REGISTRY
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import CollectorRegistry
+
+from ha.conf.configuration import COMMAND_LINE, Configuration
+from ha.conf.keys import NAMENODE_ID, NAMESERVICE_ID
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
+_OWN: Final = (NAMENODE_ID.name, NAMESERVICE_ID.name)
+"""Keys that differ from machine to machine on purpose."""
+COMMIT_VARIABLE: Final = "NNHA_COMMIT"
+"""Where a package or an image says from which commit it was built."""
+
+
+class DaemonFacts:
+    """One daemon's facts; ``open_to`` names what it believes without proof (operators.md E.1)."""
+
+    def __init__(self, process: str, configuration: Configuration, open_to: Iterable[str]) -> None:
+        self._process = process
+        self._configuration = configuration
+        self._open_to = tuple(open_to)
+        self._started = time.time()
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing, so that registering costs nothing."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """The facts, worked out now."""
+        name = {"process": self._process}
+        build = {"version": version(), "commit": os.environ.get(COMMIT_VARIABLE, "unknown")}
+        yield InfoMetricFamily("nnha_build", "What runs here", {**build, **name})
+        hashed = {"hash": configuration_hash(self._configuration)}
+        yield InfoMetricFamily(
+            "nnha_config_hash",
+            "The hash of the configuration files, equal on all nodes whose files say the same",
+            {**hashed, **name},
+        )
+        start = GaugeMetricFamily(
+            "nnha_start_time_seconds", "When this daemon started", labels=["process"]
+        )
+        start.add_metric([self._process], self._started)
+        yield start
+        insecure = GaugeMetricFamily(
+            "nnha_insecure_mode",
+            "1 for what is believed without proof of identity",
+            labels=["what"],
+        )
+        for what in self._open_to:
+            insecure.add_metric([what], 1.0)
+        yield insecure
+
+
+def publish_facts(
+    process: str,
+    configuration: Configuration,
+    *,
+    open_to: Iterable[str] = ("rpc", "http"),
+    registry: CollectorRegistry = REGISTRY,
+) -> None:
+    """Show them from now on; called once by each daemon."""
+    registry.register(cast("Collector", DaemonFacts(process, configuration, open_to)))
+
+
+def configuration_hash(configuration: Configuration) -> str:
+    """Short and stable: the keys and values of the files, but for what each node has of its own."""
+    named: Mapping[str, str] = {
+        name: setting.value
+        for name, setting in configuration.settings.items()
+        if name not in _OWN and setting.origin is not COMMAND_LINE
+    }
+    text = "\n".join(f"{name}={value}" for name, value in sorted(named.items()))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def version() -> str:
+    """The installed version of nnha; ``unknown`` where it runs from a checkout."""
+    # Loaded when somebody scrapes: a daemon does without it for most of its life.
+    from importlib import metadata
+
+    try:
+        return metadata.version("nnha")
+    except metadata.PackageNotFoundError:
+        return "unknown"
