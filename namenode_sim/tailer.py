@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Final, Protocol
 
 import structlog
@@ -25,7 +26,7 @@ EDITS_PER_TURN: Final = 500
 class EditsSource(Protocol):
     """Where edits are read from: the quorum of JournalNodes, or memory in a test."""
 
-    def edits(self, first: TxId) -> AsyncGenerator[Chunk]: ...
+    def edits(self, first: TxId, *, through: TxId | None = None) -> AsyncGenerator[Chunk]: ...
 
     def durable_edits(self, first: TxId) -> AsyncGenerator[Chunk]: ...
 
@@ -94,7 +95,7 @@ class Tailer:
             CatchUpFailed: if the journal cannot be read, or ends elsewhere.
         """
         try:
-            await self._apply_available(self._source.edits)
+            await self._apply_available(partial(self._source.edits, through=last_txid))
         except (JournalError, EditsError, ApplyError) as trouble:
             raise CatchUpFailed(f"edits up to {last_txid} cannot be read: {trouble}") from trouble
         applied = self._namespace.last_applied

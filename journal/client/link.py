@@ -17,6 +17,8 @@ M = TypeVar("M", bound=Message)
 
 MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
 """Hadoop's ipc.maximum.data.length."""
+MAX_BATCH_BYTES: Final = MAX_MESSAGE_BYTES - 64 * 1024
+"""The edits of one message; the rest is for what every call carries."""
 
 
 class WriteStream(Protocol):

@@ -103,21 +103,26 @@ class JournalReader:
                 missing_last=last,
             )
 
-    async def edits(self, first: TxId, *, up_to: TxId | None = None) -> AsyncGenerator[Chunk, None]:
+    async def edits(
+        self, first: TxId, *, up_to: TxId | None = None, through: TxId | None = None
+    ) -> AsyncGenerator[Chunk, None]:
         """All finalized edits from ``first`` on, as they stand when this is called.
 
         With ``up_to`` segments that begin behind it are left out, and so are gaps before them.
+        With ``through`` the edits are known to go that far: where the lists end before it, the
+        nodes that have not answered yet are waited for.
 
         A node that fails in the middle of a segment is left for another one, which goes on at
         the next txid.
 
         Raises:
-            GapFound: if ``first`` or a later edit is missing while edits behind it exist.
+            GapFound: if ``first`` or a later edit is missing while edits behind it exist, or if
+                nobody lists what comes before ``through``.
             QuorumLost: if no majority answers, or every node that had a segment failed.
             InvariantBroken: if two nodes have finalized different edits in one place.
         """
         expected = first
-        for part in await self._select(first, up_to=up_to):
+        for part in await self._select(first, up_to=up_to, through=through):
             async with aclosing(self._read(part, expected)) as chunks:
                 async for chunk in chunks:
                     ensure(chunk.first == expected, f"{chunk.first} follows {expected - 1}")
@@ -181,7 +186,12 @@ class JournalReader:
                 yield chunk
 
     async def _select(
-        self, first: TxId, *, patient: bool = False, up_to: TxId | None = None
+        self,
+        first: TxId,
+        *,
+        patient: bool = False,
+        up_to: TxId | None = None,
+        through: TxId | None = None,
     ) -> tuple[Redundant, ...]:
         manifests = await self._nodes.manifests(first, patient=patient)
         wanted = {
@@ -189,12 +199,14 @@ class JournalReader:
             for node, reply in manifests.items()
         }
         try:
-            return merge(wanted, first)
+            parts = merge(wanted, first)
+            _ensure_reaches(parts, first, through)
         except GapFound:
             if patient:
                 raise
             # The majority that answered first may be just those whose copies are damaged.
-            return await self._select(first, patient=True, up_to=up_to)
+            return await self._select(first, patient=True, up_to=up_to, through=through)
+        return parts
 
     async def _holders(self, wanted: TxId) -> Sequence[NodeName]:
         """Who lists that edit now; a node that has found its copy damaged does not any more."""
@@ -235,6 +247,17 @@ class JournalReader:
 
 def _finalized(reply: pb.GetEditLogManifestReply) -> list[Segment]:
     return [wire.segment_from_wire(s) for s in reply.segments if not s.is_in_progress]
+
+
+def _ensure_reaches(parts: Sequence[Redundant], first: TxId, through: TxId | None) -> None:
+    """Damage at the end of what is listed leaves no gap: nothing is listed behind it."""
+    end = parts[-1].segment.last if parts else TxId(first - 1)
+    if through is not None and end < through:
+        raise GapFound(
+            f"transactions {end + 1}-{through} are missing: no answering node lists {end + 1}",
+            missing_first=TxId(end + 1),
+            missing_last=through,
+        )
 
 
 def _unreadable(part: Redundant, wanted: TxId, failures: dict[NodeName, Exception]) -> QuorumLost:

@@ -16,7 +16,8 @@ import structlog
 
 from journal.client import metrics
 from journal.client.call import quorum_lost
-from journal.errors import InvariantBroken, JournalError, Unavailable, ensure
+from journal.client.link import MAX_BATCH_BYTES
+from journal.errors import BadRequest, InvariantBroken, JournalError, Unavailable, ensure
 from journal.frame import scan
 from journal.model import LAYOUT_VERSION, NO_TXID, NodeName, TxId
 from journal.quorum import majority_of
@@ -112,10 +113,19 @@ class Window:
         self.segment_first = None
 
     def append(self, count: int, records: bytes) -> "asyncio.Future[None]":
-        """Take a batch; the future ends when it is on a quorum, or cannot get there."""
+        """Take a batch; the future ends when it is on a quorum, or cannot get there.
+
+        Raises:
+            BadRequest: no node could take so much at once; nothing was sent, nothing is lost.
+        """
         segment_first, first = self.segment_first, self.next
         if segment_first is None:
             raise InvariantBroken(f"transaction {first} is written, and no segment is open")
+        if len(records) > MAX_BATCH_BYTES:
+            raise BadRequest(
+                f"{len(records)} bytes of edits from transaction {first} on are more than the "
+                f"{MAX_BATCH_BYTES} that one write may have"
+            )
         last = TxId(first + count - 1)
         loop = asyncio.get_running_loop()
         batch = Batch(

@@ -283,6 +283,7 @@ class QuorumWriter:
         """Write ``count`` framed edits from ``first`` on; returns when a quorum has them on disk.
 
         The next write may be called before this one has returned; they keep their order.
+        Raises BadRequest, and the writer lives on, where one message cannot hold so much.
         """
         self._ensure_alive()
         window = self._window

@@ -5,6 +5,7 @@ Each reader raises StorageFailed with the file's name, what was found and what t
 
 import struct
 from pathlib import Path
+from zlib import crc32
 
 from google.protobuf.message import DecodeError
 
@@ -15,6 +16,9 @@ from journal.proto import journal_pb2 as pb
 from journal.storage.records import delimited, undelimited
 
 _COMMITTED = struct.Struct(">q")
+_CRC_MARK = b"\ncrc32="
+_CRC_LINE = _CRC_MARK + b"%08x\n"
+_CRC_BYTES = len(_CRC_LINE % 0)
 _ADVICE = "Nothing was changed. Restore the file, or re-create this journal from the other nodes."
 
 
@@ -144,7 +148,10 @@ def parse_committed(path: Path, data: bytes | None) -> TxId:
 
 
 def decision_bytes(decision: Decision) -> bytes:
-    """paxos/<S>: the record behind its length as a varint (qjm 1.2)."""
+    """paxos/<S>: the record behind its length as a varint (qjm 1.2), and a line with its CRC-32.
+
+    The line stands where Hadoop's debug text does, which no reader parses.
+    """
     record = pb.AcceptedRecovery(
         segment=pb.SegmentState(
             first_txid=decision.segment.first,
@@ -156,12 +163,20 @@ def decision_bytes(decision: Decision) -> bytes:
         ),
         accepted_in_epoch=decision.epoch,
     ).SerializeToString()
-    return delimited(record)
+    framed = delimited(record)
+    return framed + _CRC_LINE % crc32(framed)
 
 
 def parse_decision(path: Path, first: TxId, data: bytes) -> Decision:
-    """Read paxos/<S>; the segment inside must be S."""
-    body, _ = undelimited(path, data)
+    """Read paxos/<S>; the segment inside must be S.
+
+    Older files have no checksum, nor have Hadoop's, which end in a text for people.
+    """
+    body, end = undelimited(path, data)
+    checked = data.rfind(_CRC_MARK, end) >= 0 or data[-_CRC_BYTES:].startswith(_CRC_MARK)
+    cut_short = data[end:] and _CRC_MARK.startswith(data[end:])
+    if cut_short or (checked and data[end:] != _CRC_LINE % crc32(data[:end])):
+        raise StorageFailed(f"{path} is corrupt: its checksum is wrong. {_ADVICE}")
     record = pb.AcceptedRecovery()
     try:
         record.ParseFromString(body)

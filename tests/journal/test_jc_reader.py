@@ -1,11 +1,13 @@
 """The reader goes on elsewhere when a node fails in the middle of a segment."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from journal.client.reader import Chunk, JournalReader, ReaderSettings
+from journal.core.requests import ReportDamage
 from journal.errors import GapFound, QuorumLost
 from journal.model import TxId
 from tests.journal.jc_cluster import (
@@ -16,6 +18,8 @@ from tests.journal.jc_cluster import (
     formatted_nodes,
     write_segment,
 )
+from tests.journal.jc_proxy import Fate, behind_proxies
+from tests.journal.jn_node import until
 
 WHOLE = edits(1, 500, "first") + edits(501, 900, "second")
 
@@ -33,9 +37,9 @@ async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
         yield nodes
 
 
-def small_reader(nodes: Nodes) -> JournalReader:
+def small_reader(nodes: Nodes, addresses: Sequence[tuple[str, int]] = ()) -> JournalReader:
     return JournalReader(
-        nodes.addresses,
+        addresses or nodes.addresses,
         journal_id=JOURNAL,
         nameservice_id="ns1",
         namespace=NAMESPACE,
@@ -43,8 +47,9 @@ def small_reader(nodes: Nodes) -> JournalReader:
     )
 
 
-async def read(reader: JournalReader, first: int = 1) -> list[Chunk]:
-    return [chunk async for chunk in reader.edits(TxId(first))]
+async def read(reader: JournalReader, first: int = 1, through: int | None = None) -> list[Chunk]:
+    known = None if through is None else TxId(through)
+    return [chunk async for chunk in reader.edits(TxId(first), through=known)]
 
 
 def damage(nodes: Nodes, i: int, at: int) -> None:
@@ -72,6 +77,39 @@ async def test_damage_on_one_or_two_nodes_is_read_around(nodes: Nodes) -> None:
     for _ in range(4):  # whichever two nodes answer first
         assert b"".join(chunk.records for chunk in await read(reader)) == WHOLE
     await reader.close()
+
+
+async def find_newest_damaged(nodes: Nodes, *which: int) -> None:
+    """As after a scan: a damaged segment is in no list any more."""
+    for i in which:
+        daemon = nodes.daemons[i]
+        assert daemon is not None
+        owner = daemon.node.find(JOURNAL)
+        assert owner is not None
+        await owner.ask(ReportDamage(TxId(501), "a test said so"))
+
+
+async def test_the_third_node_is_asked_for_what_the_lists_of_the_others_end_before(
+    nodes: Nodes,
+) -> None:
+    """A takeover knows where the journal ends; damage at its end leaves no gap in the lists."""
+    await find_newest_damaged(nodes, 0, 1)
+    listing = "GetEditLogManifest"
+    async with behind_proxies(nodes.addresses) as proxies:
+        proxies[2].arm(lambda _n, method: Fate.HOLD if method == listing else Fate.PASS)
+        reader = small_reader(nodes, [proxy.address for proxy in proxies])
+        assert await read(reader, 501) == [], "two lists are a majority's"
+        found = asyncio.create_task(read(reader, 501, through=900))
+        await until(
+            lambda: found.done() or all(p.calls.count(listing) == 3 for p in proxies[:2]),
+            "they are asked once more",
+        )
+        proxies[2].opened.set()
+        assert b"".join([chunk.records for chunk in await found]) == edits(501, 900, "second")
+        with pytest.raises(GapFound, match="transactions 901-902 are missing") as gap:
+            await read(reader, 501, through=902)
+        assert (gap.value.missing_first, gap.value.missing_last) == (901, 902)
+        await reader.close()
 
 
 async def test_damage_everywhere_is_told_with_every_node(nodes: Nodes) -> None:

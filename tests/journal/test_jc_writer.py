@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from journal.client.settings import MIB
 from journal.client.writer import QuorumWriter
 from journal.errors import BadRequest, InvariantBroken, NotFormatted, QuorumLost
 from journal.model import TxId
@@ -236,3 +237,17 @@ async def test_a_writer_refuses_holes_before_anybody_is_asked(nodes: Nodes) -> N
         await writer.finalize_segment(TxId(5))
     await writer.finalize_segment(TxId(4))
     await writer.close()
+
+
+async def test_a_write_that_no_message_can_hold_is_refused_before_it_is_sent(nodes: Nodes) -> None:
+    """Nothing is lost by it: the writer goes on with the same transaction."""
+    writer = nodes.writer()
+    await writer.become_writer()
+    await writer.start_segment(TxId(1))
+    with pytest.raises(BadRequest, match="more than the 67043328 that one write may have"):
+        await writer.write(TxId(1), 1, bytes(64 * MIB))
+    await writer.write(TxId(1), 3, edits(1, 3))
+    await writer.finalize_segment(TxId(3))
+    assert all(status.in_sync for status in writer.node_statuses())
+    await writer.close()
+    assert await nodes.read_all() == edits(1, 3)

@@ -129,14 +129,31 @@ def test_epochs_and_committed_read_as_hadoop_writes_them() -> None:
 def test_a_decision_is_a_delimited_record_about_its_segment() -> None:
     decision = Decision(segment(5, 9, finalized=True), Epoch(3))
     data = decision_bytes(decision)
-    assert data[0] == len(data) - 1
-    assert parse_decision(P, TxId(5), data) == decision
-    assert parse_decision(P, TxId(5), data + b"\ndebug text\n") == decision
+    unchecked = data[: data[0] + 1]
+    assert data[len(unchecked) :].startswith(b"\ncrc32=")
+    # The last two are files of ours from before the checksum, and of Hadoop.
+    for whole in (data, unchecked, unchecked + b"\ndebug text\n"):
+        assert parse_decision(P, TxId(5), whole) == decision
     with pytest.raises(StorageFailed, match="is about segment 5"):
         parse_decision(P, TxId(6), data)
-    for cut in range(len(data)):
+    for cut in set(range(len(data))) - {len(unchecked)}:
         with pytest.raises(StorageFailed, match="corrupt"):
             parse_decision(P, TxId(5), data[:cut])
+
+
+def test_no_bit_of_a_decision_can_rot_unseen() -> None:
+    """What was decided may be a lie then, and it would win the next recovery."""
+    decision = Decision(segment(5, 9, finalized=True), Epoch(3))
+    data = decision_bytes(decision)
+    for at in range(len(data)):
+        for bit in range(8):
+            rotten = bytearray(data)
+            rotten[at] ^= 1 << bit
+            try:
+                assert parse_decision(P, TxId(5), bytes(rotten)) == decision
+            except StorageFailed:
+                continue
+            assert at > data[0], "only what marks the checksum may be taken for Hadoop's text"
 
 
 @given(st.lists(st.integers(1, 400), max_size=12), st.integers(0, 50))

@@ -97,7 +97,7 @@ class MemoryReader:
 
     journal: MemoryJournal
 
-    async def edits(self, first: TxId) -> AsyncGenerator[Chunk]:
+    async def edits(self, first: TxId, *, through: TxId | None = None) -> AsyncGenerator[Chunk]:
         for chunk in list(self.journal.finalized):
             if chunk.first >= first:
                 yield chunk
