@@ -121,12 +121,17 @@ MUTANTS: Final = (
            _JC + "window.py::test_a_learner_is_fed_and_counts_nowhere"),
     Mutant("learner's finalize counts", rules.learners_finalize_counts(), 0,
            _JN + "learner.py::test_a_learner_finalizes_and_does_not_say_yes"),
+    Mutant("purge point not learned from voters", rules.purge_point_is_not_learned(), 0,
+           _SIM + "found.py::test_a_hole_below_the_purge_point_keeps_nobody_out"),
+    Mutant("newest segment let go of", rules.newest_segment_is_let_go_of(), 0,
+           _SIM + "found.py::test_the_newest_segment_is_needed_wherever_the_purge_point_lies"),
     # ---- back in the open segment ----
     Mutant("resume begins anew", rules.resume_begins_anew(), 1500,
            _JN + "rejoin.py::test_a_restarted_node_goes_on_behind_its_last_sound_edit"),
     Mutant("resume over a decision", rules.resume_over_a_decision(), 0,
            _JN + "rejoin.py::test_a_recovery_that_came_between_stands"),
-    Mutant("resume of what was left", rules.resume_whatever_was_left(), 0, _LEFT),
+    # The node stops: it has a finalized segment's name for a file that it would go on writing.
+    Mutant("resume of what was left", rules.resume_whatever_was_left(), 1500, _LEFT),
     Mutant("catch-up takes acknowledged edits away", rules.catch_up_overtakes(), 0,
            _JN + "rejoin.py::test_a_download_that_is_overtaken_takes_nothing_away"),
     Mutant("catch-up without its digest", rules.catch_up_unchecked(), 0,

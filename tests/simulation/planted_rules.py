@@ -126,6 +126,18 @@ def damage_ignored() -> Planting:
     return replacing(JournalState, "with_damage", lambda self, first, why: self)
 
 
+def purge_point_is_not_learned() -> Planting:
+    """An admission looks at what the voters list, holes included."""
+    return replacing(learning, "let_go", lambda state, minimum: Step(state, (), Done()))
+
+
+def newest_segment_is_let_go_of() -> Planting:
+    """A learner may lack even the newest edits, if they are older than the purge point."""
+    return replacing(
+        learning, "_is_needed", lambda state, wanted, newest: wanted.last >= state.purged
+    )
+
+
 def purge_cuts_into_a_segment() -> Planting:
     def lenient(state: JournalState, segment: Any, request: Any) -> bool:  # noqa: ANN401
         return bool(segment.first < request.minimum and segment.last <= state.committed)

@@ -307,8 +307,13 @@ class World:
     def _look(self) -> None:
         bound = max(self.oracle.on_quorum, self.oracle.settled, *self.oracle.must, 0)
         for machine in self.machines.values():
-            if machine.up and machine.owner is not None and machine.owner.state.committed > bound:
+            if not machine.up or machine.owner is None:
+                continue
+            if machine.owner.state.committed > bound:
                 raise Violated("I11", f"{machine.name} takes more than {bound} for committed")
+            stopped = machine.owner.failed_because
+            if stopped is not None and not machine.disk_was_hurt:
+                raise Violated("I15", f"{machine.name} stops on a sound disk: {stopped}")
         if self.oracle.violation is not None:
             raise self.oracle.violation
         if self.loop.steps > _MAX_STEPS:
