@@ -68,9 +68,14 @@ def staged(
 
 def request_failover(cluster: Cluster, old: str, new: str) -> None:
     """`haadmin -failover old new`, in this process.  Raises LocalClusterError where it fails."""
+    ask_for_failover(cluster.conf_dir, old, new)
+
+
+def ask_for_failover(conf_dir: Path, old: str, new: str) -> None:
+    """The same of any cluster that has this configuration."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        code = haadmin.run(("--conf-dir", str(cluster.conf_dir), "-failover", old, new))
+        code = haadmin.run(("--conf-dir", str(conf_dir), "-failover", old, new))
     if code:
         raise LocalClusterError(
             f"Asked for a failover from {old} to {new}; haadmin ended with {code}:\n"

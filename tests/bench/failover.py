@@ -9,12 +9,14 @@ from deploy.local.screen import Screen
 from ha.daemon.logs import configure_logging
 from tests.bench import failover_faults, failover_kills
 from tests.bench.failover_world import World
+from tests.bench.hadoop_failover import hadoop_rows
 from tests.bench.report import Row, publish
 from tests.bench.switches import show_phases
 
 Scene = Callable[[World], list[Row]]
 
 SCENES: Final[dict[str, Scene]] = {
+    "hadoop": hadoop_rows,
     "kill": failover_kills.kills_and_hand_overs,
     "sshfence": failover_kills.kills_with_sshfence,
     "frozen": failover_faults.frozen,

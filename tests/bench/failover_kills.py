@@ -6,13 +6,12 @@ from pathlib import Path
 
 from deploy.local.stage import Stage, request_failover
 from deploy.local.trial import Failover, hand_over, kill_active, settle
-from tests.bench.failover_world import JOURNAL_EPOCH, World
+from tests.bench.failover_world import HAND_OVER, JOURNAL_EPOCH, KILL, World
 from tests.bench.report import Row, unmeasured
 from tests.bench.switches import Bars, rows_of, switch_of
 from tests.fencing.sshd import CAN_RUN, WHY_NOT, sshd_in
 
-KILL = "kill -9"
-HAND_OVER = "hand-over"
+TIMES_FASTER = 10
 
 
 def kills_and_hand_overs(world: World) -> list[Row]:
@@ -30,6 +29,7 @@ def kills_and_hand_overs(world: World) -> list[Row]:
             settle(cluster, one.old)
     return [
         *rows_of(world.record, name, KILL, Bars(median=0.15, worst=0.4, client=0.4)),
+        _ratio(world, name),
         *rows_of(world.record, HAND_OVER, HAND_OVER, Bars(median=0.1, client=0.2)),
     ]
 
@@ -58,3 +58,11 @@ def kill_and_restart(stage: Stage) -> Failover:
     stage.cluster.start(killed.old)
     settle(stage.cluster, killed.old)
     return killed
+
+
+def _ratio(world: World, name: str) -> Row:
+    figure, bar = f"{name}: times faster than Hadoop", f">= {TIMES_FASTER}"
+    times = world.record.times_faster(name, KILL)
+    if times is None:
+        return unmeasured(figure, "-", bar, "Hadoop did not run in this run")
+    return Row(figure, times, "-", bar, times >= TIMES_FASTER, "medians of the same run")

@@ -10,6 +10,9 @@ from deploy.local.screen import Screen
 from deploy.local.stage import Stage, staged
 from tests.bench.switches import Record
 
+KILL = "kill -9"
+HAND_OVER = "hand-over"
+
 JOURNAL_EPOCH = {"dfs.ha.fencing.methods": "journal-epoch"}
 """Touches nothing: an old active is refused by the journal, and its reads end with its lease."""
 

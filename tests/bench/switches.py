@@ -11,12 +11,15 @@ from rich.table import Table
 from deploy.local.trial import Failover
 from tests.bench.report import WIDTH, Row
 
+HADOOP = "Hadoop"
+"""Its kinds of switches are named so, and then as ours."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bars:
     """Seconds that the issue allows; None where it sets no bar."""
 
-    median: float
+    median: float | None
     worst: float | None = None
     client: float | None = None
 
@@ -53,9 +56,16 @@ class Record:
             for kind, phases in ((kind, phases_of(done)) for kind, done in self.switches.items())
         }
 
+    def times_faster(self, name: str, kind: str) -> float | None:
+        """How many of ours Hadoop's median takes; None where Hadoop was not measured."""
+        theirs = self.switches.get(f"{HADOOP}, {kind}")
+        if not theirs:
+            return None
+        return _middle(theirs) / _middle(self.switches[name])
+
     def peer(self, kind: str, ours: float, *, client: bool = False) -> str:
         """Hadoop's median of the same run for this kind, and how many times ours it is."""
-        theirs = self.switches.get(f"Hadoop, {kind}")
+        theirs = self.switches.get(f"{HADOOP}, {kind}")
         if not theirs:
             return "-"
         longest = [one.client for one in theirs if one.client is not None]
@@ -65,6 +75,10 @@ class Record:
         seen = max(values) if client else statistics.median(values)
         word = "longest" if client else "median"
         return f"Hadoop, same run: {word} {seen:.3f} s ({seen / ours:.0f} x)"
+
+
+def _middle(done: Sequence[Switch]) -> float:
+    return statistics.median(one.active for one in done)
 
 
 def phases_of(done: Sequence[Switch]) -> list[tuple[str, float, float]]:
@@ -87,7 +101,8 @@ def rows_of(record: Record, name: str, kind: str, bars: Bars) -> list[Row]:
     done = record.switches[name]
     took = [one.active for one in done]
     median, worst = statistics.median(took), max(took)
-    peer = record.peer(kind, median)
+    compared = not name.startswith(HADOOP)
+    peer = record.peer(kind, median) if compared else "-"
     rows = [
         _row(f"{name}: other active, median of {len(took)}", median, bars.median, peer),
         _row(f"{name}: other active, worst", worst, bars.worst, "-"),
@@ -95,7 +110,7 @@ def rows_of(record: Record, name: str, kind: str, bars: Bars) -> list[Row]:
     calls = [one.client for one in done if one.client is not None]
     if calls:
         longest = max(calls)
-        beside = record.peer(kind, longest, client=True)
+        beside = record.peer(kind, longest, client=True) if compared else "-"
         middle = statistics.median(calls)
         rows.append(_row(f"{name}: client's longest call, worst", longest, bars.client, beside))
         rows.append(_row(f"{name}: client's longest call, median", middle, None, "-"))
