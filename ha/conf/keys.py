@@ -216,6 +216,14 @@ SSH_PASSPHRASE_FILE = Key(
 SSH_COMMAND_TIMEOUT = Key(
     "nnha.fencing.ssh.command-timeout", duration("s", zero=False), "10s", _G, "one remote command"
 )
+POLITE_ANSWER_TIMEOUT = Key(
+    "nnha.zkfc.polite-fence.answer-timeout",
+    duration("s", zero=False),
+    "250ms",
+    _G,
+    "an old active that does not connect, or says nothing, for so long is fenced without waiting "
+    "for ha.failover-controller.graceful-fence.rpc-timeout.ms",
+)
 
 
 def _collect() -> dict[str, Key[object]]:

@@ -20,6 +20,9 @@ from ha.zkfc.flapping import FlapSettings
 from ha.zkfc.standing import Rank
 from ha.zkfc.thread_dump import DumpSettings
 
+PROBES_PER_LIMIT = 8
+"""At least so many probes begin while one may go unanswered."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FencingPlan:
@@ -48,8 +51,9 @@ class ZkfcSettings:
     bind_host: str
     new_active_timeout_seconds: float = 60.0
     graceful_fence_timeout_seconds: float = 5.0
-    polite_connect_seconds: float = 1.0
-    """A dead host drops packets: it must not cost more than this before the methods run."""
+    polite_answer_seconds: float = 0.25
+    """A dead host drops packets, and a stopped process never answers: neither may cost more than
+    this, for a connection and again for a first answer, before the methods run."""
     back_off: BackOff = field(default_factory=BackOff)
     rank: Rank = field(default_factory=Rank)
     flapping: FlapSettings = field(default_factory=FlapSettings)
@@ -145,6 +149,7 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
         or own.zkfc.host,
         new_active_timeout_seconds=conf.get(keys.NEW_ACTIVE_TIMEOUT),
         graceful_fence_timeout_seconds=conf.get(keys.GRACEFUL_FENCE_TIMEOUT),
+        polite_answer_seconds=conf.get(keys.POLITE_ANSWER_TIMEOUT),
         rank=Rank(
             nofailover=conf.get(keys_candidate.NO_FAILOVER, **scope),
             priority=conf.get(keys_candidate.PRIORITY, **scope),
@@ -170,12 +175,14 @@ def _health(conf: Configuration, own: NameNodeAddress) -> HealthSettings:
 
 
 def _health_settings(conf: Configuration, scope: Mapping[str, str]) -> HealthSettings:
+    limit = conf.get(keys.HEALTH_RPC_TIMEOUT)
     return HealthSettings(
-        check_interval_seconds=conf.get(keys.HEALTH_CHECK_INTERVAL),
+        # Who wants silence noticed after so long does not want to wait a whole interval more.
+        check_interval_seconds=min(conf.get(keys.HEALTH_CHECK_INTERVAL), limit / PROBES_PER_LIMIT),
         retry_interval_seconds=max(
             conf.get(keys.HEALTH_CONNECT_RETRY), conf.get(keys.HEALTH_SLEEP_AFTER_DISCONNECT)
         ),
-        rpc_timeout_seconds=conf.get(keys.HEALTH_RPC_TIMEOUT),
+        rpc_timeout_seconds=limit,
         refusals=conf.get(keys.HEALTH_REFUSALS, **scope),
         refusals_of=conf.get(keys_candidate.HEALTH_REFUSALS_OF, **scope),
         timeouts=conf.get(keys.HEALTH_TIMEOUTS, **scope),

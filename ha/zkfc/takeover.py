@@ -95,9 +95,7 @@ class Takeover:
 
     async def demote(self) -> bool:
         """Ask our NameNode to be standby; False when it did not confirm."""
-        refusal = await self._ask_to_stand_by(
-            self._settings.own.service, self._settings.graceful_fence_timeout_seconds
-        )
+        refusal = await self._ask_to_stand_by(self._settings.own.service)
         if refusal is not None:
             log.warning("takeover.demotion.unconfirmed", reason=refusal.text)
         return refusal is None
@@ -123,7 +121,8 @@ class Takeover:
         own = self._settings.own
         before = asyncio.get_running_loop().time()
         refusal = await self._ask_to_stand_by(
-            HostPort(target.host, target.port), self._settings.polite_connect_seconds
+            HostPort(target.host, target.port),
+            answers_within_seconds=self._settings.polite_answer_seconds,
         )
         self._measure(
             FencingAttempt(
@@ -178,14 +177,20 @@ class Takeover:
             ssh=plan.ssh,
         )
 
-    async def _ask_to_stand_by(self, address: HostPort, connect_seconds: float) -> _Refusal | None:
+    async def _ask_to_stand_by(
+        self, address: HostPort, *, answers_within_seconds: float | None = None
+    ) -> _Refusal | None:
+        patience = self._settings.graceful_fence_timeout_seconds
         try:
-            client = await ServiceClient.open(address, deadline_seconds=connect_seconds)
+            client = await ServiceClient.open(
+                address, deadline_seconds=answers_within_seconds or patience
+            )
             try:
-                await client.transition_to_standby(
-                    RequestSource.ZKFC,
-                    deadline_seconds=self._settings.graceful_fence_timeout_seconds,
-                )
+                if answers_within_seconds is not None:
+                    # A stopped process's kernel accepts connections, and nothing answers: it must
+                    # not have the time that one is given which ends its segment.
+                    await client.status(deadline_seconds=answers_within_seconds)
+                await client.transition_to_standby(RequestSource.ZKFC, deadline_seconds=patience)
             finally:
                 await client.close()
         except ServiceUnreachable as failure:
