@@ -1,0 +1,82 @@
+"""The second phase: faults end, and service must return, and stay (I10)."""
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from ha.elector.model import Role
+from ha.service.model import ServiceState
+from tests.simulation.verdict import Violated
+
+if TYPE_CHECKING:
+    from tests.failover_sim.world import World
+
+BOUND_SECONDS: Final = 45.0
+"""Session, pauses after failures and cedes, a slow promotion that was under way, one more round."""
+_CALM_SECONDS: Final = 4.0
+
+
+async def demand_service(world: "World") -> None:
+    """Heal everything; within the bound one NameNode must be active, and stay so.
+
+    What was sent before the faults ended may still arrive, and disturb the peace once more.
+    """
+    heal(world)
+    healed = peace = world.loop.now
+    active, missing = world.cluster.lock_owner(), what_is_missing(world)
+    while world.loop.now < peace + _CALM_SECONDS:
+        await asyncio.sleep(0.5)
+        world.look()
+        missing = what_is_missing(world)
+        if missing is not None or world.cluster.lock_owner() != active:
+            peace, active = world.loop.now, world.cluster.lock_owner()
+        if peace > healed + BOUND_SECONDS:
+            why = missing or "the active changes again and again"
+            raise Violated("I10", f"{BOUND_SECONDS:.0f} s after all faults ended, {why}")
+    world.trace.add("----", f"service after {peace - healed:.1f} s")
+
+
+def heal(world: "World") -> None:
+    """All faults end; whatever is dead is started."""
+    cluster = world.cluster
+    world.trace.add("----", "liveness: all faults end")
+    world.faults.over = True
+    world.network.heal_all()
+    if cluster.ensemble.away:
+        cluster.ensemble.come_back()
+    for replica in cluster.ensemble.replicas.values():
+        replica.up = True
+    for name, host in cluster.hosts.items():
+        host.power_on()
+        cluster.conditions[name].unwell = ""
+        for what in ("namenode", "zkfc"):
+            host.thaw(what)
+            world.boot(name, what)
+
+
+def what_is_missing(world: "World") -> str | None:
+    """Why this is not a cluster in good order; None when it is."""
+    cluster = world.cluster
+    owner = cluster.lock_owner()
+    if owner is None:
+        return "nobody has the lock"
+    if cluster.named() != owner:
+        return f"{owner} has the lock, and the breadcrumb names {cluster.named()}"
+    for name in cluster.hosts:
+        node, controller = cluster.namenode(name), cluster.controller(name)
+        if node is None or controller is None:
+            world.boot(name, "namenode")
+            world.boot(name, "zkfc")
+            return f"{name} is not there"
+        state, role = ServiceState.STANDBY, Role.STANDBY
+        if name == owner:
+            state, role = ServiceState.ACTIVE, Role.ACTIVE
+        if node.state is not state:
+            return f"{name} is {node.state}, and {owner} has the lock"
+        if controller.elector.state.role is not role:
+            return f"{name}'s elector is {controller.elector.state.role}, and {owner} has the lock"
+        if controller.believed is not state:
+            return f"{name}'s controller believes it {controller.believed}"
+    active = cluster.namenode(owner)
+    if active is None or active.epoch != world.journal.epoch:
+        return f"{owner} cannot write"
+    return None

@@ -1,0 +1,130 @@
+"""Which faults a seed has (swarm testing), and the planned ones among them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+MESSAGE_KINDS: Final = ("lose-request", "lose-answer", "delay-request", "delay-answer")
+ZOOKEEPER_KINDS: Final = (
+    "zk-drop-before",
+    "zk-drop-after",
+    "zk-expire-before",
+    "zk-expire-after",
+    "zk-slow",
+    "late-watch",
+)
+NODE_KINDS: Final = (
+    "promote-slow",
+    "promote-fail",
+    "demote-slow",
+    "demote-fail",
+    "fence-fail",
+    "fence-hang",
+    "fence-lie",
+)
+EVENT_KINDS: Final = (
+    "kill-namenode",
+    "kill-zkfc",
+    "freeze-namenode",
+    "freeze-zkfc",
+    "freeze-host",
+    "power",
+    "isolate",
+    "partition",
+    "cut-zookeeper",
+    "unwell",
+    "expire",
+    "zk-away",
+    "zk-restart",
+    "zk-lag",
+)
+OPERATOR_KINDS: Final = ("switchover", "two-switchovers", "cede")
+CALM_KINDS: Final = ("zk-away", "zk-restart", "zk-lag")
+"""What a healthy active must not notice: no role may change for it (I11, I14)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swarm:
+    """What this seed is about."""
+
+    names: tuple[str, ...]
+    rates: Mapping[str, float]
+    events: Mapping[str, float]
+    calm: bool
+    held: bool
+    aborts: bool
+    fencing: str
+    restarts: bool
+    """A supervisor starts processes that have ended."""
+    drift: float
+    horizon: float
+
+    @classmethod
+    def drawn(cls, seed: int) -> "Swarm":
+        """The options of a seed."""
+        rng = Random(f"{seed} failover")
+        calm = rng.random() < 0.08
+        few = 0.35
+        rates = {
+            kind: rng.choice((0.005, 0.02, 0.08)) if rng.random() < few else 0.0
+            for kind in (*MESSAGE_KINDS, *ZOOKEEPER_KINDS)
+        }
+        rates |= {
+            kind: rng.choice((0.15, 0.4, 0.8)) if rng.random() < few else 0.0
+            for kind in NODE_KINDS
+        }
+        rates["late-watch"] *= 5  # it has few occasions
+        events = {kind: rng.uniform(0.5, 2) if rng.random() < few else 0.0 for kind in EVENT_KINDS}
+        events |= {
+            kind: rng.uniform(0.5, 2.5) if rng.random() < few else 0.0 for kind in OPERATOR_KINDS
+        }
+        if calm:
+            rates = dict.fromkeys(rates, 0.0)
+            events = {kind: rng.uniform(0.5, 2) for kind in CALM_KINDS}
+        return cls(
+            names=("nn1", "nn2", "nn3") if rng.random() < 0.5 else ("nn1", "nn2"),
+            rates=rates,
+            events=events,
+            calm=calm,
+            held=rng.random() < 0.5,
+            aborts=rng.random() < 0.7,
+            fencing=rng.choice(("ssh", "power", "ssh+power", "epoch", "ssh+epoch")),
+            restarts=rng.random() < 0.7,
+            drift=rng.choice((0.0, 0.0, 0.02)),
+            horizon=rng.choice((15.0, 25.0, 35.0)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One planned fault or wish of an operator."""
+
+    at: float
+    kind: str
+    victim: int
+    other: int
+    lasts: float
+
+    @property
+    def name(self) -> str:
+        """What a replay chooses it by."""
+        return f"{self.kind}@{self.at:.4f}"
+
+
+def plan(swarm: Swarm, rng: Random, begins: float) -> tuple[Event, ...]:
+    """Draw the events, from the time when the first active is expected."""
+    events = []
+    for kind in (*EVENT_KINDS, *OPERATOR_KINDS):
+        rate = swarm.events.get(kind, 0.0)
+        for _ in range(int(rate + rng.random()) if rate else 0):
+            events.append(
+                Event(
+                    at=begins + rng.uniform(0, swarm.horizon),
+                    kind=kind,
+                    victim=rng.randrange(1000),
+                    other=rng.randrange(1000),
+                    lasts=rng.choice((0.3, 1.0, 3.0, 6.0, 12.0)) * (0.5 + rng.random()),
+                )
+            )
+    return tuple(sorted(events, key=lambda event: event.at))

@@ -1,0 +1,230 @@
+"""Watches a simulated cluster for what must never happen (operators C.4: I5-I7, I12; hadoop-ha 9.1)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from google.protobuf.message import Message
+
+from ha.elector.breadcrumb import decode
+from ha.rpc.proto.ha_service_pb2 import HARequestSource, TransitionToActiveRequestProto
+from ha.service.model import ServiceState
+from tests.failover_sim.cluster import Cluster
+from tests.failover_sim.zk_tree import Change, Create, Delete, EndSession, SetData
+from tests.simulation.trace import Trace
+from tests.simulation.verdict import Violated
+
+LOCKLESS_SECONDS: Final = 20.0
+"""How long a NameNode may be active beside the lock's owner while nothing hinders its controller."""
+
+
+@dataclass(slots=True)
+class Told:
+    """What is known of one NameNode's chance of being active."""
+
+    may_be_active: bool = False
+    """It was told to become active, and neither it nor a fencer has said since that it is not."""
+    unfenced: bool = False
+    """A fencer that did nothing has vouched for it: only the journal's epoch holds it back."""
+    lockless_since: float | None = None
+    active_and_owner_at: float = -1.0
+    """When it was last seen active under its controller's lock."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """How much was seen, so that nobody mistakes an idle world for a safe one."""
+
+    promotions: int = 0
+    takeovers: int = 0
+    switchovers: int = 0
+    reads: int = 0
+    checks: int = 0
+    role_changes: int = 0
+
+
+@dataclass(eq=False)
+class Oracle:
+    """Compares what happens with what may."""
+
+    cluster: Cluster
+    trace: Trace
+    told: Mapping[str, Told] = field(default_factory=dict)
+    counts: Counts = field(default_factory=Counts)
+    violation: Violated | None = None
+    _lock_sessions: dict[int, float] = field(default_factory=dict)
+    """Sessions that have created the lock, and when each lost it (or infinity)."""
+    _newest_write: int = 0
+
+    def __post_init__(self) -> None:
+        self.told = {name: Told() for name in self.cluster.hosts}
+
+    # ---- ZooKeeper -------------------------------------------------------------------------
+
+    def committed(self, change: Change, _number: int, who: str) -> None:
+        """The ensemble has taken a change."""
+        lock, breadcrumb = self.cluster.lock, self.cluster.breadcrumb
+        now = self.cluster.loop.now
+        match change:
+            case Create(path=path, owner=owner) if path == lock:
+                self._lock_sessions[owner] = float("inf")
+                self.trace.add("zk", f"{who} has the lock")
+            case Delete(path=path) if path == lock:
+                self._lock_lost(now)
+            case EndSession(session=session):
+                if self._lock_sessions.get(session) == float("inf"):
+                    self._lock_sessions[session] = now
+                    self.trace.add("zk", f"{who}'s session ends, and its lock goes")
+            case Create(path=path, data=data) | SetData(path=path, data=data):
+                if path == breadcrumb:
+                    self._named(decode(data).namenode, who)
+            case Delete(path=path) if path == breadcrumb:
+                self._named("nobody", who)
+            case _:
+                pass
+        self._note_owner()
+
+    def _lock_lost(self, now: float) -> None:
+        for session, lost in self._lock_sessions.items():
+            if lost == float("inf"):
+                self._lock_sessions[session] = now
+        self.trace.add("zk", "the lock is gone")
+
+    def _named(self, name: str, who: str) -> None:
+        """The breadcrumb names this node now; nobody else may be active (I7)."""
+        self.trace.add("zk", f"{who} writes the breadcrumb: {name}")
+        others = [one for one, told in self.told.items() if told.may_be_active and one != name]
+        self._check(not others, "I7", f"{who} lets the breadcrumb name {name}, and {others} may "
+                                      f"be active, unfenced")  # fmt: skip
+
+    # ---- NameNodes -------------------------------------------------------------------------
+
+    def called(self, sender: str, receiver: str, method: str, request: Message) -> None:
+        """Somebody sends a call."""
+        if method != "transitionToActive" or not isinstance(
+            request, TransitionToActiveRequestProto
+        ):
+            return
+        if request.reqInfo.reqSource != HARequestSource.REQUEST_BY_ZKFC:
+            return
+        self.counts.promotions += 1
+        self.trace.add(sender, f"tells {receiver} to become active")
+        self._check(sender == receiver, "I7", f"{sender} promotes {receiver}")
+        session = self.cluster.session_of(sender)
+        lost = self._lock_sessions.get(session or 0)
+        self._check(lost is not None, "I7", f"{sender} promotes without ever having had the lock")
+        assert lost is not None
+        if lost == float("inf"):
+            self._fair(sender)
+        else:
+            late = self.cluster.noticing_seconds
+            free = self.cluster.free_since(sender)
+            overdue = self.cluster.loop.now - max(lost, free) > late
+            self._check(not overdue, "I7", f"{sender} promotes long after its lock was lost")
+        self.told[sender].may_be_active = True
+
+    def _fair(self, name: str) -> None:
+        """The lock's owner promotes: its name must be written, and everybody else be fenced."""
+        named = self.cluster.named()
+        self._check(named == name, "I7", f"{name} promotes, and the breadcrumb names {named}")
+        others = [one for one, told in self.told.items() if told.may_be_active and one != name]
+        self._check(not others, "I7", f"{name} promotes, and {others} may be active, unfenced")
+
+    def fenced(self, victim: str, by: str, true: bool) -> None:
+        """A method has vouched for the victim."""
+        told = self.told[victim]
+        told.may_be_active = False
+        told.unfenced = not true
+
+    def ended(self, name: str) -> None:
+        """A NameNode's process is gone."""
+        self.told[name].may_be_active = False
+        self.told[name].unfenced = False
+        self._note_owner()
+
+    def became(self, namenode: str, state: ServiceState) -> None:
+        """A NameNode's role has changed, or was confirmed."""
+        if state is ServiceState.STANDBY:
+            self.told[namenode].may_be_active = False
+            self.told[namenode].unfenced = False
+        self.counts.role_changes += 1
+        self._note_owner()
+
+    def wrote(self, namenode: str, epoch: int) -> None:
+        """The journal accepts only the newest epoch: the last line of defence (I5)."""
+        self._check(epoch >= self._newest_write, "I5", f"{namenode} writes in epoch {epoch} after "
+                                                       f"{self._newest_write}")  # fmt: skip
+        if epoch > self._newest_write:
+            self._newest_write = epoch
+            self.counts.takeovers += 1
+            self._check_leases(namenode, "writes")
+
+    def served_read(self, namenode: str, epoch: int) -> None:
+        """An active answers from its memory: nobody may have written past it (I6)."""
+        self.counts.reads += 1
+        if epoch < self._newest_write and not self.told[namenode].unfenced:
+            self._check(False, "I6", f"{namenode} serves a read of epoch {epoch} after a write in "
+                                     f"{self._newest_write}")  # fmt: skip
+
+    def told_that_predecessor_is_gone(self, namenode: str) -> None:
+        """Then it will not wait for any lease."""
+        self._check_leases(namenode, "is told that its predecessor is gone")
+
+    def _check_leases(self, namenode: str, what: str) -> None:
+        for other in self.cluster.namenodes():
+            if other.name == namenode or self.told[other.name].unfenced:
+                continue
+            may_read = (
+                other.state is ServiceState.ACTIVE
+                and other.lease_until > self.cluster.loop.now * other.life.process.rate
+            )
+            self._check(not may_read, "I6", f"{namenode} {what}, and {other.name} may serve reads")
+
+    # ---- operators -------------------------------------------------------------------------
+
+    def switched(self, namenode: str, began: float) -> None:
+        """gracefulFailover says that this NameNode was made active since then (I12)."""
+        self.counts.switchovers += 1
+        self._note_owner()
+        true = self.told[namenode].active_and_owner_at >= began
+        self._check(true, "I12", f"the hand-over to {namenode} is called a success, and it was "
+                                 f"never active meanwhile")  # fmt: skip
+
+    # ---- now and then ----------------------------------------------------------------------
+
+    def look(self) -> None:
+        """What must not last."""
+        self._note_owner()
+        now = self.cluster.loop.now
+        owner = self.cluster.lock_owner()
+        for node in self.cluster.namenodes():
+            told = self.told[node.name]
+            beside = (
+                node.state is ServiceState.ACTIVE and owner is not None and owner != node.name
+            )
+            if not beside or not self.cluster.unhindered(node.name):
+                told.lockless_since = None
+            elif told.lockless_since is None:
+                told.lockless_since = now
+            else:
+                lasts = now - told.lockless_since
+                self._check(lasts < LOCKLESS_SECONDS, "I7", f"{node.name} stays active for "
+                            f"{lasts:.0f} s while {owner} has the lock")  # fmt: skip
+        if self.violation is not None:
+            raise self.violation
+
+    def _note_owner(self) -> None:
+        owner = self.cluster.lock_owner()
+        if owner is None:
+            return
+        node = self.cluster.namenode(owner)
+        if node is not None and node.state is ServiceState.ACTIVE:
+            self.told[owner].active_and_owner_at = self.cluster.loop.now
+
+    def _check(self, holds: bool, invariant: str, what: str) -> None:
+        self.counts.checks += 1
+        if holds or self.violation is not None:
+            return
+        self.violation = Violated(invariant, what)
+        self.trace.add("ORAC", f"VIOLATED {self.violation}")
+        raise self.violation

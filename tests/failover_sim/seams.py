@@ -1,0 +1,116 @@
+"""Puts the simulated world in the place of sockets, ZooKeeper, processes and fencing commands."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, Final
+from unittest.mock import patch
+
+import structlog
+
+from fencing import fencer
+from ha.elector import zookeeper
+from ha.rpc.client import RpcConnection
+from ha.rpc.server import RpcServer
+from ha.service.model import ProcessIdentity
+from ha.zkfc import local_process, takeover
+from tests.failover_sim.fencing_seam import Fencers
+from tests.failover_sim.hosts import LIFE
+from tests.failover_sim.rpc_seam import SimServer, Switchboard
+from tests.failover_sim.zk_ensemble import Ensemble
+from tests.failover_sim.zk_session import ModelSession
+from tests.simulation.clock import VirtualLoop
+from tests.simulation.trace import Trace
+
+BIRTH: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""The wall clock's reading at the beginning of each world."""
+
+
+@contextmanager
+def in_place(
+    board: Switchboard, ensemble: Ensemble, fencers: Fencers, trace: Trace
+) -> Iterator[None]:
+    """The product as it is, in this world."""
+    config = structlog.get_config()
+    level = 20 if trace.keep else 50
+    structlog.configure(
+        processors=[trace.from_log],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        cache_logger_on_first_use=False,
+    )
+    server = SimServer(board)
+    session = partial(ModelSession, ensemble)
+    try:
+        with ExitStack() as stack:
+            put = stack.enter_context
+            put(patch.object(RpcConnection, "open", board.open))
+            put(patch.object(RpcServer, "start", _method(server.start)))
+            put(patch.object(RpcServer, "stop", _method(server.stop)))
+            put(patch.object(takeover, "fence", partial(fencers.fence, fencer.fence)))
+            put(patch.object(fencer, "run_command", fencers.run_command))
+            put(patch.object(fencer, "fence_over_ssh", fencers.over_ssh))
+            for module in _users_of(zookeeper.Session):
+                put(patch.object(module, "Session", session))
+            _processes(stack, board)
+            yield
+    finally:
+        structlog.configure(**config)
+
+
+def _method(function: Any) -> Any:  # noqa: ANN401
+    """A plain function, so that a class binds it."""
+
+    async def call(server: RpcServer, *arguments: Any) -> Any:  # noqa: ANN401
+        return await function(server, *arguments)
+
+    return call
+
+
+def _users_of(thing: object) -> list[Any]:
+    """The product's modules that know the door's session by its name."""
+    return [
+        module
+        for name, module in sorted(sys.modules.items())
+        if name.startswith("ha.") and vars(module).get("Session") is thing
+    ]
+
+
+class WallClock:
+    """``datetime`` on virtual time."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+
+    def now(self, _zone: object = None) -> datetime:
+        """The machine's wall clock."""
+        return BIRTH + timedelta(seconds=self._loop.time())
+
+
+def _processes(stack: ExitStack, board: Switchboard) -> None:
+    """A controller sees the NameNode on its own machine end, by its process id."""
+
+    def opened(process: ProcessIdentity) -> int | None:
+        return process.pid if process.machine == LIFE.get().host.name else None
+
+    def ended(pid: int) -> bool:
+        life = LIFE.get().host.lives["namenode"]
+        return life.pid != pid or not life.alive
+
+    class Poll:
+        def register(self, pid: int, _events: int) -> None:
+            self._pid = pid
+
+        def poll(self, _millis: int) -> bool:
+            return ended(self._pid)
+
+    poll = SimpleNamespace(poll=Poll, POLLIN=1)
+    clock = WallClock(board.loop)
+    stack.enter_context(patch.object(local_process, "_open", opened))
+    stack.enter_context(patch.object(local_process, "select", poll))
+    stack.enter_context(patch.object(local_process, "os", SimpleNamespace(close=lambda _: None)))
+    stack.enter_context(patch.object(local_process, "datetime", clock))
+
+

@@ -1,0 +1,141 @@
+"""Carries out the planned faults, and operators' wishes among them."""
+
+from typing import TYPE_CHECKING, Final
+
+from ha.conf.topology import HostPort
+from ha.service.errors import ServiceError
+from ha.service.zkfc_client import ZkfcClient
+from tests.failover_sim.cluster import ZKFC_PORT
+from tests.failover_sim.nemesis import OPERATOR_KINDS, Event
+from tests.simulation.clock import Process
+
+if TYPE_CHECKING:
+    from tests.failover_sim.world import World
+
+_PATIENCE_SECONDS: Final = 60.0
+_ZOOKEEPERS: Final = ("zk1", "zk2", "zk3")
+
+
+class Strikes:
+    """What happens to this world."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._cluster = world.cluster
+        self._names = list(world.swarm.names)
+
+    def happen(self, event: Event) -> None:
+        """Now."""
+        if not self._world.faults.allowed(event.name):
+            return
+        name = self._victim(event)
+        if event.kind in OPERATOR_KINDS:
+            self._operate(event, name)
+        elif event.kind.startswith("zk-"):
+            self._trouble_zookeeper(event)
+        elif event.kind in {"isolate", "partition", "cut-zookeeper"}:
+            self._cut(event, name)
+        else:
+            self._trouble_host(event, name)
+
+    def _victim(self, event: Event) -> str:
+        """Mostly the active: there is most to be lost."""
+        owner = self._cluster.lock_owner()
+        if owner is not None and event.victim % 2:
+            return owner
+        return self._names[event.victim // 2 % len(self._names)]
+
+    def _trouble_host(self, event: Event, name: str) -> None:
+        world, host = self._world, self._cluster.hosts[name]
+        match event.kind:
+            case "kill-namenode" | "kill-zkfc":
+                host.kill(event.kind.removeprefix("kill-"), "killed", event.name)
+            case "freeze-namenode" | "freeze-zkfc" | "freeze-host":
+                what = event.kind.removeprefix("freeze-")
+                for one in ("namenode", "zkfc") if what == "host" else (what,):
+                    host.freeze(one)
+                    self._later(event, host.thaw, one)
+                world.trace.add(name, f"{what} frozen for {event.lasts:.2f} s", event.name)
+            case "power":
+                host.power_off(event.name)
+                self._later(event, self._power_on, name)
+            case "unwell":
+                world.trace.add(name, f"unwell for {event.lasts:.2f} s", event.name)
+                self._cluster.conditions[name].unwell = "no space (simulated)"
+                self._later(event, self._recover, name)
+            case "expire":
+                session = self._cluster.session_of(name)
+                found = self._cluster.ensemble.sessions.get(session or 0)
+                if found is not None:
+                    world.trace.add(name, "its session is ended", event.name)
+                    self._cluster.ensemble.expire(found)
+            case _:
+                raise AssertionError(event.kind)
+
+    def _trouble_zookeeper(self, event: Event) -> None:
+        ensemble, trace = self._cluster.ensemble, self._world.trace
+        replica = _ZOOKEEPERS[event.victim % 3]
+        trace.add(replica, f"{event.kind} for {event.lasts:.2f} s", event.name)
+        match event.kind:
+            case "zk-away":
+                ensemble.go_away()
+                self._later(event, ensemble.come_back)
+            case "zk-restart":
+                ensemble.restart(replica, event.lasts)
+            case "zk-lag":
+                ensemble.replicas[replica].lags_until = self._world.loop.now + event.lasts
+            case _:
+                raise AssertionError(event.kind)
+
+    def _cut(self, event: Event, name: str) -> None:
+        network = self._world.network
+        peers = [one for one in self._names if one != name]
+        others = [*_ZOOKEEPERS, *peers, "jn", "op1", "op2"]
+        if event.kind == "partition":
+            others = [peers[event.other % len(peers)]]
+        elif event.kind == "cut-zookeeper":
+            others = list(_ZOOKEEPERS)
+        self._world.trace.add(name, f"cut off from {others} for {event.lasts:.2f} s", event.name)
+        for link in [(a, b) for one in others for a, b in ((name, one), (one, name))]:
+            network.cut(link)
+            self._later(event, network.heal, link)
+
+    def _later(self, event: Event, act: object, *arguments: object) -> None:
+        self._world.loop.call_later(event.lasts, act, *arguments)  # type: ignore[arg-type]
+
+    def _power_on(self, name: str) -> None:
+        self._cluster.hosts[name].power_on()
+        if self._world.swarm.restarts:
+            for what in ("namenode", "zkfc"):
+                self._world.boot(name, what)
+
+    def _recover(self, name: str) -> None:
+        self._cluster.conditions[name].unwell = ""
+
+    # ---- operators -------------------------------------------------------------------------
+
+    def _operate(self, event: Event, name: str) -> None:
+        targets = [name]
+        if event.kind == "two-switchovers":
+            targets = [name, next(one for one in self._names if one != name)]
+        for number, target in enumerate(targets, start=1):
+            process = Process(f"op{number}", self._world.loop)
+            self._world.operators.append(process)
+            process.spawn(self._switch(event, target))
+
+    async def _switch(self, event: Event, target: str) -> None:
+        world, began = self._world, self._world.loop.now
+        who = "oper"
+        try:
+            client = await ZkfcClient.open(HostPort(target, ZKFC_PORT), deadline_seconds=2.0)
+            if event.kind == "cede":
+                world.trace.add(who, f"asks {target} to cede", event.name)
+                await client.cede_active(round(event.lasts * 1000), deadline_seconds=10.0)
+                return
+            world.trace.add(who, f"wants {target} active", event.name)
+            await client.graceful_failover(deadline_seconds=_PATIENCE_SECONDS)
+        except ServiceError as failure:
+            world.trace.add(who, f"{target} says: {failure}")
+            return
+        world.trace.add(who, f"{target} says that it is active")
+        world.oracle.switched(target, began)

@@ -1,0 +1,437 @@
+"""A ZooKeeper ensemble: one order of writes, replicas that may lag, sessions that expire."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+from ha.elector.credentials import AclEntry
+from ha.elector.outcome import Refusal
+from tests.failover_sim.zk_tree import (
+    BeginSession,
+    Change,
+    EndSession,
+    News,
+    RefusedError,
+    Tree,
+    Znode,
+    refuse,
+)
+from tests.simulation.clock import VirtualLoop
+from tests.simulation.faults import Faults
+from tests.simulation.network import Network
+from tests.simulation.trace import Trace
+
+_COMMIT_SECONDS: Final = 0.002
+_READS: Final = frozenset({"exists", "get", "children", "acl", "ping"})
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a client asks for; fields that do not apply are left as they are."""
+
+    kind: str
+    path: str = "/"
+    data: bytes = b""
+    version: int = -1
+    ephemeral: bool = False
+    sequence: bool = False
+    acl: tuple[AclEntry, ...] = ()
+    watch: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.path.rsplit('/', 1)[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer: a value or an error, and how much of the history the server had seen."""
+
+    value: Any
+    error: RefusedError | None
+    seen: int
+
+
+Respond = Callable[[Reply], None]
+
+
+@dataclass(slots=True, eq=False)
+class ServerSession:
+    """A session as the leader keeps it."""
+
+    number: int
+    timeout: float
+    heard_at: float
+    who: str
+    alive: bool = True
+    connection: "Link | None" = None
+
+
+class Link:
+    """One connection of a client to a replica, each direction in order."""
+
+    def __init__(
+        self, ensemble: "Ensemble", replica: "Replica", machine: str, hear: Callable[..., None]
+    ) -> None:
+        self.ensemble = ensemble
+        self.replica = replica
+        self.machine = machine
+        self.alive = True
+        self.session: ServerSession | None = None
+        self._hear = hear
+        self._up_due = self._down_due = 0.0
+        self._queue: list[tuple[Request, Respond]] = []
+
+    def connect(self, arrive: Callable[[], None]) -> None:
+        """The first word of a client."""
+        self._up_due = self.ensemble.network.post(
+            (self.machine, self.replica.name), "connect", arrive, lost=self.lose
+        )
+
+    def send(self, request: Request, respond: Respond) -> None:
+        """Client to server."""
+        if not self.alive:
+            return
+        self._up_due = self.ensemble.network.post(
+            (self.machine, self.replica.name),
+            str(request),
+            partial(self._arrived, request, respond),
+            lost=self.lose,
+            not_before=self._up_due,
+        )
+
+    def tell(self, what: str, act: Callable[[], None] | News | None) -> None:
+        """Server to client: ``act`` happens there, after all that was told before."""
+        if not self.alive:
+            return
+        self._down_due = self.ensemble.network.post(
+            (self.replica.name, self.machine),
+            what,
+            partial(self._hear, self, act),
+            lost=self.lose,
+            answer=True,
+            not_before=self._down_due,
+        )
+
+    def lose(self) -> None:
+        """A message is lost for good: so is the connection; the client may hear of it late."""
+        if self.alive:
+            silent = self.ensemble.rng.random() < self.ensemble.network.silence
+            self.cut(tell=not silent)
+
+    def cut(self, *, tell: bool = True) -> None:
+        """End it, from the server's side or by the network."""
+        if not self.alive:
+            return
+        if tell:
+            self.tell("close", None)
+        self.forget()
+
+    def forget(self) -> None:
+        """The client or the server has hung up; nothing more is said."""
+        self.alive = False
+        self.replica.unwatch(self)
+        if self.session is not None and self.session.connection is self:
+            self.session.connection = None
+
+    def _arrived(self, request: Request, respond: Respond) -> None:
+        if not self.alive or not self.replica.up or self.session is None:
+            return
+        self.session.heard_at = self.ensemble.loop.now
+        if request.kind == "ping":
+            self.tell("pong", lambda: respond(Reply(None, None, self.replica.applied)))
+            return
+        self._queue.append((request, respond))
+        if len(self._queue) == 1:
+            self._next()
+
+    def _next(self) -> None:
+        request, respond = self._queue[0]
+        self.ensemble.serve(self, request, partial(self._answer, request, respond))
+
+    def _answer(self, request: Request, respond: Respond, reply: Reply) -> None:
+        self.tell(f"answer to {request}", partial(respond, reply))
+        self._queue.pop(0)
+        if self._queue:
+            self.ensemble.loop.call_soon(self._next_if_alive)
+
+    def _next_if_alive(self) -> None:
+        if self.alive and self._queue:
+            self._next()
+
+
+@dataclass(eq=False)
+class Replica:
+    """One server: the tree as far as it has applied the history, and its watches."""
+
+    name: str
+    tree: Tree = field(default_factory=Tree)
+    applied: int = 0
+    up: bool = True
+    lags_until: float = 0.0
+    next_apply: float = 0.0
+    watches: dict[str, dict[Link, None]] = field(default_factory=dict)
+    child_watches: dict[str, dict[Link, None]] = field(default_factory=dict)
+    waiting: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
+
+    def apply(self, change: Change) -> None:
+        """The next change of the history."""
+        self.applied += 1
+        for news in self.tree.apply(change, self.applied):
+            self._fire(news)
+        due = [act for number, act in self.waiting if number <= self.applied]
+        self.waiting = [one for one in self.waiting if one[0] > self.applied]
+        for act in due:
+            act()
+
+    def when(self, number: int, act: Callable[[], None]) -> None:
+        """Do something once so much of the history is applied here."""
+        if self.applied >= number:
+            act()
+        else:
+            self.waiting.append((number, act))
+
+    def unwatch(self, link: Link) -> None:
+        """A connection is gone, and its watches with it."""
+        for watches in (self.watches, self.child_watches):
+            for links in watches.values():
+                links.pop(link, None)
+
+    def _fire(self, news: News) -> None:
+        if news.kind == "children":
+            fired = self.child_watches.pop(news.path, {})
+        else:
+            fired = self.watches.pop(news.path, {})
+            if news.kind == "deleted":
+                fired = {**fired, **self.child_watches.pop(news.path, {})}
+        for link in fired:
+            link.tell(f"{news.path} {news.kind}", news)
+
+
+class Ensemble:
+    """The servers together."""
+
+    def __init__(
+        self, loop: VirtualLoop, network: Network, faults: Faults, trace: Trace, servers: int = 3
+    ) -> None:
+        self.loop = loop
+        self.network = network
+        self.faults = faults
+        self.trace = trace
+        self.rng: Random = faults.random("ensemble")
+        self.head = Tree()
+        self.history: list[Change] = []
+        self.replicas = {f"zk{n}": Replica(f"zk{n}") for n in range(1, servers + 1)}
+        self.sessions: dict[int, ServerSession] = {}
+        self.away = False
+        self.on_commit: Callable[[Change, int, str], None] = lambda _change, _number, _who: None
+        self._next_session = 0x1000
+
+    # ---- connections -----------------------------------------------------------------------
+
+    def accept(
+        self, link: Link, session: int, seen: int, timeout: float, answer: Callable[[int], None]
+    ) -> None:
+        """A client connects; ``answer`` gets its session, 0 if that is over, -1 for a refusal."""
+        replica = link.replica
+        if self.away or not replica.up or replica.applied < seen:
+            link.tell("refused", lambda: answer(-1))
+            return
+        if session == 0:
+            self._next_session += 1
+            made = ServerSession(self._next_session, timeout, self.loop.now, link.machine)
+            self.sessions[made.number] = made
+            number = self.commit(BeginSession(made.number), made.who)
+            self.loop.at(self.loop.now + timeout, self._expire_if_silent, made)
+            replica.when(number, partial(self._bind, link, made, answer))
+            return
+        known = self.sessions.get(session)
+        if known is None or not known.alive:
+            link.tell("expired", lambda: answer(0))
+            return
+        if known.connection is not None:
+            known.connection.cut()  # the session has moved
+        self._bind(link, known, answer)
+
+    def _bind(self, link: Link, session: ServerSession, answer: Callable[[int], None]) -> None:
+        if not link.alive or not session.alive or not link.replica.up:
+            return
+        session.heard_at = self.loop.now
+        session.connection, link.session = link, session
+        link.tell("connected", lambda: answer(session.number))
+
+    # ---- requests --------------------------------------------------------------------------
+
+    def serve(self, link: Link, request: Request, respond: Respond) -> None:
+        """Carry out a request, with the faults that strike it."""
+        kind = request.kind if request.kind in _READS else f"{request.kind}"
+        place = f"{link.machine}:{kind}"
+        assert link.session is not None
+        if name := self.faults.strikes("zk-drop-before", place):
+            self.trace.add(link.replica.name, f"drops {link.machine} before {request}", name)
+            link.cut()
+            return
+        if name := self.faults.strikes("zk-expire-before", place):
+            self.trace.add(link.replica.name, f"ends {link.machine}'s session at {request}", name)
+            self.expire(link.session)
+        if name := self.faults.strikes("zk-slow", place):
+            seconds = self.faults.random(name).choice((0.3, 1.0, 2.5, 5.0))
+            self.trace.add(link.replica.name, f"takes {seconds} s for {request}", name)
+            self.loop.at(self.loop.now + seconds, self._serve, link, request, respond, place)
+            return
+        self._serve(link, request, respond, place)
+
+    def _serve(self, link: Link, request: Request, respond: Respond, place: str) -> None:
+        if request.kind in _READS:
+            if link.alive:
+                respond(self._read(link, request))
+            return
+        delay = _COMMIT_SECONDS * (0.5 + self.rng.random())
+        self.loop.at(self.loop.now + delay, self._write, link, request, respond, place)
+
+    def _read(self, link: Link, request: Request) -> Reply:
+        replica = link.replica
+        value: Any = None
+        error: RefusedError | None = None
+        try:
+            match request.kind:
+                case "exists":
+                    value = replica.tree.znodes.get(request.path)
+                case "get" | "acl":
+                    value = replica.tree.get(request.path)
+                case _:
+                    value = replica.tree.children(request.path)
+        except RefusedError as refusal:
+            error = refusal
+        if request.watch and (error is None or request.kind == "exists"):
+            watches = replica.child_watches if request.kind == "children" else replica.watches
+            watches.setdefault(request.path, {})[link] = None
+        return Reply(value, error, replica.applied)
+
+    def _write(self, link: Link, request: Request, respond: Respond, place: str) -> None:
+        session = link.session
+        assert session is not None
+        if self.away:
+            return  # the leader went with it
+        number, value, error = len(self.history), None, None
+        try:
+            if not session.alive:
+                raise refuse(Refusal.EXPIRED)
+            change, value = self._planned(session, request)
+            number = self.commit(change, session.who)
+        except RefusedError as refusal:
+            error = refusal
+        if request.kind == "close":
+            session.alive = False
+        if name := self.faults.strikes("zk-drop-after", place):
+            self.trace.add(link.replica.name, f"drops {link.machine} after {request}", name)
+            link.cut()
+        if session.alive and (name := self.faults.strikes("zk-expire-after", place)):
+            self.trace.add(link.replica.name, f"ends {link.machine}'s session after {request}", name)
+            self.expire(session)
+        link.replica.when(number, partial(self._done, link, respond, value, error, number))
+
+    def _done(
+        self, link: Link, respond: Respond, value: Any, error: RefusedError | None, number: int
+    ) -> None:  # fmt: skip
+        if isinstance(value, str):  # a path that was written: its facts as they are now
+            value = link.replica.tree.znodes.get(value)
+        if link.alive:
+            respond(Reply(value, error, max(number, link.replica.applied)))
+
+    def _planned(self, session: ServerSession, request: Request) -> tuple[Change, Any]:
+        tree, path = self.head, request.path
+        match request.kind:
+            case "create":
+                owner = session.number if request.ephemeral else 0
+                made = tree.plan_create(
+                    path, request.data, owner, request.acl, sequence=request.sequence
+                )
+                return made, (made.path,)
+            case "set":
+                version = tree.get(path).version + 1
+                return tree.plan_set(path, request.data, request.version), version
+            case "delete":
+                return tree.plan_delete(path, request.version), None
+            case "set-acl":
+                return tree.plan_set_acl(path, request.acl, request.version), None
+            case "close":
+                return EndSession(session.number), None
+        raise AssertionError(request.kind)
+
+    def commit(self, change: Change, who: str) -> int:
+        """Put a change at the end of the history, and send it to the replicas."""
+        self.history.append(change)
+        number = len(self.history)
+        self.head.apply(change, number)
+        for replica in self.replicas.values():
+            delay = 0.001 * self.rng.random()
+            due = max(self.loop.now + delay, replica.next_apply, replica.lags_until)
+            replica.next_apply = due
+            self.loop.at(due, replica.apply, change)
+        self.on_commit(change, number, who)
+        return number
+
+    # ---- sessions --------------------------------------------------------------------------
+
+    def expire(self, session: ServerSession) -> None:
+        """End a session as if it had been silent for too long."""
+        if not session.alive:
+            return
+        session.alive = False
+        number = self.commit(EndSession(session.number), session.who)
+        link = session.connection
+        if link is not None:
+            link.replica.when(number, link.cut)
+
+    def _expire_if_silent(self, session: ServerSession) -> None:
+        if not session.alive:
+            return
+        due = session.heard_at + session.timeout
+        if self.loop.now < due:
+            self.loop.at(due, self._expire_if_silent, session)
+        elif self.away:
+            self.loop.at(self.loop.now + 0.5, self._expire_if_silent, session)
+        else:
+            self.trace.add("zk", f"{session.who}'s session is silent for too long")
+            self.expire(session)
+
+    # ---- what befalls the servers ----------------------------------------------------------
+
+    def go_away(self) -> None:
+        """No majority: connections end, nothing is written, no session expires."""
+        self.away = True
+        for replica in self.replicas.values():
+            self._drop_all(replica)
+
+    def come_back(self) -> None:
+        """A majority is there again; a new leader gives every session its full time."""
+        self.away = False
+        for session in self.sessions.values():
+            session.heard_at = max(session.heard_at, self.loop.now)
+
+    def restart(self, name: str, seconds: float) -> None:
+        """One server is gone for a while."""
+        replica = self.replicas[name]
+        replica.up = False
+        self._drop_all(replica)
+        self.loop.at(self.loop.now + seconds, self._up, replica)
+
+    def owner_of(self, path: str) -> ServerSession | None:
+        """Whose ephemeral znode this is, at the leader."""
+        znode = self.head.znodes.get(path)
+        return None if znode is None else self.sessions.get(znode.owner)
+
+    def znode(self, path: str) -> Znode | None:
+        """A znode at the leader."""
+        return self.head.znodes.get(path)
+
+    def _up(self, replica: Replica) -> None:
+        replica.up = True
+
+    def _drop_all(self, replica: Replica) -> None:
+        for session in self.sessions.values():
+            link = session.connection
+            if link is not None and link.replica is replica:
+                link.cut()
