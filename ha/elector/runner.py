@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Protocol, assert_never
 
 import structlog
@@ -36,6 +37,9 @@ from ha.elector.state import ElectorState
 log = structlog.get_logger()
 
 LOOK_INTERVAL_SECONDS = 1.0
+
+Work = Callable[[], Coroutine[None, None, None]]
+"""Work that may be called off before it has begun."""
 
 
 class Application(Protocol):
@@ -166,15 +170,15 @@ class Elector:
         application = self._application
         match action:
             case FenceOldActive(attempt=attempt, content=content, term=term):
-                work = application.fence_old_active(attempt, content, term)
-                self._takeover = self._begin(
-                    self._attempted(work, attempt, OldActiveFenced(attempt))
-                )
+                fence = partial(application.fence_old_active, attempt, content, term)
+                done = OldActiveFenced(attempt)
+                self._takeover = self._begin(partial(self._attempted, fence, attempt, done))
             case ServeAsActive(attempt=attempt):
-                work = application.serve_as_active(attempt)
-                self._takeover = self._begin(self._attempted(work, attempt, Promoted(attempt)))
+                promote = partial(application.serve_as_active, attempt)
+                promoted = Promoted(attempt)
+                self._takeover = self._begin(partial(self._attempted, promote, attempt, promoted))
             case ServeAsStandby():
-                self._begin(application.serve_as_standby())
+                self._begin(application.serve_as_standby)
             case AbandonTakeover():
                 if self._takeover is not None:
                     self._takeover.cancel()
@@ -188,16 +192,14 @@ class Elector:
             case _:
                 assert_never(action)
 
-    def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def _begin(self, work: Work) -> asyncio.Task[None]:
         """One piece of work at a time: a demotion must not overtake a cancelled promotion."""
         self._work = asyncio.get_running_loop().create_task(_after(self._work, work))
         return self._work
 
-    async def _attempted(
-        self, work: Coroutine[None, None, None], attempt: AttemptNumber, done: Event
-    ) -> None:
+    async def _attempted(self, work: Work, attempt: AttemptNumber, done: Event) -> None:
         try:
-            await work
+            await work()
         except TakeoverImpossible as failure:
             self.post(TakeoverFailed(attempt, str(failure)))
         except Exception as failure:
@@ -208,13 +210,10 @@ class Elector:
             self.post(done)
 
 
-async def _after(previous: asyncio.Task[None] | None, work: Coroutine[None, None, None]) -> None:
-    try:
-        if previous is not None and not previous.done():
-            await asyncio.wait({previous})
-        await work
-    finally:
-        work.close()
+async def _after(previous: asyncio.Task[None] | None, work: Work) -> None:
+    if previous is not None and not previous.done():
+        await asyncio.wait({previous})
+    await work()
 
 
 def _shown(thing: Event | Action) -> str:

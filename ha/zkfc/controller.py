@@ -109,6 +109,7 @@ class Controller:
             read_active=self._read_active,
             unfit=self._unfit,
             come_back=lambda: self._decide(CedeEnded()),
+            serving=lambda: self.elector.state.role is Role.ACTIVE,
             fell_through=self.history.add,
         )
         face = ZkfcFace(settings, cede=self.cede, hand_over=self._take_over_as_asked)

@@ -41,10 +41,12 @@ class HandOver:
         read_active: ReadActive,
         unfit: Callable[[], str | None],
         come_back: Callable[[], None],
+        serving: Callable[[], bool],
         fell_through: Callable[[AttemptRecord], None] = lambda _record: None,
     ) -> None:
         """``unfit`` says why we cannot be the target; ``come_back`` ends our own pause.
 
+        ``serving``: our NameNode has been promoted under the lock that we hold.
         ``fell_through`` is told of a hand-over that failed before any takeover was tried.
         """
         self._settings = settings
@@ -52,6 +54,7 @@ class HandOver:
         self._read_active = read_active
         self._unfit = unfit
         self._come_back = come_back
+        self._serving = serving
         self._fell_through = fell_through
         self._turn = asyncio.Lock()
         self._asked: Asked | None = None
@@ -84,10 +87,14 @@ class HandOver:
 
     async def _to_us(self) -> None:
         self._check_fit()
+        before = self._attempts.number
         active = await self._who_is_active()
         if active.namenode != self._settings.own.namenode:
             self._active = active.namenode
             await self._replace(active)
+        elif not self._serving():
+            # To hold the lock is not to be active: the takeover under way may still fail.
+            _judge(await self._wait_for_attempt(before))
 
     def _note_failure(self, reason: str, begun: float) -> None:
         seconds = round(asyncio.get_running_loop().time() - begun, 6)
@@ -145,8 +152,7 @@ class HandOver:
         finally:
             await asyncio.shield(self._release([*peers, holder]))
         log.info("handover.ended", succeeded=record.succeeded, reason=record.text)
-        if not record.succeeded:
-            raise ServiceFailed(record.text)
+        _judge(record)
 
     @property
     def _cede_seconds(self) -> float:
@@ -199,3 +205,8 @@ class HandOver:
                 f"no opportunity to become active within {seconds:g} s: the lock did not come to "
                 f"us; see who holds it with: nnha status"
             ) from failure
+
+
+def _judge(record: AttemptRecord) -> None:
+    if not record.succeeded:
+        raise ServiceFailed(record.text)

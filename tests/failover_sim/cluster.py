@@ -14,11 +14,10 @@ from ha.health.core import HealthSettings
 from ha.zkfc.controller import Controller
 from ha.zkfc.core import BackOff
 from ha.zkfc.settings import FencingPlan, ZkfcSettings
-from tests.failover_sim.hosts import Host
+from tests.failover_sim.hosts import Host, WorldNetwork
 from tests.failover_sim.namenode import Condition, NameNode
 from tests.failover_sim.zk_ensemble import Ensemble
 from tests.simulation.clock import VirtualLoop
-from tests.simulation.network import Network
 
 NAMESERVICE: Final = "ns"
 SERVICE_PORT: Final = 8022
@@ -44,9 +43,7 @@ def address(name: str) -> NameNodeAddress:
 
 def settings(name: str, names: tuple[str, ...], methods: tuple[MethodSpec, ...]) -> ZkfcSettings:
     """One controller's settings: quick, so that much happens in a minute."""
-    plan = FencingPlan(
-        methods=methods, method_timeout_seconds=2.0, total_timeout_seconds=3.0
-    )
+    plan = FencingPlan(methods=methods, method_timeout_seconds=2.0, total_timeout_seconds=3.0)
     return ZkfcSettings(
         own=address(name),
         others=tuple(address(one) for one in names if one != name),
@@ -66,7 +63,7 @@ class Cluster:
     """Everything that is not a fault, an operator or a check."""
 
     loop: VirtualLoop
-    network: Network
+    network: WorldNetwork
     ensemble: Ensemble
     hosts: dict[str, Host] = field(default_factory=dict)
     conditions: dict[str, Condition] = field(default_factory=dict)
@@ -124,5 +121,3 @@ class Cluster:
         if any(life is None or not life.runs for life in lives) or self.ensemble.away:
             return False
         return not self.network.is_cut_off(name)
-
-

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from fencing.model import JournalEpochMethod, MethodSpec, Outcome, Report, SshMethod, Target
 from fencing.shell import Finished, Overran
-from fencing.ssh import SshSettings
-from tests.failover_sim.hosts import LIFE, Host
+from fencing.ssh_settings import SshSettings
+from tests.failover_sim.hosts import LIFE, Host, WorldNetwork
 from tests.simulation.clock import VirtualLoop
 from tests.simulation.faults import Faults
-from tests.simulation.network import Network
 from tests.simulation.trace import Trace
 
 POWER: Final = "power-off"
@@ -25,7 +24,7 @@ class Fencers:
     """Stands for ``run_command`` and ``fence_over_ssh``."""
 
     def __init__(
-        self, hosts: Mapping[str, Host], network: Network, faults: Faults, trace: Trace,
+        self, hosts: Mapping[str, Host], network: WorldNetwork, faults: Faults, trace: Trace,
         loop: VirtualLoop,
     ) -> None:  # fmt: skip
         self.on_success: Fenced = lambda _victim, _by, _true: None

@@ -54,7 +54,8 @@ class Journal:
 
     async def write(self, namenode: str, epoch: int) -> bool | None:
         """Was an edit of this epoch accepted?  None without an answer."""
-        return await self._ask(namenode, "write", partial(self._written, namenode, epoch))
+        accepted = await self._ask(namenode, "write", partial(self._written, namenode, epoch))
+        return None if accepted is None else bool(accepted)
 
     def _claimed(self) -> int:
         self.epoch += 1

@@ -71,8 +71,7 @@ class Swarm:
             for kind in (*MESSAGE_KINDS, *ZOOKEEPER_KINDS)
         }
         rates |= {
-            kind: rng.choice((0.15, 0.4, 0.8)) if rng.random() < few else 0.0
-            for kind in NODE_KINDS
+            kind: rng.choice((0.15, 0.4, 0.8)) if rng.random() < few else 0.0 for kind in NODE_KINDS
         }
         rates["late-watch"] *= 5  # it has few occasions
         events = {kind: rng.uniform(0.5, 2) if rng.random() < few else 0.0 for kind in EVENT_KINDS}

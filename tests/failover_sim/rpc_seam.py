@@ -161,9 +161,7 @@ class SimConnection:
         if isinstance(found, NotServed):
             reply = RemoteFault(found.java_class, found.message)
         else:
-            call = Call(
-                self._protocol, method, _NOBODY, 0, 0, self._user, None, self._here.machine
-            )
+            call = Call(self._protocol, method, _NOBODY, 0, 0, self._user, None, self._here.machine)
             try:
                 reply = await found.handle(call, request)
             except RemoteFault as fault:

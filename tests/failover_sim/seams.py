@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import structlog
 
-from fencing import fencer
+from fencing import fencer, ssh
 from ha.elector import zookeeper
 from ha.rpc.client import RpcConnection
 from ha.rpc.server import RpcServer
@@ -51,7 +51,7 @@ def in_place(
             put(patch.object(RpcServer, "stop", _method(server.stop)))
             put(patch.object(takeover, "fence", partial(fencers.fence, fencer.fence)))
             put(patch.object(fencer, "run_command", fencers.run_command))
-            put(patch.object(fencer, "fence_over_ssh", fencers.over_ssh))
+            put(patch.object(ssh, "fence_over_ssh", fencers.over_ssh))
             for module in _users_of(zookeeper.Session):
                 put(patch.object(module, "Session", session))
             _processes(stack, board)
@@ -112,5 +112,3 @@ def _processes(stack: ExitStack, board: Switchboard) -> None:
     stack.enter_context(patch.object(local_process, "select", poll))
     stack.enter_context(patch.object(local_process, "os", SimpleNamespace(close=lambda _: None)))
     stack.enter_context(patch.object(local_process, "datetime", clock))
-
-

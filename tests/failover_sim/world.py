@@ -90,9 +90,7 @@ class World:
         self.trace = Trace(lambda: self.loop.now, keep=keep_trace)
         self.network = WorldNetwork(self.loop, self.faults, self.trace, held=self.swarm.held)
         ensemble = Ensemble(self.loop, self.network, self.faults, self.trace)
-        hosts = {
-            name: Host(name, self.loop, self.network, self.trace) for name in self.swarm.names
-        }
+        hosts = {name: Host(name, self.loop, self.network, self.trace) for name in self.swarm.names}
         self.cluster = Cluster(self.loop, self.network, ensemble, hosts)
         self.oracle = Oracle(self.cluster, self.trace)
         self.journal = Journal(self.network, self.loop, self.oracle)

@@ -265,8 +265,7 @@ class Ensemble:
 
     def serve(self, link: Link, request: Request, respond: Respond) -> None:
         """Carry out a request, with the faults that strike it."""
-        kind = request.kind if request.kind in _READS else f"{request.kind}"
-        place = f"{link.machine}:{kind}"
+        place = f"{link.machine}:{request.kind}"
         assert link.session is not None
         if name := self.faults.strikes("zk-drop-before", place):
             self.trace.add(link.replica.name, f"drops {link.machine} before {request}", name)
@@ -328,15 +327,20 @@ class Ensemble:
             self.trace.add(link.replica.name, f"drops {link.machine} after {request}", name)
             link.cut()
         if session.alive and (name := self.faults.strikes("zk-expire-after", place)):
-            self.trace.add(link.replica.name, f"ends {link.machine}'s session after {request}", name)
+            self.trace.add(
+                link.replica.name, f"ends {link.machine}'s session after {request}", name
+            )
             self.expire(session)
         link.replica.when(number, partial(self._done, link, respond, value, error, number))
 
     def _done(
-        self, link: Link, respond: Respond, value: Any, error: RefusedError | None, number: int
-    ) -> None:  # fmt: skip
-        if isinstance(value, str):  # a path that was written: its facts as they are now
-            value = link.replica.tree.znodes.get(value)
+        self,
+        link: Link,
+        respond: Respond,
+        value: Any,  # noqa: ANN401
+        error: RefusedError | None,
+        number: int,
+    ) -> None:
         if link.alive:
             respond(Reply(value, error, max(number, link.replica.applied)))
 
@@ -358,7 +362,8 @@ class Ensemble:
                 return tree.plan_set_acl(path, request.acl, request.version), None
             case "close":
                 return EndSession(session.number), None
-        raise AssertionError(request.kind)
+            case _:
+                raise AssertionError(request.kind)
 
     def commit(self, change: Change, who: str) -> int:
         """Put a change at the end of the history, and send it to the replicas."""

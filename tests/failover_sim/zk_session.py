@@ -195,7 +195,7 @@ class ModelSession:
         try:
             if connected:
                 closed: asyncio.Future[None] = self._loop.create_future()
-                self._send(Request("close"), lambda _: closed.done() or closed.set_result(None))
+                self._send(Request("close"), partial(_confirm, closed))
                 async with asyncio.timeout(deadline_seconds):
                     await closed
         except TimeoutError:
@@ -216,6 +216,11 @@ class ModelSession:
         request = Request("create", path, data, ephemeral=ephemeral, acl=self._settings.acl)
         return self._request(request, lambda _: None)
 
+    def create_numbered(self, prefix: str, data: bytes) -> asyncio.Future[Outcome[str]]:
+        """Create a lasting znode whose name ends in the next number; answers its path."""
+        request = Request("create", prefix, data, sequence=True, acl=self._settings.acl)
+        return self._request(request, lambda made: made[0])
+
     def look(self, path: str, *, watch: bool = False) -> asyncio.Future[Outcome[NodeFacts | None]]:
         """Does the znode exist, and is it this session's?"""
         return self._request(
@@ -225,9 +230,7 @@ class ModelSession:
 
     def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]]:
         """The znode's bytes and facts."""
-        return self._request(
-            Request("get", path), lambda found: (found.data, self._facts(found))
-        )
+        return self._request(Request("get", path), lambda found: (found.data, self._facts(found)))
 
     def write(self, path: str, data: bytes, *, version: int) -> asyncio.Future[Outcome[int]]:
         """Set the znode's bytes if it is at this version; answers the new version."""
@@ -237,9 +240,11 @@ class ModelSession:
         """Delete the znode if it is at this version (-1: any)."""
         return self._request(Request("delete", path, version=version), lambda _: None)
 
-    def children(self, path: str) -> asyncio.Future[Outcome[tuple[str, ...]]]:
+    def children(
+        self, path: str, *, watch: bool = False
+    ) -> asyncio.Future[Outcome[tuple[str, ...]]]:
         """The names below the znode."""
-        return self._request(Request("children", path), tuple)
+        return self._request(Request("children", path, watch=watch), tuple)
 
     def acl(self, path: str) -> asyncio.Future[Outcome[tuple[frozenset[AclEntry], int]]]:
         """The znode's ACL and the version of the ACL."""
@@ -257,6 +262,7 @@ class ModelSession:
             version=found.version,
             ours=found.owner == self._session_id,
             written_by=found.written,
+            owner=found.owner,
         )
 
     def _request(self, request: Request, value: Callable[[Any], Any]) -> asyncio.Future[Any]:
@@ -289,3 +295,8 @@ class ModelSession:
         self._waiting.pop(future, None)
         if not future.done():
             future.set_result(outcome)
+
+
+def _confirm(closed: "asyncio.Future[None]", _reply: Reply) -> None:
+    if not closed.done():
+        closed.set_result(None)
