@@ -1,7 +1,7 @@
 """Puts the simulated world in the place of sockets, ZooKeeper, processes and fencing commands."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,7 +16,8 @@ from ha.elector import zookeeper
 from ha.rpc.client import RpcConnection
 from ha.rpc.server import RpcServer
 from ha.service.model import ProcessIdentity
-from ha.zkfc import local_process, takeover
+from ha.zkfc import history, local_process, takeover
+from ha.zkfc.positions import Position
 from tests.failover_sim.fencing_seam import Fencers
 from tests.failover_sim.hosts import LIFE
 from tests.failover_sim.rpc_seam import SimServer, Switchboard
@@ -25,15 +26,16 @@ from tests.failover_sim.zk_session import ModelSession
 from tests.simulation.clock import VirtualLoop
 from tests.simulation.trace import Trace
 
+Positions = Callable[..., Awaitable[Position]]
 BIRTH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """The wall clock's reading at the beginning of each world."""
 
 
 @contextmanager
 def in_place(
-    board: Switchboard, ensemble: Ensemble, fencers: Fencers, trace: Trace
+    board: Switchboard, ensemble: Ensemble, fencers: Fencers, positions: Positions, trace: Trace
 ) -> Iterator[None]:
-    """The product as it is, in this world."""
+    """The product as it is, in this world; ``positions`` is what NameNodes' /status would say."""
     config = structlog.get_config()
     level = 20 if trace.keep else 50
     structlog.configure(
@@ -52,8 +54,11 @@ def in_place(
             put(patch.object(takeover, "fence", partial(fencers.fence, fencer.fence)))
             put(patch.object(fencer, "run_command", fencers.run_command))
             put(patch.object(ssh, "fence_over_ssh", fencers.over_ssh))
-            for module in _users_of(zookeeper.Session):
+            for module in _users_of("Session", zookeeper.Session):
                 put(patch.object(module, "Session", session))
+            for module in _users_of("datetime", datetime):
+                put(patch.object(module, "datetime", wall_clock(board.loop)))
+            put(patch.object(history, "position_of", positions))
             _processes(stack, board)
             yield
     finally:
@@ -69,24 +74,28 @@ def _method(function: Any) -> Any:  # noqa: ANN401
     return call
 
 
-def _users_of(thing: object) -> list[Any]:
-    """The product's modules that know the door's session by its name."""
+def _users_of(name: str, thing: object) -> list[Any]:
+    """The product's modules that know this thing by this name."""
     return [
         module
-        for name, module in sorted(sys.modules.items())
-        if name.startswith("ha.") and vars(module).get("Session") is thing
+        for full_name, module in sorted(sys.modules.items())
+        if full_name.startswith("ha.") and vars(module).get(name) is thing
     ]
 
 
-class WallClock:
-    """``datetime`` on virtual time."""
+def wall_clock(loop: VirtualLoop) -> Any:  # noqa: ANN401
+    """``datetime`` on the machine's virtual clock."""
 
-    def __init__(self, loop: VirtualLoop) -> None:
-        self._loop = loop
+    class Kind(type):
+        def __instancecheck__(cls, thing: object) -> bool:
+            return isinstance(thing, datetime)
 
-    def now(self, _zone: object = None) -> datetime:
-        """The machine's wall clock."""
-        return BIRTH + timedelta(seconds=self._loop.time())
+    class WallClock(datetime, metaclass=Kind):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+            return BIRTH + timedelta(seconds=loop.time())
+
+    return WallClock
 
 
 def _processes(stack: ExitStack, board: Switchboard) -> None:
@@ -107,8 +116,6 @@ def _processes(stack: ExitStack, board: Switchboard) -> None:
             return ended(self._pid)
 
     poll = SimpleNamespace(poll=Poll, POLLIN=1)
-    clock = WallClock(board.loop)
     stack.enter_context(patch.object(local_process, "_open", opened))
     stack.enter_context(patch.object(local_process, "select", poll))
     stack.enter_context(patch.object(local_process, "os", SimpleNamespace(close=lambda _: None)))
-    stack.enter_context(patch.object(local_process, "datetime", clock))

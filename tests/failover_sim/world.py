@@ -8,10 +8,12 @@ from itertools import count
 from typing import Any, Final
 
 from fencing.model import JournalEpochMethod, MethodSpec, ShellMethod, SshMethod
+from ha.conf.topology import HostPort
 from ha.elector.keeper import KazooKeeper
 from ha.rpc.protocol import Catalogue
 from ha.service.face import ha_service_protocol
 from ha.zkfc.controller import Controller, ElectionImpossible
+from ha.zkfc.positions import Position
 from tests.failover_sim.cluster import SERVICE_PORT, ZOOKEEPER, Cluster, settings
 from tests.failover_sim.fencing_seam import POWER, Fencers
 from tests.failover_sim.hosts import Host, Life, WorldNetwork
@@ -115,7 +117,7 @@ class World:
     @contextmanager
     def in_place(self) -> Iterator[None]:
         """The simulated world in place of the real one."""
-        with in_place(self.board, self.cluster.ensemble, self.fencers, self.trace):
+        with in_place(self.board, self.cluster.ensemble, self.fencers, self._position, self.trace):
             yield
 
     async def play(self) -> None:
@@ -192,6 +194,13 @@ class World:
 
     def _fenced(self, victim: str, by: str, true: bool) -> None:
         self.oracle.fenced(victim, by, true)
+
+    async def _position(self, http: HostPort, *, deadline_seconds: float) -> Position:
+        """What a NameNode's /status says of its epoch."""
+        node = self.cluster.namenode(http.host)
+        if node is None or not node.life.runs:
+            raise ConnectionRefusedError("refused (simulated)")
+        return Position(epoch=node.epoch or None)
 
     # ---- small matters ---------------------------------------------------------------------
 
