@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextvars import Context, ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ha.rpc.protocol import Catalogue
@@ -18,8 +19,22 @@ LIFE: ContextVar["Life"] = ContextVar("LIFE")
 """The process life that the running code belongs to."""
 
 
-class WorldNetwork(Network):
-    """What is under way belongs to nobody: it arrives though its sender is frozen or dead."""
+class WorldNetwork:
+    """A network where what is under way belongs to nobody.
+
+    It arrives though its sender is frozen or dead.  A machine's own loopback loses nothing.
+    """
+
+    def __init__(self, inner: Network) -> None:
+        self.faults = inner.faults
+        self._inner = inner
+        self._loop = inner.loop
+        self._cuts: dict[Link, int] = {}
+
+    @property
+    def silence(self) -> float:
+        """How many of the lost messages show as nothing at all, not as a broken connection."""
+        return self._inner.silence
 
     def post(
         self,
@@ -31,25 +46,29 @@ class WorldNetwork(Network):
         answer: bool = False,
         not_before: float = 0.0,
     ) -> float:
-        """Send a message, outside of any process.  A machine's own loopback loses nothing."""
+        """Send a message; returns when it is due, for messages that must keep their order."""
+        if link[0] == link[1]:
+            return Context().run(self._loop_back, link[0], what, arrive, not_before)
+        send = partial(self._inner.post, lost=lost, answer=answer, not_before=not_before)
+        return Context().run(send, link, what, arrive)
 
-        def send() -> float:
-            if link[0] == link[1]:
-                return self._loop_back(link[0], what, arrive, not_before)
-            return super(WorldNetwork, self).post(
-                link, what, arrive, lost=lost, answer=answer, not_before=not_before
-            )
+    def cut(self, link: Link) -> None:
+        """Let nothing through, in this direction."""
+        self._cuts[link] = self._cuts.get(link, 0) + 1
+        self._inner.cut(link)
 
-        return Context().run(send)
+    def heal(self, link: Link) -> None:
+        """Take one cut back."""
+        if self._cuts.get(link, 0) > 1:
+            self._cuts[link] -= 1
+        else:
+            self._cuts.pop(link, None)
+        self._inner.heal(link)
 
-    def _loop_back(self, name: str, what: str, arrive: Action, not_before: float) -> float:
-        delay = _LOOPBACK_SECONDS
-        if fault := self.faults.strikes("delay-request", f"{name}>{name}"):
-            delay += self.faults.random(fault).choice((0.02, 0.4, 2.5, 6.0))
-            self.trace.add("net", f"{name} keeps {what} for {delay:.2f} s", fault)
-        due = max(not_before, self.loop.now + delay)
-        self.loop.at(due, arrive)
-        return due
+    def heal_all(self) -> None:
+        """No cut is left."""
+        self._cuts.clear()
+        self._inner.heal_all()
 
     def is_cut(self, one: str, other: str) -> bool:
         """Whether these two cannot speak to each other."""
@@ -58,6 +77,15 @@ class WorldNetwork(Network):
     def is_cut_off(self, name: str) -> bool:
         """Whether any link of this machine is cut."""
         return any(name in link for link in self._cuts)
+
+    def _loop_back(self, name: str, what: str, arrive: Action, not_before: float) -> float:
+        delay = _LOOPBACK_SECONDS
+        if fault := self.faults.strikes("delay-request", f"{name}>{name}"):
+            delay += self.faults.random(fault).choice((0.02, 0.4, 2.5, 6.0))
+            self._inner.trace.add("net", f"{name} keeps {what} for {delay:.2f} s", fault)
+        due = max(not_before, self._loop.now + delay)
+        self._loop.at(due, arrive)
+        return due
 
 
 class Listener:
@@ -95,7 +123,7 @@ class Life:
 class Host:
     """A machine: on or off, with a NameNode and a controller, each in some life or none."""
 
-    def __init__(self, name: str, loop: VirtualLoop, network: Network, trace: Trace) -> None:
+    def __init__(self, name: str, loop: VirtualLoop, network: WorldNetwork, trace: Trace) -> None:
         self.name = name
         self.loop = loop
         self.network = network

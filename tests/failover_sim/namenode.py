@@ -8,10 +8,9 @@ from typing import Final, Protocol
 from ha.rpc.protocol import Call
 from ha.service.errors import HealthCheckFailed, ServiceFailed
 from ha.service.model import ProcessIdentity, RequestSource, ServiceState, ServiceStatus
-from tests.failover_sim.hosts import Life
+from tests.failover_sim.hosts import Life, WorldNetwork
 from tests.simulation.clock import VirtualLoop
 from tests.simulation.faults import Faults
-from tests.simulation.network import Network
 from tests.simulation.trace import Trace
 
 LEASE_SECONDS: Final = 2.0
@@ -41,7 +40,7 @@ class Witness(Protocol):
 class Journal:
     """The shared edit log as far as it matters here: only the newest epoch may write."""
 
-    def __init__(self, network: Network, loop: VirtualLoop, witness: Witness) -> None:
+    def __init__(self, network: WorldNetwork, loop: VirtualLoop, witness: Witness) -> None:
         self.epoch = 0
         self.writes = 0
         self._network = network

@@ -11,9 +11,8 @@ from ha.rpc.errors import ConnectFailed, ConnectionLost, DeadlineExceeded, Remot
 from ha.rpc.java_names import IO_EXCEPTION
 from ha.rpc.protocol import Call, Catalogue, NotServed
 from ha.rpc.server import RpcServer
-from tests.failover_sim.hosts import LIFE, Host, Life, Listener
+from tests.failover_sim.hosts import LIFE, Host, Life, Listener, WorldNetwork
 from tests.simulation.clock import PROCESS, Process, VirtualLoop
-from tests.simulation.network import Network
 
 M = TypeVar("M", bound=Message)
 Sent = Callable[[str, str, str, Message], None]
@@ -25,7 +24,7 @@ _NOBODY: Final = b"\0" * 16
 class Switchboard:
     """Who can be called, and how calls get there."""
 
-    def __init__(self, loop: VirtualLoop, network: Network, hosts: Mapping[str, Host]) -> None:
+    def __init__(self, loop: VirtualLoop, network: WorldNetwork, hosts: Mapping[str, Host]) -> None:
         self.loop = loop
         self.network = network
         self.hosts = hosts

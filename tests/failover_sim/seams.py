@@ -27,6 +27,7 @@ from tests.simulation.clock import VirtualLoop
 from tests.simulation.trace import Trace
 
 Positions = Callable[..., Awaitable[Position]]
+_TELLS_THE_TIME: Final = frozenset({"ha.notices.board"})
 BIRTH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """The wall clock's reading at the beginning of each world."""
 
@@ -57,7 +58,8 @@ def in_place(
             for module in _users_of("Session", zookeeper.Session):
                 put(patch.object(module, "Session", session))
             for module in _users_of("datetime", datetime):
-                put(patch.object(module, "datetime", wall_clock(board.loop)))
+                if module.__name__ in _TELLS_THE_TIME or module.__name__.startswith("ha.zkfc."):
+                    put(patch.object(module, "datetime", WallClock(board.loop)))
             put(patch.object(history, "position_of", positions))
             _processes(stack, board)
             yield
@@ -83,19 +85,17 @@ def _users_of(name: str, thing: object) -> list[Any]:
     ]
 
 
-def wall_clock(loop: VirtualLoop) -> Any:  # noqa: ANN401
-    """``datetime`` on the machine's virtual clock."""
+class WallClock:
+    """As much of ``datetime`` as controllers use, on the machine's virtual clock."""
 
-    class Kind(type):
-        def __instancecheck__(cls, thing: object) -> bool:
-            return isinstance(thing, datetime)
+    fromisoformat = staticmethod(datetime.fromisoformat)
 
-    class WallClock(datetime, metaclass=Kind):
-        @classmethod
-        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
-            return BIRTH + timedelta(seconds=loop.time())
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
 
-    return WallClock
+    def now(self, _zone: object = None) -> datetime:
+        """What the machine's wall clock shows."""
+        return BIRTH + timedelta(seconds=self._loop.time())
 
 
 def _processes(stack: ExitStack, board: Switchboard) -> None:

@@ -28,6 +28,7 @@ from tests.failover_sim.zk_ensemble import Ensemble
 from tests.failover_sim.zk_tree import Create
 from tests.simulation.clock import Process, VirtualLoop
 from tests.simulation.faults import Faults
+from tests.simulation.network import Network
 from tests.simulation.trace import Trace
 from tests.simulation.verdict import Stuck, Violated
 from tests.simulation.world import Outcome
@@ -90,7 +91,8 @@ class World:
         self.loop = VirtualLoop(lambda _process: 0.0)
         self.loop.rate_of = self._rate_of
         self.trace = Trace(lambda: self.loop.now, keep=keep_trace)
-        self.network = WorldNetwork(self.loop, self.faults, self.trace, held=self.swarm.held)
+        inner = Network(self.loop, self.faults, self.trace, held=self.swarm.held)
+        self.network = WorldNetwork(inner)
         ensemble = Ensemble(self.loop, self.network, self.faults, self.trace)
         hosts = {name: Host(name, self.loop, self.network, self.trace) for name in self.swarm.names}
         self.cluster = Cluster(self.loop, self.network, ensemble, hosts)

@@ -17,7 +17,8 @@ from ha.elector.outcome import (
     Unknown,
 )
 from ha.elector.settings import ZooKeeperSettings
-from tests.failover_sim.zk_ensemble import Ensemble, Link, Reply, Request
+from tests.failover_sim.zk_ensemble import Ensemble
+from tests.failover_sim.zk_server import Link, Reply, Request
 from tests.failover_sim.zk_tree import News, Znode
 from tests.simulation.clock import PROCESS, Process, VirtualLoop
 
