@@ -41,6 +41,7 @@ from namenode_sim.storage import NameStorage, open_name_dirs
 log = structlog.get_logger()
 
 PEER_DEADLINE_SECONDS: Final = 0.3
+PARK_BEYOND_SESSION_SECONDS: Final = 3.0
 LEAVE_SECONDS: Final = 10.0
 LEASE_CHECK_SECONDS: Final = 2.0
 LOOPBACK: Final = "127.0.0.1"
@@ -83,6 +84,18 @@ async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
         await _leave_orderly(namenode)
 
 
+def _park_timeout(conf: Configuration, nameservice: str, name: str) -> float:
+    """Long enough for the lock of a dead host to expire, and for a takeover after that.
+
+    A client that is refused before is back a second or more after the successor is active.
+    """
+    scope = {"nameservice": nameservice, "namenode": name}
+    given = conf.get(keys.PARK_TIMEOUT, **scope)
+    if given is not None:
+        return given
+    return conf.get(keys.ZOOKEEPER_SESSION_TIMEOUT, **scope) + PARK_BEYOND_SESSION_SECONDS
+
+
 async def _start_parts(
     conf: Configuration,
     place: Place,
@@ -95,7 +108,7 @@ async def _start_parts(
     running.push_async_callback(peers.close)
     gate = Gate(
         any_peer_active=peers.any_active,
-        park_timeout_seconds=conf.get(keys.PARK_TIMEOUT, nameservice=nameservice, namenode=name),
+        park_timeout_seconds=_park_timeout(conf, nameservice, name),
     )
     running.push_async_callback(gate.close)
     copies = _local_copies(conf, place, running)

@@ -84,7 +84,7 @@ class Gate:
         """Hold a call back; True when this NameNode has become active meanwhile."""
         deadline = time.monotonic() + self._park_timeout_seconds
         while (left := deadline - time.monotonic()) > 0:
-            if self._role not in TAKING_OVER and await self._any_peer_active():
+            if await self._somebody_else_is_active():
                 PARKED_CALLS.labels("another is active").inc()
                 return False
             if self._role is Role.ACTIVE:
@@ -95,6 +95,19 @@ class Gate:
             await self._wait_for_change(min(left, PEER_POLL_SECONDS))
         PARKED_CALLS.labels("timed out").inc()
         return self._role is Role.ACTIVE
+
+    async def _somebody_else_is_active(self) -> bool:
+        """What the peers say; no word from a silent one is waited for when our own role changes."""
+        if self._role in TAKING_OVER:
+            return False
+        asking = asyncio.ensure_future(self._any_peer_active())
+        changed = asyncio.ensure_future(self._changed.wait())
+        try:
+            await asyncio.wait({asking, changed}, return_when=asyncio.FIRST_COMPLETED)
+            return asking.done() and asking.result()
+        finally:
+            asking.cancel()
+            changed.cancel()
 
     async def _watch_for_successor(self) -> None:
         # Without this a second switch within seconds would find its target still refusing calls

@@ -23,7 +23,16 @@ class Peers:
         self._round: asyncio.Task[bool] | None = None
 
     async def any_active(self) -> bool:
-        """Whether a peer says that it is active; a peer that does not answer says nothing."""
+        """Whether a peer says, after this was called, that it is active.
+
+        A peer that does not answer says nothing.  An answer to whoever asked before us may be of
+        before the peer was killed: who then sends his client there makes it wait a second.
+        """
+        joined = self._round is not None and not self._round.done()
+        active = await self._shared_round()
+        return await self._shared_round() if active and joined else active
+
+    async def _shared_round(self) -> bool:
         if self._round is None or self._round.done():
             self._round = asyncio.create_task(self._ask_all(), name="ask-peers")
         return await asyncio.shield(self._round)

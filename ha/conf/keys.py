@@ -9,6 +9,7 @@ from ha.conf.units import (
     flag,
     host_port,
     hosts_and_ports,
+    optional,
     optional_host_port,
     optional_text,
     text,
@@ -171,10 +172,11 @@ ZKFC_HTTP = Key(
 )
 PARK_TIMEOUT = Key(
     "nnha.standby.park-timeout",
-    _s,
-    "3s",
+    optional(duration("s")),
+    "",
     _NN,
-    "how long a NameNode that is taking over keeps a client's call instead of refusing it",
+    "how long a NameNode keeps a client's call while nobody is active, instead of refusing it; "
+    "when not set, 3 s longer than ha.zookeeper.session-timeout.ms, which a dead host's lock lasts",
 )
 FORMAT_LAYOUT = Key(
     "nnha.namenode.format-layout-version",

@@ -3,8 +3,11 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ha.conf.errors import BadValue
+
+T = TypeVar("T")
 
 _DURATION = re.compile(r"([+-]?\d+)\s*(ns|us|ms|s|m|h|d)?", re.ASCII | re.IGNORECASE)
 _SIZE = re.compile(r"([+-]?\d+)\s*([kmgtpe]?)b?", re.ASCII | re.IGNORECASE)
@@ -46,6 +49,15 @@ def text(value: str) -> str:
 def optional_text(value: str) -> str | None:
     """The trimmed value, or None when nothing is configured (empty counts as nothing)."""
     return value.strip() or None
+
+
+def optional(parse: Callable[[str], T]) -> Callable[[str], T | None]:
+    """A parser that gives None when nothing is configured."""
+
+    def parse_or_none(value: str) -> T | None:
+        return parse(value) if value.strip() else None
+
+    return parse_or_none
 
 
 def flag(value: str) -> bool:

@@ -54,6 +54,21 @@ async def test_a_call_is_held_until_the_takeover_is_done() -> None:
     await asyncio.wait_for(held, 5)
 
 
+async def test_a_held_call_waits_for_no_word_of_a_silent_peer() -> None:
+    silent = asyncio.Event()
+
+    async def ask() -> bool:
+        return await silent.wait()
+
+    a_gate = Gate(any_peer_active=ask, park_timeout_seconds=30.0)
+    held = asyncio.create_task(a_gate.admit("mkdirs", writes=True))
+    done, _ = await asyncio.wait({held}, timeout=0.1)
+    assert not done
+    a_gate.role_changed(Role.RECOVERING)
+    a_gate.role_changed(Role.ACTIVE)
+    await asyncio.wait_for(held, 5)
+
+
 async def test_a_held_call_is_sent_away_when_a_peer_becomes_active() -> None:
     others = Others(active=False)
     a_gate = gate(others)
