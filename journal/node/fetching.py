@@ -1,13 +1,17 @@
-"""Bring a finalized segment from a peer: checked while it streams, at a bounded rate."""
+"""Bring a segment's bytes from other nodes: checked while they stream, durable when it returns."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
+from urllib.parse import urlsplit
 
 import aiohttp
 import structlog
 
-from journal.errors import JournalError, Unavailable
+from journal.core.replies import Fetch
+from journal.errors import Fenced, JournalError, Unavailable
 from journal.model import Segment
 from journal.node import metrics
 from journal.node.owner import JournalOwner
@@ -18,47 +22,109 @@ from journal.storage.segment_file import SegmentCheck
 
 log = structlog.get_logger()
 
-_CHUNK_BYTES: Final = 1 << 18
+_CHUNK_BYTES: Final = 1 << 20
+_MAX_URLS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Errand:
+    """What is brought, where to, and how fast; ``overtaken`` says that nobody wants it any more."""
+
+    segment: Segment
+    begin: Callable[[], Download]
+    overtaken: Callable[[], bool]
+    stall_seconds: float
+    bytes_per_second: int = 0
+
+
+async def fetch_decided(
+    owner: JournalOwner, wanted: Fetch, urls: Sequence[str], settings: NodeSettings
+) -> None:
+    """Bring a decided segment beside our copy (qjm 2.13).
+
+    Raises:
+        Unavailable: no source gave the decided bytes; nothing has changed here.
+        Fenced: a newer writer was promised meanwhile.
+        StorageFailed: our own disk failed.
+    """
+    segment = wanted.segment
+    errand = _Errand(
+        segment,
+        partial(owner.disk.begin_download, segment.first, wanted.epoch),
+        overtaken=lambda: owner.state.promised != wanted.epoch,
+        stall_seconds=settings.fetch_stall_seconds,
+    )
+    failures = await _from_any(owner, errand, urls, settings)
+    if failures is None:
+        return
+    if errand.overtaken():
+        promised = owner.state.promised
+        raise Fenced(f"epoch {promised} was promised during the download", promised=promised)
+    raise Unavailable(
+        f"no source gave the decided edits {segment.first}-{segment.last}: "
+        + ("; ".join(failures) or "none was named")
+    )
 
 
 async def fetch_finalized(
     owner: JournalOwner, segment: Segment, urls: Sequence[str], settings: NodeSettings
 ) -> None:
-    """Download a segment beside the journal; returns when its bytes are durable.
+    """Bring a peer's finalized segment beside the journal, at the rate of background sync.
 
     Raises:
         Unavailable: no source gave exactly these edits; nothing has changed here.
         StorageFailed: our own disk failed.
     """
+    errand = _Errand(
+        segment,
+        partial(owner.disk.begin_fetch, segment),
+        overtaken=lambda: False,
+        stall_seconds=settings.sync_stall_seconds,
+        bytes_per_second=settings.sync_bytes_per_second,
+    )
+    failures = await _from_any(owner, errand, urls, settings)
+    if failures is not None:
+        raise Unavailable(
+            f"no peer gave the finalized edits {segment.first}-{segment.last}: "
+            + "; ".join(failures)
+        )
+
+
+async def _from_any(
+    owner: JournalOwner, errand: _Errand, urls: Sequence[str], settings: NodeSettings
+) -> list[str] | None:
+    """Try the sources in order; what one sends wrong is dropped.  Why each failed, or None."""
     timeout = aiohttp.ClientTimeout(
-        total=None,
-        connect=settings.fetch_connect_seconds,
-        sock_read=settings.sync_stall_seconds,
+        total=None, connect=settings.fetch_connect_seconds, sock_read=errand.stall_seconds
     )
-    failures = []
+    failures: list[str] = []
     async with aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session:
-        for url in urls:
-            why = await _from_one(owner, segment, session, url, settings)
+        for url in urls[:_MAX_URLS]:
+            if errand.overtaken():
+                break
+            why = await _from_one(owner, errand, session, url, settings.max_segment_bytes)
             if why is None:
-                return
+                return None
             failures.append(f"{url}: {why}")
-    raise Unavailable(
-        f"no peer gave the finalized edits {segment.first}-{segment.last}: {'; '.join(failures)}"
-    )
+            log.warning("segment.source_failed", journal=owner.journal_id, url=url, because=why)
+    return failures
 
 
 async def _from_one(
     owner: JournalOwner,
-    segment: Segment,
+    errand: _Errand,
     session: aiohttp.ClientSession,
     url: str,
-    settings: NodeSettings,
+    max_bytes: int,
 ) -> str | None:
     """Try one source; returns why it failed, or None."""
-    download = await owner.in_thread(owner.disk.begin_fetch, segment)
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or parts.path != "/getJournal":
+        return "it is not the address of a segment"
+    download = await owner.in_thread(errand.begin)
     try:
         async with session.get(url, allow_redirects=False) as response:
-            why = await _receive(owner, segment, response, download, settings)
+            why = await _receive(owner, errand, response, download, max_bytes)
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
         if isinstance(failure, ValueError):
             metrics.CORRUPT.labels(owner.journal_id).inc()
@@ -78,26 +144,27 @@ async def _drop(owner: JournalOwner, download: Download) -> None:
         await asyncio.shield(owner.in_thread(download.discard))
     except JournalError as stopped:
         # The journal is closed or has failed; its next load removes the file.
-        log.info("sync.leftover", journal=owner.journal_id, because=str(stopped))
+        log.info("segment.download_left", journal=owner.journal_id, because=str(stopped))
 
 
 async def _receive(
     owner: JournalOwner,
-    segment: Segment,
+    errand: _Errand,
     response: aiohttp.ClientResponse,
     download: Download,
-    settings: NodeSettings,
+    max_bytes: int,
 ) -> str | None:
     """Store a source's bytes as far as they are sound; ValueError where they are not."""
     if response.status != 200:
         return f"it answered {response.status} {response.reason}"
-    length = response.content_length
-    if length is None or length > settings.max_segment_bytes:
-        return f"it announced {length} bytes, at most {settings.max_segment_bytes} are taken"
-    check = SegmentCheck(segment)
-    throttle = Throttle(settings.sync_bytes_per_second)
+    if response.content_length is None or response.content_length > max_bytes:
+        return f"it announced {response.content_length} bytes, at most {max_bytes} are taken"
+    check = SegmentCheck(errand.segment)
+    throttle = Throttle(errand.bytes_per_second)
     async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
         await throttle.spend(len(chunk))
+        if errand.overtaken():
+            return "a newer writer was promised meanwhile"
         sound = check.feed(chunk)
         if sound:
             await owner.in_thread(download.append, sound)

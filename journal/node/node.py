@@ -220,10 +220,10 @@ class JournalNode:
 
     async def _fetch(self, owner: JournalOwner, wanted: Fetch, urls: Sequence[str]) -> None:
         # Loaded here: only a node that lacks edits needs an HTTP client.
-        await load_late("aiohttp.web")
-        from journal.node.transfer import fetch
+        await load_late("aiohttp")
+        from journal.node.fetching import fetch_decided
 
-        await fetch(owner, wanted, urls, self.settings)
+        await fetch_decided(owner, wanted, urls, self.settings)
 
     @contextmanager
     def _one_download(self, owner: JournalOwner, first: TxId) -> Iterator[None]:

@@ -1,24 +1,19 @@
-"""Serve a segment's bytes over HTTP, and fetch the bytes that a recovery decided on (qjm 3)."""
+"""Serve a segment's bytes over HTTP (qjm 3)."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import BinaryIO, Final
-from urllib.parse import urlsplit
 
-import aiohttp
 import structlog
 from aiohttp import web
 
-from journal.core.replies import Fetch
 from journal.core.state import Damage, JournalState
-from journal.errors import Fenced, StorageFailed, Unavailable
+from journal.errors import StorageFailed
 from journal.model import Segment, TxId
 from journal.node import metrics
 from journal.node.owner import JournalOwner
 from journal.node.scrub import report
-from journal.node.settings import NodeSettings
 from journal.node.throttle import Throttle
-from journal.storage.disk import Download
 from journal.storage.files import RealFiles
 from journal.storage.layout import why_bad_journal_id
 from journal.storage.segment_file import SegmentCheck, sound_part
@@ -31,7 +26,6 @@ DAMAGE_HEADER: Final = "X-Journal-Damaged"
 """Why this copy is damaged; the answer is only what stands before the damage."""
 _MAX_REASON_CHARS: Final = 300
 _CHUNK_BYTES: Final = 1 << 20
-_MAX_URLS: Final = 64
 _OPEN_ATTEMPTS: Final = 3
 
 
@@ -222,95 +216,3 @@ def _sound(check: SegmentCheck | None, chunk: bytes, left: int) -> bytes:
     if not left:
         check.finish()
     return sound
-
-
-async def fetch(
-    owner: JournalOwner, wanted: Fetch, urls: Sequence[str], settings: NodeSettings
-) -> None:
-    """Bring a decided segment beside our copy; returns when its bytes are durable.
-
-    The sources are tried in order.  Each is checked while it streams: checksums, txids, end
-    and digest; what a source sends wrong is dropped, and the next one is asked.
-
-    Raises:
-        Unavailable: no source gave the decided bytes; nothing has changed here.
-        Fenced: a newer writer was promised meanwhile.
-        StorageFailed: our own disk failed.
-    """
-    timeout = aiohttp.ClientTimeout(
-        total=None, connect=settings.fetch_connect_seconds, sock_read=settings.fetch_stall_seconds
-    )
-    failures = []
-    async with aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session:
-        for url in urls[:_MAX_URLS]:
-            if owner.state.promised != wanted.epoch:
-                break
-            why = await _fetch_one(owner, wanted, session, url, settings.max_segment_bytes)
-            if why is None:
-                return
-            failures.append(f"{url}: {why}")
-            log.warning("recovery.source_failed", journal=owner.journal_id, url=url, because=why)
-    promised = owner.state.promised
-    if promised != wanted.epoch:
-        raise Fenced(f"epoch {promised} was promised during the download", promised=promised)
-    raise Unavailable(
-        f"no source gave the decided edits {wanted.segment.first}-{wanted.segment.last}: "
-        + ("; ".join(failures) or "none was named")
-    )
-
-
-async def _fetch_one(
-    owner: JournalOwner,
-    wanted: Fetch,
-    session: aiohttp.ClientSession,
-    url: str,
-    max_bytes: int,
-) -> str | None:
-    """Try one source; returns why it failed, or None."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or parts.path != "/getJournal":
-        return "it is not the address of a segment"
-    segment = wanted.segment
-    disk = owner.disk
-    download = await owner.in_thread(disk.begin_download, segment.first, wanted.epoch)
-    try:
-        async with session.get(url, allow_redirects=False) as response:
-            why = await _receive(owner, wanted, response, download, max_bytes)
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
-        if isinstance(failure, ValueError):
-            metrics.CORRUPT.labels(owner.journal_id).inc()
-        why = str(failure) or type(failure).__name__
-    except BaseException:
-        await asyncio.shield(owner.in_thread(download.discard))
-        raise
-    if why is None:
-        await owner.in_thread(download.finish)
-    else:
-        await owner.in_thread(download.discard)
-    return why
-
-
-async def _receive(
-    owner: JournalOwner,
-    wanted: Fetch,
-    response: aiohttp.ClientResponse,
-    download: Download,
-    max_bytes: int,
-) -> str | None:
-    """Store a source's bytes as far as they are sound; ValueError where they are not."""
-    if response.status != 200:
-        return f"it answered {response.status} {response.reason}"
-    if response.content_length is None or response.content_length > max_bytes:
-        return f"it announced {response.content_length} bytes, at most {max_bytes} are taken"
-    segment = wanted.segment
-    check = SegmentCheck(segment)
-    async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
-        if owner.state.promised != wanted.epoch:
-            return "a newer writer was promised meanwhile"
-        sound = check.feed(chunk)
-        if sound:
-            await owner.in_thread(download.append, sound)
-        if check.complete:
-            break
-    check.finish()
-    return None

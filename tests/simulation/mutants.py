@@ -134,10 +134,10 @@ MUTANTS: Final = (
     Mutant("resume of what was left", rules.resume_whatever_was_left(), 1500, _LEFT),
     Mutant("catch-up takes acknowledged edits away", rules.catch_up_overtakes(), 0,
            _JN + "rejoin.py::test_a_download_that_is_overtaken_takes_nothing_away"),
-    Mutant("catch-up without its digest", rules.catch_up_unchecked(), 0,
+    Mutant("catch-up without its digest", rules.download_unchecked(), 0,
            _JN + "transfer.py::test_a_catch_up_takes_no_other_edits"),
     # ---- sync, damage, purge ----
-    Mutant("sync takes other edits", rules.sync_unchecked(), 0,
+    Mutant("sync takes other edits", rules.download_unchecked(), 0,
            _JN + "transfer.py::test_a_peer_that_lies_is_not_believed_by_the_syncer"),
     Mutant("sync compares ends only", rules.sync_compares_ends(), 0,
            _JN + "syncing_rules.py::test_contradictions_are_reported_and_nothing_is_touched"),

@@ -12,7 +12,7 @@ from journal.core.requests import Heartbeat
 from journal.core.state import JournalState
 from journal.core.upgrading import step as upgrade_step
 from journal.model import Epoch, Segment, TxId
-from journal.node import fetching, recent, transfer
+from journal.node import fetching, recent
 from journal.recovery import Held
 from journal.storage.segment_file import SegmentCheck
 from tests.simulation.planting import Planting, all_of, replacing
@@ -95,16 +95,12 @@ def _unchecked(wanted: Segment) -> SegmentCheck:
     return check
 
 
-def catch_up_unchecked() -> Planting:
-    """Also of a recovery: any edits of the right numbers are taken from a peer."""
-    return replacing(transfer, "SegmentCheck", _unchecked)
+def download_unchecked() -> Planting:
+    """For a recovery, a catch-up or the syncer: edits of the right numbers are taken."""
+    return replacing(fetching, "SegmentCheck", _unchecked)
 
 
 # ---- sync, damage, purge ----
-
-
-def sync_unchecked() -> Planting:
-    return replacing(fetching, "SegmentCheck", _unchecked)
 
 
 def sync_compares_ends() -> Planting:
