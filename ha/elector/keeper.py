@@ -68,6 +68,10 @@ class Keeper(Protocol):
     def session_timeout_seconds(self) -> float | None:
         """As negotiated; None without a session."""
 
+    @property
+    def last_contact(self) -> float | None:
+        """When the newest answered request was sent, on the loop's clock."""
+
     async def settled(self) -> None:
         """Return when nothing that was begun to leave the election is still under way."""
 
@@ -89,12 +93,22 @@ class KazooKeeper:
         self._leaving: set[asyncio.Task[None]] = set()
         self._releases: set[asyncio.Future[Outcome[None]]] = set()
         self._terms = TermKeeper(settings)
+        self._contact: float | None = None
 
     @property
     def session_timeout_seconds(self) -> float | None:
         """As negotiated by the newest session; None without one."""
         newest = max(self._sessions, default=None)
         return None if newest is None else self._sessions[newest].timeout_seconds
+
+    @property
+    def last_contact(self) -> float | None:
+        """When the newest answered request of any session was sent, on the loop's clock."""
+        found = [session.last_contact for session in self._sessions.values()]
+        self._contact = max(
+            (one for one in (*found, self._contact) if one is not None), default=None
+        )
+        return self._contact
 
     @property
     def session_id(self) -> int | None:

@@ -20,6 +20,7 @@ from kazoo.retry import KazooRetry
 from kazoo.security import ACL, Id
 
 from ha.elector.credentials import AclEntry
+from ha.elector.metrics import REQUEST_SECONDS
 from ha.elector.outcome import (
     Done,
     Doubt,
@@ -139,6 +140,8 @@ class Session:
         self._closing = False
         self.timeout_seconds: float | None = None
         """As negotiated with the server; None before the first connection."""
+        self.last_contact: float | None = None
+        """When the newest answered request was sent, on the loop's clock."""
         self.trouble = ""
         """Why the last attempt to connect failed; empty while connected."""
         self._client = _Client(
@@ -259,8 +262,18 @@ class Session:
         deadline = self._settings.request_deadline_seconds
         timer = self._loop.call_later(deadline, self._settle, future, Unknown(Doubt.LATE))
         future.add_done_callback(lambda _: timer.cancel())
+        future.add_done_callback(partial(self._measure, _name(start), self._loop.time()))
         start().rawlink(lambda result: self._hand_over(self._settle, future, _end(result, value)))
         return future
+
+    def _measure(self, op: str, sent: float, future: asyncio.Future[Outcome[Any]]) -> None:
+        if future.cancelled():
+            return
+        outcome = future.result()
+        REQUEST_SECONDS.labels(op, type(outcome).__name__.lower()).observe(self._loop.time() - sent)
+        if isinstance(outcome, Done):
+            # Counted from when it was sent: the answer may have waited as long as we were stopped.
+            self.last_contact = max(sent, self.last_contact or sent)
 
     def _settle(self, future: asyncio.Future[Any], outcome: Outcome[Any]) -> None:
         self._waiting.discard(future)
@@ -366,6 +379,12 @@ def _end(result: _AsyncResult, value: Callable[[Any], T]) -> Outcome[T]:
         return Unknown(Doubt.LOST)
     why = _REFUSALS.get(type(failure), Refusal.OTHER)
     return Refused(why, type(failure).__name__)
+
+
+def _name(start: Callable[[], object]) -> str:
+    """``create`` of ``create_async``."""
+    called = start.func if isinstance(start, partial) else start
+    return str(getattr(called, "__name__", "other")).removesuffix("_async")
 
 
 def _acl(entry: AclEntry) -> ACL:

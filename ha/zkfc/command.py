@@ -26,6 +26,7 @@ from ha.elector.znodes import clear_parent, connected, ensure_parent, lock_exist
 from ha.elector.zookeeper import Session
 from ha.notices.board import Board
 from ha.zkfc.controller import Controller, ElectionImpossible
+from ha.zkfc.readings import publish_readings
 from ha.zkfc.settings import ZkfcSettings, automatic_failover, fencing_plans, zkfc_settings
 
 log = structlog.get_logger()
@@ -202,6 +203,7 @@ async def _serve(conf: Configuration, settings: ZkfcSettings, stop: asyncio.Even
         healthy=controller.trouble,
         role=lambda: RoleSeen(controller.believed.value),
     )
+    publish_readings(f"{settings.own.nameservice}.{settings.own.namenode}", controller)
     publish_facts("zkfc", conf, open_to=_open_to(settings))
     address = settings.own.zkfc_http
     await endpoint.start(address.host, address.port)

@@ -131,6 +131,26 @@ class Controller:
         return self._candidacy
 
     @property
+    def election(self) -> ElectorState:
+        """The elector's state; a frozen value."""
+        return self.elector.state
+
+    @property
+    def health(self) -> Health:
+        """The monitor's judgement."""
+        return self.monitor.state.health
+
+    @property
+    def zookeeper_contact(self) -> float | None:
+        """When the newest answered request to ZooKeeper was sent, on the loop's clock."""
+        return self.elector.keeper.last_contact
+
+    @property
+    def session_timeout_seconds(self) -> float | None:
+        """As negotiated with ZooKeeper; None without a session."""
+        return self.elector.keeper.session_timeout_seconds
+
+    @property
     def believed(self) -> ServiceState:
         """What this controller has made of its NameNode."""
         return self._candidacy.believed

@@ -34,7 +34,6 @@ FENCE_DURATION = Histogram(
 )
 FENCE_CONFIGURED = Gauge("nnha_fence_configured", "Number of fencing methods", ["node"])
 ZK_STATE = Gauge("nnha_zk_session_state", "1 for the session's state", ["node", "state"])
-ZK_TIMEOUT = Gauge("nnha_zk_session_timeout_seconds", "As negotiated with the server", ["node"])
 ZK_EXPIRATIONS = Counter("nnha_zk_session_expirations", "Sessions lost for good", ["node"])
 ZK_RECONNECTS = Counter("nnha_zk_reconnects", "Sessions connected again", ["node"])
 ZK_UNKNOWN = Counter(

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import structlog
 
+from fencing.model import proves_gone, shown
 from ha.elector.breadcrumb import decode
 from ha.elector.errors import BadBreadcrumb
 from ha.elector.events import (
@@ -65,6 +66,7 @@ class Observer:
         metrics.set_state(metrics.ELECTOR, self._node, Role.INIT)
         metrics.set_state(metrics.HEALTH, self._node, Health.INITIALIZING)
         metrics.set_state(metrics.ZK_STATE, self._node, Link.CLOSED)
+        metrics.FENCE_CONFIGURED.labels(self._node).set(len(self._methods()))
         self._link = Link.CLOSED
 
     # -- health ------------------------------------------------------------------------------
@@ -215,9 +217,6 @@ class Observer:
     ) -> Mapping[str, object]:
         """The object shown at /status; its first keys are fixed, scripts read them."""
         own = self._settings.own
-        timeout = keeper.session_timeout_seconds
-        if timeout is not None:
-            metrics.ZK_TIMEOUT.labels(self._node).set(timeout)
         last = self._attempts.last
         return {
             "role": "zkfc",
@@ -227,8 +226,9 @@ class Observer:
             "health_reason": health.reason,
             "elector": elector.role.value,
             "zookeeper": _zookeeper(elector),
-            "session_timeout_seconds": timeout,
+            "session_timeout_seconds": keeper.session_timeout_seconds,
             "fencing_methods": self._methods(),
+            "fences_edits_only": self._fences_edits_only(),
             "last_attempt": None if last is None else asdict(last),
             "pid": os.getpid(),
             "believed_state": candidacy.believed.value,
@@ -239,9 +239,13 @@ class Observer:
 
     def _methods(self) -> list[str]:
         names = [one.namenode for one in self._settings.others]
-        found = [str(method) for name in names for method in self._settings.plan_for(name).methods]
-        metrics.FENCE_CONFIGURED.labels(self._node).set(len(found))
-        return list(dict.fromkeys(found))
+        methods = [method for name in names for method in self._settings.plan_for(name).methods]
+        return list(dict.fromkeys(map(shown, methods)))
+
+    def _fences_edits_only(self) -> bool:
+        """Whether somebody has no method that could end his reads: journal-epoch, or /bin/true."""
+        plans = [self._settings.plan_for(one.namenode) for one in self._settings.others]
+        return any(not any(map(proves_gone, plan.methods)) for plan in plans)
 
 
 def _zookeeper(elector: ElectorState) -> str:

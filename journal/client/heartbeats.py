@@ -6,6 +6,7 @@ heartbeat waiting and not a hundred; the batch renews the lease as well.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
@@ -108,6 +109,13 @@ class ReadLease:
             return True
         return not self._ended and self._lease.covers(self.clock())
 
+    def remaining_seconds(self) -> float:
+        """For how long it is still valid, if nobody renews it; infinite without leases."""
+        if self._lease is None:
+            return math.inf
+        ends = self._lease.valid_until
+        return 0.0 if self._ended or ends is None else max(0.0, ends - self.clock())
+
     async def wait_until_valid(self, timeout_seconds: float) -> bool:
         """Wait for a renewal if need be; False when none comes in time, or can come at all."""
         if self.valid():
@@ -143,6 +151,7 @@ class Heartbeats:
                 for channel in self._channels
             ]
             metrics.LEASE_VALID.set_function(self._lease.valid)
+            metrics.LEASE_REMAINING.set_function(self._lease.remaining_seconds)
 
     async def stop(self) -> None:
         """Send no more."""

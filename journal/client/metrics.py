@@ -41,6 +41,10 @@ LEASE_VALID = Gauge(
     "nnha_journal_read_lease_valid",
     "Whether the writer's read lease runs (1); 0 also where nothing is written.",
 )
+LEASE_REMAINING = Gauge(
+    "nnha_read_lease_remaining_seconds",
+    "How long the writer's read lease lasts if nobody renews it; 0 also where nothing is written.",
+)
 LEASE_WAITS = Counter(
     "nnha_journal_read_lease_waits_total",
     "Answers that had to wait for the read lease to be renewed.",

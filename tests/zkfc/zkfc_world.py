@@ -75,6 +75,10 @@ class Gate:
     def session_timeout_seconds(self) -> float | None:
         return self.inner.session_timeout_seconds
 
+    @property
+    def last_contact(self) -> float | None:
+        return self.inner.last_contact
+
     async def settled(self) -> None:
         await self.inner.settled()
 

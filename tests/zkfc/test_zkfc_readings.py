@@ -1,0 +1,100 @@
+"""What the gauges of a controller say while it stands, is barred, or has lost ZooKeeper."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from prometheus_client import CollectorRegistry
+
+from ha.elector.model import Link, Role
+from ha.elector.state import ElectorState
+from ha.health.core import Health
+from ha.notices.model import Drain, Pause
+from ha.notices.seen import Notices
+from ha.zkfc.core import Candidacy
+from ha.zkfc.readings import REASONS, publish_readings
+from ha.zkfc.standing import Rank, Standing
+
+NODE = "ns1.nn1"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+UNTIL = datetime(2026, 1, 2, tzinfo=UTC)
+STANDING_BY = ElectorState(role=Role.STANDBY, link=Link.CONNECTED)
+
+
+@dataclass
+class Controller:
+    """One whose facts are set by hand."""
+
+    candidacy: Candidacy = field(default_factory=lambda: Candidacy(joined=True))
+    election: ElectorState = STANDING_BY
+    health: Health = Health.HEALTHY
+    zookeeper_contact: float | None = None
+    session_timeout_seconds: float | None = None
+
+
+class Scraped:
+    """The gauges of one controller."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._registry = CollectorRegistry()
+        publish_readings(NODE, controller, registry=self._registry)
+
+    def __call__(self, name: str, **labels: str) -> float | None:
+        return self._registry.get_sample_value(f"nnha_{name}", {"node": NODE, **labels})
+
+    def blocked_by(self) -> set[str]:
+        return {one for one in REASONS if self("failover_blocked", reason=one) == 1}
+
+
+async def test_one_that_stands_by_could_take_over() -> None:
+    scraped = Scraped(Controller())
+    assert scraped("failover_ready") == 1
+    assert scraped("candidate_eligible") == 1
+    assert scraped.blocked_by() == set()
+    assert scraped("node_wanted_state", state="standby") == 1
+    assert scraped("node_wanted_state", state="active") == 0
+    assert (scraped("paused"), scraped("drained")) == (0, 0)
+
+
+async def test_the_active_is_not_counted_as_one_that_could_take_over() -> None:
+    scraped = Scraped(Controller(election=replace(STANDING_BY, role=Role.ACTIVE)))
+    assert scraped("failover_ready") == 0
+    assert scraped.blocked_by() == set()
+    assert scraped("node_wanted_state", state="active") == 1
+
+
+async def test_each_bar_is_named() -> None:
+    pause = Pause(owner="me@here", reason="disks", since=NOW, until=UNTIL)
+    drain = Drain(owner="me@here", reason="disks", since=NOW, until=None)
+    out = Candidacy(joined=False)
+    cases: dict[str, Controller] = {
+        "health": Controller(health=Health.UNHEALTHY),
+        "zookeeper": Controller(election=replace(STANDING_BY, link=Link.SUSPENDED)),
+        "paused": Controller(replace(out, standing=Standing(notices=Notices(pause=pause)))),
+        "drained": Controller(replace(out, standing=Standing(notices=Notices(drain=drain)))),
+        "nofailover": Controller(replace(out, standing=Standing(rank=Rank(nofailover=True)))),
+        "not_ready": Controller(replace(out, standing=Standing(ready=False))),
+        "stood_back": Controller(replace(out, stood_back_because="two failed takeovers")),
+        "waits": Controller(replace(out, waits=True)),
+    }
+    assert cases.keys() == set(REASONS)
+    for reason, controller in cases.items():
+        scraped = Scraped(controller)
+        assert scraped.blocked_by() == {reason}
+        assert scraped("failover_ready") == 0
+    assert Scraped(cases["paused"])("pause_expires_timestamp_seconds") == UNTIL.timestamp()
+    assert Scraped(cases["drained"])("drained") == 1
+    assert Scraped(cases["waits"])("candidate_eligible") == 1
+
+
+async def test_the_session_s_lease_counts_from_the_question() -> None:
+    now = asyncio.get_running_loop().time()
+    lively = Scraped(Controller(zookeeper_contact=now - 1, session_timeout_seconds=10.0))
+    left = lively("zk_lease_remaining_seconds")
+    assert left is not None
+    assert 8.0 < left <= 9.0
+    gone = Scraped(Controller(zookeeper_contact=now - 60, session_timeout_seconds=10.0))
+    assert gone("zk_lease_remaining_seconds") == 0
+    never = Scraped(Controller())
+    assert never("zk_last_contact_timestamp_seconds") == 0
+    assert never("zk_session_timeout_seconds") == 0
