@@ -30,6 +30,7 @@ from ha.zkfc.core import Candidacy
 from ha.zkfc.record import Asked, AttemptRecord
 from ha.zkfc.redaction import redacted
 from ha.zkfc.settings import ZkfcSettings
+from ha.zkfc.standing_page import standing_page
 
 log = structlog.get_logger()
 
@@ -233,8 +234,8 @@ class Observer:
             "pid": os.getpid(),
             "believed_state": candidacy.believed.value,
             "in_election": candidacy.joined,
-            "out_because": candidacy.out_because,
             "failed_takeovers_in_a_row": candidacy.failures,
+            **standing_page(candidacy, now=_now()),
         }
 
     def _methods(self) -> list[str]:

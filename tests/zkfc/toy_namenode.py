@@ -52,6 +52,7 @@ class ToyNameNode:
     healthy: bool = True
     whims: random.Random | None = None
     """With it, every second check of its health fails, at random."""
+    not_ready_reason: str = ""
     fail_to_become_active: bool = False
     fail_to_become_standby: bool = False
     active_transitions: int = 0
@@ -90,7 +91,9 @@ class ToyNameNode:
         return HostPort(HOST, self.port)
 
     async def status(self) -> ServiceStatus:
-        return ServiceStatus(self.state, ready_to_become_active=True, process=self.process)
+        return ServiceStatus(
+            self.state, not self.not_ready_reason, self.not_ready_reason, self.process
+        )
 
     async def monitor_health(self) -> None:
         if self.whims is not None and self.whims.random() < 0.5:

@@ -1,0 +1,59 @@
+"""A candidate's standing as operators see it: in /status, and as metrics (operators E.1)."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from ha.notices.model import Drain, Pause, encode_member, encode_pause
+from ha.zkfc import metrics
+from ha.zkfc.core import Candidacy
+from ha.zkfc.flapping import too_many
+
+
+def standing_page(candidacy: Candidacy, *, now: float) -> Mapping[str, object]:
+    """The part of /status that tells why this NameNode is, or is not, a candidate.
+
+    Keys never disappear; ``notices_known`` is false until ZooKeeper was read for the first time.
+    """
+    standing = candidacy.standing
+    notices = standing.notices
+    members = () if notices is None else notices.members
+    return {
+        "out_because": candidacy.out_because,
+        "waits_for_higher_rank": candidacy.waits,
+        "kept_because": candidacy.kept_because,
+        "notices_known": notices is not None,
+        "pause": None if notices is None else _notice(notices.pause),
+        "drain": None if notices is None else _notice(notices.drain),
+        "lock_holder": None if notices is None else notices.lock_holder,
+        "ready": standing.ready,
+        "not_ready_reason": standing.not_ready_reason,
+        "nofailover": standing.rank.nofailover,
+        "priority": standing.rank.priority,
+        "flapping": too_many(candidacy.flapping, now),
+        "members": [json.loads(encode_member(member)) for member in members],
+    }
+
+
+def count_standing(node: str, candidacy: Candidacy) -> None:
+    """Set the gauges; ``node`` is ``<nameservice>.<namenode>``."""
+    standing = candidacy.standing
+    notices = standing.notices
+    pause = None if notices is None else notices.pause
+    drain = None if notices is None else notices.drain
+    until = None if pause is None else pause.until
+    metrics.PAUSED.labels(node).set(pause is not None)
+    metrics.PAUSE_EXPIRES.labels(node).set(0 if until is None else until.timestamp())
+    metrics.DRAINED.labels(node).set(drain is not None)
+    metrics.CANDIDATE.labels(node).set(candidacy.joined)
+    metrics.CANDIDATE_PRIORITY.labels(node).set(standing.rank.priority)
+
+
+def _notice(notice: Pause | Drain | None) -> object:
+    if notice is None:
+        return None
+    shown: dict[str, object] = json.loads(encode_pause(notice))
+    left = None
+    if notice.until is not None:
+        left = round((notice.until - datetime.now(UTC)).total_seconds(), 1)
+    return {**shown, "seconds_left": left}
