@@ -134,8 +134,9 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901, 
             return Step(replace(state, taking_over=True))
         case Elected(planned=planned):
             flapping = state.flapping if planned else took_over(state.flapping, now)
-            elected = _settled(replace(state, flapping=flapping), ServiceState.ACTIVE)
-            return _recheck(elected, now)
+            standing = replace(state.standing, may_return=False)
+            elected = replace(state, flapping=flapping, standing=standing)
+            return _recheck(_settled(elected, ServiceState.ACTIVE), now)
         case Demoted():
             return _recheck(_settled(state, ServiceState.STANDBY), now)
         case TakeoverFailed():
@@ -158,10 +159,7 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901, 
 
 
 def _settled(state: Candidacy, believed: ServiceState) -> Candidacy:
-    standing = replace(state.standing, may_return=False)
-    return replace(
-        _idle(state), joined=state.joined, believed=believed, failures=0, standing=standing
-    )
+    return replace(_idle(state), joined=state.joined, believed=believed, failures=0)
 
 
 def _asked(state: Candidacy, *, asked: bool) -> Candidacy:

@@ -45,7 +45,7 @@ class Standing:
     asked: bool = False
     """An operator's hand-over to us is under way."""
     may_return: bool = False
-    """We gave the lock away, and it is not known that anybody has taken it."""
+    """We gave the lock away, and it is not known that anybody has become active in our place."""
     free_since: float | None = None
     """Since when the lock is known to be free."""
     no_ready_peer_since: float | None = None
@@ -68,12 +68,11 @@ def noticed(standing: Standing, notices: Notices, now: float) -> Standing:
         since = None
     elif since is None:
         since = now
-    taken = notices.lock_holder not in (None, FREE, standing.namenode)
     return replace(
         standing,
         notices=notices,
         free_since=since,
-        may_return=standing.may_return and not taken,
+        may_return=standing.may_return and not _active_elsewhere(standing, notices),
         no_ready_peer_since=_without_ready_peer(standing, notices, now),
     )
 
@@ -129,6 +128,17 @@ def drained(drain: Drain) -> str:
 
 def _until(notice: Pause | Drain) -> str:
     return "" if notice.until is None else f" until {time_text(notice.until)}"
+
+
+def _active_elsewhere(standing: Standing, notices: Notices) -> bool:
+    """Has another become active?  Who only has the lock may still fail to.
+
+    A controller that shows no member (Hadoop's) is believed by its lock.
+    """
+    if notices.lock_holder in (None, FREE, standing.namenode):
+        return False
+    holder = [one for one in notices.members if one.namenode == notices.lock_holder]
+    return not holder or holder[0].state == ServiceState.ACTIVE
 
 
 def _unready(standing: Standing, now: float) -> Bar | None:

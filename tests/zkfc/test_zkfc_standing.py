@@ -245,9 +245,18 @@ def test_who_gave_the_lock_away_in_a_pause_takes_it_back_if_nobody_has() -> None
     back = step(ceded, CedeEnded(), now=NOW + 1)
     assert back.decisions == (Join(),)
     beaten = step(back.state, Demoted(), now=NOW + 2)
-    assert beaten.decisions == (Leave(True, PAUSED),)
-    taken = step(ceded, NoticesSeen(Notices(pause=PAUSE, lock_holder="nn2")), now=NOW + 1).state
+    assert beaten.decisions == (), "who has the lock may still fail to become active"
+    active = Notices(pause=PAUSE, lock_holder="nn2", members=(replace(PEER, state="active"),))
+    assert step(beaten.state, NoticesSeen(active), now=NOW + 3).decisions == (Leave(True, PAUSED),)
+    taken = step(ceded, NoticesSeen(active), now=NOW + 1).state
     assert step(taken, CedeEnded(), now=NOW + 2).decisions == ()
+
+
+def test_the_lock_in_the_hands_of_one_that_is_not_active_yet_does_not_end_the_way_back() -> None:
+    ceded = step(PAUSED_ACTIVE, CedeAsked(10.0, needs_fencing=False), now=NOW).state
+    trying = Notices(pause=PAUSE, lock_holder="nn2", members=(PEER,))
+    tried = step(ceded, NoticesSeen(trying), now=NOW + 1).state
+    assert step(tried, CedeEnded(), now=NOW + 2).decisions == (Join(),)
 
 
 def _flapping(count: int) -> Candidacy:
