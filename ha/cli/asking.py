@@ -17,6 +17,7 @@ from ha.cli.cluster_view import (
     JournalView,
     NameNodeRow,
     ZkfcRow,
+    by_its_member,
 )
 from ha.cli.look import Look, NoAnswer, fetch, flag, number, text, texts, whole
 from ha.conf import keys, keys_journal
@@ -65,7 +66,7 @@ async def look_at(
         seconds=round(time.monotonic() - started, 3),
         automatic_failover=automatic,
         namenodes=tuple(namenode_rows),
-        zkfcs=tuple(zkfc_rows),
+        zkfcs=tuple(by_its_member(row, ensemble.notices) for row in zkfc_rows),
         journalnodes=journal_rows,
         zookeepers=ensemble.servers,
         lock=ensemble.lock,
@@ -113,10 +114,20 @@ async def _service_status(look: Look, address: HostPort) -> ServiceStatus:
 
 async def _zkfc(look: Look, http: aiohttp.ClientSession, node: NameNodeAddress) -> ZkfcRow:
     row = ZkfcRow(node.namenode, str(node.zkfc))
-    try:
-        page = await look.ask(fetch(http, node.zkfc_http))
-    except NoAnswer as error:
-        return dataclasses.replace(row, error=str(error))
+    page, port = await asyncio.gather(
+        look.ask(fetch(http, node.zkfc_http)), look.ask(_knock(node.zkfc)), return_exceptions=True
+    )
+    if isinstance(page, NoAnswer):
+        # Its page may be bound to its own host alone, as it is by default: then its RPC port and
+        # its member in ZooKeeper speak for it.
+        page_error, rpc_error = str(page), str(port) if isinstance(port, NoAnswer) else None
+        return dataclasses.replace(row, error=rpc_error or page_error, page_only=rpc_error is None)
+    if isinstance(page, BaseException):
+        raise page
+    found = text(page, "namenode") or node.namenode
+    if found != node.namenode:
+        error = f"its status page at {node.zkfc_http} is that of {found}"
+        return dataclasses.replace(row, error=error, page_only=not isinstance(port, NoAnswer))
     return dataclasses.replace(
         row,
         health=text(page, "health"),
@@ -129,6 +140,12 @@ async def _zkfc(look: Look, http: aiohttp.ClientSession, node: NameNodeAddress) 
         fencing_methods=texts(page, "fencing_methods"),
         last_failure=_last_failure(page.get("last_attempt")),
     )
+
+
+async def _knock(address: HostPort) -> None:
+    """Does anybody listen there?"""
+    _, writer = await asyncio.open_connection(address.host, address.port)
+    writer.close()
 
 
 def _last_failure(attempt: object) -> str | None:

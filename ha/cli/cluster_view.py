@@ -1,7 +1,7 @@
 """What one look at the cluster has shown, and what is wrong with it.  Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ha.notices.model import Drain, Member, Pause
@@ -51,6 +51,9 @@ class ZkfcRow:
     fencing_methods: tuple[str, ...] = ()
     last_failure: str | None = None
     """Why its last takeover failed; None when it did not, or there was none."""
+    page_only: bool = False
+    """Only its status page does not answer us; its RPC port does."""
+    note: str | None = None
     error: str | None = None
 
 
@@ -96,6 +99,25 @@ class NoticesView:
     members: Mapping[str, Member] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
     error: str | None = None
+
+
+def by_its_member(row: ZkfcRow, notices: NoticesView) -> ZkfcRow:
+    """A controller whose page cannot be read from here, as it shows itself in ZooKeeper.
+
+    A silent page is another matter: the process is frozen, and its member will vanish.
+    """
+    member = notices.members.get(row.namenode)
+    if not row.page_only or row.error is None or member is None or "no answer" in row.error:
+        return row
+    return replace(
+        row,
+        health=member.health,
+        in_election=member.in_election,
+        out_because=member.out_because or None,
+        elector="in" if member.in_election else "out",
+        note=f"as it shows itself in ZooKeeper; status page: {row.error}",
+        error=None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ha.cli.cluster_view import ClusterView
 from ha.cli.ending import Code, Ending, Outcome, Reason
-from ha.cli.outlook import Prospect, prospects, ranked
+from ha.cli.outlook import Prospect, prospects, ranked, until
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def plan_switchover(view: ClusterView, target: str | None) -> Plan | Ending:
             f"nobody can take over from {actives[0]} now",
             hint="remove what is in the way of one of them, then: nnha switchover",
         )
-    if target not in [one.namenode for one in candidates]:
+    if target not in [one.namenode for one in prospects(view) if one.switchable]:
         return _unfit(view, "switchover", target)
     return Plan(target, actives[0])
 
@@ -77,10 +77,19 @@ def plan_failover(view: ClusterView, target: str) -> Plan | Ending:
             target=target,
             hint=f"nnha switchover {target}",
         )
-    candidates = [one.namenode for one in ranked(view)]
-    if target not in candidates:
+    if view.pause is not None:
+        return _refusal(
+            view,
+            "failover",
+            Code.PAUSED,
+            f"automatic failover is paused {until(view.pause)}",
+            target=target,
+            hint="nnha resume",
+        )
+    callable_ones = [one.namenode for one in prospects(view) if one.callable]
+    if target not in callable_ones:
         return _unfit(view, "failover", target)
-    return Plan(target, None, tuple(name for name in candidates if name != target))
+    return Plan(target, None, tuple(name for name in callable_ones if name != target))
 
 
 def judged(view: ClusterView, command: str) -> tuple[Reason, ...]:

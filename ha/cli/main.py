@@ -30,6 +30,9 @@ COMMANDS: Mapping[str, Entry] = {
         "ha.cli.switchover:switchover", "Have the active NameNode hand over to another."
     ),
     "failover": Entry("ha.cli.switchover:failover", "Make a NameNode active where none is."),
+    "pause": Entry("ha.cli.pause:pause", "Stop automatic failover for a time."),
+    "resume": Entry("ha.cli.pause:resume", "End a pause."),
+    "drain": Entry("ha.cli.drain:drain", "Keep one NameNode from being active, for a time."),
     "history": Entry("ha.cli.history:history", "List the failovers so far, with their causes."),
     "explain": Entry(
         "ha.cli.explain:explain", "Say why the active is active, and who would be next."

@@ -6,11 +6,22 @@ is read here may have changed by the time that they do.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ha.cli.cluster_view import ClusterView, NameNodeRow
 from ha.notices.model import Drain, Member, Pause, time_text
 
 DEFAULT_PRIORITY = 100
+
+
+class Bars(StrEnum):
+    """What an obstacle stands in the way of."""
+
+    EVERYTHING = "everything"
+    ELECTION = "election"
+    """A switchover passes it: an operator's word is above it."""
+    FOR_NOW = "for now"
+    """A failover passes it, too: the ZKFC comes back when it is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +30,7 @@ class Obstacle:
 
     text: str
     next: str
+    bars: Bars = Bars.EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +48,16 @@ class Prospect:
     def fit(self) -> bool:
         """Nothing is in its way."""
         return not self.obstacles
+
+    @property
+    def switchable(self) -> bool:
+        """A switchover may make it active."""
+        return all(one.bars is not Bars.EVERYTHING for one in self.obstacles)
+
+    @property
+    def callable(self) -> bool:
+        """It may become active where nobody is, if it is called."""
+        return all(one.bars is Bars.FOR_NOW for one in self.obstacles)
 
     def why_not(self) -> str:
         """All that is in its way."""
@@ -90,8 +112,9 @@ def _obstacles(view: ClusterView, row: NameNodeRow, member: Member | None) -> It
     yield from _of_the_namenode(row)
     if member is not None and member.nofailover:
         yield Obstacle(
-            "it is marked never to be active (nnha.candidate.nofailover)",
-            f"unset it on {name} and restart its ZKFC",
+            "it does not become active by itself (nnha.candidate.nofailover)",
+            f"nnha switchover {name}",
+            Bars.ELECTION,
         )
     drain = view.drains.get(name)
     if drain is not None:
@@ -133,9 +156,16 @@ def _of_the_zkfc(view: ClusterView, row: NameNodeRow, *, drained: bool) -> Itera
                 f"ZKFC: judges the NameNode {zkfc.health}{because}",
                 f"see its log on {_host(row)}; nnha haadmin -checkHealth {row.namenode}",
             )
-    elif zkfc.in_election is False and not drained:
+    elif zkfc.in_election is False and not drained and view.pause is None:
         because = zkfc.out_because or "it gives no reason"
-        yield Obstacle(f"ZKFC: not in the election: {because}", "")
+        if not _is_told_already(because):
+            text = f"ZKFC: not in the election: {because}"
+            yield Obstacle(text, "wait: it comes back by itself", Bars.FOR_NOW)
+
+
+def _is_told_already(because: str) -> bool:
+    """Reasons of ha.zkfc.standing that are no obstacle, or that stand in another one's words."""
+    return any(one in because for one in ("higher rank", "nofailover", "not ready"))
 
 
 def _behind(lag: int | None) -> str:

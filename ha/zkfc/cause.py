@@ -11,7 +11,8 @@ def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
     no controller of it is running, or none that says anything, as Hadoop's does not.
     """
     if attempt.asked is not None:
-        return f"asked for by {attempt.asked.user} from {attempt.asked.host}"
+        why = f": {attempt.asked.reason}" if attempt.asked.reason else ""
+        return f"asked for by {attempt.asked.user} from {attempt.asked.host}{why}"
     previous = attempt.previous
     if not previous:
         return "the lock was free, and no earlier active is recorded: it ceded, or there was none"

@@ -8,10 +8,11 @@ from ha.notices.model import FailoverKind, FencingAttempt, PhaseDuration
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who asked for a hand-over, and from where."""
+    """Who asked for a hand-over, from where, and why if that was said."""
 
     user: str
     host: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ class ZkfcFace:
         """Make our NameNode the active one."""
         self._admit(call)
         log.info("zkfc.handover.asked", user=call.user, host=call.host)
-        await self._hand_over(Asked(call.user, call.host))
+        await self._hand_over(Asked(call.user, call.host, call.context))
 
     def _admit(self, call: Call) -> None:
         allowed = call.user == self._settings.user or call.user in self._settings.administrators

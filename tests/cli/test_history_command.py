@@ -1,72 +1,20 @@
 """nnha history over a real ZooKeeper, and the outcomes of a visit that goes wrong."""
 
-import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
-from deploy.local.errors import LocalClusterError
-from deploy.local.zookeeper import ZooKeeper, running_zookeeper
-from ha.elector.credentials import parse_acl
 from ha.elector.outcome import Done
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import connected, ensure_parent
+from ha.elector.znodes import connected
 from ha.notices.model import FailoverKind, FailoverResult
 from ha.notices.store import append_history, history_path
 from tests.cli import schema
 from tests.cli.nnha_run import nnha
-from tests.cli.stand_ins import write_configuration
+from tests.cli.zookeeper_scope import Scope
 from tests.notices.test_notices_model import RECORD
 
 pytestmark = pytest.mark.zookeeper
-
-_numbers = itertools.count(1)
-PORTS = {
-    f"{kind}-{name}": 1 for kind in ("rpc", "http", "zkfc", "zkfc-http") for name in ("nn1", "nn2")
-}
-
-
-@pytest.fixture(scope="module")
-def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
-    try:
-        with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
-            yield server
-    except LocalClusterError as failure:
-        pytest.skip(str(failure))
-
-
-@dataclass(frozen=True)
-class Scope:
-    """A formatted nameservice with an empty configuration folder's worth of keys."""
-
-    conf_dir: Path
-    settings: ZooKeeperSettings
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        parent = self.settings.scope.rsplit("/", 1)[0]
-        return (
-            "--conf-dir", str(self.conf_dir),
-            "-D", f"ha.zookeeper.quorum={self.settings.hosts}",
-            "-D", f"ha.zookeeper.parent-znode={parent}",
-        )  # fmt: skip
-
-
-@pytest.fixture
-async def scope(zookeeper: ZooKeeper, tmp_path: Path) -> Scope:
-    write_configuration(tmp_path, PORTS)
-    settings = ZooKeeperSettings(
-        hosts=zookeeper.connect,
-        session_timeout_seconds=10.0,
-        scope=f"/history{next(_numbers)}/ns1",
-        acl=parse_acl("world:anyone:rwcda"),
-    )
-    async with connected(settings, deadline_seconds=30.0) as session:
-        await ensure_parent(session, settings)
-    return Scope(tmp_path, settings)
 
 
 async def fill(scope: Scope) -> list[int]:

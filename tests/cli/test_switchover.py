@@ -199,20 +199,10 @@ UNFIT: dict[str, tuple[dict[str, object], str, str]] = {
         "ZKFC: judges the NameNode unhealthy (disk full)",
         "see its log on h",
     ),
-    "its ZKFC is out": (
-        zkfc_changed(1, in_election=False, out_because="the last takeover failed"),
-        "ZKFC: not in the election: the last takeover failed",
-        "",
-    ),
     "drained": (
         noted(drains={"nn2": DRAIN}),
         "drained by bob@ops1 until it is ended: disk",
         "nnha drain nn2 --end",
-    ),
-    "never to be active": (
-        noted(members={"nn2": dataclasses.replace(MEMBER, namenode="nn2", nofailover=True)}),
-        "it is marked never to be active (nnha.candidate.nofailover)",
-        "unset it on nn2",
     ),
 }
 
@@ -227,6 +217,15 @@ def test_an_unfit_target_is_refused_with_the_reason_and_what_helps(situation: st
     assert text in own.text
     assert own.next.startswith(helps)
     assert refused(plan_switchover(view, None)).code is Code.NO_CANDIDATE
+
+
+def test_what_keeps_a_node_out_of_the_election_alone_does_not_stop_an_operator() -> None:
+    never = dataclasses.replace(MEMBER, namenode="nn2", nofailover=True)
+    out = zkfc_changed(1, in_election=False, out_because="the last takeover failed")
+    for changes in (noted(members={"nn2": never}), out):
+        view = dataclasses.replace(WELL, **changes)  # type: ignore[arg-type]
+        assert refused(plan_switchover(view, None)).code is Code.NO_CANDIDATE
+        assert plan_switchover(view, "nn2") == Plan("nn2", "nn1")
 
 
 def test_another_that_would_be_accepted_is_offered() -> None:

@@ -68,6 +68,11 @@ def a_member(*, in_election: bool, out_because: str = "") -> Member:
 
 CAUSES: list[tuple[AttemptRecord, Member | None, str]] = [
     (an_attempt(asked=Asked("ann", "10.0.0.1")), None, "asked for by ann from 10.0.0.1"),
+    (
+        an_attempt(asked=Asked("ann", "10.0.0.1", "new disk")),
+        None,
+        "asked for by ann from 10.0.0.1: new disk",
+    ),
     (an_attempt(), None, "lock vanished: session of nn1 ended"),
     (an_attempt(seen_ended=True), None, "the process of nn1 ended, as its own zkfc saw"),
     (
