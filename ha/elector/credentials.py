@@ -33,6 +33,19 @@ class AuthEntry:
 CREATOR_ALL = AclEntry("auth", "", ALL_PERMISSIONS)
 
 
+def open_to_all(acl: tuple[AclEntry, ...]) -> bool:
+    """Whether anybody at all may change or delete what has this ACL."""
+    return any(
+        (one.scheme, one.identity) == ("world", "anyone") and one.permissions & ~READ for one in acl
+    )
+
+
+def shown(entry: AclEntry) -> str:
+    """The entry as ha.zookeeper.acl has it."""
+    letters = "".join(name for name, bit in _PERMISSIONS.items() if entry.permissions & bit)
+    return f"{entry.scheme}:{entry.identity}:{letters}"
+
+
 def parse_acl(text: str) -> tuple[AclEntry, ...]:
     """Read ``scheme:id:perms`` items; the id may itself hold colons.  Nothing given: nobody.
 

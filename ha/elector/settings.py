@@ -7,7 +7,14 @@ from ha.conf import keys, keys_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.key import Key
-from ha.elector.credentials import CREATOR_ALL, AclEntry, AuthEntry, parse_acl, parse_auth
+from ha.elector.credentials import (
+    CREATOR_ALL,
+    AclEntry,
+    AuthEntry,
+    open_to_all,
+    parse_acl,
+    parse_auth,
+)
 from ha.elector.errors import BadCredentialSetting
 from ha.elector.model import BREADCRUMB_ZNODE, LOCK_ZNODE, TERM_ZNODE
 from ha.elector.sasl import Sasl
@@ -26,6 +33,8 @@ class ZooKeeperSettings:
     auth: tuple[AuthEntry, ...] = ()
     tls: Tls | None = None
     sasl: Sasl | None = None
+    warning: str = ""
+    """What an operator should be told about these settings."""
 
     def __post_init__(self) -> None:
         if not self.hosts:
@@ -83,18 +92,39 @@ def zookeeper_settings(
     parent = conf.get(keys.ZOOKEEPER_PARENT, nameservice=nameservice, namenode=namenode)
     acl = conf.get(keys.ZOOKEEPER_ACL, nameservice=nameservice, namenode=namenode)
     auth = conf.get(keys.ZOOKEEPER_AUTH, nameservice=nameservice, namenode=namenode)
+    policy = conf.get(keys_zookeeper.OPEN_ACL, nameservice=nameservice, namenode=namenode)
     try:
+        entries = parse_acl(_indirect(acl)) or (CREATOR_ALL,)
         return ZooKeeperSettings(
             hosts=",".join(str(server) for server in quorum),
             session_timeout_seconds=timeout,
             scope=f"{parent.rstrip('/')}/{nameservice}",
-            acl=parse_acl(_indirect(acl)) or (CREATOR_ALL,),
+            acl=entries,
             auth=parse_auth(_indirect(auth)),
             tls=_tls(conf),
             sasl=_sasl(conf, nameservice, namenode),
+            warning=_open_acl(entries, policy),
         )
     except BadCredentialSetting as failure:
         raise ConfigurationError(str(failure)) from failure
+
+
+def _open_acl(acl: tuple[AclEntry, ...], policy: str) -> str:
+    """The warning to give.  Raises ConfigurationError where the policy is to refuse (W23)."""
+    if policy not in ("warn", "refuse", "allow"):
+        raise ConfigurationError(
+            f"{keys_zookeeper.OPEN_ACL.name} is {policy!r}; it must be warn, refuse or allow"
+        )
+    if policy == "allow" or not open_to_all(acl):
+        return ""
+    text = (
+        f"{keys.ZOOKEEPER_ACL.name} lets anybody who reaches ZooKeeper delete the lock of the "
+        f"election or write the breadcrumb; set it to auth::rwcda, with {keys.ZOOKEEPER_AUTH.name} "
+        f"or a client certificate, or accept it with {keys_zookeeper.OPEN_ACL.name}=allow"
+    )
+    if policy == "refuse":
+        raise ConfigurationError(text)
+    return text
 
 
 def _tls(conf: Configuration) -> Tls | None:

@@ -3,17 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from ha.conf.configuration import Configuration
 from ha.elector.answers import value_of
 from ha.elector.breadcrumb import ActiveNodeInfo, decode
+from ha.elector.credentials import CREATOR_ALL, AclEntry
 from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.outcome import Refusal, Refused, SessionState
+from ha.elector.outcome import Done, Refusal, Refused, SessionState
 from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
 from ha.elector.zookeeper import Session
 
 CLOSE_DEADLINE_SECONDS = 1.0
 ACL_ATTEMPTS = 3
+PROBE_ZNODE = "NnhaProbe"
 
 
 @asynccontextmanager
@@ -91,6 +94,52 @@ async def ensure_parent(session: Session, settings: ZooKeeperSettings) -> None:
 async def clear_parent(session: Session, settings: ZooKeeperSettings) -> None:
     """Delete the nameservice's znode and all below it."""
     await _delete_tree(session, settings.scope)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeFacts:
+    """What lies in ZooKeeper for a nameservice, and what we may do with it."""
+
+    formatted: bool
+    names: tuple[str, ...] = ()
+    """The znodes in the scope."""
+    acl: frozenset[AclEntry] = frozenset()
+    acl_as_configured: bool = False
+    lock: bytes | None = None
+    """The lock's bytes; None when nobody holds it."""
+    breadcrumb: bytes | None = None
+    may_write: bool = False
+    """A znode could be created and deleted here: ZooKeeper takes wrong passwords at the door, and
+    refuses only what needs rights (operators D.1, traps 14 and 26)."""
+
+
+async def inspect_scope(session: Session, settings: ZooKeeperSettings) -> ScopeFacts:
+    """Look at everything that an election needs.  Leaves nothing behind."""
+    if not await parent_exists(session, settings):
+        return ScopeFacts(formatted=False)
+    names = value_of(await session.children(settings.scope), f"list {settings.scope}")
+    acl, _ = value_of(await session.acl(settings.scope), f"read the ACL of {settings.scope}")
+    probe = f"{settings.scope}/{PROBE_ZNODE}-{session.session_id}"
+    made = await session.create(probe, ephemeral=True)
+    removed = await session.delete(probe)
+    return ScopeFacts(
+        formatted=True,
+        names=tuple(sorted(names)),
+        acl=acl,
+        # The creator's own entry is reported as the identities that created the znode.
+        acl_as_configured=acl == session.configured_acl or session.configured_acl == {CREATOR_ALL},
+        lock=await _content(session, settings.lock),
+        breadcrumb=await _content(session, settings.breadcrumb),
+        may_write=isinstance(made, Done) and isinstance(removed, Done),
+    )
+
+
+async def _content(session: Session, path: str) -> bytes | None:
+    outcome = await session.read(path)
+    if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
+        return None
+    content, _ = value_of(outcome, f"read {path}")
+    return content
 
 
 async def read_active(

@@ -19,27 +19,30 @@ from ha.daemon.facts import publish_facts, version
 from ha.daemon.logs import configure_logging
 from ha.daemon.probes import RoleSeen
 from ha.daemon.process import ExitWith, run_daemon
-from ha.elector.credentials import READ
+from ha.elector.credentials import open_to_all
 from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.keeper import KazooKeeper
-from ha.elector.znodes import clear_parent, connected, ensure_parent, lock_exists, parent_exists
-from ha.elector.zookeeper import Session
+from ha.elector.znodes import connected, parent_exists
 from ha.notices.board import Board
 from ha.zkfc.controller import Controller, ElectionImpossible
+from ha.zkfc.prepare import (
+    FAILED,
+    NO_PARENT_ZNODE,
+    Consent,
+    check_zookeeper,
+    clear_zookeeper,
+    connect_seconds,
+    format_zookeeper,
+)
 from ha.zkfc.readings import publish_readings
 from ha.zkfc.settings import ZkfcSettings, automatic_failover, fencing_plans, zkfc_settings
 
 log = structlog.get_logger()
 
 # hadoop-ha 3.1; scripts read these.
-FAILED = 1
-FORMAT_DENIED = 2
-NO_PARENT_ZNODE = 3
 NO_FENCER = 4
 NO_AUTO_FAILOVER = 5
 NO_ZOOKEEPER = 6
-
-MINIMUM_CONNECT_SECONDS = 5.0
 
 
 class _BadUsageError(click.UsageError):
@@ -62,7 +65,11 @@ class _Command(click.Command):
 )
 @click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key.")
 @click.option("--format-zk", "-formatZK", is_flag=True, help="Create the znodes, then end.")
-@click.option("--force", "-force", is_flag=True, help="Format without asking.")
+@click.option("--clear-zk", is_flag=True, help="Delete the znodes, then end.")
+@click.option("--check-zk", is_flag=True, help="Say what lies in ZooKeeper, then end.")
+@click.option(
+    "--force", "-force", is_flag=True, help="Format or clear without asking, and over a held lock."
+)
 @click.option(
     "--non-interactive", "-nonInteractive", is_flag=True, help="Refuse instead of asking."
 )
@@ -70,15 +77,17 @@ def zkfc(
     conf_dir: Path | None,
     overrides: Sequence[str],
     format_zk: bool,  # noqa: FBT001 - click gives flags so
+    clear_zk: bool,  # noqa: FBT001
+    check_zk: bool,  # noqa: FBT001
     force: bool,  # noqa: FBT001
     non_interactive: bool,  # noqa: FBT001
 ) -> None:
     """Run the failover controller of the local NameNode.
 
     \b
-    Exit codes: 0 formatted, or stopped by a signal; 1 failed; 2 format denied;
-    3 ZooKeeper is not formatted; 4 no usable fencing; 5 automatic failover is off;
-    6 no ZooKeeper.
+    Exit codes: 0 formatted, cleared, checked, or stopped by a signal; 1 failed;
+    2 format or clear denied; 3 ZooKeeper is not formatted; 4 no usable fencing;
+    5 automatic failover is off; 6 no ZooKeeper.
     """
     configure_logging("zkfc")
 
@@ -86,10 +95,18 @@ def zkfc(
         try:
             conf = load_configuration(conf_dir, overrides)
             settings = _checked_settings(conf)
-            if format_zk:
-                await _format(settings, force=force, ask=not non_interactive)
-            else:
-                await _serve(conf, settings, stop)
+            consent = Consent(force=force, ask=not non_interactive)
+            match [format_zk, clear_zk, check_zk]:
+                case [True, False, False]:
+                    await format_zookeeper(settings.zookeeper, consent)
+                case [False, True, False]:
+                    await clear_zookeeper(settings.zookeeper, consent)
+                case [False, False, True]:
+                    await check_zookeeper(settings.zookeeper)
+                case [False, False, False]:
+                    await _serve(conf, settings, stop)
+                case _:
+                    raise ExitWith(FAILED, "Give one of --format-zk, --clear-zk and --check-zk")
         except ConfigurationError as failure:
             raise ExitWith(FAILED, str(failure)) from failure
         except ZooKeeperRefused as failure:
@@ -103,9 +120,9 @@ def zkfc(
 
 
 def _checked_settings(conf: Configuration) -> ZkfcSettings:
-    for warning in conf.warnings:
-        log.warning("configuration.warning", text=warning)
     settings = zkfc_settings(conf)
+    for warning in filter(None, (*conf.warnings, settings.zookeeper.warning)):
+        log.warning("configuration.warning", text=warning)
     if not automatic_failover(conf, settings.own.nameservice):
         raise ExitWith(
             NO_AUTO_FAILOVER,
@@ -115,68 +132,12 @@ def _checked_settings(conf: Configuration) -> ZkfcSettings:
     return settings
 
 
-# -- format ----------------------------------------------------------------------------------
-
-
-async def _format(settings: ZkfcSettings, *, force: bool, ask: bool) -> None:
-    zookeeper = settings.zookeeper
-    async with connected(zookeeper, deadline_seconds=_connect_seconds(settings)) as session:
-        if await parent_exists(session, zookeeper):
-            if not force:
-                await _confirm(session, settings, ask=ask)
-            await clear_parent(session, zookeeper)
-        await ensure_parent(session, zookeeper)
-    log.info("zkfc.formatted", znode=zookeeper.scope)
-    click.echo(f"Successfully created {zookeeper.scope} in ZooKeeper.")
-
-
-async def _confirm(session: Session, settings: ZkfcSettings, *, ask: bool) -> None:
-    scope = settings.zookeeper.scope
-    denied = (
-        f"{scope} exists in ZooKeeper at {settings.zookeeper.hosts}, and was left as it is; to "
-        f"format it again, stop all NameNodes and zkfcs of the nameservice and add --force"
-    )
-    if not ask:
-        raise ExitWith(FORMAT_DENIED, denied)
-    held = ""
-    if await lock_exists(session, settings.zookeeper):
-        held = "The lock is HELD AT PRESENT: a zkfc is running.\n"
-    question = (
-        f"===============================================\n"
-        f"The configured parent znode {scope} already exists.\n{held}"
-        f"Are you sure you want to clear all failover information from ZooKeeper?\n"
-        f"WARNING: Before proceeding, ensure that all HDFS services and failover controllers are "
-        f"stopped!\n"
-        f"===============================================\n"
-        f"Proceed formatting {scope}? (Y or N) "
-    )
-    if not await asyncio.to_thread(_answer, question):
-        raise ExitWith(FORMAT_DENIED, denied)
-
-
-def _answer(question: str) -> bool:
-    """Yes or no from stdin.  The end of input is a no: Hadoop asks for ever (hadoop-ha W21)."""
-    while True:
-        click.echo(question, nl=False, err=True)
-        line = sys.stdin.readline()
-        match line.strip().lower():
-            case "y" | "yes":
-                return True
-            case "n" | "no":
-                return False
-            case _ if not line:
-                click.echo("no answer: taken for N", err=True)
-                return False
-            case other:
-                click.echo(f"Invalid input: {other}", err=True)
-
-
 # -- run -------------------------------------------------------------------------------------
 
 
 async def _serve(conf: Configuration, settings: ZkfcSettings, stop: asyncio.Event) -> None:
     zookeeper = settings.zookeeper
-    async with connected(zookeeper, deadline_seconds=_connect_seconds(settings)) as session:
+    async with connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
         if not await parent_exists(session, zookeeper):
             raise ExitWith(
                 NO_PARENT_ZNODE,
@@ -234,11 +195,5 @@ async def _until_stopped(controller: Controller, stop: asyncio.Event) -> None:
 
 def _open_to(settings: ZkfcSettings) -> Sequence[str]:
     """What this controller believes without proof; znodes that anybody may write are worst."""
-    anybody = any(
-        entry.scheme == "world" and entry.permissions & ~READ for entry in settings.zookeeper.acl
-    )
+    anybody = open_to_all(settings.zookeeper.acl)
     return ("rpc", "http", "zookeeper-acl") if anybody else ("rpc", "http")
-
-
-def _connect_seconds(settings: ZkfcSettings) -> float:
-    return max(MINIMUM_CONNECT_SECONDS, settings.zookeeper.session_timeout_seconds)
