@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 import click
 from rich.console import Console
@@ -24,8 +23,9 @@ from journal.client.command_common import (
     tell,
 )
 from journal.client.holdings import Row, judge, rows
+from journal.client.learners import Learner, ask_learners, learner_lines, learner_rows
 from journal.client.remote import RemoteNode
-from journal.errors import JournalError, NotFormatted, StorageFailed
+from journal.errors import JournalError, NotFormatted
 from journal.model import NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -58,14 +58,17 @@ def segments_command(conf_dir: Path | None, overrides: Sequence[str], output: st
     Exit status: 0 all is well; 6 no majority of the nodes can be reached; 8 lists differ.
     """
     place = place_of(conf_dir, overrides)
-    listed, learners, failures = asyncio.run(_ask_lists_and_learners(place))
-    counted = _rows_of(listed)
-    findings = judge(counted, silent=len(failures), answering=len(listed)) if listed else ()
-    held = _rows_of({**listed, **learners})
+    listed, learners, failures = asyncio.run(ask_lists_and_learners(place))
+    counted, silent = _rows_of(listed), len(failures) + len(learners)
+    findings = judge(counted, silent=silent, answering=len(listed)) if listed else ()
+    copies = {node: (learner.status, learner.segments) for node, learner in learners.items()}
+    held = _rows_of({**listed, **copies})
+    voters = [segment for _, segments in listed.values() for segment in segments]
     if output == "json":
         body = {
-            "nodes": [name for name, _ in failures] + list(listed),
+            "nodes": sorted({*dict(failures), *listed, *learners}),
             "unreachable": dict(failures),
+            "learners": learner_rows(learners, voters),
             "segments": [_row_json(row) for row in held],
             "findings": [
                 {"kind": f.kind, "first_txid": f.first, "nodes": f.nodes, "message": f.message}
@@ -74,9 +77,9 @@ def segments_command(conf_dir: Path | None, overrides: Sequence[str], output: st
         }
         print_json(place, body)
     else:
-        _show_segments(place, held, sorted({*listed, *(name for name, _ in failures)}))
+        _show_segments(place, held, sorted({*dict(failures), *listed, *learners}))
         console = Console()
-        tell(console, failures)
+        tell(console, [*failures, *learner_lines(learners, voters)])
         for finding in findings:
             console.print(f"[bold red]{finding.kind}[/]: {finding.message}", soft_wrap=True)
     if len(listed) < place.needed:
@@ -89,8 +92,6 @@ async def _status(remote: RemoteNode) -> pb.JournalStatus:
     return await remote.status(ASK_SECONDS)
 
 
-LEARNER_SEGMENTS: Final = 200
-"""Of how many segments, the newest, a learner is asked: one question for each."""
 Lists = dict[NodeName, tuple[pb.JournalStatus, tuple[Segment, ...]]]
 
 
@@ -109,29 +110,14 @@ async def ask_lists(place: Place) -> tuple[Lists, list[tuple[NodeName, str]]]:
     return good(answers), bad(answers)
 
 
-async def _ask_lists_and_learners(
+async def ask_lists_and_learners(
     place: Place,
-) -> tuple[Lists, Lists, list[tuple[NodeName, str]]]:
+) -> tuple[Lists, dict[NodeName, Learner], list[tuple[NodeName, str]]]:
     """As ``ask_lists``, and in the middle what learners hold of the newest of these segments."""
     listed, failures = await ask_lists(place)
     firsts = {segment.first for _, segments in listed.values() for segment in segments}
-
-    async def ask(remote: RemoteNode) -> tuple[pb.JournalStatus, tuple[Segment, ...]]:
-        status = await remote.status(ASK_SECONDS)
-        held = []
-        # A learner lists nothing, lest somebody counts it; it answers an operator's peek.
-        for first in sorted(firsts)[-LEARNER_SEGMENTS:] if status.is_learner else ():
-            try:
-                peeked = await remote.peek_recovery(first, ASK_SECONDS)
-            except StorageFailed:
-                continue  # damaged, and known to be by its status
-            if peeked.HasField("segment"):
-                held.append(wire.segment_from_wire(peeked.segment))
-        return status, tuple(held)
-
-    answers = good(await ask_each(place, ask, only=[node for node, _ in failures]))
-    learners = {node: answer for node, answer in answers.items() if answer[0].is_learner}
-    return listed, learners, failures
+    learners = await ask_learners(place, [node for node, _ in failures], firsts)
+    return listed, learners, [(node, why) for node, why in failures if node not in learners]
 
 
 def _rows_of(lists: Lists) -> tuple[Row, ...]:

@@ -1,7 +1,7 @@
 """``nnha journal verify``: are all copies of the edits the same, and is none missing?"""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -19,11 +19,15 @@ from journal.client.command_common import (
     print_json,
     tell,
 )
-from journal.client.command_status import ask_lists, damaged_in
+from journal.client.command_status import ask_lists_and_learners, damaged_in
 from journal.client.configured import reader_settings
 from journal.client.holdings import judge, rows
+from journal.client.learners import Learner, ask_learners, learner_lines, learner_rows
 from journal.client.verify import Verification, verify
 from journal.errors import QuorumLost
+from journal.model import NodeName, Segment
+
+Learners = Mapping[NodeName, Learner]
 
 
 @click.command("verify")
@@ -37,6 +41,7 @@ def verify_command(
 ) -> None:
     """Compare all nodes' copies: their lists and digests or, with --deep, every byte.
 
+    A learner's copies are told, by their digests, and not counted.
     Exit status: 0 all is well; 6 no majority of the nodes can be reached; 8 copies differ, are
     damaged, or too few, or edits are missing.
     """
@@ -47,22 +52,26 @@ def verify_command(
 
 
 def _shallow(place: Place, output: str) -> bool:
-    listed, failures = asyncio.run(ask_lists(place))
+    listed, learners, failures = asyncio.run(ask_lists_and_learners(place))
     if len(listed) < place.needed:
-        reasons = "; ".join(f"{node}: {why}" for node, why in failures)
+        silent = [*failures, *((node, "a learner") for node in learners)]
+        reasons = "; ".join(f"{node}: {why}" for node, why in silent)
         message = f"verifying needs {place.needed} of {len(place.nodes)} JournalNodes; {reasons}"
         raise failure(message, EXIT_UNREACHABLE)
     held = rows(
         {node: segments for node, (_, segments) in listed.items()},
         {node: damaged_in(status) for node, (status, _) in listed.items()},
     )
-    findings = judge(held, silent=len(failures), answering=len(listed))
+    voters = [segment for _, segments in listed.values() for segment in segments]
+    silent_count = len(failures) + len(learners)
+    findings = judge(held, silent=silent_count, answering=len(listed))
     if output == "json":
         body = {
             "deep": False,
             "ok": not findings,
             "held": _merged((row.first, row.last) for row in held),
             "unreachable": dict(failures),
+            "learners": learner_rows(learners, voters),
             "findings": [
                 {"kind": f.kind, "first_txid": f.first, "nodes": f.nodes, "message": f.message}
                 for f in findings
@@ -71,7 +80,7 @@ def _shallow(place: Place, output: str) -> bool:
         print_json(place, body)
         return not findings
     console = Console()
-    tell(console, failures)
+    tell(console, [*failures, *learner_lines(learners, voters)])
     for finding in findings:
         console.print(
             f"[bold red]{finding.kind}[/]: {finding.message}", highlight=False, soft_wrap=True
@@ -89,17 +98,27 @@ def _shallow(place: Place, output: str) -> bool:
 
 def _deep(place: Place, output: str) -> bool:
     try:
-        result = asyncio.run(verify(place.nodes, place.address, reader_settings(place.conf)))
+        result, learners = asyncio.run(_verified(place))
     except QuorumLost as lost:
         raise failure(str(lost), EXIT_UNREACHABLE) from lost
     if output == "json":
-        print_json(place, _verification_json(result))
+        print_json(place, _verification_json(result, learners))
     else:
-        _show_verification(place, result)
+        _show_verification(place, result, learners)
     return not result.report.findings
 
 
-def _show_verification(place: Place, result: Verification) -> None:
+async def _verified(place: Place) -> tuple[Verification, Learners]:
+    result = await verify(place.nodes, place.address, reader_settings(place.conf))
+    firsts = {segment.first for segment in _listed(result)}
+    return result, await ask_learners(place, result.failures, firsts)
+
+
+def _listed(result: Verification) -> list[Segment]:
+    return [segment for view in result.views for segment in view.segments]
+
+
+def _show_verification(place: Place, result: Verification, learners: Learners) -> None:
     report = result.report
     table = Table(
         Column("node", no_wrap=True),
@@ -118,11 +137,15 @@ def _show_verification(place: Place, result: Verification) -> None:
         if view.node in report.stale:
             state += "; holds an abandoned copy"
         table.add_row(view.node, _text(ranges) or "none", segments, state)
-    for node in sorted(result.failures):
+    for node, learner in sorted(learners.items()):
+        ranges = _merged((s.first, s.last) for s in learner.segments)
+        table.add_row(node, _text(ranges) or "none", f"{len(learner.segments)} known", "learner")
+    silent = {node: str(why) for node, why in result.failures.items() if node not in learners}
+    for node in sorted(silent):
         table.add_row(node, "?", "?", "not reachable")
     console = Console()
     console.print(table)
-    tell(console, [(node, str(why)) for node, why in sorted(result.failures.items())])
+    tell(console, [*sorted(silent.items()), *learner_lines(learners, _listed(result))])
     for node, told in sorted(report.stale.items()):
         for line in told:
             console.print(f"note: {node}: {line}", highlight=False, soft_wrap=True)
@@ -141,7 +164,7 @@ def _show_verification(place: Place, result: Verification) -> None:
     console.print(f"{compared}: {verdict}", highlight=False, soft_wrap=True)
 
 
-def _verification_json(result: Verification) -> dict[str, object]:
+def _verification_json(result: Verification, learners: Learners) -> dict[str, object]:
     report = result.report
     nodes: list[dict[str, object]] = [
         {
@@ -159,6 +182,7 @@ def _verification_json(result: Verification) -> dict[str, object]:
     nodes += [
         {"node": node, "reachable": False, "reason": str(failure)}
         for node, failure in sorted(result.failures.items())
+        if node not in learners
     ]
     return {
         "deep": True,
@@ -167,6 +191,7 @@ def _verification_json(result: Verification) -> dict[str, object]:
         "settled_txid": result.settled,
         "unconfirmed": report.unconfirmed,
         "nodes": nodes,
+        "learners": learner_rows(learners, _listed(result)),
         "findings": [
             {"kind": f.kind, "first_txid": f.first, "nodes": f.nodes, "message": f.message}
             for f in report.findings

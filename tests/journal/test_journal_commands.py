@@ -157,8 +157,42 @@ async def test_a_node_formatted_alone_is_a_learner_and_the_journal_keeps_its_vot
         told = told_by(shown)
         for row in told["segments"]:
             assert nodes.name(1) in [copy["node"] for copy in row["copies"]]
-        assert list(told["unreachable"]) == [nodes.name(1)]
+        assert told["unreachable"] == {}
+        assert [row["node"] for row in told["learners"]] == [nodes.name(1)]
         assert shown.exit_code == 0
+
+
+async def a_learner_with_other_edits(nodes: Nodes) -> None:
+    """Node 1 has node 0's folder, with another byte in 1-3, and lost 4-5."""
+    await nodes.stop(1)
+    shutil.rmtree(nodes.current(1).parent)
+    shutil.copytree(nodes.current(0).parent, nodes.current(1).parent)
+    final = nodes.current(1) / f"edits_{1:019d}-{3:019d}"
+    final.write_bytes(final.read_bytes()[:8] + edits(1, 3, "others"))
+    (nodes.current(1) / f"segments/{1}").unlink()
+    await nodes.start(1)
+
+
+@pytest.mark.parametrize("how", [[], ["--deep"]], ids=["shallow", "deep"])
+async def test_a_verification_shows_learners_and_does_not_count_them(
+    tmp_path: Path, how: list[str]
+) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        await write(nodes)
+        await nodes.recover()
+        await a_learner_with_other_edits(nodes)
+        result = await run(nodes, tmp_path, "verify", *how, "-o", "json")
+        assert result.exit_code == 0, result.output
+        told = told_by(result)
+        (learner,) = told["learners"]
+        assert (learner["node"], learner["differing_segments"]) == (nodes.name(1), [1])
+        assert told.get("unreachable", {}) == {}
+        assert nodes.name(1) not in [row["node"] for row in told.get("nodes", ())]
+        text = await run(nodes, tmp_path, "verify", *how)
+        assert f"{nodes.name(1)}: a learner, which is not counted" in text.output
+        assert "has other edits in those at 1" in text.output
+        await nodes.stop(2)
+        assert (await run(nodes, tmp_path, "verify", *how)).exit_code == 6
 
 
 async def test_a_journal_without_a_voter_is_founded_by_an_operators_word(tmp_path: Path) -> None:
