@@ -41,6 +41,13 @@ CHECKPOINT_DURATION = Histogram(
     "How long saving an image took",
     buckets=(0.01, 0.1, 1, 10, 60, 300, 1800),
 )
+CHECKPOINT_SUCCESS = Gauge(
+    "nnha_checkpoint_last_success_timestamp_seconds",
+    "When this process last saved an image; 0 if it has not",
+)
+CHECKPOINT_PENDING = Gauge(
+    "nnha_checkpoint_transactions_pending", "Edits applied since the newest image here"
+)
 CHECKPOINT_TXID = Gauge("nnha_last_checkpoint_txid", "The last edit in the newest image here")
 UPLOADS = Counter("nnha_checkpoint_uploads", "Images offered to other NameNodes", ["answer"])
 IMAGES_RECEIVED = Counter("nnha_images_received", "Images taken from a standby or a merge")

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
 
 import structlog
-from prometheus_client import REGISTRY
+from prometheus_client import REGISTRY, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from ha.daemon.late import load_late
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 log = structlog.get_logger()
+
+# When each series was created is a third of the page, and nobody asks for it.
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 SILENCE_SECONDS: Final = 75.0
 """How long a connection may say nothing, as with aiohttp."""

@@ -23,7 +23,14 @@ from namenode_sim.checkpoint.schedule import (
 )
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image_upload import UploadFailed, upload_image
-from namenode_sim.metrics import CHECKPOINT_DURATION, CHECKPOINT_TXID, CHECKPOINTS, UPLOADS
+from namenode_sim.metrics import (
+    CHECKPOINT_DURATION,
+    CHECKPOINT_PENDING,
+    CHECKPOINT_SUCCESS,
+    CHECKPOINT_TXID,
+    CHECKPOINTS,
+    UPLOADS,
+)
 from namenode_sim.namenode import NameNode
 from namenode_sim.role import Role
 from namenode_sim.storage import NameStorage
@@ -69,6 +76,9 @@ class StandbyCheckpointer:
         self._abandon = threading.Event()
         newest = storage.newest_txid()
         CHECKPOINT_TXID.set(newest)
+        CHECKPOINT_PENDING.set_function(
+            lambda: namenode.namespace.last_applied - self._state.last_txid
+        )
         self._state = CheckpointState(last_at=time.monotonic(), last_txid=newest)
         self._told: dict[str, object] = {"txid": newest, "at": None, "problem": ""}
         namenode.listen_for_roles(self._role_changed)
@@ -127,6 +137,7 @@ class StandbyCheckpointer:
             CHECKPOINTS.labels("saved").inc()
             CHECKPOINT_DURATION.observe(seconds)
             CHECKPOINT_TXID.set(txid)
+            CHECKPOINT_SUCCESS.set_to_current_time()
             self._told = {"txid": txid, "at": _clock(), "problem": ""}
             self._state = saved(self._state, txid, time.monotonic())
             log.info("checkpoint.saved", image=path.name, txid=txid, seconds=round(seconds, 3))

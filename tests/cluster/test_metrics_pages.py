@@ -1,0 +1,91 @@
+"""Every daemon of a real cluster shows the metrics that are documented for it, and its probes."""
+
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http import HTTPStatus
+
+import pytest
+
+from deploy.local.cluster import Cluster, open_cluster
+from tests.monitoring.documented import DAEMONS, metrics_of
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One with an active and a ready standby."""
+    with open_cluster(tmp_path_factory.mktemp("metrics")) as running:
+        running.up()
+        yield running
+        running.down()
+
+
+def address(cluster: Cluster, daemon: str, namenode: str = "nn1") -> str:
+    match daemon:
+        case "NameNode":
+            return cluster.layout.namenode_url(namenode)
+        case "ZKFC":
+            return cluster.layout.zkfc_url(namenode)
+        case _:
+            return cluster.layout.journalnode_url("jn1")
+
+
+def get(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.read().decode()
+
+
+@pytest.mark.parametrize("daemon", DAEMONS)
+def test_every_documented_metric_is_there_with_help_and_type(cluster: Cluster, daemon: str) -> None:
+    text = get(address(cluster, daemon) + "/metrics")[1]
+    shown = dict(re.findall(r"^# TYPE (nnha_\w+) (\w+)$", text, re.MULTILINE))
+    documented = {name: metric.kind for name, metric in metrics_of(daemon).items()}
+    assert shown == documented
+    helps = dict(re.findall(r"^# HELP (nnha_\w+) (.*)$", text, re.MULTILINE))
+    assert helps.keys() == shown.keys()
+    assert all(len(text) > 10 for text in helps.values())
+    for name, labels in re.findall(r"^(nnha_\w+)\{([^}]*)\} ", text, re.MULTILINE):
+        stem = re.sub("_(bucket|sum|count)$", "", name)
+        metric = metrics_of(daemon).get(name) or metrics_of(daemon)[stem]
+        assert set(re.findall(r"(\w+)=", labels)) - {"le"} == metric.labels, name
+
+
+def test_w15_a_scrape_says_what_the_logs_alone_said_in_hadoop(cluster: Cluster) -> None:
+    """Lock owner, election, health, ZooKeeper, last failover: hadoop-ha.md W15."""
+    active = cluster.wait_for_active()
+    text = get(cluster.layout.zkfc_url(active) + "/metrics")[1]
+    node = f'node="ns1.{active}"'
+    for line in (
+        f'nnha_elector_state{{{node},state="active"}} 1.0',
+        f'nnha_health_state{{{node},state="healthy"}} 1.0',
+        f'nnha_zk_session_state{{{node},state="connected"}} 1.0',
+        f'nnha_failovers_total{{kind="auto",{node},result="succeeded"}} 1.0',
+    ):
+        assert line in text
+
+
+@pytest.mark.parametrize("daemon", DAEMONS)
+def test_every_daemon_is_alive_and_ready(cluster: Cluster, daemon: str) -> None:
+    active = cluster.wait_for_active()
+    for path in ("/livez", "/readyz", "/health"):
+        assert get(address(cluster, daemon, active) + path)[0] == HTTPStatus.OK, path
+
+
+@pytest.mark.parametrize("daemon", ["NameNode", "ZKFC"])
+def test_a_balancer_finds_the_active_and_the_standby(cluster: Cluster, daemon: str) -> None:
+    active = cluster.wait_for_active()
+    standby = "nn2" if active == "nn1" else "nn1"
+    cluster.wait_for_ready_standby(standby)
+    cluster.wait_for_candidate(standby)
+    for name, expected in ((active, (200, 503, 200)), (standby, (503, 200, 405))):
+        url = address(cluster, daemon, name)
+        got = tuple(get(url + path)[0] for path in ("/active", "/standby", "/isActive"))
+        assert got == expected, name
+    assert get(cluster.layout.namenode_url(standby) + "/standby?max_lag=10m")[0] == HTTPStatus.OK
