@@ -4,7 +4,6 @@ import asyncio
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from ha.cli.cluster_view import LockView, NoticesView, ZooKeeperRow
 from ha.cli.look import MAX_TEXT_CHARACTERS, Look, NoAnswer, to_the_end
@@ -17,12 +16,13 @@ from ha.elector.settings import ZooKeeperSettings
 from ha.elector.znodes import connected, parent_exists
 from ha.elector.zookeeper import Session
 from ha.notices.model import BadNotice, Drain, Member, Pause
-from ha.notices.store import Noted, read_drains, read_members, read_pause
+from ha.notices.store import Noted, read_drains, read_history, read_members, read_pause
 
 LOCK_RESERVE_SECONDS = 0.2
 """Kept back of the deadline for hanging up on ZooKeeper."""
 
-T = TypeVar("T")
+NEWEST = 10
+"""Records of the history that are read: enough to see past some failed attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +56,21 @@ async def ask_zookeeper(look: Look, settings: ZooKeeperSettings | None) -> Ensem
 async def _znodes(look: Look, settings: ZooKeeperSettings) -> tuple[LockView, NoticesView]:
     seconds = max(0.1, look.left() - LOCK_RESERVE_SECONDS)
     async with connected(settings, deadline_seconds=seconds) as session:
-        lock, exists, pause, drains, members = await asyncio.gather(
+        lock, exists, pause, drains, members, history = await asyncio.gather(
             _lock(session, settings),
             parent_exists(session, settings),
             _pause(session, settings),
             read_drains(session, settings),
             read_members(session, settings),
+            read_history(session, settings, NEWEST),
         )
+        granted = session.timeout_seconds
     if not exists:
         because = f"{settings.scope} is not formatted; nnha zkfc --format-zk"
         return LockView(error=because), NoticesView(error=because)
     bad = [one for one in (pause, *drains.values(), *members.values()) if _is_bad(one)]
-    return lock, NoticesView(
+    return dataclasses.replace(lock, session_timeout_seconds=granted), NoticesView(
+        history=history,
         pause=pause if isinstance(pause, Pause) else None,
         drains=_drains(drains),
         members={name: one for name, one in members.items() if isinstance(one, Member)},

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from ha.notices.model import Drain, Member, Pause
+from ha.notices.model import Drain, FailoverResult, HistoryEntry, Member, Pause
 
 BEHIND_WORTH_TELLING = 1000
 """Transactions that a JournalNode which is in sync may seem to lack, as all are asked in turn."""
@@ -88,6 +88,8 @@ class LockView:
 
     holder: str | None = None
     error: str | None = None
+    session_timeout_seconds: float | None = None
+    """What ZooKeeper has granted to our own session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ class NoticesView:
     pause: Pause | None = None
     drains: Mapping[str, Drain] = field(default_factory=dict)
     members: Mapping[str, Member] = field(default_factory=dict)
+    history: tuple[HistoryEntry, ...] = ()
+    """The newest records, newest first."""
     unreadable: tuple[str, ...] = ()
     error: str | None = None
 
@@ -165,6 +169,29 @@ class ClusterView:
         """The active NameNode, if exactly one says that it is."""
         found = [row for row in self.namenodes if row.state == "active"]
         return found[0] if len(found) == 1 else None
+
+    @property
+    def elected_by(self) -> HistoryEntry | None:
+        """The record of how the active became so: the newest success, if it is of the active."""
+        for one in self.notices.history:
+            if one.record is not None and one.record.result is FailoverResult.SUCCEEDED:
+                own = self.active is not None and one.record.namenode == self.active.namenode
+                return one if own else None
+        return None
+
+    @property
+    def election(self) -> tuple[datetime | None, str]:
+        """When the active became so, and why, as far as the history tells."""
+        found = self.elected_by
+        if found is None or found.record is None:
+            return None, ""
+        return found.record.at, found.record.cause
+
+    def wanted(self, row: NameNodeRow) -> str | None:
+        """What the election wants of a NameNode: the lock's holder is to be active."""
+        if not self.automatic_failover or self.lock.error is not None or self.lock.holder is None:
+            return None
+        return "active" if row.namenode == self.lock.holder else "standby"
 
     @property
     def epoch(self) -> int | None:

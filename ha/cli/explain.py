@@ -1,22 +1,17 @@
 """``nnha explain``: why things are as they are, and who would become active next."""
 
 import asyncio
-from functools import partial
 
 import click
 from rich.text import Text
 
 from ha.cli.asking import look_at
 from ha.cli.cluster_view import ClusterView
-from ha.cli.ending import Code, Ended, Ending, Outcome
+from ha.cli.ending import Code, Ending, Outcome
 from ha.cli.explanation import explain as explanation_of
 from ha.cli.output import plain, show
 from ha.cli.place import Place, about_a_cluster
 from ha.cli.quiet import silence_libraries
-from ha.cli.znode_visit import visit
-from ha.conf import keys
-from ha.notices.model import HistoryEntry
-from ha.notices.store import read_history
 
 LOOK_SECONDS = 2.0
 
@@ -30,29 +25,14 @@ def explain(*, place: Place, node: str | None) -> None:
     With NODE, only that one is judged.  Exits 0 whatever is found.
     """
     silence_libraries()
-    view, entries = asyncio.run(_ask(place))
+    view = asyncio.run(
+        look_at(place.configuration, place.nameservice, deadline_seconds=LOOK_SECONDS)
+    )
     if node is not None and view.namenode(node) is None:
         place.end(_no_such(node, view))
-    found = explanation_of(view, entries, only=node)
+    found = explanation_of(view, only=node)
     text = Text("\n".join(plain(line) for line in found.as_lines()))
     show(place.output, found.as_json(), text)
-
-
-async def _ask(place: Place) -> tuple[ClusterView, tuple[HistoryEntry, ...]]:
-    view = look_at(place.configuration, place.nameservice, deadline_seconds=LOOK_SECONDS)
-    if not place.configuration.get(keys.AUTO_FAILOVER, nameservice=place.nameservice):
-        return await view, ()
-    found = await asyncio.gather(view, _history(place))
-    return found[0], found[1]
-
-
-async def _history(place: Place) -> tuple[HistoryEntry, ...]:
-    """Empty where ZooKeeper does not answer: the look at it says why, and the rest still holds."""
-    errand = partial(read_history, count=20)
-    try:
-        return await visit(place, "explain", errand, seconds=LOOK_SECONDS)
-    except Ended:
-        return ()
 
 
 def _no_such(node: str, view: ClusterView) -> Ending:

@@ -1,6 +1,6 @@
 """Why the active is active, why nobody is, and who would be next.  Pure.
 
-Made of one look at the cluster and of the history: the look says what holds, the history why.
+Made of one look at the cluster: what holds is seen, why it holds is in the history.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ha.cli.cluster_view import ClusterView
 from ha.cli.outlook import Obstacle, Prospect, prospects, ranked, until
 from ha.cli.spans import since, span
-from ha.notices.model import FailoverRecord, FailoverResult, HistoryEntry, time_text
+from ha.notices.model import FailoverRecord, HistoryEntry, time_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +98,11 @@ class Explanation:
         return self.ranking.index(one.namenode) + 1 if one.namenode in self.ranking else None
 
 
-def explain(
-    view: ClusterView, entries: Sequence[HistoryEntry], *, only: str | None = None
-) -> Explanation:
+def explain(view: ClusterView, *, only: str | None = None) -> Explanation:
     """Put it together; ``only``: of the NameNodes just this one."""
     ranking = tuple(one.namenode for one in ranked(view))
     active = None if view.active is None else view.active.namenode
-    elected = None if active is None else _election_of(active, entries)
+    elected = view.elected_by
     return Explanation(
         nameservice=view.nameservice,
         taken_at=view.taken_at,
@@ -117,14 +115,6 @@ def explain(
         prospects=tuple(one for one in prospects(view) if only in (None, one.namenode)),
         ranking=ranking,
     )
-
-
-def _election_of(active: str, entries: Sequence[HistoryEntry]) -> HistoryEntry | None:
-    """The newest success, if it made this one active; an older one would tell of another term."""
-    for one in entries:
-        if one.record is not None and one.record.result is FailoverResult.SUCCEEDED:
-            return one if one.record.namenode == active else None
-    return None
 
 
 def _why(view: ClusterView, elected: HistoryEntry | None) -> Iterator[str]:

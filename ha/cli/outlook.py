@@ -90,6 +90,25 @@ def ranked(view: ClusterView) -> tuple[Prospect, ...]:
     return tuple(sorted(fit, key=lambda one: (-one.priority, far if one.lag is None else one.lag)))
 
 
+def what_blocks(view: ClusterView) -> tuple[str, ...]:
+    """Why nobody would take over if the active went away now; empty: somebody would."""
+    if not view.automatic_failover:
+        return ("dfs.ha.automatic-failover.enabled is not set",)
+    found = []
+    if view.pause is not None:
+        found.append(f"paused {until(view.pause)}")
+    if view.lock.error is not None:
+        found.append(f"ZooKeeper: {view.lock.error}")
+    if view.journalnodes and view.spare_journalnodes < 0:
+        found.append("the journal has no quorum")
+    if not ranked(view):
+        others = [one for one in prospects(view) if not one.active]
+        found += [f"{one.namenode}: {one.why_not()}" for one in others if not one.fit]
+        if not others:
+            found.append("there is no other NameNode")
+    return tuple(found)
+
+
 def until(notice: Pause | Drain) -> str:
     """Who asked for it, until when, and why."""
     end = "until it is ended" if notice.until is None else f"until {time_text(notice.until)}"

@@ -1,93 +1,123 @@
-"""One look at the cluster as text for people, and as JSON with fixed keys for programs."""
+"""One look at the cluster as text for people (operators.md B.5)."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator
 
-from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
 from ha.cli.cluster_view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
-from ha.cli.output import API_VERSION, plain
+from ha.cli.grid import Column, Grid
+from ha.cli.outlook import until, what_blocks
+from ha.cli.output import plain
+from ha.cli.spans import since
+from ha.notices.model import time_text
 
 _NOTHING = "-"
 _KIB = 1024
 _GOOD = ("active", "in sync", "up", "healthy", "connected")
 
 
-def as_json(view: ClusterView) -> Mapping[str, object]:
-    """The fixed keys: none ever disappears, an unknown value is null; txids are plain numbers."""
-    return {
-        "apiVersion": API_VERSION,
-        "nameservice": view.nameservice,
-        "taken_at": view.taken_at,
-        "seconds": view.seconds,
-        "active": view.active.namenode if view.active is not None else None,
-        "epoch": view.epoch,
-        "automatic_failover": view.automatic_failover,
-        "healthy": not view.problems(),
-        "problems": list(view.problems()),
-        "spare_journalnodes": view.spare_journalnodes if view.journalnodes else None,
-        "namenodes": [
-            _without(asdict(row), "journal") | {"lag_transactions": view.lag(row)}
-            for row in view.namenodes
-        ],
-        "zkfcs": [asdict(row) for row in view.zkfcs],
-        "journalnodes": [
-            asdict(row) | {"state": view.state_of(row), "behind_transactions": view.behind(row)}
-            for row in view.journalnodes
-        ],
-        "zookeeper": {
-            "servers": [asdict(row) for row in view.zookeepers],
-            "lock_holder": view.lock.holder,
-            "lock_error": view.lock.error,
-        },
-    }
+class Screen:
+    """A look as it fits the console that shows it; ``wide`` adds columns and absolute times."""
+
+    def __init__(self, view: ClusterView, *, wide: bool = False) -> None:
+        self._view = view
+        self._wide = wide
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """rich's hook."""
+        yield as_text(self._view, width=options.max_width, wide=self._wide)
 
 
-def as_text(view: ClusterView) -> RenderableType:
-    """The screen of operators.md B.5, as far as the daemons tell what is needed for it."""
-    parts: list[RenderableType] = [_headline(view), _namenode_table(view)]
+def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> RenderableType:
+    """The whole screen for so many columns."""
+    parts: list[RenderableType] = [*_headlines(view, wide=wide)]
+    parts.append(_namenodes(view, wide=wide).fitted(width))
     if view.zkfcs:
-        parts.append(_zkfc_table(view))
+        parts.append(_zkfcs(view, wide=wide).fitted(width))
     if view.journalnodes:
-        parts.append(_journal_table(view))
+        parts.append(_journal(view, wide=wide).fitted(width))
     if view.automatic_failover:
         parts.append(_zookeeper_line(view))
+    parts += [Text(f"* {plain(note)}", style="yellow") for note in _notices(view)]
     parts += [Text(f"! {plain(problem)}", style="bold red") for problem in view.problems()]
     return Group(*parts)
 
 
-def _headline(view: ClusterView) -> Text:
+def _headlines(view: ClusterView, *, wide: bool) -> Iterator[Text]:
     actives = [row.namenode for row in view.namenodes if row.state == "active"]
     active = " and ".join(actives) if actives else "NONE"
     epoch = _NOTHING if view.epoch is None else str(view.epoch)
-    ready = "healthy" if not view.problems() else f"{len(view.problems())} problem(s)"
-    style = "bold" if len(actives) == 1 else "bold red"
-    text = Text.assemble(
+    began, because = view.election
+    lasting = "" if began is None else f" for {since(began, view.moment)}"
+    if began is not None and wide:
+        lasting += f" (since {time_text(began)})"
+    yield Text.assemble(
         ("Cluster ", ""),
         (plain(view.nameservice), "bold"),
         (f"   epoch {epoch}   active ", ""),
-        (plain(active), style),
-        (f"   {ready}   {view.taken_at}", ""),
+        (plain(active), "bold" if len(actives) == 1 else "bold red"),
+        (f"{lasting}   {_readiness(view)}", ""),
+        (f"{_wellness(view)}   {view.taken_at}", ""),
+        no_wrap=True,
+        overflow="ellipsis",
     )
-    text.no_wrap = True
-    return text
+    if because:
+        yield Text(f"  because {plain(because)}", no_wrap=True, overflow="ellipsis")
 
 
-def _namenode_table(view: ClusterView) -> Table:
-    table = _table("NODE", "HOST", "STATE", right=("EPOCH", "LAST TXID", "LAG"), last=("NOTE",))
+def _readiness(view: ClusterView) -> str:
+    if not view.automatic_failover:
+        return "failover: BY HAND   "
+    return f"failover: {'READY' if not what_blocks(view) else 'BLOCKED'}   "
+
+
+def _wellness(view: ClusterView) -> str:
+    count = len(view.problems())
+    return "healthy" if count == 0 else f"{count} problem{'s' if count > 1 else ''}"
+
+
+def _notices(view: ClusterView) -> Iterator[str]:
+    if view.pause is not None:
+        yield f"automatic failover is paused {until(view.pause)}  → nnha resume"
+    for name, one in view.drains.items():
+        yield f"{name} is drained {until(one)}  → nnha drain {name} --end"
+    if view.automatic_failover and view.active is not None and view.pause is None:
+        for reason in what_blocks(view):
+            yield f"failover is blocked: {reason}  → nnha explain"
+    yield from view.notices.unreadable
+
+
+def _namenodes(view: ClusterView, *, wide: bool) -> Grid:
+    columns = [
+        Column("NODE"), Column("HOST", need=1), Column("STATE"), Column("WANTED", need=4),
+        Column("EPOCH", right=True, need=5), Column("LAST TXID", right=True, need=2),
+        Column("LAG", right=True, need=3), Column("NOTE"),
+    ]  # fmt: skip
+    rows: list[tuple[str | Text, ...]] = []
     for row in view.namenodes:
-        table.add_row(
+        cells: list[str | Text] = [
             row.namenode,
             plain(row.address),
             _state(row.state if row.error is None else "DOWN"),
+            _wanted(view, row),
             _number(row.epoch),
             _number(row.last_txid),
             _lag(view.lag(row)),
-            Text(plain("; ".join(_namenode_notes(row)))),
-        )
-    return table
+            plain("; ".join(_namenode_notes(row))),
+        ]
+        if wide:
+            cells.insert(-1, _NOTHING if row.ready is None else "yes" if row.ready else "NO")
+        rows.append(tuple(cells))
+    if wide:
+        columns.insert(-1, Column("READY", need=6))
+    return Grid(tuple(columns), tuple(rows))
+
+
+def _wanted(view: ClusterView, row: NameNodeRow) -> Text:
+    wanted = view.wanted(row) or _NOTHING
+    differs = row.state is not None and wanted not in (_NOTHING, row.state)
+    return Text(wanted, style="bold red" if differs else "")
 
 
 def _namenode_notes(row: NameNodeRow) -> Iterator[str]:
@@ -99,18 +129,48 @@ def _namenode_notes(row: NameNodeRow) -> Iterator[str]:
         yield f"cannot be promoted: {row.not_ready_reason or 'no reason given'}"
 
 
-def _zkfc_table(view: ClusterView) -> Table:
-    table = _table("ZKFC", "HOST", "SEES ITS NODE", "ELECTION", "ZOOKEEPER", last=("NOTE",))
+def _zkfcs(view: ClusterView, *, wide: bool) -> Grid:
+    columns = [
+        Column("ZKFC"), Column("HOST", need=1), Column("SEES ITS NODE"), Column("ELECTION"),
+        Column("PRIO", right=True, need=4), Column("ZOOKEEPER", need=3), Column("NOTE"),
+    ]  # fmt: skip
+    rows: list[tuple[str | Text, ...]] = []
     for row in view.zkfcs:
-        table.add_row(
+        member = view.notices.members.get(row.namenode)
+        cells: list[str | Text] = [
             row.namenode,
             plain(row.address),
-            _state(row.health),
-            plain(row.elector or _NOTHING),
+            _state(row.health if row.error is None else "DOWN"),
+            plain(_election(row)),
+            _number(None if member is None else member.priority),
             plain(_session(row)),
-            Text(plain(row.error or row.health_reason or "")),
-        )
-    return table
+            plain("; ".join(_zkfc_notes(row))),
+        ]
+        if wide:
+            known = ("", "", "") if member is None else (
+                str(member.pid), member.version, time_text(member.started)
+            )  # fmt: skip
+            cells[-1:-1] = [plain(one) or _NOTHING for one in known]
+        rows.append(tuple(cells))
+    if wide:
+        columns[-1:-1] = [
+            Column("PID", right=True, need=6), Column("VERSION", need=7), Column("STARTED", need=8)
+        ]  # fmt: skip
+    return Grid(tuple(columns), tuple(rows))
+
+
+def _election(row: ZkfcRow) -> str:
+    if row.in_election is False:
+        return "out"
+    return row.elector or _NOTHING
+
+
+def _zkfc_notes(row: ZkfcRow) -> Iterator[str]:
+    for one in (row.error, row.health_reason, row.out_because, row.note):
+        if one:
+            yield one
+    if row.last_failure:
+        yield f"its last takeover failed: {row.last_failure}"
 
 
 def _session(row: ZkfcRow) -> str:
@@ -121,12 +181,17 @@ def _session(row: ZkfcRow) -> str:
     return f"{row.zookeeper}, session {row.session_timeout_seconds:g} s"
 
 
-def _journal_table(view: ClusterView) -> Table:
-    numbers = ("EPOCH", "LAST TXID", "BEHIND", "DISK FREE")
-    table = _table("JN", "HOST", "STATE", right=numbers, last=("NOTE",))
+def _journal(view: ClusterView, *, wide: bool) -> Grid:
+    columns = [
+        Column("JN"), Column("HOST", need=1), Column("STATE"),
+        Column("EPOCH", right=True, need=4), Column("LAST TXID", right=True, need=2),
+        Column("BEHIND", right=True, need=5), Column("DISK FREE", right=True, need=3),
+        Column("NOTE"),
+    ]  # fmt: skip
+    rows: list[tuple[str | Text, ...]] = []
     # A JournalNode has no id in Hadoop's configuration: it is numbered as its URI lists it.
     for number, row in enumerate(view.journalnodes, start=1):
-        table.add_row(
+        cells: list[str | Text] = [
             f"jn{number}",
             plain(row.node),
             _state(view.state_of(row) if row.error is None else "DOWN"),
@@ -134,9 +199,16 @@ def _journal_table(view: ClusterView) -> Table:
             _number(row.last_txid),
             _number(view.behind(row)),
             _disk(row),
-            Text(plain("; ".join(_journal_notes(view, row)))),
-        )
-    return table
+            plain("; ".join(_journal_notes(view, row))),
+        ]
+        if wide:
+            cells[-1:-1] = [_number(row.writer_epoch), _number(row.committed_txid)]
+        rows.append(tuple(cells))
+    if wide:
+        columns[-1:-1] = [
+            Column("WRITER EPOCH", right=True, need=6), Column("COMMITTED", right=True, need=7)
+        ]  # fmt: skip
+    return Grid(tuple(columns), tuple(rows))
 
 
 def _journal_notes(view: ClusterView, row: JournalNodeRow) -> Iterator[str]:
@@ -153,24 +225,15 @@ def _zookeeper_line(view: ClusterView) -> Text:
     serving = [row for row in view.zookeepers if row.error is None]
     leaders = [row.server for row in serving if row.mode == "leader"]
     leader = f", leader {leaders[0]}" if leaders else ""
+    seconds = view.lock.session_timeout_seconds
+    session = "" if seconds is None else f", our session {seconds:g} s (negotiated)"
     if view.lock.error is not None:
         lock = f"lock holder unknown ({view.lock.error})"
     else:
         lock = f"lock held by {view.lock.holder or 'NOBODY'}"
-    text = f"ZooKeeper {len(serving)}/{len(view.zookeepers)} up{leader}, {lock}"
+    text = f"ZooKeeper {len(serving)}/{len(view.zookeepers)} up{leader}{session}, {lock}"
     down = [f"{row.server}: {row.error}" for row in view.zookeepers if row.error is not None]
     return Text(plain("\n  ".join([text, *down]), keep="\n"))
-
-
-def _table(*left: str, right: Sequence[str] = (), last: Sequence[str] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in left:
-        table.add_column(name, no_wrap=True)
-    for name in right:
-        table.add_column(name, no_wrap=True, justify="right")
-    for name in last:
-        table.add_column(name, overflow="fold")
-    return table
 
 
 def _state(state: str | None) -> Text:
@@ -203,7 +266,3 @@ def _bytes(number: int) -> str:
             return f"{size:.0f}{unit}"
         size /= _KIB
     return f"{size:.0f}P"
-
-
-def _without(entries: dict[str, object], key: str) -> dict[str, object]:
-    return {name: value for name, value in entries.items() if name != key}

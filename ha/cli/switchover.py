@@ -16,7 +16,7 @@ from ha.cli.handover_plan import Plan, judged, plan_failover, plan_switchover
 from ha.cli.output import console, plain
 from ha.cli.place import Place, about_a_cluster
 from ha.cli.quiet import silence_libraries
-from ha.cli.status_table import as_text
+from ha.cli.status_table import Screen
 from ha.conf.topology import namenodes
 
 LOOK_SECONDS = 2.0
@@ -161,7 +161,7 @@ def _confirmed(place: Place, command: str, plan: Plan, view: ClusterView) -> boo
     """Ask who sits at a terminal; nobody else can answer."""
     if not sys.stdin.isatty() or place.output != "table":
         return False
-    console().print(as_text(view))
+    console().print(Screen(view))
     console().print(Text(f"\nnnha {command}: {plain(_change(plan))}"))
     return click.confirm("Are you sure?", default=False)
 

@@ -1,7 +1,6 @@
 """nnha explain: the present from the history, the future from what is seen."""
 
 import dataclasses
-from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -21,12 +20,17 @@ NOBODY = dataclasses.replace(
 )
 
 
-def lines(view: ClusterView, entries: Sequence[HistoryEntry] = (), **more: str) -> list[str]:
-    return list(explain(view, entries, **more).as_lines())
+def told_by(view: ClusterView, *entries: HistoryEntry) -> ClusterView:
+    """The view with this history, the newest first."""
+    return dataclasses.replace(view, notices=dataclasses.replace(view.notices, history=entries))
+
+
+def lines(view: ClusterView, *entries: HistoryEntry) -> list[str]:
+    return list(explain(told_by(view, *entries)).as_lines())
 
 
 def test_the_history_tells_why_the_active_is_active() -> None:
-    assert lines(VIEW, [WON]) == [
+    assert lines(VIEW, WON) == [
         "nn1 is active (epoch 5)",
         "  because nn1 stopped answering health checks (history 12: auto after nn2, in 0.25 s, "
         "12d 4h ago at 2026-05-01T12:00:00.000Z)",
@@ -39,13 +43,13 @@ def test_the_history_tells_why_the_active_is_active() -> None:
 
 def test_a_record_of_another_term_is_not_taken_for_this_one() -> None:
     newer = HistoryEntry(13, dataclasses.replace(RECORD, namenode="nn2"))
-    assert explain(VIEW, [newer, WON]).elected_by is None
+    assert explain(told_by(VIEW, newer, WON)).elected_by is None
 
 
 def test_a_failed_attempt_and_an_unreadable_one_are_passed_over() -> None:
     failed = dataclasses.replace(RECORD, namenode="nn2", result=FailoverResult.FAILED)
     entries = [HistoryEntry(15, None, "?"), HistoryEntry(14, failed), WON]
-    assert explain(VIEW, entries).elected_by == 12
+    assert explain(told_by(VIEW, *entries)).elected_by == 12
 
 
 def test_a_pause_stands_above_the_future() -> None:
@@ -89,7 +93,7 @@ def test_where_nobody_is_active_the_cause_is_named(situation: str) -> None:
         view = dataclasses.replace(
             view, namenodes=tuple(dataclasses.replace(row, state=None) for row in view.namenodes)
         )
-    told = explain(view, [])
+    told = explain(view)
     assert any(cause in reason for reason in told.why), told.why
     assert next(told.as_lines()) == "NO NameNode is active"
 
@@ -107,12 +111,12 @@ def test_each_obstacle_has_its_line_and_what_helps() -> None:
 
 
 def test_one_node_alone_keeps_its_rank() -> None:
-    told = explain(VIEW, [WON], only="nn2")
+    told = explain(told_by(VIEW, WON), only="nn2")
     assert [one.namenode for one in told.prospects] == ["nn2"]
     assert told.as_json()["namenodes"][0]["rank"] == 1  # type: ignore[index]
 
 
 def test_the_document_is_as_its_schema_says() -> None:
     for view in (dataclasses.replace(VIEW, taken_at=WELL.taken_at), NOBODY):
-        document = {**explain(view, [WON]).as_json(), "taken_at": WELL.taken_at}
+        document = {**explain(told_by(view, WON)).as_json(), "taken_at": WELL.taken_at}
         assert schema.faults("explain", document) == []

@@ -1,0 +1,68 @@
+"""A table that loses its right-hand columns, the least needed first, where the screen is narrow."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+GAP = 2
+NOTE_WIDTH = 24
+"""What the last column, which is folded, must have at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``need``: 0 is never dropped, the highest number first."""
+
+    name: str
+    right: bool = False
+    need: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Rows of cells under columns; the last column holds notes and is folded."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str | Text, ...], ...]
+
+    def fitted(self, width: int) -> Table:
+        """As a table for a screen of so many cells."""
+        kept = list(range(len(self.columns)))
+        while self._width(kept) > width:
+            needs = [(self.columns[index].need, index) for index in kept]
+            need, index = max(needs)
+            if need == 0:
+                break
+            kept.remove(index)
+        return self._table(kept)
+
+    def _width(self, kept: Sequence[int]) -> int:
+        last = len(self.columns) - 1
+        widths = [self._column_width(index) for index in kept if index != last]
+        noted = any(str(row[last]) for row in self.rows)
+        return sum(widths) + GAP * len(widths) + (NOTE_WIDTH if noted else 0)
+
+    def _column_width(self, index: int) -> int:
+        cells = [self.columns[index].name, *(str(row[index]) for row in self.rows)]
+        return max(map(cell_len, cells))
+
+    def _table(self, kept: Sequence[int]) -> Table:
+        table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+        last = len(self.columns) - 1
+        for index in kept:
+            column = self.columns[index]
+            justify = "right" if column.right else "left"
+            if index == last:
+                table.add_column(column.name, overflow="fold")
+            else:
+                table.add_column(column.name, no_wrap=True, justify=justify)  # type: ignore[arg-type]
+        for row in self.rows:
+            table.add_row(*(_cell(row[index]) for index in kept))
+        return table
+
+
+def _cell(cell: str | Text) -> Text:
+    return cell if isinstance(cell, Text) else Text(cell)
