@@ -72,6 +72,7 @@ class CedeAsked:
     seconds: float
     needs_fencing: bool
     """Our NameNode did not confirm that it is standby."""
+    because: str = "asked to cede"
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,6 +160,7 @@ async def _serve(conf: Configuration, settings: ZkfcSettings, stop: asyncio.Even
             controller.elector.state,
             controller.candidacy,
             controller.elector.keeper,
+            off_because=controller.absence.told(),
         ),
         healthy=controller.trouble,
         role=lambda: RoleSeen(controller.believed.value),

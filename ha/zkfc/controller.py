@@ -18,6 +18,7 @@ from ha.health.monitor import HealthMonitor
 from ha.health.pid_file import PidFile
 from ha.service.client import ServiceClient
 from ha.service.model import ServiceState, ServiceStatus
+from ha.zkfc.absence import Absence
 from ha.zkfc.attempts import Attempts
 from ha.zkfc.candidacy import (
     AskAgainAfter,
@@ -58,6 +59,8 @@ from ha.zkfc.thread_dump import ThreadDump
 log = structlog.get_logger()
 
 READ_ACTIVE_DEADLINE_SECONDS = 5.0
+STEP_BACK_SECONDS = 1.0
+LEFT_ALONE = "no ZooKeeper has answered for longer than an active may serve without one"
 
 
 class ElectionImpossible(Exception):
@@ -118,6 +121,8 @@ class Controller:
         self.thread_dump = ThreadDump(
             settings.own.namenode, settings.own.http, settings.thread_dump
         )
+        self.absence = Absence(settings.step_down_after_seconds, self._zookeeper_stays_away)
+        self._stepping_down: asyncio.Task[None] | None = None
         self._predecessor_gone = False
         self._own_data = b""
         self._recheck: asyncio.TimerHandle | None = None
@@ -183,8 +188,10 @@ class Controller:
         finally:
             if self._recheck is not None:
                 self._recheck.cancel()
-            if self._draining is not None:
-                self._draining.cancel()
+            for task in (self._draining, self._stepping_down):
+                if task is not None:
+                    task.cancel()
+            self.absence.stop()
             self.thread_dump.stop()
             await self._server.stop()
         if self._fatal.done():
@@ -208,6 +215,22 @@ class Controller:
         except TimeoutError:
             log.warning("zkfc.cede.release_unconfirmed", namenode=self._settings.own.namenode)
 
+    def _zookeeper_stays_away(self) -> None:
+        if self.believed is ServiceState.ACTIVE:
+            log.error("zkfc.steps_down", namenode=self._settings.own.namenode, because=LEFT_ALONE)
+            stepping = self._step_down()
+            self._stepping_down = asyncio.get_running_loop().create_task(stepping)
+
+    async def _step_down(self) -> None:
+        """Make our NameNode standby, and be a candidate again, in a session of its own.
+
+        Kept, the old session would find its lock when ZooKeeper is back, and rest on a promotion
+        that is undone.
+        """
+        self._decide(TransitionBegun())
+        confirmed = await self._takeover.demote()
+        self._decide(CedeAsked(STEP_BACK_SECONDS, not confirmed, because=LEFT_ALONE))
+
     def trouble(self) -> str | None:
         """Why this controller could not fail over right now; None when it could."""
         elector = self.elector.state
@@ -218,7 +241,7 @@ class Controller:
         if not elector.wanted:
             return f"not in the election: {self._candidacy.out_because or 'not joined yet'}"
         if elector.link is not Link.CONNECTED:
-            return f"ZooKeeper: {elector.link.value}"
+            return self.absence.told() or f"ZooKeeper: {elector.link.value}"
         return None
 
     # -- told by the health monitor ----------------------------------------------------------
@@ -265,6 +288,7 @@ class Controller:
     def stepped(self, event: ElectorEvent, before: ElectorState, after: ElectorState) -> None:
         """The election has moved."""
         self.observer.stepped(event, before, after, asked=self.hand_over.asked)
+        self.absence.stepped(after)
         if isinstance(event, BreadcrumbRead) and event.attempt == after.attempt:
             # In a hand-over the former active deletes its breadcrumb when it was active and has
             # confirmed that it is standby.  Without one, nobody knows why there is none.

@@ -141,8 +141,8 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901, 
             return _recheck(_settled(state, ServiceState.STANDBY), now)
         case TakeoverFailed():
             return _failed(state, now)
-        case CedeAsked(seconds=seconds, needs_fencing=needs_fencing):
-            return _ceded(state, seconds, now, needs_fencing=needs_fencing)
+        case CedeAsked():
+            return _ceded(state, event, now)
         case CedeEnded():
             return _recheck(replace(state, out_until=now, stood_back_because=""), now)
         case HandOverBegun():
@@ -329,19 +329,18 @@ def _failed(state: Candidacy, now: float) -> Step:
     return Step(failed, (AskAgainAfter(seconds),))
 
 
-def _ceded(state: Candidacy, seconds: float, now: float, *, needs_fencing: bool) -> Step:
-    because = "asked to cede"
-    left = _leave(state, because, needs_fencing=needs_fencing)
+def _ceded(state: Candidacy, asked: CedeAsked, now: float) -> Step:
+    left = _leave(state, asked.because, needs_fencing=asked.needs_fencing)
     # The lock that we give away in a pause or a drain must not be left lying by everybody.
     may_return = state.holding or state.standing.may_return
     out = replace(
         left.state,
-        out_until=now + seconds,
-        stood_back_because=because,
+        out_until=now + asked.seconds,
+        stood_back_because=asked.because,
         standing=replace(state.standing, may_return=may_return),
-        reported=state.reported if needs_fencing else _demoted(state.reported),
+        reported=state.reported if asked.needs_fencing else _demoted(state.reported),
     )
-    return Step(out, (*left.decisions, AskAgainAfter(seconds)))
+    return Step(out, (*left.decisions, AskAgainAfter(asked.seconds)))
 
 
 def _demoted(said: ServiceState | None) -> ServiceState | None:

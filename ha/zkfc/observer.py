@@ -214,7 +214,13 @@ class Observer:
     # -- /status -----------------------------------------------------------------------------
 
     def status(
-        self, health: HealthState, elector: ElectorState, candidacy: Candidacy, keeper: Keeper
+        self,
+        health: HealthState,
+        elector: ElectorState,
+        candidacy: Candidacy,
+        keeper: Keeper,
+        *,
+        off_because: str = "",
     ) -> Mapping[str, object]:
         """The object shown at /status; its first keys are fixed, scripts read them."""
         own = self._settings.own
@@ -235,6 +241,7 @@ class Observer:
             "believed_state": candidacy.believed.value,
             "in_election": candidacy.joined,
             "failed_takeovers_in_a_row": candidacy.failures,
+            "failover_off_because": off_because or None,
             **standing_page(candidacy, now=_now()),
         }
 
@@ -256,7 +263,7 @@ def _zookeeper(elector: ElectorState) -> str:
         case Link.CONNECTING:
             return "connecting"
         case Link.SUSPENDED:
-            return "connection lost; the NameNode is left as it is until ZooKeeper is back"
+            return "connection lost"
         case Link.CONNECTED:
             return "connected"
 

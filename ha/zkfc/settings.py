@@ -9,7 +9,7 @@ from fencing.errors import BadSpec
 from fencing.model import MethodSpec
 from fencing.spec import parse_methods
 from fencing.ssh_settings import HostKeys, SshSettings
-from ha.conf import keys, keys_candidate
+from ha.conf import keys, keys_candidate, keys_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
@@ -54,6 +54,8 @@ class ZkfcSettings:
     polite_answer_seconds: float = 0.25
     """A dead host drops packets, and a stopped process never answers: neither may cost more than
     this, for a connection and again for a first answer, before the methods run."""
+    step_down_after_seconds: float = 0.0
+    """How long an active may serve without ZooKeeper; 0: for ever."""
     back_off: BackOff = field(default_factory=BackOff)
     rank: Rank = field(default_factory=Rank)
     flapping: FlapSettings = field(default_factory=FlapSettings)
@@ -150,6 +152,7 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
         new_active_timeout_seconds=conf.get(keys.NEW_ACTIVE_TIMEOUT),
         graceful_fence_timeout_seconds=conf.get(keys.GRACEFUL_FENCE_TIMEOUT),
         polite_answer_seconds=conf.get(keys.POLITE_ANSWER_TIMEOUT),
+        step_down_after_seconds=conf.get(keys_zookeeper.STEP_DOWN_AFTER, **scope),
         rank=Rank(
             nofailover=conf.get(keys_candidate.NO_FAILOVER, **scope),
             priority=conf.get(keys_candidate.PRIORITY, **scope),
