@@ -2,70 +2,122 @@
 
 from typing import Final
 
-_FAILOVER = "zkfc/test_zkfc_failover.py::"
-_HANDOVER = "zkfc/test_zkfc_handover.py::"
-_HALF_WAY = "zkfc/test_zkfc_half_way.py::"
-_COMMAND = "zkfc/test_zkfc_command.py::"
 _HAADMIN = "cli/test_haadmin.py::"
-_RUN = "fencing/test_fencing_run.py::"
-_SSH = "fencing/test_fencing_ssh.py::"
+_METRICS_PAGES = "cluster/test_metrics_pages.py::"
+_ELECTOR_TRANSCRIPTS = "elector/test_elector_transcripts.py::"
+_FENCING_LOCAL = "fencing/test_fencing_local.py::"
+_FENCING_RUN = "fencing/test_fencing_run.py::"
+_FENCING_SSH = "fencing/test_fencing_ssh.py::"
+_ROWS_FENCING = "fencing/test_rows_fencing.py::"
 _ROWS_SSH = "fencing/test_rows_ssh.py::"
-_LOCAL = "fencing/test_fencing_local.py::"
-_UNDONE = "open: nothing of ours shows yet that this weakness is gone"
+_HEALTH_CORE = "health/test_health_core.py::"
+_PID_FILE = "health/test_pid_file.py::"
+_SERVICE_FACES = "service/test_service_faces.py::"
+_ROWS_8_1 = "zkfc/test_rows_8_1.py::"
+_ZKFC_COMMAND = "zkfc/test_zkfc_command.py::"
+_ZKFC_CORE = "zkfc/test_zkfc_core.py::"
+_ZKFC_FAILOVER = "zkfc/test_zkfc_failover.py::"
+_ZKFC_HALF_WAY = "zkfc/test_zkfc_half_way.py::"
+_ZKFC_HANDOVER = "zkfc/test_zkfc_handover.py::"
+_ZKFC_NOTICES = "zkfc/test_zkfc_notices.py::"
+_ZKFC_PREPARE = "zkfc/test_zkfc_prepare.py::"
+_ZKFC_STANDING = "zkfc/test_zkfc_standing.py::"
+_ZKFC_THREAD_DUMP = "zkfc/test_zkfc_thread_dump.py::"
+_REASON_1 = "open: no test of ours stands for this row yet"
 
 ROWS: Final[dict[str, tuple[str, ...]]] = {
-    "W1": (_FAILOVER + "test_a_breadcrumb_with_another_address_does_not_stop_a_takeover",),
-    "W2": (_UNDONE,),
-    "W3": (_LOCAL + "test_journal_epoch_fences_edits_and_proves_nothing_about_reads",),
-    "W4": (
-        _FAILOVER + "test_a_session_lost_during_the_promotion_does_not_make_two_actives",
-        _HALF_WAY + "test_a_session_lost_while_fencing_is_noticed_and_the_fencing_stopped",
+    "W1": (_ZKFC_FAILOVER + "test_a_breadcrumb_with_another_address_does_not_stop_a_takeover",),
+    "W2": (
+        _ZKFC_NOTICES
+        + "test_w2_the_ready_one_takes_over_and_an_unready_one_only_when_nobody_else_does",
+        _ZKFC_STANDING + "test_w2_one_report_of_being_unready_does_not_cost_a_standby_its_place",
     ),
-    "W5": (_HALF_WAY + "test_health_that_turns_bad_while_fencing_ends_the_takeover",),
-    "W6": (_UNDONE,),
-    "W7": (_UNDONE,),
-    "W8": (_HANDOVER + "test_a_dead_third_controller_does_not_block_it",),
+    "W3": (_FENCING_LOCAL + "test_journal_epoch_fences_edits_and_proves_nothing_about_reads",),
+    "W4": (
+        _ZKFC_FAILOVER + "test_a_session_lost_during_the_promotion_does_not_make_two_actives",
+        _ZKFC_HALF_WAY + "test_a_session_lost_while_fencing_is_noticed_and_the_fencing_stopped",
+    ),
+    "W5": (_ZKFC_HALF_WAY + "test_health_that_turns_bad_while_fencing_ends_the_takeover",),
+    "W6": (
+        _ZKFC_THREAD_DUMP + "test_w6_a_dump_is_bounded_in_bytes",
+        _ZKFC_THREAD_DUMP + "test_w6_a_dump_waits_until_the_election_is_left",
+        _ZKFC_THREAD_DUMP + "test_w6_hung_stacks_do_not_delay_the_failover",
+    ),
+    "W7": (_REASON_1,),
+    "W8": (_ZKFC_HANDOVER + "test_a_dead_third_controller_does_not_block_it",),
     "W9": (
         _HAADMIN
         + "test_a_controller_that_falls_silent_after_acting_is_a_success_when_it_can_be_seen",
         _HAADMIN + "test_a_controller_that_falls_silent_leaves_the_outcome_unknown",
     ),
     "W10": (
-        _RUN + "test_the_deadline_kills_the_whole_process_group",
-        _RUN + "test_the_total_limit_ends_the_later_methods",
-        _SSH + "test_the_method_as_a_whole_has_a_limit",
+        _FENCING_RUN + "test_the_deadline_kills_the_whole_process_group",
+        _FENCING_RUN + "test_the_total_limit_ends_the_later_methods",
+        _FENCING_SSH + "test_the_method_as_a_whole_has_a_limit",
         _ROWS_SSH + "test_w10_a_hung_method_leaves_the_rest_of_the_time_to_the_next",
     ),
     "W11": (
-        _SSH + "test_every_usual_kind_of_key_gets_in",
-        _SSH + "test_an_encrypted_key_opens_with_its_passphrase_file",
-        _SSH + "test_an_unknown_host_key_is_refused_or_remembered",
-        _SSH + "test_a_changed_host_key_is_refused",
+        _FENCING_SSH + "test_every_usual_kind_of_key_gets_in",
+        _FENCING_SSH + "test_an_encrypted_key_opens_with_its_passphrase_file",
+        _FENCING_SSH + "test_an_unknown_host_key_is_refused_or_remembered",
+        _FENCING_SSH + "test_a_changed_host_key_is_refused",
         _ROWS_SSH + "test_w11_a_key_from_the_agent_only_if_that_is_configured",
     ),
     "W12": (
         _ROWS_SSH + "test_w12_neither_nc_nor_anything_else_to_look_with",
         _ROWS_SSH + "test_row_8_8_return_codes",
     ),
-    "W13": ("fencing/test_rows_fencing.py::test_w13_a_comma_belongs_to_the_command",),
-    "W14": (_FAILOVER + "test_a_stopped_controller_hands_over_politely",),
+    "W13": (_ROWS_FENCING + "test_w13_a_comma_belongs_to_the_command",),
+    "W14": (_ZKFC_FAILOVER + "test_a_stopped_controller_hands_over_politely",),
     "W15": (
-        "cluster/test_metrics_pages.py::test_w15_a_scrape_says_what_the_logs_alone_said_in_hadoop",
-        "cluster/test_metrics_pages.py::test_every_documented_metric_is_there_with_help_and_type",
+        _METRICS_PAGES + "test_w15_a_scrape_says_what_the_logs_alone_said_in_hadoop",
+        _METRICS_PAGES + "test_every_documented_metric_is_there_with_help_and_type",
     ),
-    "W16": ("health/test_health_core.py::test_outcomes",),
-    "W17": ("service/test_service_faces.py::test_silence_says_whether_anything_was_sent",),
-    "W18": (_UNDONE,),
-    "W19": (_UNDONE,),
-    "W20": ("zkfc/test_rows_8_1.py::test_row_8_1_zookeeper_failure",),
-    "W21": (_COMMAND + "test_format_and_its_codes", _HAADMIN + "test_forcemanual_warns_and_asks"),
-    "W22": (_UNDONE,),
-    "W23": (_UNDONE,),
-    "W24": (_UNDONE,),
-    "W25": (_UNDONE,),
-    "W26": (_UNDONE,),
+    "W16": (
+        _HEALTH_CORE + "test_outcomes",
+        _HEALTH_CORE + "test_w16_refused_and_slow_are_told_apart_with_a_reason",
+        _HEALTH_CORE + "test_w16_fewer_failures_than_the_limit_never_cost_a_healthy_namenode",
+        _PID_FILE + "test_w16_a_dead_process_is_noticed_at_once_though_its_sockets_live",
+        _PID_FILE + "test_w16_a_living_process_that_does_not_listen_is_another_matter",
+        _ZKFC_STANDING + "test_w16_after_repeated_failovers_a_slow_active_is_kept_for_a_while",
+        _ZKFC_STANDING + "test_w16_recovery_in_time_costs_nothing_and_counts_anew",
+        _ZKFC_STANDING + "test_w16_a_dead_active_or_a_rare_failover_waits_for_nothing",
+        _ZKFC_STANDING + "test_w16_old_failovers_are_forgotten",
+        _ZKFC_STANDING + "test_w16_a_slow_active_that_dies_while_it_is_kept_is_left_at_once",
+    ),
+    "W17": (_SERVICE_FACES + "test_silence_says_whether_anything_was_sent",),
+    "W18": (_REASON_1,),
+    "W19": (
+        _ZKFC_NOTICES + "test_w19_in_a_pause_a_dead_active_is_not_replaced_until_the_pause_ends",
+        _ZKFC_NOTICES
+        + "test_w19_an_active_may_be_restarted_in_a_pause_and_is_replaced_only_after_it",
+        _ZKFC_NOTICES
+        + "test_w19_in_a_pause_nobody_takes_a_free_lock_but_the_active_takes_its_own_again",
+        _ZKFC_NOTICES + "test_w19_an_operator_may_hand_over_in_a_pause",
+    ),
+    "W20": (_ROWS_8_1 + "test_row_8_1_zookeeper_failure",),
+    "W21": (
+        _ZKFC_COMMAND + "test_format_and_its_codes",
+        _HAADMIN + "test_forcemanual_warns_and_asks",
+        _ZKFC_PREPARE + "test_w21_nothing_is_formatted_or_cleared_under_a_held_lock",
+        _ZKFC_PREPARE + "test_w21_the_prompt_takes_yes_no_and_the_end_of_input",
+        _ZKFC_PREPARE + "test_w21_others_below_the_same_parent_are_left_alone",
+        _ZKFC_PREPARE + "test_w21_check_tells_what_lies_there_and_whether_we_may_write",
+    ),
+    "W22": (_REASON_1,),
+    "W23": (
+        _ZKFC_PREPARE + "test_w23_an_acl_open_to_the_world_is_warned_of",
+        _ZKFC_PREPARE + "test_w23_or_refused_where_the_operator_wants_that",
+    ),
+    "W24": (_REASON_1,),
+    "W25": (_ZKFC_STANDING + "test_w25_an_observer_is_never_a_candidate_whoever_asks",),
+    "W26": (
+        _ZKFC_NOTICES + "test_w26_the_preferred_of_two_standbys_takes_over",
+        _ZKFC_NOTICES
+        + "test_w26_a_preferred_one_that_does_not_take_the_lock_is_waited_for_no_longer",
+    ),
     "W27": (
-        "elector/test_elector_transcripts.py::test_scenario",
-        "zkfc/test_zkfc_core.py::test_joins_and_leaves_alternate_only_the_fit_join_and_nobody_is_forgotten",
+        _ELECTOR_TRANSCRIPTS + "test_scenario",
+        _ZKFC_CORE + "test_joins_and_leaves_alternate_only_the_fit_join_and_nobody_is_forgotten",
     ),
 }
