@@ -1,6 +1,7 @@
 """Carries out what the core asks of ZooKeeper, and turns each request's end into an event."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Protocol, assert_never
@@ -51,6 +52,7 @@ from ha.elector.outcome import (
 )
 from ha.elector.settings import ZooKeeperSettings
 from ha.elector.term_keeper import TermKeeper
+from ha.elector.ticket import SessionTicket
 from ha.elector.zookeeper import Session
 
 log = structlog.get_logger()
@@ -85,10 +87,18 @@ class KazooKeeper:
         post: Post,
         *,
         on_release: Callable[[], None] = lambda: None,
+        ticket: SessionTicket | None = None,
+        keep_ticket: Callable[[SessionTicket | None], None] = lambda _: None,
     ) -> None:
+        """``ticket`` is of a controller that was killed: the first session goes on with its own.
+
+        ``keep_ticket`` is told of each session's, and of None when it has been closed.
+        """
         self._settings = settings
         self._post = post
         self._on_release = on_release
+        self._inherited = ticket
+        self._keep_ticket = keep_ticket
         self._sessions: dict[SessionNumber, Session] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._releases: set[asyncio.Future[Outcome[None]]] = set()
@@ -160,11 +170,33 @@ class KazooKeeper:
 
     # -- sessions ----------------------------------------------------------------------------
 
+    @property
+    def inherits(self) -> bool:
+        """Whether there is a session of a killed controller that nobody has gone on with yet."""
+        return self._inherited is not None
+
+    async def let_go(self) -> None:
+        """End the inherited session, so that its lock does not last until it expires."""
+        ticket, self._inherited = self._inherited, None
+        if ticket is None:
+            return
+        heard = asyncio.Event()
+        session = Session(self._settings, lambda _state, _why: heard.set(), ticket=ticket)
+        session.open()
+        deadline = self._settings.session_timeout_seconds
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(deadline):
+                await heard.wait()
+        confirmed = await session.close(deadline_seconds=self._settings.request_deadline_seconds)
+        log.info("zookeeper.inherited_session.closed", session=repr(ticket), confirmed=confirmed)
+
     def _open(self, number: SessionNumber) -> None:
+        ticket, self._inherited = self._inherited, None
         session = Session(
             self._settings,
             partial(self._session_changed, number),
             partial(self._fired, number),
+            ticket=ticket,
         )
         self._sessions[number] = session
         session.open()
@@ -182,11 +214,15 @@ class KazooKeeper:
             # stop() halts kazoo's result thread first; wait to hear how the release ended.
             await asyncio.wait(set(self._releases))
         confirmed = await session.close(deadline_seconds=deadline_seconds)
+        if confirmed and not self._sessions:
+            self._keep_ticket(None)
         log.debug("zookeeper.session.closed", confirmed=confirmed)
 
     def _session_changed(self, number: SessionNumber, state: SessionState, reason: str) -> None:
         match state:
             case SessionState.CONNECTED:
+                if number in self._sessions:
+                    self._keep_ticket(self._sessions[number].ticket)
                 self._post(SessionOpened(number))
             case SessionState.SUSPENDED:
                 self._post(SessionSuspended(number))

@@ -32,6 +32,7 @@ from ha.elector.outcome import (
     Unknown,
 )
 from ha.elector.settings import ZooKeeperSettings
+from ha.elector.ticket import SessionTicket
 from ha.elector.tls import connect as connect_tls
 from ha.elector.tls import reason_of
 
@@ -130,6 +131,8 @@ class Session:
         settings: ZooKeeperSettings,
         on_state: OnState,
         on_change: Callable[[bool], None] = lambda _: None,
+        *,
+        ticket: SessionTicket | None = None,
     ) -> None:
         self._settings = settings
         self._on_state = on_state
@@ -147,6 +150,7 @@ class Session:
         self._client = _Client(
             hosts=settings.hosts,
             timeout=settings.session_timeout_seconds,
+            client_id=None if ticket is None else (ticket.session_id, ticket.password),
             handler=_Handler(settings),
             connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=1.5, max_delay=1.0),
             command_retry=KazooRetry(max_tries=1, ignore_expire=False),
@@ -164,6 +168,12 @@ class Session:
     def session_id(self) -> int | None:
         """ZooKeeper's own number of this session, once it was connected."""
         return self._session_id
+
+    @property
+    def ticket(self) -> SessionTicket | None:
+        """What lets another process go on with this session; None before the first connection."""
+        known = self._client.client_id if self._session_id is not None else None
+        return None if known is None else SessionTicket(int(known[0]), bytes(known[1]))
 
     @property
     def configured_acl(self) -> frozenset[AclEntry]:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,9 @@ from ha.daemon.process import ExitWith, run_daemon
 from ha.elector.credentials import open_to_all
 from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.keeper import KazooKeeper
+from ha.elector.ticket import SessionTicket
 from ha.elector.znodes import connected, parent_exists
+from ha.health.core import Health
 from ha.notices.board import Board
 from ha.zkfc.controller import Controller, ElectionImpossible
 from ha.zkfc.prepare import (
@@ -36,6 +38,7 @@ from ha.zkfc.prepare import (
 )
 from ha.zkfc.readings import publish_readings
 from ha.zkfc.settings import ZkfcSettings, automatic_failover, fencing_plans, zkfc_settings
+from ha.zkfc.supervisor import supervise
 
 log = structlog.get_logger()
 
@@ -43,6 +46,12 @@ log = structlog.get_logger()
 NO_FENCER = 4
 NO_AUTO_FAILOVER = 5
 NO_ZOOKEEPER = 6
+
+INHERIT_SECONDS = 3.0
+"""So long after the start an inherited session is kept for an election that was not joined yet."""
+INHERIT_LOOK_SECONDS = 0.02
+
+KeepTicket = Callable[[SessionTicket | None], None]
 
 
 class _BadUsageError(click.UsageError):
@@ -73,6 +82,7 @@ class _Command(click.Command):
 @click.option(
     "--non-interactive", "-nonInteractive", is_flag=True, help="Refuse instead of asking."
 )
+@click.option("--supervised", is_flag=True, help="Restart it, in its session, when it is killed.")
 def zkfc(
     conf_dir: Path | None,
     overrides: Sequence[str],
@@ -81,6 +91,7 @@ def zkfc(
     check_zk: bool,  # noqa: FBT001
     force: bool,  # noqa: FBT001
     non_interactive: bool,  # noqa: FBT001
+    supervised: bool,  # noqa: FBT001
 ) -> None:
     """Run the failover controller of the local NameNode.
 
@@ -91,7 +102,7 @@ def zkfc(
     """
     configure_logging("zkfc")
 
-    async def main(stop: asyncio.Event) -> None:
+    async def main(stop: asyncio.Event, ticket: SessionTicket | None, keep: KeepTicket) -> None:
         try:
             conf = load_configuration(conf_dir, overrides)
             settings = _checked_settings(conf)
@@ -104,7 +115,7 @@ def zkfc(
                 case [False, False, True]:
                     await check_zookeeper(settings.zookeeper)
                 case [False, False, False]:
-                    await _serve(conf, settings, stop)
+                    await _serve(conf, settings, stop, ticket, keep)
                 case _:
                     raise ExitWith(FAILED, "Give one of --format-zk, --clear-zk and --check-zk")
         except ConfigurationError as failure:
@@ -116,7 +127,12 @@ def zkfc(
                 failure
             )
 
-    sys.exit(run_daemon("zkfc", main))
+    def run(ticket: SessionTicket | None, keep: KeepTicket) -> int:
+        return run_daemon("zkfc", lambda stop: main(stop, ticket, keep))
+
+    if supervised and not (format_zk or clear_zk or check_zk):
+        sys.exit(supervise(lambda ticket, slot: run(ticket, slot.put)))
+    sys.exit(run(None, lambda _: None))
 
 
 def _checked_settings(conf: Configuration) -> ZkfcSettings:
@@ -135,7 +151,13 @@ def _checked_settings(conf: Configuration) -> ZkfcSettings:
 # -- run -------------------------------------------------------------------------------------
 
 
-async def _serve(conf: Configuration, settings: ZkfcSettings, stop: asyncio.Event) -> None:
+async def _serve(
+    conf: Configuration,
+    settings: ZkfcSettings,
+    stop: asyncio.Event,
+    ticket: SessionTicket | None,
+    keep: KeepTicket,
+) -> None:
     zookeeper = settings.zookeeper
     async with connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
         if not await parent_exists(session, zookeeper):
@@ -150,7 +172,9 @@ async def _serve(conf: Configuration, settings: ZkfcSettings, stop: asyncio.Even
         raise ExitWith(NO_FENCER, f"Fencing is not usable. {failure}") from failure
     controller = Controller(
         settings,
-        keeper=lambda post, released: KazooKeeper(zookeeper, post, on_release=released),
+        keeper=lambda post, released: KazooKeeper(
+            zookeeper, post, on_release=released, ticket=ticket, keep_ticket=keep
+        ),
         board=lambda tell: Board(zookeeper, settings.own.namenode, tell),
         version=version(),
     )
@@ -171,11 +195,29 @@ async def _serve(conf: Configuration, settings: ZkfcSettings, stop: asyncio.Even
     await endpoint.start(address.host, address.port)
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
+    inheriting = asyncio.create_task(_let_go_in_time(controller))
     try:
         await _until_stopped(controller, stop)
     finally:
         await endpoint.stop()
         await loading
+        inheriting.cancel()
+        await asyncio.gather(inheriting, return_exceptions=True)
+
+
+async def _let_go_in_time(controller: Controller) -> None:
+    """End the session of the controller that was killed before us, unless we go on with it.
+
+    Its lock must not keep the others from taking over when our NameNode is ill, or is gone.
+    """
+    keeper, loop = controller.elector.keeper, asyncio.get_running_loop()
+    if not isinstance(keeper, KazooKeeper):
+        return
+    end = loop.time() + INHERIT_SECONDS
+    ill = (Health.UNHEALTHY, Health.NOT_RESPONDING)
+    while keeper.inherits and controller.monitor.state.health not in ill and loop.time() < end:  # noqa: ASYNC110 - two owners, no event
+        await asyncio.sleep(INHERIT_LOOK_SECONDS)
+    await keeper.let_go()
 
 
 async def _until_stopped(controller: Controller, stop: asyncio.Event) -> None:

@@ -7,7 +7,7 @@ import click
 
 from deploy.local.screen import Screen
 from ha.daemon.logs import configure_logging
-from tests.bench import failover_faults, failover_kills
+from tests.bench import failover_faults, failover_kills, failover_zkfc
 from tests.bench.failover_world import World
 from tests.bench.hadoop_failover import hadoop_rows
 from tests.bench.report import Row, publish
@@ -22,6 +22,7 @@ SCENES: Final[dict[str, Scene]] = {
     "frozen": failover_faults.frozen,
     "host-2": failover_faults.host_dead_2,
     "host-5": failover_faults.host_dead_5,
+    "zkfc": failover_zkfc.controllers,
     "zookeeper": failover_faults.zookeeper_away,
 }
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from deploy.local.cluster import zkfc_of
 from deploy.local.errors import LocalClusterError
 from deploy.local.java_client import open_java_client, start_java_client
 from deploy.local.layout import NAMENODES
@@ -20,6 +21,7 @@ from tests.bench.failover_world import HAND_OVER, KILL, World
 from tests.bench.hadoop_cluster import HadoopCluster, hadoop_cluster
 from tests.bench.report import Row, unmeasured
 from tests.bench.switches import HADOOP, Bars, Switch, rows_of
+from tests.bench.world import resident_megabytes
 from tests.interop.hadoop_jars import JarsMissing
 
 KINDS = (KILL, HAND_OVER)
@@ -58,6 +60,10 @@ def _play(world: World, cluster: HadoopCluster) -> None:
                 KILL: lambda old: cluster.supervisor.processes[old].kill(),
                 HAND_OVER: lambda old: ask_for_failover(cluster.conf_dir, old, other(old)),
             }
+            world.record.hadoop_zkfc_megabytes = max(
+                resident_megabytes(cluster.supervisor.processes[zkfc_of(name)])
+                for name in NAMENODES
+            )
             for kind, act in acts.items():
                 done = world.record.switches[f"{HADOOP}, {kind}"] = []
                 for _ in range(world.rounds):

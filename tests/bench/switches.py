@@ -46,6 +46,7 @@ class Record:
 
     switches: dict[str, list[Switch]] = field(default_factory=dict)
     lost_writes: int = 0
+    hadoop_zkfc_megabytes: float = 0.0
     acknowledged: int = 0
     client_errors: list[str] = field(default_factory=list)
 

@@ -1,0 +1,31 @@
+"""What gets a new process into the ZooKeeper session of one that died: number and password."""
+
+import json
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTicket:
+    """Whoever has it owns the session, its lock included; keep it as a secret."""
+
+    session_id: int
+    password: bytes
+
+    def __repr__(self) -> str:
+        """Without the password: tickets come into logs."""
+        return f"SessionTicket(session_id={self.session_id:#x})"
+
+
+def encode_ticket(ticket: SessionTicket) -> bytes:
+    """As JSON."""
+    return json.dumps({"session": ticket.session_id, "password": ticket.password.hex()}).encode()
+
+
+def decode_ticket(data: bytes) -> SessionTicket | None:
+    """The ticket; None where these bytes are none."""
+    try:
+        found = json.loads(data)
+        number, password = int(found["session"]), bytes.fromhex(found["password"])
+    except (ValueError, TypeError, KeyError):
+        return None
+    return SessionTicket(number, password) if number else None

@@ -1,0 +1,141 @@
+"""A controller that is killed comes back in its session; nobody else becomes active meanwhile."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+
+from deploy.local.zookeeper import ZooKeeper
+from ha.elector.ticket import SessionTicket, decode_ticket, encode_ticket
+from ha.service.model import ServiceState
+from ha.zkfc.supervisor import TicketSlot
+from tests.zkfc.test_zkfc_command import Site, _get
+from tests.zkfc.toy_namenode import SharedResource, ToyNameNode
+from tests.zkfc.zkfc_world import free_port, until
+
+SESSION_SECONDS = 40.0
+"""ZooKeeper allows no more here; no test waits for so long."""
+DEADLINE_SECONDS = 30.0
+
+
+@dataclass
+class Supervised:
+    """A supervised controller beside an active toy NameNode, and how ZooKeeper sees its lock."""
+
+    site: Site
+    namenode: ToyNameNode
+    parent: asyncio.subprocess.Process
+    zookeeper: KazooClient
+
+    async def worker(self, *, other_than: int = 0) -> int:
+        """The process id that the status page shows."""
+        while True:
+            try:
+                url = f"http://127.0.0.1:{self.site.http_port}/status"
+                status = await asyncio.to_thread(_get, url)
+            except OSError:
+                status = {}
+            pid = status.get("pid")
+            if isinstance(pid, int) and pid != other_than:
+                return pid
+            await asyncio.sleep(0.02)
+
+    async def owner(self) -> int | None:
+        """The session that holds the lock."""
+        path = f"/hadoop-ha/{self.site.nameservice}/ActiveStandbyElectorLock"
+        stat = await asyncio.to_thread(self.zookeeper.exists, path)
+        return None if stat is None else int(stat.ephemeralOwner)
+
+    async def until_owner(self, wanted: int | None) -> None:
+        """Wait until the lock is held by this session, or by nobody."""
+        while await self.owner() != wanted:
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def supervised(zookeeper: ZooKeeper, folder: Path) -> AsyncIterator[Supervised]:
+    namenode = ToyNameNode("nn1", SharedResource())
+    await namenode.start()
+    site = Site(folder, zookeeper.connect, namenode.port)
+    # The breadcrumb names this port, too: another one would make us another node.
+    site.values["dfs.ha.zkfc.port"] = str(free_port())
+    site.values["ha.zookeeper.session-timeout.ms"] = str(int(SESSION_SECONDS * 1000))
+    assert (await site.run("-formatZK"))[0] == 0
+    parent = await site.begin("--supervised")
+    gathering = asyncio.create_task(parent.communicate())
+    client = KazooClient(hosts=zookeeper.connect)
+    try:
+        await asyncio.to_thread(client.start)
+        await until(lambda: namenode.state is ServiceState.ACTIVE, "active", seconds=30)
+        yield Supervised(site, namenode, parent, client)
+    finally:
+        if parent.returncode is None:
+            parent.kill()
+        await asyncio.wait({gathering})
+        await asyncio.to_thread(client.stop)
+        client.close()
+        await namenode.die()
+
+
+@pytest.mark.zookeeper
+async def test_a_killed_controller_is_back_with_its_lock(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with supervised(zookeeper, tmp_path) as made, asyncio.timeout(DEADLINE_SECONDS):
+        for _ in range(2):
+            worker, owner = await made.worker(), await made.owner()
+            assert worker != made.parent.pid
+            assert owner is not None
+            seen = len(made.namenode.seen)
+            os.kill(worker, signal.SIGKILL)
+            await made.worker(other_than=worker)
+            await until(lambda seen=seen: len(made.namenode.seen) > seen, "promoted again")  # type: ignore[misc]
+            assert await made.owner() == owner
+        assert "standby by ZKFC" not in made.namenode.seen
+        made.parent.send_signal(signal.SIGTERM)
+        assert await made.parent.wait() == 0
+        assert await made.owner() is None
+
+
+@pytest.mark.zookeeper
+async def test_the_lock_of_a_killed_controller_goes_with_its_namenode(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with supervised(zookeeper, tmp_path) as made, asyncio.timeout(DEADLINE_SECONDS):
+        worker = await made.worker()
+        os.kill(worker, signal.SIGSTOP)
+        await made.namenode.die()
+        assert await made.owner() is not None
+        os.kill(worker, signal.SIGKILL)
+        await made.until_owner(None)  # long before its session could have expired
+
+
+@pytest.mark.zookeeper
+async def test_no_controller_outlives_its_parent(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    async with supervised(zookeeper, tmp_path) as made, asyncio.timeout(DEADLINE_SECONDS):
+        worker = await made.worker()
+        made.parent.kill()
+        await made.parent.wait()
+        while Path(f"/proc/{worker}/exe").exists():
+            await asyncio.sleep(0.01)
+
+
+def test_a_ticket_is_kept_whole_or_not_at_all() -> None:
+    slot, ticket = TicketSlot(), SessionTicket(-0x1234567890ABCDEF, bytes(range(16)))
+    assert slot.take() is None
+    slot.put(ticket)
+    assert slot.take() == ticket
+    assert decode_ticket(encode_ticket(ticket)) == ticket
+    slot._memory[9] ^= 1  # killed between two bytes
+    assert slot.take() is None
+    slot.put(None)
+    assert slot.take() is None
+    for bad in (b"", b"{}", b"[1]", b'{"session": 0, "password": ""}', b'{"session": 1}'):
+        assert decode_ticket(bad) is None
+    assert ticket.password.hex() not in repr(ticket)
