@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol, assert_never
+from typing import Protocol, assert_never, runtime_checkable
 
 import structlog
 
@@ -78,6 +78,14 @@ class Keeper(Protocol):
         """Return when nothing that was begun to leave the election is still under way."""
 
 
+@runtime_checkable
+class LockReader(Protocol):
+    """A keeper that can also be asked who holds the lock, in a session that is open already."""
+
+    def read_lock(self) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]] | None:
+        """Ask for the lock's content in the newest session; None without one."""
+
+
 class KazooKeeper:
     """The keeper of a real ensemble; ``post`` gets the events, on the loop."""
 
@@ -125,6 +133,11 @@ class KazooKeeper:
         """ZooKeeper's number of the newest session."""
         newest = max(self._sessions, default=None)
         return None if newest is None else self._sessions[newest].session_id
+
+    def read_lock(self) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]] | None:
+        """Ask for the lock's content in the newest session; None without one."""
+        newest = max(self._sessions, default=None)
+        return None if newest is None else self._sessions[newest].read(self._settings.lock)
 
     async def settled(self) -> None:
         """Return when the released lock and the closed sessions are gone, or given up."""

@@ -10,7 +10,7 @@ from ha.elector.answers import value_of
 from ha.elector.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.credentials import CREATOR_ALL, AclEntry
 from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.outcome import Done, Refusal, Refused, SessionState
+from ha.elector.outcome import Done, NodeFacts, Outcome, Refusal, Refused, SessionState
 from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
 from ha.elector.zookeeper import Session
 
@@ -159,6 +159,13 @@ async def read_active(
         raise ZooKeeperUnavailable(
             f"ZooKeeper at {settings.hosts} took longer than {deadline_seconds:g} s"
         ) from failure
+    return active_from(outcome, settings)
+
+
+def active_from(
+    outcome: Outcome[tuple[bytes, NodeFacts]], settings: ZooKeeperSettings
+) -> ActiveNodeInfo | None:
+    """What an answer to reading the lock says; raises as ``read_active`` does."""
     if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
         return None
     content, _ = value_of(outcome, f"read {settings.lock}")

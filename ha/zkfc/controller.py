@@ -8,11 +8,12 @@ import structlog
 from ha.elector.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.events import BreadcrumbRead
 from ha.elector.events import Event as ElectorEvent
-from ha.elector.keeper import Keeper, Post
+from ha.elector.keeper import Keeper, LockReader, Post
 from ha.elector.model import AttemptNumber, Link, Role, Term
+from ha.elector.outcome import Unknown
 from ha.elector.runner import Elector
 from ha.elector.state import ElectorState
-from ha.elector.znodes import read_active
+from ha.elector.znodes import active_from, read_active
 from ha.health.core import Health
 from ha.health.monitor import HealthMonitor
 from ha.health.pid_file import PidFile
@@ -334,7 +335,9 @@ class Controller:
                 case Join():
                     self.elector.join(self._own_data)
                 case Leave(needs_fencing=needs_fencing):
-                    self.elector.quit(keep_breadcrumb=needs_fencing, ended=self._process.ended())
+                    # To see a process end takes a moment when it lives, and then nobody asks.
+                    ended = self._process.ended() if needs_fencing else ""
+                    self.elector.quit(keep_breadcrumb=needs_fencing, ended=ended)
                 case AskAgainAfter(seconds=seconds):
                     if self._recheck is not None:
                         self._recheck.cancel()
@@ -362,6 +365,11 @@ class Controller:
         return self.monitor.client if own.lifeline == own.service else None
 
     async def _read_active(self) -> ActiveNodeInfo | None:
+        keeper = self.elector.keeper
+        asked = keeper.read_lock() if isinstance(keeper, LockReader) else None
+        if asked is not None and not isinstance(outcome := await asked, Unknown):
+            return active_from(outcome, self._settings.zookeeper)
+        # A session for this one question costs 20 ms, in which nothing of the hand-over happens.
         return await read_active(
             self._settings.zookeeper, deadline_seconds=READ_ACTIVE_DEADLINE_SECONDS
         )

@@ -1,15 +1,18 @@
 """Planned hand-overs (hadoop-ha 3.7 and 8.1), without Hadoop's false failures (W7, W8)."""
 
+import asyncio
+import os
 from pathlib import Path
 
 import pytest
 
 from deploy.local.zookeeper import ZooKeeper
 from ha.conf.topology import HostPort
+from ha.daemon.identity import machine, started_ticks
 from ha.service.errors import AccessDenied
-from ha.service.model import ServiceState
+from ha.service.model import ProcessIdentity, ServiceState
 from ha.service.zkfc_client import ZkfcClient
-from tests.zkfc.zkfc_world import Node, World, world
+from tests.zkfc.zkfc_world import Node, World, until, world
 
 pytestmark = pytest.mark.zookeeper
 
@@ -36,6 +39,28 @@ async def test_a_dead_third_controller_does_not_block_it(
         await _to(two)
         await here.active(two)
         assert here.fenced() == []
+
+
+async def test_it_waits_for_no_process_to_end_and_opens_no_session(
+    zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both cost 20 ms, a quarter of a whole hand-over, and the first of it every task's time."""
+    monkeypatch.setattr("ha.zkfc.local_process.EXIT_MILLIS", 60_000)
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
+        one, two = here.nodes
+        started = started_ticks(os.getpid())
+        assert started is not None
+        one.namenode.process = ProcessIdentity(os.getpid(), started, machine())
+        await until(lambda: one.zkfc._process._descriptor is not None, "the process watched")
+        await here.standby(two)
+
+        async def refuse(*_: object, **__: object) -> None:
+            raise AssertionError("a session for one question")
+
+        monkeypatch.setattr("ha.zkfc.controller.read_active", refuse)
+        async with asyncio.timeout(30):
+            await _to(two)
+        await here.active(two)
 
 
 async def test_strangers_may_not_ask(zookeeper: ZooKeeper, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ha.elector.actions import OpenSession, ZooKeeperAction
 from ha.elector.credentials import parse_acl, parse_auth
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Role
+from ha.elector.outcome import NodeFacts, Outcome
 from ha.elector.settings import ZooKeeperSettings
 from ha.elector.znodes import connected, ensure_parent
 from ha.health.core import HealthSettings
@@ -81,6 +82,9 @@ class Gate:
 
     async def settled(self) -> None:
         await self.inner.settled()
+
+    def read_lock(self) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]] | None:
+        return self.inner.read_lock()
 
     def perform(self, action: ZooKeeperAction) -> None:
         if self._shut and isinstance(action, OpenSession):
