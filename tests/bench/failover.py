@@ -1,6 +1,8 @@
 """`./run bench failover`: what each way of losing an active costs, Hadoop beside in one run."""
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
 import click
@@ -44,15 +46,24 @@ def rows_of(world: World, names: Sequence[str]) -> list[Row]:
 @click.option("--only", multiple=True, type=click.Choice(list(SCENES)), help="Not all scenes.")
 @click.option("--rounds", default=10, show_default=True, help="Failovers of each kind.")
 @click.option("--long", "long_run", is_flag=True, help="ZooKeeper is away for ten minutes.")
+@click.option("--charts", type=click.Path(path_type=Path), help="Draw a PNG into this folder.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object as stdout's last line.")
-def main(*, only: tuple[str, ...], rounds: int, long_run: bool, as_json: bool) -> None:
+def main(
+    *, only: tuple[str, ...], rounds: int, long_run: bool, charts: Path | None, as_json: bool
+) -> None:
     """Measure failovers of a local cluster under a writing Java client with default settings."""
+    if charts is not None and find_spec("matplotlib") is None:
+        raise click.UsageError("--charts needs matplotlib, which ./run setup installs")
     configure_logging("bench", level="error")
     world = World(Screen.on_stderr_if(True), rounds=rounds, long_run=long_run)
     rows = rows_of(world, only or tuple(SCENES))
     for error in world.record.client_errors:
         world.screen.say(error)
     show_phases(world.record)
+    if charts is not None:
+        from tests.bench.failover_charts import draw
+
+        draw(world.record, charts)
     more = {"phases": world.record.medians()}
     raise SystemExit(publish("failover", rows, as_json=as_json, more=more))
 
