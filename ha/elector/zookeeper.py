@@ -139,8 +139,9 @@ class Session:
         self._on_change = on_change
         self._loop = asyncio.get_running_loop()
         self._waiting: set[asyncio.Future[Any]] = set()
-        self._session_id: int | None = None
         self._closing = False
+        self.ticket: SessionTicket | None = None
+        """Lets another process go on with this session; None before the first connection."""
         self.timeout_seconds: float | None = None
         """As negotiated with the server; None before the first connection."""
         self.last_contact: float | None = None
@@ -167,13 +168,7 @@ class Session:
     @property
     def session_id(self) -> int | None:
         """ZooKeeper's own number of this session, once it was connected."""
-        return self._session_id
-
-    @property
-    def ticket(self) -> SessionTicket | None:
-        """What lets another process go on with this session; None before the first connection."""
-        known = self._client.client_id if self._session_id is not None else None
-        return None if known is None else SessionTicket(int(known[0]), bytes(known[1]))
+        return None if self.ticket is None else self.ticket.session_id
 
     @property
     def configured_acl(self) -> frozenset[AclEntry]:
@@ -294,7 +289,7 @@ class Session:
         return None if stat is None else self._known(stat)
 
     def _known(self, stat: ZnodeStat) -> NodeFacts:
-        ours = self._session_id is not None and stat.ephemeralOwner == self._session_id
+        ours = self.ticket is not None and stat.ephemeralOwner == self.ticket.session_id
         return NodeFacts(
             version=int(stat.version),
             ours=ours,
@@ -316,8 +311,8 @@ class Session:
             return
         if state == KazooState.CONNECTED:
             # Reported when the credentials are through (trap 14), see ``_noting_timeout``.
-            if self._session_id is None:
-                self._session_id = client._session_id
+            if self.ticket is None:
+                self.ticket = SessionTicket(client._session_id, client._session_passwd)
         elif state == KazooState.SUSPENDED:
             self._hand_over(self._report, SessionState.SUSPENDED, "connection lost")
         elif client.client_state == KeeperState.AUTH_FAILED:

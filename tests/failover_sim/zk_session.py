@@ -17,6 +17,7 @@ from ha.elector.outcome import (
     Unknown,
 )
 from ha.elector.settings import ZooKeeperSettings
+from ha.elector.ticket import SessionTicket
 from tests.failover_sim.zk_ensemble import Ensemble
 from tests.failover_sim.zk_server import Link, Reply, Request
 from tests.failover_sim.zk_tree import News, Znode
@@ -37,6 +38,8 @@ class ModelSession:
         settings: ZooKeeperSettings,
         on_state: OnState,
         on_change: Callable[[bool], None] = lambda _: None,
+        *,
+        ticket: SessionTicket | None = None,
     ) -> None:
         process = PROCESS.get()
         assert process is not None, "sessions belong to simulated processes"
@@ -57,6 +60,8 @@ class ModelSession:
         self._failures = 0
         self._heard_at = self._sent_at = 0.0
         self.timeout_seconds: float | None = None
+        self.ticket = ticket
+        assert ticket is None, "simulated controllers have no parent that keeps their sessions"
 
     @property
     def session_id(self) -> int | None:
