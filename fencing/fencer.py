@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -83,6 +84,8 @@ def load_code_of(methods: Iterable[MethodSpec]) -> None:
     would hold 14 MB that most have no use for.
     """
     if any(isinstance(method, SshMethod) for method in methods):
+        # Without this paramiko loads invoke, 3 MB, for ssh_config files, which nobody reads here.
+        sys.modules.setdefault("invoke", None)  # type: ignore[arg-type] # an import of it fails
         importlib.import_module("fencing.ssh")
 
 

@@ -22,7 +22,7 @@ TICK_SECONDS = 0.5
 """The local cluster's ZooKeeper looks for dead sessions so often."""
 
 HEALTH_LIMIT = {"ha.health-monitor.rpc-timeout.ms": "2000"}
-AWAY_SECONDS = 20.0
+AWAY_SECONDS = 15.0
 LONG_SECONDS = 600.0
 RESTARTS = 3
 CALM_SECONDS = 30.0

@@ -7,6 +7,7 @@ from pathlib import Path
 from deploy.local.stage import Stage, request_failover
 from deploy.local.trial import Failover, hand_over, kill_active, settle
 from tests.bench.failover_world import HAND_OVER, JOURNAL_EPOCH, KILL, World
+from tests.bench.failover_zkfc import controllers_megabytes, memory_row
 from tests.bench.report import Row, unmeasured
 from tests.bench.switches import Bars, rows_of, switch_of
 from tests.fencing.sshd import CAN_RUN, WHY_NOT, sshd_in
@@ -49,7 +50,11 @@ def kills_with_sshfence(world: World) -> list[Row]:
             world.record.switches[name] = [
                 switch_of(kill_and_restart(stage)) for _ in range(world.rounds)
             ]
-    return rows_of(world.record, name, KILL, Bars(median=1.5, worst=1.5))
+            resident = controllers_megabytes(stage.cluster)
+    return [
+        *rows_of(world.record, name, KILL, Bars(median=1.5, worst=1.5)),
+        memory_row("ZKFC with sshfence: resident memory", resident, "-"),
+    ]
 
 
 def kill_and_restart(stage: Stage) -> Failover:
