@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +52,7 @@ INHERIT_SECONDS = 3.0
 INHERIT_LOOK_SECONDS = 0.02
 
 KeepTicket = Callable[[SessionTicket | None], None]
+Main = Callable[[asyncio.Event, SessionTicket | None, KeepTicket], Awaitable[None]]
 
 
 class _BadUsageError(click.UsageError):
@@ -127,12 +128,16 @@ def zkfc(
                 failure
             )
 
+    sys.exit(_run(main, supervised=supervised))
+
+
+def _run(main: Main, *, supervised: bool) -> int:
     def run(ticket: SessionTicket | None, keep: KeepTicket) -> int:
         return run_daemon("zkfc", lambda stop: main(stop, ticket, keep))
 
-    if supervised and not (format_zk or clear_zk or check_zk):
-        sys.exit(supervise(lambda ticket, slot: run(ticket, slot.put)))
-    sys.exit(run(None, lambda _: None))
+    if supervised:
+        return supervise(lambda ticket, slot: run(ticket, slot.put))
+    return run(None, lambda _: None)
 
 
 def _checked_settings(conf: Configuration) -> ZkfcSettings:

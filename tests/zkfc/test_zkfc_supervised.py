@@ -15,7 +15,8 @@ from deploy.local.zookeeper import ZooKeeper
 from ha.elector.ticket import SessionTicket, decode_ticket, encode_ticket
 from ha.service.model import ServiceState
 from ha.zkfc.supervisor import TicketSlot
-from tests.zkfc.test_zkfc_command import Site, _get
+from tests.zkfc.site import Site
+from tests.zkfc.test_zkfc_command import _get
 from tests.zkfc.toy_namenode import SharedResource, ToyNameNode
 from tests.zkfc.zkfc_world import free_port, until
 
