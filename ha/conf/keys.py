@@ -170,6 +170,17 @@ ZKFC_HTTP = Key(
     _NN,
     "/status, /metrics and /health of the ZKFC",
 )
+ZKFC_HAND_OVER_ON_STOP = Key(
+    "nnha.zkfc.stop.hand-over",
+    flag,
+    "true",
+    _NN,
+    "a ZKFC that is stopped (SIGTERM) first hands over from its active NameNode to one that is "
+    "fit; not in a pause",
+)
+ZKFC_STOP_TIMEOUT = Key(
+    "nnha.zkfc.stop.timeout", duration("s", zero=False), "10s", _NN, "for that hand-over"
+)
 PARK_TIMEOUT = Key(
     "nnha.standby.park-timeout",
     optional(duration("s")),

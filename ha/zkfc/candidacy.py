@@ -61,6 +61,13 @@ class Demoted:
 
 
 @dataclass(frozen=True, slots=True)
+class DemotionUnconfirmed:
+    """The lock is another's, and our NameNode would not say that it is standby."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class TakeoverFailed:
     """We won the lock and could not take over; the election was left."""
 
@@ -115,6 +122,7 @@ Event = (
     | TransitionAbandoned
     | Elected
     | Demoted
+    | DemotionUnconfirmed
     | TakeoverFailed
     | CedeAsked
     | CedeEnded

@@ -230,6 +230,8 @@ async def _until_stopped(controller: Controller, stop: asyncio.Event) -> None:
     stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            await controller.hand_over_before_stop()
     finally:
         stopping.cancel()
         if not running.done():

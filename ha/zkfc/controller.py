@@ -26,6 +26,7 @@ from ha.zkfc.candidacy import (
     CedeAsked,
     CedeEnded,
     Demoted,
+    DemotionUnconfirmed,
     DrainTried,
     Elected,
     Event,
@@ -44,6 +45,7 @@ from ha.zkfc.candidacy import (
     TransitionBegun,
 )
 from ha.zkfc.core import Candidacy, step
+from ha.zkfc.farewell import hand_over_first
 from ha.zkfc.flapping import Flapping
 from ha.zkfc.graceful import HandOver
 from ha.zkfc.history import History
@@ -194,9 +196,14 @@ class Controller:
                     task.cancel()
             self.absence.stop()
             self.thread_dump.stop()
+            await self.hand_over.stop()
             await self._server.stop()
         if self._fatal.done():
             raise ElectionImpossible(self._fatal.result())
+
+    async def hand_over_before_stop(self) -> None:
+        """See ``farewell``; the controller must still be running."""
+        await hand_over_first(self._settings, self._candidacy, self._membership.hand_over_to)
 
     async def cede(self, seconds: float) -> None:
         """Leave the election for so long (hadoop-ha 3.6); 0 or less: come back now."""
@@ -281,10 +288,13 @@ class Controller:
         )
 
     async def serve_as_standby(self) -> None:
-        """Demote our NameNode.  Unconfirmed, its next reports show it, and we leave and return."""
+        """Demote our NameNode; one that does not confirm is no candidate for a while (W18)."""
         self._decide(TransitionBegun())
-        await self._takeover.demote()
-        self._decide(Demoted())
+        mine = (Role.TAKING_OVER, Role.ACTIVE)
+        reason = await self._takeover.demote_surely(lambda: self.elector.state.role not in mine)
+        if self.elector.state.role not in mine:
+            # Else the lock has come to us meanwhile, and it is promoted next.
+            self._decide(Demoted() if reason is None else DemotionUnconfirmed(reason))
 
     def stepped(self, event: ElectorEvent, before: ElectorState, after: ElectorState) -> None:
         """The election has moved."""

@@ -17,6 +17,7 @@ from ha.zkfc.candidacy import (
     CedeEnded,
     Decision,
     Demoted,
+    DemotionUnconfirmed,
     DrainTried,
     Elected,
     Event,
@@ -139,6 +140,9 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901, 
             return _recheck(_settled(elected, ServiceState.ACTIVE), now)
         case Demoted():
             return _recheck(_settled(state, ServiceState.STANDBY), now)
+        case DemotionUnconfirmed(reason=reason):
+            because = f"our NameNode did not confirm that it is standby: {reason}"
+            return _out_for_a_moment(state, because, now)
         case TakeoverFailed():
             return _failed(state, now)
         case CedeAsked():
@@ -309,6 +313,11 @@ def _mismatch(state: Candidacy, said: ServiceState, now: float) -> Step:
     notices = state.standing.notices
     if state.holding and notices is not None and notices.pause is not None:
         return Step(replace(state, kept_because=f"{because}; but {paused(notices.pause)}"))
+    return _out_for_a_moment(state, because, now)
+
+
+def _out_for_a_moment(state: Candidacy, because: str, now: float) -> Step:
+    """What our NameNode is, nobody knows: out, and in again, where it is told once more."""
     left = _leave(state, because, needs_fencing=True)
     out = replace(left.state, out_until=now + MISMATCH_PAUSE_SECONDS, stood_back_because=because)
     return Step(out, (*left.decisions, AskAgainAfter(MISMATCH_PAUSE_SECONDS)))

@@ -26,6 +26,8 @@ log = structlog.get_logger()
 
 PEER_PATIENCE_SECONDS = 2.0
 """How long other standbys' controllers may keep a hand-over waiting before it goes on."""
+RELEASE_SECONDS = 3.0
+"""For letting all go, which may come on top of the limit of the whole."""
 
 ReadActive = Callable[[], Awaitable[ActiveNodeInfo | None]]
 
@@ -59,6 +61,8 @@ class HandOver:
         self._turn = asyncio.Lock()
         self._asked: Asked | None = None
         self._active = ""
+        self._current: asyncio.Task[None] | None = None
+        self._letting_go: set[asyncio.Task[None]] = set()
 
     @property
     def asked(self) -> Asked | None:
@@ -70,20 +74,50 @@ class HandOver:
         """The NameNode that hands over to us; empty when none does."""
         return self._active
 
+    @property
+    def longest_seconds(self) -> float:
+        """The limit of the whole, from being asked; RELEASE_SECONDS may come on top (W9)."""
+        return self._cede_seconds + self._settings.new_active_timeout_seconds
+
     async def to_us(self, asked: Asked) -> None:
         """Make our NameNode active.  Raises ServiceFailed with the reason."""
-        async with self._turn:
-            before = self._attempts.number
-            begun = asyncio.get_running_loop().time()
-            self._asked = asked
-            try:
-                await self._to_us()
-            except ServiceFailed as failure:
-                if self._attempts.number == before:
-                    self._note_failure(str(failure), begun)
-                raise
-            finally:
-                self._asked, self._active = None, ""
+        seconds = self.longest_seconds
+        try:
+            async with asyncio.timeout(seconds), self._turn:
+                await self._noted(asked)
+        except TimeoutError as failure:
+            raise ServiceFailed(
+                f"no opportunity to become active within {seconds:g} s: the lock did not come to "
+                f"us; see who holds it with: nnha status"
+            ) from failure
+
+    async def stop(self) -> None:
+        """Give up what is under way, and let go whom it has asked to stand back."""
+        if self._current is not None:
+            self._current.cancel()
+            await asyncio.wait({self._current}, timeout=RELEASE_SECONDS)
+        if self._letting_go:
+            await asyncio.wait(set(self._letting_go), timeout=RELEASE_SECONDS)
+
+    async def _noted(self, asked: Asked) -> None:
+        """The hand-over; one that fails before any takeover was tried has a record all the same."""
+        before = self._attempts.number
+        begun = asyncio.get_running_loop().time()
+        self._asked = asked
+        self._current = asyncio.current_task()
+        reason = ""
+        try:
+            await self._to_us()
+        except ServiceFailed as failure:
+            reason = str(failure)
+            raise
+        except asyncio.CancelledError:
+            reason = "given up: the time was over, or this controller is stopping"
+            raise
+        finally:
+            if reason and self._attempts.number == before:
+                self._note_failure(reason, begun)
+            self._asked, self._active, self._current = None, "", None
 
     async def _to_us(self) -> None:
         self._check_fit()
@@ -150,7 +184,10 @@ class HandOver:
                 ) from failure
             record = await self._wait_for_attempt(before)
         finally:
-            await asyncio.shield(self._release([*peers, holder]))
+            letting_go = asyncio.create_task(self._release([*peers, holder]))
+            self._letting_go.add(letting_go)
+            letting_go.add_done_callback(self._letting_go.discard)
+            await asyncio.shield(letting_go)
         log.info("handover.ended", succeeded=record.succeeded, reason=record.text)
         _judge(record)
 
@@ -172,13 +209,15 @@ class HandOver:
                 log.warning("handover.peer.silent", peer=str(peer), reason=repr(outcome))
 
     async def _release(self, asked: Sequence[HostPort]) -> None:
-        outcomes = await asyncio.gather(
-            *(self._cede(one, 0.0) for one in asked), return_exceptions=True
-        )
-        for peer, outcome in zip(asked, outcomes, strict=True):
-            if isinstance(outcome, BaseException):
-                # It comes back by itself when its pause ends.
-                log.warning("handover.release.failed", peer=str(peer), reason=repr(outcome))
+        async def one(address: HostPort) -> None:
+            try:
+                async with asyncio.timeout(RELEASE_SECONDS):
+                    await self._cede(address, 0.0)
+            except (ServiceError, TimeoutError) as failure:
+                # It comes back by itself when its pause ends; the outcome stands (W8).
+                log.warning("handover.release.failed", peer=str(address), reason=repr(failure))
+
+        await asyncio.gather(*(one(address) for address in asked))
 
     async def _cede(self, address: HostPort, seconds: float) -> None:
         deadline = self._cede_seconds if seconds > 0 else PEER_PATIENCE_SECONDS
@@ -189,22 +228,14 @@ class HandOver:
             await client.close()
 
     async def _wait_for_attempt(self, before: AttemptNumber) -> AttemptRecord:
-        seconds = self._cede_seconds + self._settings.new_active_timeout_seconds
-        try:
-            async with asyncio.timeout(seconds):
-                while True:
-                    last = self._attempts.last
-                    if last is not None and last.number > before:
-                        return last
-                    reason = self._unfit()
-                    if reason is not None:
-                        raise ServiceFailed(f"our NameNode became unhealthy meanwhile: {reason}")
-                    await self._attempts.changed()
-        except TimeoutError as failure:
-            raise ServiceFailed(
-                f"no opportunity to become active within {seconds:g} s: the lock did not come to "
-                f"us; see who holds it with: nnha status"
-            ) from failure
+        while True:
+            last = self._attempts.last
+            if last is not None and last.number > before:
+                return last
+            reason = self._unfit()
+            if reason is not None:
+                raise ServiceFailed(f"our NameNode became unhealthy meanwhile: {reason}")
+            await self._attempts.changed()
 
 
 def _judge(record: AttemptRecord) -> None:

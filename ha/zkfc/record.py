@@ -13,6 +13,7 @@ class Asked:
     user: str
     host: str
     reason: str = ""
+    """In the words of whoever asked; empty where none were given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

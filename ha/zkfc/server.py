@@ -8,10 +8,13 @@ from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from ha.service.errors import AccessDenied
 from ha.service.face import zkfc_protocol
+from ha.zkfc.access import GroupsOf, groups_here
 from ha.zkfc.record import Asked
 from ha.zkfc.settings import ZkfcSettings
 
 log = structlog.get_logger()
+
+MAX_REASON_CHARACTERS = 500
 
 
 class ZkfcFace:
@@ -23,31 +26,42 @@ class ZkfcFace:
         *,
         cede: Callable[[float], Awaitable[None]],
         hand_over: Callable[[Asked], Awaitable[None]],
+        groups_of: GroupsOf = groups_here,
     ) -> None:
         self._settings = settings
         self._cede = cede
         self._hand_over = hand_over
+        self._groups_of = groups_of
 
     async def cede_active(self, millis: int, call: Call) -> None:
         """Stand back for so long, or come back now."""
-        self._admit(call)
+        await self._admit(call)
         log.info("zkfc.cede.asked", millis=millis, user=call.user, host=call.host)
         await self._cede(millis / 1000)
 
     async def graceful_failover(self, call: Call) -> None:
         """Make our NameNode the active one."""
-        self._admit(call)
-        log.info("zkfc.handover.asked", user=call.user, host=call.host)
-        await self._hand_over(Asked(call.user, call.host, call.context))
+        await self._admit(call)
+        reason = call.context[:MAX_REASON_CHARACTERS]
+        log.info("zkfc.handover.asked", user=call.user, host=call.host, reason=reason)
+        await self._hand_over(Asked(call.user, call.host, reason))
 
-    def _admit(self, call: Call) -> None:
-        allowed = call.user == self._settings.user or call.user in self._settings.administrators
-        if not allowed:
-            log.warning("zkfc.access.denied", user=call.user, host=call.host, method=call.method)
-            raise AccessDenied(
-                f"Access denied for user {call.user}: {call.method} is for {self._settings.user} "
-                f"and the users of dfs.cluster.administrators"
-            )
+    async def _admit(self, call: Call) -> None:
+        """Raise AccessDenied unless both lists admit the user, the service's own one first."""
+        settings = self._settings
+        if not await settings.protocol_users.admits(call.user, self._groups_of):
+            raise self._denied(call, "security.zkfc.protocol.acl does not name that user")
+        if call.user == settings.user:
+            return
+        if not await settings.administrators.admits(call.user, self._groups_of):
+            who = f"{settings.user} and the users and groups of dfs.cluster.administrators"
+            raise self._denied(call, f"it is for {who}")
+
+    def _denied(self, call: Call, why: str) -> AccessDenied:
+        log.warning(
+            "zkfc.access.denied", user=call.user, host=call.host, method=call.method, reason=why
+        )
+        return AccessDenied(f"Access denied for user {call.user}: {call.method}: {why}")
 
 
 def rpc_server(face: ZkfcFace) -> RpcServer:

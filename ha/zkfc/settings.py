@@ -15,6 +15,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import HealthSettings
+from ha.zkfc.access import NOBODY, AccessList
 from ha.zkfc.core import BackOff
 from ha.zkfc.flapping import FlapSettings
 from ha.zkfc.standing import Rank
@@ -60,7 +61,13 @@ class ZkfcSettings:
     rank: Rank = field(default_factory=Rank)
     flapping: FlapSettings = field(default_factory=FlapSettings)
     user: str = field(default_factory=getpass.getuser)
-    administrators: frozenset[str] = frozenset()
+    administrators: AccessList = NOBODY
+    """Who may ask us for something beside our own user."""
+    protocol_users: AccessList = AccessList(everybody=True)
+    """Whom the service-level list lets speak to us at all."""
+    hand_over_on_stop: bool = True
+    stop_timeout_seconds: float = 10.0
+    """How long a controller that is to stop tries to hand over."""
 
     def plan_for(self, namenode: str) -> FencingPlan:
         """The plan for this victim."""
@@ -164,7 +171,12 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
             window_seconds=conf.get(keys_candidate.FLAP_WINDOW, **scope),
             delay_seconds=conf.get(keys_candidate.FLAP_DELAY, **scope),
         ),
-        administrators=_users(conf.get(keys.ADMINISTRATORS)),
+        administrators=AccessList.parse(conf.get(keys.ADMINISTRATORS)),
+        protocol_users=AccessList.parse(
+            conf.get(keys.ZKFC_PROTOCOL_ACL) if conf.get(keys.AUTHORIZATION) else "*"
+        ),
+        hand_over_on_stop=conf.get(keys.ZKFC_HAND_OVER_ON_STOP, **scope),
+        stop_timeout_seconds=conf.get(keys.ZKFC_STOP_TIMEOUT, **scope),
     )
 
 
@@ -195,9 +207,3 @@ def _health_settings(conf: Configuration, scope: Mapping[str, str]) -> HealthSet
 
 def _path(text: str | None) -> Path | None:
     return None if text is None else Path(text).expanduser()
-
-
-def _users(text: str) -> frozenset[str]:
-    """The users of ``user,user group,group``; groups are not resolved here."""
-    users = text.split(" ", 1)[0]
-    return frozenset(user.strip() for user in users.split(",") if user.strip())

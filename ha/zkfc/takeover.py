@@ -25,6 +25,10 @@ Measure = Callable[[FencingAttempt], None]
 """Told of each try at making the former active harmless."""
 
 
+DEMOTION_PAUSES_SECONDS = (0.0, 0.2, 0.5)
+"""Before each time that a NameNode which lost the lock is asked to be standby."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Refusal:
     """Why a NameNode did not confirm that it is standby."""
@@ -95,10 +99,25 @@ class Takeover:
 
     async def demote(self) -> bool:
         """Ask our NameNode to be standby; False when it did not confirm."""
+        return await self._demoted() is None
+
+    async def demote_surely(self, wanted: Callable[[], bool]) -> str | None:
+        """Ask again where it does not confirm, while that is wanted; answers why it never did."""
+        refusal: _Refusal | None = None
+        for pause in DEMOTION_PAUSES_SECONDS:
+            await asyncio.sleep(pause)
+            if not wanted():
+                break
+            refusal = await self._demoted()
+            if refusal is None:
+                return None
+        return "nobody asked it" if refusal is None else refusal.text
+
+    async def _demoted(self) -> _Refusal | None:
         refusal = await self._ask_to_stand_by(self._settings.own.service)
         if refusal is not None:
             log.warning("takeover.demotion.unconfirmed", reason=refusal.text)
-        return refusal is None
+        return refusal
 
     def _victims(self, info: ActiveNodeInfo) -> list[Target]:
         named = Target(info.nameservice, info.namenode, info.hostname, info.port)

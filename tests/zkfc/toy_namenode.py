@@ -58,6 +58,8 @@ class ToyNameNode:
     active_transitions: int = 0
     promoted_at: float = 0.0
     hold_promotion: asyncio.Event | None = None
+    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """One transition at a time, as in a NameNode: a demotion waits for a promotion to end."""
     told_gone: list[bool] = field(default_factory=list)
     process: ProcessIdentity | None = None
     seen: list[str] = field(default_factory=list)
@@ -107,17 +109,23 @@ class ToyNameNode:
         self.seen.append(f"active by {source.name}")
         self.active_transitions += 1
         self.told_gone.append(predecessor_gone)
-        if self.hold_promotion is not None:
-            await self.hold_promotion.wait()
-        if self.fail_to_become_active:
-            raise ServiceFailed("injected failure")
-        self.resource.take(self.name)
-        self.state = ServiceState.ACTIVE
-        self.promoted_at = asyncio.get_running_loop().time()
+        fences = self.resource.fences(self.name)
+        async with self.busy:
+            if self.hold_promotion is not None:
+                await self.hold_promotion.wait()
+            if self.fail_to_become_active:
+                raise ServiceFailed("injected failure")
+            if self.resource.fences(self.name) == fences:
+                self.resource.take(self.name)
+            # Else it was fenced meanwhile by something that does not kill: it believes that it is
+            # active, and the journal takes none of its edits.
+            self.state = ServiceState.ACTIVE
+            self.promoted_at = asyncio.get_running_loop().time()
 
     async def transition_to_standby(self, source: RequestSource, call: Call) -> None:
         self.seen.append(f"standby by {source.name}")
-        if self.fail_to_become_standby:
-            raise ServiceFailed("injected failure")
-        self.resource.release(self.name)
-        self.state = ServiceState.STANDBY
+        async with self.busy:
+            if self.fail_to_become_standby:
+                raise ServiceFailed("injected failure")
+            self.resource.release(self.name)
+            self.state = ServiceState.STANDBY

@@ -140,8 +140,13 @@ class Node:
         """A connection to the controller."""
         return await ZkfcClient.open(HostPort(HOST, self.zkfc.port), deadline_seconds=5.0)
 
-    async def stop(self) -> None:
+    async def terminate(self) -> None:
         """As SIGTERM does."""
+        await self.zkfc.hand_over_before_stop()
+        await self.stop()
+
+    async def stop(self) -> None:
+        """As SIGTERM does with nnha.zkfc.stop.hand-over off."""
         if self.task is not None:
             self.task.cancel()
             await asyncio.wait({self.task})
