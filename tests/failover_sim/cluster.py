@@ -13,7 +13,9 @@ from ha.elector.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.zkfc.controller import Controller
 from ha.zkfc.core import BackOff
+from ha.zkfc.flapping import FlapSettings
 from ha.zkfc.settings import FencingPlan, ZkfcSettings
+from ha.zkfc.standing import Rank
 from tests.failover_sim.hosts import Host, WorldNetwork
 from tests.failover_sim.namenode import Condition, NameNode
 from tests.failover_sim.zk_ensemble import Ensemble
@@ -41,7 +43,9 @@ def address(name: str) -> NameNodeAddress:
     )  # fmt: skip
 
 
-def settings(name: str, names: tuple[str, ...], methods: tuple[MethodSpec, ...]) -> ZkfcSettings:
+def settings(
+    name: str, names: tuple[str, ...], methods: tuple[MethodSpec, ...], *, ranked: bool
+) -> ZkfcSettings:
     """One controller's settings: quick, so that much happens in a minute."""
     plan = FencingPlan(methods=methods, method_timeout_seconds=2.0, total_timeout_seconds=3.0)
     return ZkfcSettings(
@@ -55,6 +59,8 @@ def settings(name: str, names: tuple[str, ...], methods: tuple[MethodSpec, ...])
         graceful_fence_timeout_seconds=2.0,
         back_off=BackOff(first_seconds=1.0, cap_seconds=4.0),
         user="hdfs",
+        rank=Rank(priority=100 - names.index(name) if ranked else 100),
+        flapping=FlapSettings(window_seconds=30.0, delay_seconds=4.0),
     )
 
 

@@ -4,7 +4,10 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from ha.elector.model import Role
+from ha.notices.store import drains_path, pause_path
 from ha.service.model import ServiceState
+from tests.failover_sim.cluster import ZOOKEEPER
+from tests.failover_sim.zk_tree import Delete
 from tests.simulation.verdict import Violated
 
 if TYPE_CHECKING:
@@ -45,9 +48,13 @@ def heal(world: "World") -> None:
         cluster.ensemble.come_back()
     for replica in cluster.ensemble.replicas.values():
         replica.up = True
+    for path in (pause_path(ZOOKEEPER), *(f"{drains_path(ZOOKEEPER)}/{n}" for n in cluster.hosts)):
+        if cluster.ensemble.znode(path) is not None:
+            cluster.ensemble.commit(Delete(path), "operator")
     for name, host in cluster.hosts.items():
         host.power_on()
         cluster.conditions[name].unwell = ""
+        cluster.conditions[name].ready = True
         for what in ("namenode", "zkfc"):
             host.thaw(what)
             world.boot(name, what)
@@ -72,9 +79,9 @@ def what_is_missing(world: "World") -> str | None:
             state, role = ServiceState.ACTIVE, Role.ACTIVE
         if node.state is not state:
             return f"{name} is {node.state}, and {owner} has the lock"
-        if controller.elector.state.role is not role:
+        if controller.elector.state.role is not role and not controller.candidacy.waits:
             return f"{name}'s elector is {controller.elector.state.role}, and {owner} has the lock"
-        if controller.believed is not state:
+        if controller.believed is not state and not controller.candidacy.waits:
             return f"{name}'s controller believes it {controller.believed}"
     active = cluster.namenode(owner)
     if active is None or active.epoch != world.journal.epoch:

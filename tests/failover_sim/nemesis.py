@@ -38,8 +38,10 @@ EVENT_KINDS: Final = (
     "zk-away",
     "zk-restart",
     "zk-lag",
+    "unready",
+    "wall-step",
 )
-OPERATOR_KINDS: Final = ("switchover", "two-switchovers", "cede")
+OPERATOR_KINDS: Final = ("switchover", "two-switchovers", "cede", "pause", "drain")
 CALM_KINDS: Final = ("zk-away", "zk-restart", "zk-lag")
 """What a healthy active must not notice: no role may change for it (I11, I14)."""
 
@@ -59,12 +61,17 @@ class Swarm:
     """A supervisor starts processes that have ended."""
     drift: float
     horizon: float
+    orderly: bool
+    """Nothing goes wrong: operators only, one at a time."""
+    ranked: bool
+    """nn1 has the highest priority, and so on."""
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
         """The options of a seed."""
         rng = Random(f"{seed} failover")
         calm = rng.random() < 0.08
+        orderly = not calm and rng.random() < 0.06
         few = 0.35
         rates = {
             kind: rng.choice((0.005, 0.02, 0.08)) if rng.random() < few else 0.0
@@ -81,6 +88,9 @@ class Swarm:
         if calm:
             rates = dict.fromkeys(rates, 0.0)
             events = {kind: rng.uniform(0.5, 2) for kind in CALM_KINDS}
+        if orderly:
+            rates = dict.fromkeys(rates, 0.0)
+            events = {"switchover": 3.0}
         return cls(
             names=("nn1", "nn2", "nn3") if rng.random() < 0.5 else ("nn1", "nn2"),
             rates=rates,
@@ -92,6 +102,8 @@ class Swarm:
             restarts=rng.random() < 0.7,
             drift=rng.choice((0.0, 0.0, 0.02)),
             horizon=rng.choice((15.0, 25.0, 35.0)),
+            orderly=orderly,
+            ranked=rng.random() < 0.25,
         )
 
 

@@ -203,6 +203,11 @@ class Oracle:
         self._check(true, "I12", f"the hand-over to {namenode} is called a success, and it was "
                                  f"never active meanwhile")  # fmt: skip
 
+    def refused(self, namenode: str, why: str, *, orderly: bool) -> None:
+        """gracefulFailover has failed; where nothing is wrong, it must not."""
+        self._check(not orderly, "L3", f"the hand-over to {namenode} fails, and nothing is wrong: "
+                                       f"{why}")  # fmt: skip
+
     # ---- now and then ----------------------------------------------------------------------
 
     def look(self) -> None:

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from unittest.mock import patch
 
 import structlog
@@ -18,12 +18,12 @@ from ha.rpc.server import RpcServer
 from ha.service.model import ProcessIdentity
 from ha.zkfc import history, local_process, takeover
 from ha.zkfc.positions import Position
+from tests.failover_sim.cluster import Cluster
 from tests.failover_sim.fencing_seam import Fencers
 from tests.failover_sim.hosts import LIFE
 from tests.failover_sim.rpc_seam import SimServer, Switchboard
-from tests.failover_sim.zk_ensemble import Ensemble
 from tests.failover_sim.zk_session import ModelSession
-from tests.simulation.clock import VirtualLoop
+from tests.simulation.clock import PROCESS, VirtualLoop
 from tests.simulation.trace import Trace
 
 Positions = Callable[..., Awaitable[Position]]
@@ -32,12 +32,22 @@ BIRTH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """The wall clock's reading at the beginning of each world."""
 
 
+class Simulated(Protocol):
+    """What of the world is put in place."""
+
+    loop: VirtualLoop
+    trace: Trace
+    fencers: Fencers
+    cluster: Cluster
+    wall_steps: dict[str, float]
+    """By how many seconds each machine's wall clock is wrong."""
+
+
 @contextmanager
-def in_place(
-    board: Switchboard, ensemble: Ensemble, fencers: Fencers, positions: Positions, trace: Trace
-) -> Iterator[None]:
+def in_place(board: Switchboard, world: Simulated, positions: Positions) -> Iterator[None]:
     """The product as it is, in this world; ``positions`` is what NameNodes' /status would say."""
     config = structlog.get_config()
+    trace, fencers = world.trace, world.fencers
     level = 20 if trace.keep else 50
     structlog.configure(
         processors=[trace.from_log],
@@ -45,7 +55,7 @@ def in_place(
         cache_logger_on_first_use=False,
     )
     server = SimServer(board)
-    session = partial(ModelSession, ensemble)
+    session = partial(ModelSession, world.cluster.ensemble)
     try:
         with ExitStack() as stack:
             put = stack.enter_context
@@ -59,7 +69,7 @@ def in_place(
                 put(patch.object(module, "Session", session))
             for module in _users_of("datetime", datetime):
                 if module.__name__ in _TELLS_THE_TIME or module.__name__.startswith("ha.zkfc."):
-                    put(patch.object(module, "datetime", WallClock(board.loop)))
+                    put(patch.object(module, "datetime", WallClock(world)))
             put(patch.object(history, "position_of", positions))
             _processes(stack, board)
             yield
@@ -90,12 +100,14 @@ class WallClock:
 
     fromisoformat = staticmethod(datetime.fromisoformat)
 
-    def __init__(self, loop: VirtualLoop) -> None:
-        self._loop = loop
+    def __init__(self, world: Simulated) -> None:
+        self._world = world
 
     def now(self, _zone: object = None) -> datetime:
         """What the machine's wall clock shows."""
-        return BIRTH + timedelta(seconds=self._loop.time())
+        process = PROCESS.get()
+        step = 0.0 if process is None else self._world.wall_steps.get(process.machine, 0.0)
+        return BIRTH + timedelta(seconds=self._world.loop.time() + step)
 
 
 def _processes(stack: ExitStack, board: Switchboard) -> None:

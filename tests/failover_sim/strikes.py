@@ -2,17 +2,12 @@
 
 from typing import TYPE_CHECKING, Final
 
-from ha.conf.topology import HostPort
-from ha.service.errors import ServiceError
-from ha.service.zkfc_client import ZkfcClient
-from tests.failover_sim.cluster import ZKFC_PORT
 from tests.failover_sim.nemesis import OPERATOR_KINDS, Event
-from tests.simulation.clock import Process
+from tests.failover_sim.operators import Operators
 
 if TYPE_CHECKING:
     from tests.failover_sim.world import World
 
-_PATIENCE_SECONDS: Final = 60.0
 _ZOOKEEPERS: Final = ("zk1", "zk2", "zk3")
 
 
@@ -23,6 +18,7 @@ class Strikes:
         self._world = world
         self._cluster = world.cluster
         self._names = list(world.swarm.names)
+        self._operators = Operators(world)
 
     def happen(self, event: Event) -> None:
         """Now."""
@@ -30,7 +26,7 @@ class Strikes:
             return
         name = self._victim(event)
         if event.kind in OPERATOR_KINDS:
-            self._operate(event, name)
+            self._operators.operate(event, name)
         elif event.kind.startswith("zk-"):
             self._trouble_zookeeper(event)
         elif event.kind in {"isolate", "partition", "cut-zookeeper"}:
@@ -63,6 +59,13 @@ class Strikes:
                 world.trace.add(name, f"unwell for {event.lasts:.2f} s", event.name)
                 self._cluster.conditions[name].unwell = "no space (simulated)"
                 self._later(event, self._recover, name)
+            case "unready":
+                world.trace.add(name, f"not ready for {event.lasts:.2f} s", event.name)
+                self._cluster.conditions[name].ready = False
+                self._later(event, self._recover, name)
+            case "wall-step":
+                world.wall_steps[name] = (event.other - 500) * 10.0
+                world.trace.add(name, f"wall clock steps {world.wall_steps[name]} s", event.name)
             case "expire":
                 session = self._cluster.session_of(name)
                 found = self._cluster.ensemble.sessions.get(session or 0)
@@ -111,31 +114,4 @@ class Strikes:
 
     def _recover(self, name: str) -> None:
         self._cluster.conditions[name].unwell = ""
-
-    # ---- operators -------------------------------------------------------------------------
-
-    def _operate(self, event: Event, name: str) -> None:
-        targets = [name]
-        if event.kind == "two-switchovers":
-            targets = [name, next(one for one in self._names if one != name)]
-        for number, target in enumerate(targets, start=1):
-            process = Process(f"op{number}", self._world.loop)
-            self._world.operators.append(process)
-            process.spawn(self._switch(event, target))
-
-    async def _switch(self, event: Event, target: str) -> None:
-        world, began = self._world, self._world.loop.now
-        who = "oper"
-        try:
-            client = await ZkfcClient.open(HostPort(target, ZKFC_PORT), deadline_seconds=2.0)
-            if event.kind == "cede":
-                world.trace.add(who, f"asks {target} to cede", event.name)
-                await client.cede_active(round(event.lasts * 1000), deadline_seconds=10.0)
-                return
-            world.trace.add(who, f"wants {target} active", event.name)
-            await client.graceful_failover(deadline_seconds=_PATIENCE_SECONDS)
-        except ServiceError as failure:
-            world.trace.add(who, f"{target} says: {failure}")
-            return
-        world.trace.add(who, f"{target} says that it is active")
-        world.oracle.switched(target, began)
+        self._cluster.conditions[name].ready = True

@@ -10,6 +10,7 @@ from typing import Any, Final
 from fencing.model import JournalEpochMethod, MethodSpec, ShellMethod, SshMethod
 from ha.conf.topology import HostPort
 from ha.elector.keeper import KazooKeeper
+from ha.notices.board import Board
 from ha.rpc.protocol import Catalogue
 from ha.service.face import ha_service_protocol
 from ha.zkfc.controller import Controller, ElectionImpossible
@@ -102,6 +103,7 @@ class World:
         self.fencers = Fencers(hosts, self.network, self.faults, self.trace, self.loop)
         self.operators: list[Process] = []
         self.gave_up: str | None = None
+        self.wall_steps: dict[str, float] = {}
         self._pids = count(100)
         self._lives: list[Life] = []
         self._connect()
@@ -119,7 +121,7 @@ class World:
     @contextmanager
     def in_place(self) -> Iterator[None]:
         """The simulated world in place of the real one."""
-        with in_place(self.board, self.cluster.ensemble, self.fencers, self._position, self.trace):
+        with in_place(self.board, self, self._position):
             yield
 
     async def play(self) -> None:
@@ -176,8 +178,11 @@ class World:
     async def _control(self, life: Life) -> None:
         name = life.host.name
         controller = Controller(
-            settings(name, self.swarm.names, _METHODS[self.swarm.fencing]),
+            settings(
+                name, self.swarm.names, _METHODS[self.swarm.fencing], ranked=self.swarm.ranked
+            ),
             keeper=lambda post, released: KazooKeeper(ZOOKEEPER, post, on_release=released),
+            board=lambda tell: Board(ZOOKEEPER, name, tell),
         )
         self.cluster.controllers[name] = controller
         try:

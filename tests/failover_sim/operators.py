@@ -1,0 +1,98 @@
+"""People at work: switchovers, cedes, pauses and drains, and what they are told."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from ha.conf.topology import HostPort
+from ha.elector import znodes
+from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.notices.model import Drain, Pause
+from ha.notices.store import clear_drain, clear_pause, write_drain, write_pause
+from ha.service.errors import ServiceError
+from ha.service.zkfc_client import ZkfcClient
+from tests.failover_sim.cluster import ZKFC_PORT, ZOOKEEPER
+from tests.failover_sim.nemesis import Event
+from tests.failover_sim.seams import BIRTH
+from tests.simulation.clock import Process
+
+if TYPE_CHECKING:
+    from tests.failover_sim.world import World
+
+_PATIENCE_SECONDS: Final = 60.0
+_WHO: Final = "oper"
+
+
+class Operators:
+    """Each wish is somebody's process; two of them may be at work at once."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._names = world.swarm.names
+
+    def operate(self, event: Event, name: str) -> None:
+        """Begin what an operator wants with this NameNode."""
+        targets = [name]
+        if event.kind == "two-switchovers":
+            targets = [name, next(one for one in self._names if one != name)]
+        for number, target in enumerate(targets, start=1):
+            process = Process(f"op{number}", self._world.loop)
+            self._world.operators.append(process)
+            if event.kind in {"pause", "drain"}:
+                process.spawn(self._notice(event, target))
+            else:
+                process.spawn(self._switch(event, target))
+
+    async def _switch(self, event: Event, target: str) -> None:
+        world, began = self._world, self._world.loop.now
+        try:
+            client = await ZkfcClient.open(HostPort(target, ZKFC_PORT), deadline_seconds=2.0)
+            if event.kind == "cede":
+                world.trace.add(_WHO, f"asks {target} to cede", event.name)
+                await client.cede_active(round(event.lasts * 1000), deadline_seconds=10.0)
+                return
+            world.trace.add(_WHO, f"wants {target} active", event.name)
+            await client.graceful_failover(deadline_seconds=_PATIENCE_SECONDS)
+        except ServiceError as failure:
+            world.trace.add(_WHO, f"{target} says: {failure}")
+            world.oracle.refused(target, str(failure), orderly=world.swarm.orderly)
+            return
+        world.trace.add(_WHO, f"{target} says that it is active")
+        world.oracle.switched(target, began)
+
+    async def _notice(self, event: Event, target: str) -> None:
+        world = self._world
+        since = BIRTH + timedelta(seconds=world.loop.now)
+        until = since + timedelta(seconds=event.lasts) if event.other % 2 else None
+        what = event.kind if event.kind == "pause" else f"drain of {target}"
+        world.trace.add(_WHO, f"wants a {what} until {until}", event.name)
+        try:
+            async with znodes.connected(ZOOKEEPER, deadline_seconds=5.0) as session:
+                if event.kind == "pause":
+                    pause = Pause(owner="op", reason="test", since=since, until=until)
+                    await write_pause(session, ZOOKEEPER, pause)
+                else:
+                    drain = Drain(owner="op", reason="test", since=since, until=until)
+                    await write_drain(session, ZOOKEEPER, target, drain)
+        except (ZooKeeperUnavailable, ZooKeeperRefused) as failure:
+            world.trace.add(_WHO, f"{what}: {failure}")
+            return
+        world.trace.add(_WHO, f"{what} is written")
+        if until is None:
+            world.loop.call_later(event.lasts, self._resume, event.kind, target)
+
+    def _resume(self, kind: str, target: str) -> None:
+        process = Process("op3", self._world.loop)
+        self._world.operators.append(process)
+        process.spawn(self._clear(kind, target))
+
+    async def _clear(self, kind: str, target: str) -> None:
+        try:
+            async with znodes.connected(ZOOKEEPER, deadline_seconds=5.0) as session:
+                if kind == "pause":
+                    await clear_pause(session, ZOOKEEPER)
+                else:
+                    await clear_drain(session, ZOOKEEPER, target)
+        except (ZooKeeperUnavailable, ZooKeeperRefused) as failure:
+            self._world.trace.add(_WHO, f"cannot end the {kind}: {failure}")
+            return
+        self._world.trace.add(_WHO, f"{kind} is ended")
