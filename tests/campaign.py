@@ -9,6 +9,7 @@ import click
 
 CAMPAIGNS: Final = {
     "soak": {
+        "failover": "tests.soak.failover:main",
         "fuzz": "tests.soak.fuzz:fuzz",
         "journal": "tests.soak.journal:main",
         "kill": "deploy.local.soak:kill",

@@ -16,7 +16,7 @@ from tests.simulation.trace import Trace
 LEASE_SECONDS: Final = 2.0
 LEASE_MARGIN: Final = 1.1
 """How much longer a successor waits than a lease lasts: clocks drift."""
-_BEAT_SECONDS: Final = 0.25
+_BEAT_SECONDS: Final = 0.4
 _JOURNAL_SECONDS: Final = 2.0
 JOURNAL: Final = "jn"
 

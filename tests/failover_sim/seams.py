@@ -28,6 +28,8 @@ from tests.simulation.trace import Trace
 
 Positions = Callable[..., Awaitable[Position]]
 _TELLS_THE_TIME: Final = frozenset({"ha.notices.board"})
+WALL_STEPS: Final[dict[str, float]] = {}
+"""By how many seconds each machine's wall clock is wrong, in the world that is in place."""
 BIRTH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """The wall clock's reading at the beginning of each world."""
 
@@ -39,14 +41,13 @@ class Simulated(Protocol):
     trace: Trace
     fencers: Fencers
     cluster: Cluster
-    wall_steps: dict[str, float]
-    """By how many seconds each machine's wall clock is wrong."""
 
 
 @contextmanager
 def in_place(board: Switchboard, world: Simulated, positions: Positions) -> Iterator[None]:
     """The product as it is, in this world; ``positions`` is what NameNodes' /status would say."""
     config = structlog.get_config()
+    WALL_STEPS.clear()
     trace, fencers = world.trace, world.fencers
     level = 20 if trace.keep else 50
     structlog.configure(
@@ -69,7 +70,7 @@ def in_place(board: Switchboard, world: Simulated, positions: Positions) -> Iter
                 put(patch.object(module, "Session", session))
             for module in _users_of("datetime", datetime):
                 if module.__name__ in _TELLS_THE_TIME or module.__name__.startswith("ha.zkfc."):
-                    put(patch.object(module, "datetime", WallClock(world)))
+                    put(patch.object(module, "datetime", WallClock(world.loop)))
             put(patch.object(history, "position_of", positions))
             _processes(stack, board)
             yield
@@ -95,19 +96,23 @@ def _users_of(name: str, thing: object) -> list[Any]:
     ]
 
 
+def wall_step() -> float:
+    """By how many seconds this machine's wall clock is wrong."""
+    process = PROCESS.get()
+    return 0.0 if process is None else WALL_STEPS.get(process.machine, 0.0)
+
+
 class WallClock:
     """As much of ``datetime`` as controllers use, on the machine's virtual clock."""
 
     fromisoformat = staticmethod(datetime.fromisoformat)
 
-    def __init__(self, world: Simulated) -> None:
-        self._world = world
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
 
     def now(self, _zone: object = None) -> datetime:
         """What the machine's wall clock shows."""
-        process = PROCESS.get()
-        step = 0.0 if process is None else self._world.wall_steps.get(process.machine, 0.0)
-        return BIRTH + timedelta(seconds=self._world.loop.time() + step)
+        return BIRTH + timedelta(seconds=self._loop.time() + wall_step())
 
 
 def _processes(stack: ExitStack, board: Switchboard) -> None:

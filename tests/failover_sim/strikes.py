@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from tests.failover_sim.nemesis import OPERATOR_KINDS, Event
 from tests.failover_sim.operators import Operators
+from tests.failover_sim.seams import WALL_STEPS
 
 if TYPE_CHECKING:
     from tests.failover_sim.world import World
@@ -64,8 +65,8 @@ class Strikes:
                 self._cluster.conditions[name].ready = False
                 self._later(event, self._recover, name)
             case "wall-step":
-                world.wall_steps[name] = (event.other - 500) * 10.0
-                world.trace.add(name, f"wall clock steps {world.wall_steps[name]} s", event.name)
+                WALL_STEPS[name] = (event.other - 500) * 10.0
+                world.trace.add(name, f"wall clock steps {WALL_STEPS[name]} s", event.name)
             case "expire":
                 session = self._cluster.session_of(name)
                 found = self._cluster.ensemble.sessions.get(session or 0)

@@ -16,8 +16,8 @@ from tests.failover_sim.nemesis import (
 from tests.failover_sim.shrinking import replay_command
 from tests.failover_sim.world import run
 
-PORTION_SECONDS = 10.0
-LEAST_SEEDS = 60
+PORTION_SECONDS = 8.0
+LEAST_SEEDS = 40
 MOST_SEEDS = 200
 
 

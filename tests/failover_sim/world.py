@@ -103,7 +103,6 @@ class World:
         self.fencers = Fencers(hosts, self.network, self.faults, self.trace, self.loop)
         self.operators: list[Process] = []
         self.gave_up: str | None = None
-        self.wall_steps: dict[str, float] = {}
         self._pids = count(100)
         self._lives: list[Life] = []
         self._connect()
