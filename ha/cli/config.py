@@ -119,7 +119,7 @@ def validate(configuration: Configuration) -> None:
 
     Exits 0 if all can be used, 8 if not; doubts are told, and change no exit code.
     """
-    problems = _problems(configuration)
+    problems = problems_of(configuration)
     for problem in dict.fromkeys(problems):
         click.echo(f"problem: {problem}", err=True)
     _warn(configuration)
@@ -130,7 +130,8 @@ def validate(configuration: Configuration) -> None:
     sys.exit(DONE)
 
 
-def _problems(configuration: Configuration) -> list[str]:
+def problems_of(configuration: Configuration) -> list[str]:
+    """Every key, address and fencing method that the daemons could not use."""
     problems: list[str] = []
     for key in KEYS.values():
         _note(problems, partial(configuration.get, key))

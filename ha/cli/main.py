@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, Entry] = {
     "explain": Entry(
         "ha.cli.explain:explain", "Say why the active is active, and who would be next."
     ),
+    "doctor": Entry("ha.cli.doctor:doctor", "Check everything before it is needed."),
     "haadmin": Entry("ha.cli.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."),
     "namenode": Entry(
         "namenode_sim.command:namenode", "Run a NameNode, or format it.", daemon=True

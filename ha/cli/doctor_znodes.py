@@ -1,0 +1,74 @@
+"""Checks of ``nnha doctor`` on the nameservice's znodes: rights, and the granted session."""
+
+from collections.abc import Iterator
+
+from ha.cli.ending import Ended
+from ha.cli.finding import Finding, fail, ok, warn
+from ha.cli.place import Place
+from ha.cli.znode_visit import visit
+from ha.elector.answers import value_of
+from ha.elector.credentials import AclEntry, open_to_all, shown
+from ha.elector.outcome import Refusal, Refused
+from ha.elector.settings import ZooKeeperSettings
+from ha.elector.zookeeper import Session
+from ha.notices.store import drains_path, history_path, members_path, pause_path
+
+TOLERANCE_SECONDS = 0.001
+
+
+async def check_znodes(place: Place, *, seconds: float) -> list[Finding]:
+    """Look at every znode that steers the election."""
+    try:
+        return await visit(place, "doctor", _look, seconds=seconds)
+    except Ended as end:
+        return [fail("znodes", end.ending.message, end.ending.hint or "nnha status")]
+
+
+async def _look(session: Session, settings: ZooKeeperSettings) -> list[Finding]:
+    paths = (
+        settings.scope,
+        settings.lock,
+        settings.breadcrumb,
+        settings.term,
+        pause_path(settings),
+        drains_path(settings),
+        members_path(settings),
+        history_path(settings),
+    )
+    found: dict[str, frozenset[AclEntry]] = {}
+    for path in paths:
+        outcome = await session.acl(path)
+        if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
+            continue
+        acl, _ = value_of(outcome, f"read the ACL of {path}")
+        found[path] = acl
+    return [*_rights(settings, found), _granted(session, settings)]
+
+
+def _rights(
+    settings: ZooKeeperSettings, found: dict[str, frozenset[AclEntry]]
+) -> Iterator[Finding]:
+    """Anybody who may write the lock or the breadcrumb can make a second active."""
+    open_ones = [path for path, acl in found.items() if open_to_all(tuple(acl))]
+    if open_ones:
+        yield warn(
+            "znode rights",
+            f"anybody may change {len(open_ones)} of {len(found)} znodes below {settings.scope}",
+            "set ha.zookeeper.acl and ha.zookeeper.auth, then: nnha zkfc --format-zk, with all "
+            "ZKFCs stopped",
+        )
+    else:
+        told = ", ".join(sorted({shown(one) for acl in found.values() for one in acl}))
+        yield ok("znode rights", f"{len(found)} znodes, open to {told} alone")
+
+
+def _granted(session: Session, settings: ZooKeeperSettings) -> Finding:
+    asked, granted = settings.session_timeout_seconds, session.timeout_seconds
+    if granted is None or abs(granted - asked) < TOLERANCE_SECONDS:
+        return ok("session timeout", f"{asked:g} s, as asked for")
+    return warn(
+        "session timeout",
+        f"asked for {asked:g} s, granted {granted:g} s",
+        "set ha.zookeeper.session-timeout.ms within ZooKeeper's minSessionTimeout and "
+        "maxSessionTimeout (2 and 20 ticks by default)",
+    )

@@ -1,0 +1,56 @@
+"""What one check of ``nnha doctor`` has found.  Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """How bad it is."""
+
+    OK = "ok"
+    WARN = "warn"
+    """It works, and will surprise somebody."""
+    FAIL = "fail"
+    """Something does not work, or will not when it is needed."""
+    UNKNOWN = "unknown"
+    """It could not be looked at from here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check's result; ``next`` is empty where all is well."""
+
+    check: str
+    verdict: Verdict
+    found: str
+    next: str = ""
+
+    def as_json(self) -> Mapping[str, object]:
+        """The fixed keys."""
+        return {
+            "check": self.check,
+            "verdict": self.verdict.value,
+            "found": self.found,
+            "next": self.next or None,
+        }
+
+
+def ok(check: str, found: str) -> Finding:
+    """All is well."""
+    return Finding(check, Verdict.OK, found)
+
+
+def warn(check: str, found: str, then: str) -> Finding:
+    """It works, but."""
+    return Finding(check, Verdict.WARN, found, then)
+
+
+def fail(check: str, found: str, then: str) -> Finding:
+    """It does not work."""
+    return Finding(check, Verdict.FAIL, found, then)
+
+
+def unknown(check: str, found: str, then: str = "") -> Finding:
+    """It could not be looked at."""
+    return Finding(check, Verdict.UNKNOWN, found, then)
