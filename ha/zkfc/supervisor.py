@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 QUICK_SECONDS: Final = 1.0
 """A controller that lived no longer than this is started again with a pause."""
-PAUSES: Final = (0.0, 0.2, 1.0, 5.0)
+PAUSES: Final = (0.0, 0.0, 0.2, 1.0, 5.0)
 """Before the first restart, the second, and so on, in seconds; the last one is the longest."""
 
 _FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
