@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
+from fencing.errors import BadSpec
+from fencing.model import proves_gone
+from fencing.spec import parse_methods
 from ha.cli.cluster_view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 from ha.cli.grid import Column, Grid
 from ha.cli.outlook import until, what_blocks
@@ -85,7 +88,21 @@ def _notices(view: ClusterView) -> Iterator[str]:
     if view.automatic_failover and view.active is not None and view.pause is None:
         for reason in what_blocks(view):
             yield f"failover is blocked: {reason}  → nnha explain"
+    if trusting := [row.namenode for row in view.zkfcs if _fences_edits_only(row)]:
+        yield (
+            f"the ZKFC of {' and '.join(trusting)} fences edits only: a former active that cannot "
+            "be asked may serve reads until its lease ends  → nnha fence test"
+        )
     yield from view.notices.unreadable
+
+
+def _fences_edits_only(row: ZkfcRow) -> bool:
+    """Whether no configured method proves that the old active is gone (journal-epoch, true)."""
+    try:
+        methods = parse_methods("\n".join(row.fencing_methods))
+    except BadSpec:
+        return False
+    return bool(methods) and not any(map(proves_gone, methods))
 
 
 def _namenodes(view: ClusterView, *, wide: bool) -> Grid:

@@ -1,6 +1,7 @@
 """``/jmx``: what Hadoop's JournalNode shows, under its names, for tools that read it (qjm 6.1)."""
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from importlib.metadata import PackageNotFoundError, version
@@ -89,6 +90,7 @@ def _journal(owner: JournalOwner) -> Bean:
         "tag.Context": "dfs",
         "tag.JournalId": journal,
         **counted,
+        **owner.recent_syncs.attributes(time.monotonic()),
         "LastWrittenTxId": last,
         "CurrentLagTxns": max(0, committed - last) if committed else 0,
         "LastWriterEpoch": state.writer if formatted else -1,

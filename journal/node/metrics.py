@@ -1,5 +1,6 @@
 """What a JournalNode counts (operators.md E.1); every series is labelled with its journal."""
 
+import time
 import weakref
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -8,6 +9,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from journal.core.state import JournalState
 from journal.model import JournalId
+from journal.node.percentiles import RecentSyncs
 
 _LABELS = ("journal",)
 
@@ -83,10 +85,13 @@ class Counts:
         self._batches = BATCHES.labels(journal_id)
         self._transactions = TRANSACTIONS.labels(journal_id)
         self._bytes = BYTES.labels(journal_id)
+        self.recent = RecentSyncs()
+        """The same, for /jmx."""
 
     def synced(self, seconds: float, *, batches: int, transactions: int, size: int) -> None:
         """A group of batches has become durable."""
         self._seconds.observe(seconds)
+        self.recent.add(time.monotonic(), seconds)
         self._groups.inc()
         self._batches.inc(batches)
         self._transactions.inc(transactions)

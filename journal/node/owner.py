@@ -35,6 +35,7 @@ from journal.node.deciding import Decided, Waiting, batch_bytes, compared_segmen
 from journal.node.edits_cache import EditsCache, Retrieved
 from journal.node.narrate import narrate
 from journal.node.patience import Patience
+from journal.node.percentiles import RecentSyncs
 from journal.node.recent import RecentEdits
 from journal.storage.disk import Disk
 
@@ -93,6 +94,11 @@ class JournalOwner:
     def state(self) -> JournalState:
         """What is durable here."""
         return self._state
+
+    @property
+    def recent_syncs(self) -> RecentSyncs:
+        """How long the last ones took."""
+        return self._counts.recent
 
     @property
     def failed_because(self) -> str | None:

@@ -9,8 +9,10 @@ _CLUSTER = "cluster/test_cluster.py::"
 _FENCING_SPEC = "fencing/test_fencing_spec.py::"
 _ROWS_FENCING = "fencing/test_rows_fencing.py::"
 _ROWS_SSH = "fencing/test_rows_ssh.py::"
+_INTEROP_HAADMIN = "interop/test_interop_haadmin.py::"
 _ROWS_8_1 = "zkfc/test_rows_8_1.py::"
 _ROWS_BIND = "zkfc/test_rows_bind.py::"
+_ZKFC_FAILOVER = "zkfc/test_zkfc_failover.py::"
 _ZKFC_NOTICES = "zkfc/test_zkfc_notices.py::"
 _ZKFC_THREAD_DUMP = "zkfc/test_zkfc_thread_dump.py::"
 _REASON_1 = (
@@ -157,10 +159,14 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     "8.11 ZK.testThreadDumpCaptureAfterNNStateChange": (
         _ZKFC_THREAD_DUMP + "test_row_8_11_zk_thread_dump_capture_after_nn_state_change",
     ),
-    "8.11 ZK.testFailoverAndBackOnNNShutdown": ("open: no test of ours stands for this row yet",),
+    "8.11 ZK.testFailoverAndBackOnNNShutdown": (
+        _CLUSTER + "test_a_killed_active_is_replaced_and_nothing_acknowledged_is_missing",
+        _ZKFC_FAILOVER + "test_bad_health_fails_over_politely_and_back_by_force",
+    ),
     "8.11 ZK.testManualFailover": (_ROWS_8_1 + "test_row_8_1_graceful_failover",),
     "8.11 ZK.testManualFailoverWithDFSHAAdmin": (
         _CLUSTER + "test_a_failover_on_request_goes_back_and_forth",
+        _INTEROP_HAADMIN + "test_the_same_to_the_last_byte",
     ),
     "8.11 ZK.testWithoutBindAddressSet": (_ROWS_BIND + "test_row_8_11_zk_bind_address",),
     "8.11 ZK.testWithBindAddressSet": (_ROWS_BIND + "test_row_8_11_zk_bind_address",),

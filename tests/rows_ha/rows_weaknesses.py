@@ -2,8 +2,13 @@
 
 from typing import Final
 
+_FENCING_SHOWN = "cli/test_fencing_shown.py::"
 _HAADMIN = "cli/test_haadmin.py::"
 _METRICS_PAGES = "cluster/test_metrics_pages.py::"
+_CONFIGURATION_KEYS = "conf/test_configuration_keys.py::"
+_TOPOLOGY = "conf/test_topology.py::"
+_ELECTOR_BYTES = "elector/test_elector_bytes.py::"
+_ELECTOR_CORE = "elector/test_elector_core.py::"
 _ELECTOR_TRANSCRIPTS = "elector/test_elector_transcripts.py::"
 _FENCING_LOCAL = "fencing/test_fencing_local.py::"
 _FENCING_RUN = "fencing/test_fencing_run.py::"
@@ -14,6 +19,7 @@ _HEALTH_CORE = "health/test_health_core.py::"
 _PID_FILE = "health/test_pid_file.py::"
 _SERVICE_FACES = "service/test_service_faces.py::"
 _ROWS_8_1 = "zkfc/test_rows_8_1.py::"
+_ROWS_BIND = "zkfc/test_rows_bind.py::"
 _ZKFC_COMMAND = "zkfc/test_zkfc_command.py::"
 _ZKFC_CORE = "zkfc/test_zkfc_core.py::"
 _ZKFC_FAILOVER = "zkfc/test_zkfc_failover.py::"
@@ -23,6 +29,7 @@ _ZKFC_NOTICES = "zkfc/test_zkfc_notices.py::"
 _ZKFC_PREPARE = "zkfc/test_zkfc_prepare.py::"
 _ZKFC_STANDING = "zkfc/test_zkfc_standing.py::"
 _ZKFC_THREAD_DUMP = "zkfc/test_zkfc_thread_dump.py::"
+_ZKFC_ZOOKEEPER_AWAY = "zkfc/test_zkfc_zookeeper_away.py::"
 _REASON_1 = "open: no test of ours stands for this row yet"
 
 ROWS: Final[dict[str, tuple[str, ...]]] = {
@@ -32,7 +39,12 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         + "test_w2_the_ready_one_takes_over_and_an_unready_one_only_when_nobody_else_does",
         _ZKFC_STANDING + "test_w2_one_report_of_being_unready_does_not_cost_a_standby_its_place",
     ),
-    "W3": (_FENCING_LOCAL + "test_journal_epoch_fences_edits_and_proves_nothing_about_reads",),
+    "W3": (
+        _FENCING_LOCAL + "test_journal_epoch_fences_edits_and_proves_nothing_about_reads",
+        _FENCING_SHOWN + "test_w3_the_status_says_so_where_nothing_proves_the_old_active_gone",
+        _FENCING_SHOWN + "test_w3_it_says_nothing_where_some_method_could",
+        _FENCING_SHOWN + "test_w3_a_dead_host_does_not_block_the_failover_and_nothing_is_claimed",
+    ),
     "W4": (
         _ZKFC_FAILOVER + "test_a_session_lost_during_the_promotion_does_not_make_two_actives",
         _ZKFC_HALF_WAY + "test_a_session_lost_while_fencing_is_noticed_and_the_fencing_stopped",
@@ -95,7 +107,13 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         + "test_w19_in_a_pause_nobody_takes_a_free_lock_but_the_active_takes_its_own_again",
         _ZKFC_NOTICES + "test_w19_an_operator_may_hand_over_in_a_pause",
     ),
-    "W20": (_ROWS_8_1 + "test_row_8_1_zookeeper_failure",),
+    "W20": (
+        _ROWS_8_1 + "test_row_8_1_zookeeper_failure",
+        _ZKFC_ZOOKEEPER_AWAY + "test_w20_nothing_moves_however_long_zookeeper_is_away",
+        _ZKFC_ZOOKEEPER_AWAY
+        + "test_w20_an_active_steps_down_after_the_time_that_the_operator_has_set",
+        _ZKFC_ZOOKEEPER_AWAY + "test_w20_a_zookeeper_that_is_back_in_time_makes_nobody_step_down",
+    ),
     "W21": (
         _ZKFC_COMMAND + "test_format_and_its_codes",
         _HAADMIN + "test_forcemanual_warns_and_asks",
@@ -104,12 +122,21 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _ZKFC_PREPARE + "test_w21_others_below_the_same_parent_are_left_alone",
         _ZKFC_PREPARE + "test_w21_check_tells_what_lies_there_and_whether_we_may_write",
     ),
-    "W22": (_REASON_1,),
+    "W22": (
+        _TOPOLOGY + "test_the_local_namenode_is_named_or_found_by_its_address",
+        _ROWS_BIND + "test_row_8_11_zk_bind_address",
+        _ZKFC_FAILOVER + "test_a_breadcrumb_with_another_address_does_not_stop_a_takeover",
+    ),
     "W23": (
         _ZKFC_PREPARE + "test_w23_an_acl_open_to_the_world_is_warned_of",
         _ZKFC_PREPARE + "test_w23_or_refused_where_the_operator_wants_that",
     ),
-    "W24": (_REASON_1,),
+    "W24": (
+        _ELECTOR_CORE + "test_event_table",
+        _ELECTOR_BYTES + "test_bytes_that_name_nobody_are_told_as_such",
+        _CONFIGURATION_KEYS + "test_a_required_key_that_is_missing_is_named_with_its_suffix",
+        _ZKFC_CORE + "test_joins_and_leaves_alternate_only_the_fit_join_and_nobody_is_forgotten",
+    ),
     "W25": (_ZKFC_STANDING + "test_w25_an_observer_is_never_a_candidate_whoever_asks",),
     "W26": (
         _ZKFC_NOTICES + "test_w26_the_preferred_of_two_standbys_takes_over",

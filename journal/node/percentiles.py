@@ -1,0 +1,45 @@
+"""How long the last syncs took: the windows that Hadoop's JournalNode shows at /jmx.
+
+Prometheus has the histogram, which can be added up over nodes; these are for tools that read
+Hadoop's attributes (Syncs60s99thPercentileLatencyMicros).
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Final
+
+WINDOWS_SECONDS: Final = (60, 300, 3600)
+PERCENTILES: Final = (50, 75, 90, 95, 99)
+MOST_SAMPLES: Final = 20_000
+"""A busy node's last minutes; the longest window then tells of these alone."""
+
+
+class RecentSyncs:
+    """The durations of the last syncs; ``now`` is any clock that only goes forward."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, float]] = deque(maxlen=MOST_SAMPLES)
+
+    def add(self, now: float, seconds: float) -> None:
+        """A sync has ended."""
+        self._samples.append((now, seconds))
+
+    def attributes(self, now: float) -> Mapping[str, int]:
+        """Hadoop's attributes as of now; a window without a sync has zeros, as there."""
+        found: dict[str, int] = {}
+        for window in WINDOWS_SECONDS:
+            inside = sorted(took for at, took in self._samples if now - at <= window)
+            name = f"Syncs{window}s"
+            found[f"{name}NumOps"] = len(inside)
+            for percentile in PERCENTILES:
+                micros = round(_at(inside, percentile) * 1e6)
+                found[f"{name}{percentile}thPercentileLatencyMicros"] = micros
+        return found
+
+
+def _at(ordered: list[float], percentile: int) -> float:
+    """The smallest value that so many per cent do not exceed."""
+    if not ordered:
+        return 0.0
+    rank = -(-len(ordered) * percentile // 100)
+    return ordered[max(0, rank - 1)]
