@@ -12,7 +12,6 @@ _ROWS_SSH = "fencing/test_rows_ssh.py::"
 _INTEROP_HAADMIN = "interop/test_interop_haadmin.py::"
 _ROWS_8_1 = "zkfc/test_rows_8_1.py::"
 _ROWS_BIND = "zkfc/test_rows_bind.py::"
-_ZKFC_FAILOVER = "zkfc/test_zkfc_failover.py::"
 _ZKFC_NOTICES = "zkfc/test_zkfc_notices.py::"
 _ZKFC_THREAD_DUMP = "zkfc/test_zkfc_thread_dump.py::"
 _REASON_1 = (
@@ -161,7 +160,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "8.11 ZK.testFailoverAndBackOnNNShutdown": (
         _CLUSTER + "test_a_killed_active_is_replaced_and_nothing_acknowledged_is_missing",
-        _ZKFC_FAILOVER + "test_bad_health_fails_over_politely_and_back_by_force",
+        _ROWS_8_1 + "test_row_8_1_auto_failover_on_bad_health",
     ),
     "8.11 ZK.testManualFailover": (_ROWS_8_1 + "test_row_8_1_graceful_failover",),
     "8.11 ZK.testManualFailoverWithDFSHAAdmin": (

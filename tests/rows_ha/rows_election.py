@@ -17,6 +17,7 @@ _ZKFC_COMMAND = "zkfc/test_zkfc_command.py::"
 _ZKFC_FAILOVER = "zkfc/test_zkfc_failover.py::"
 _ZKFC_HALF_WAY = "zkfc/test_zkfc_half_way.py::"
 _ZKFC_HANDOVER = "zkfc/test_zkfc_handover.py::"
+_ZKFC_STOP = "zkfc/test_zkfc_stop.py::"
 _ZKFC_THREAD_DUMP = "zkfc/test_zkfc_thread_dump.py::"
 _REASON_1 = "open: no test of ours stands for this row yet"
 
@@ -155,7 +156,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     "8.13 7": (_ZKFC_HANDOVER + "test_a_dead_third_controller_does_not_block_it",),
     "8.13 8": (_REASON_1,),
     "8.13 9": (_FENCING_RUN + "test_the_deadline_kills_the_whole_process_group",),
-    "8.13 10": (_ZKFC_FAILOVER + "test_a_stopped_controller_hands_over_politely",),
+    "8.13 10": (_ZKFC_STOP + "test_w14_8_13_10_sigterm_hands_over_first",),
     "8.13 11": (_REASON_1,),
     "8.13 12": (
         _ELECTOR_CORE + "test_event_table",

@@ -28,6 +28,7 @@ _ZKFC_HANDOVER = "zkfc/test_zkfc_handover.py::"
 _ZKFC_NOTICES = "zkfc/test_zkfc_notices.py::"
 _ZKFC_PREPARE = "zkfc/test_zkfc_prepare.py::"
 _ZKFC_STANDING = "zkfc/test_zkfc_standing.py::"
+_ZKFC_STOP = "zkfc/test_zkfc_stop.py::"
 _ZKFC_THREAD_DUMP = "zkfc/test_zkfc_thread_dump.py::"
 _ZKFC_ZOOKEEPER_AWAY = "zkfc/test_zkfc_zookeeper_away.py::"
 _REASON_1 = "open: no test of ours stands for this row yet"
@@ -80,7 +81,15 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _ROWS_SSH + "test_row_8_8_return_codes",
     ),
     "W13": (_ROWS_FENCING + "test_w13_a_comma_belongs_to_the_command",),
-    "W14": (_ZKFC_FAILOVER + "test_a_stopped_controller_hands_over_politely",),
+    "W14": (
+        _ZKFC_FAILOVER + "test_a_stopped_controller_hands_over_politely",
+        _ZKFC_STOP + "test_w14_8_13_10_sigterm_hands_over_first",
+        _ZKFC_STOP + "test_w14_sigterm_of_a_standby_moves_nothing",
+        _ZKFC_STOP + "test_w14_with_nobody_fit_the_namenode_stays_active",
+        _ZKFC_STOP + "test_w14_the_key_switches_it_off",
+        _ZKFC_STOP + "test_w14_a_successor_that_hangs_costs_no_more_than_the_limit",
+        _ZKFC_STOP + "test_w14_w19_in_a_pause_a_controller_is_restarted_without_failover",
+    ),
     "W15": (
         _METRICS_PAGES + "test_w15_a_scrape_says_what_the_logs_alone_said_in_hadoop",
         _METRICS_PAGES + "test_every_documented_metric_is_there_with_help_and_type",
@@ -106,6 +115,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _ZKFC_NOTICES
         + "test_w19_in_a_pause_nobody_takes_a_free_lock_but_the_active_takes_its_own_again",
         _ZKFC_NOTICES + "test_w19_an_operator_may_hand_over_in_a_pause",
+        _ZKFC_STOP + "test_w14_w19_in_a_pause_a_controller_is_restarted_without_failover",
     ),
     "W20": (
         _ROWS_8_1 + "test_row_8_1_zookeeper_failure",
