@@ -8,7 +8,7 @@ from ha.rpc.connection import ServerConnection
 from ha.rpc.errors import MalformedFrame, RemoteFault
 from ha.rpc.java_names import IO_EXCEPTION, RPC_SERVER
 from ha.rpc.limits import RpcLimits
-from ha.rpc.metrics import CONNECTIONS, HANGUPS, IN_FLIGHT, UNKNOWN, meters_of
+from ha.rpc.metrics import CONNECTIONS, HANGUPS, IN_FLIGHT, UNKNOWN, Meters
 from ha.rpc.packets import Detail, encode_failure, encode_success, parse
 from ha.rpc.protocol import Call, Catalogue, Method, NotServed
 from ha.rpc.session import Asked
@@ -24,7 +24,7 @@ class Dispatcher:
         self.accepting = True
         self._catalogue = catalogue
         self._limits = limits
-        self._meters = meters_of(tuple(catalogue.protocols.values()))
+        self._meters = Meters()
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: dict[ServerConnection, None] = {}
         self._loop = asyncio.get_running_loop()
@@ -85,7 +85,7 @@ class Dispatcher:
     async def _run(self, connection: ServerConnection, asked: Asked, method: Method) -> None:
         who = connection.who
         key = asked.key
-        meters = self._meters[asked.protocol, asked.method]
+        meters = self._meters.of(asked.protocol, asked.method)
         started = self._loop.time()
         try:
             call = Call(

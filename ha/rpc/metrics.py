@@ -1,12 +1,13 @@
 """Counters and histograms of RPC servers; labels are known methods only, never a peer's words."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from ha.rpc.protocol import RpcProtocol
-
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
+
+OUTCOMES: Final = ("success", "refused", "failed")
 
 CALLS = Counter("nnha_rpc_calls_total", "Calls answered.", ["protocol", "method", "outcome"])
 SECONDS = Histogram(
@@ -30,17 +31,25 @@ class MethodMeters:
     failed: Counter
 
 
-def meters_of(protocols: tuple[RpcProtocol, ...]) -> dict[tuple[str, str], MethodMeters]:
-    """The meters of every known method, by protocol and method name."""
-    meters = {}
-    for protocol in protocols:
-        short = protocol.name.rpartition(".")[2]
-        for method in protocol.methods:
-            outcomes = (
-                CALLS.labels(short, method, outcome) for outcome in ("success", "refused", "failed")
-            )
-            meters[protocol.name, method] = MethodMeters(SECONDS.labels(short, method), *outcomes)
-    return meters
+class Meters:
+    """The meters of the methods that were ever called.
+
+    A histogram of each of a hundred known methods would make /metrics a page of 2,000 lines, and
+    the event loop stand still for 50 ms while it is written.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], MethodMeters] = {}
+
+    def of(self, protocol: str, method: str) -> MethodMeters:
+        """Those of a method that is known here: never of a peer's words."""
+        found = self._found.get((protocol, method))
+        if found is None:
+            short = protocol.rpartition(".")[2]
+            outcomes = (CALLS.labels(short, method, outcome) for outcome in OUTCOMES)
+            found = MethodMeters(SECONDS.labels(short, method), *outcomes)
+            self._found[protocol, method] = found
+        return found
 
 
 UNKNOWN = CALLS.labels("unknown", "unknown", "refused")
