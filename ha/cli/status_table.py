@@ -183,7 +183,10 @@ def _election(row: ZkfcRow) -> str:
 
 
 def _zkfc_notes(row: ZkfcRow) -> Iterator[str]:
-    for one in (row.error, row.health_reason, row.out_because, row.note):
+    # Why it is out often is its health, in the same words.
+    told = f"{row.out_because} {row.note}"
+    health = None if row.health_reason and row.health_reason in told else row.health_reason
+    for one in (row.error, health, row.out_because, row.note):
         if one:
             yield one
     if row.last_failure:

@@ -209,7 +209,8 @@ def _silent(state: HealthState, kind: _Kind, reason: str) -> Step:
     over = _over_a_limit(missed)
     if over is not None:
         trouble, counted = over
-        missed = _enter(missed, Health.NOT_RESPONDING, trouble, f"{reason} ({counted})")
+        words = reason if len(missed.recent) == 1 else f"{reason} ({counted})"
+        missed = _enter(missed, Health.NOT_RESPONDING, trouble, words)
     return Step(missed, state.settings.retry_interval_seconds)
 
 

@@ -145,7 +145,7 @@ class HealthMonitor:
                 process.close()  # else its end would wake us again at once, for ever
                 return Ended(f"process {pid} of {process.path} has ended")
             case Running(pid=pid):
-                return _of_living(outcome, pid, self._address)
+                return _of_living(outcome, pid)
             case _:
                 return outcome
 
@@ -162,7 +162,7 @@ class HealthMonitor:
         except ServiceRefused as failure:
             return Faulted(str(failure))
         except ServiceUnreachable as failure:
-            return _silence(failure)
+            return _silence(failure, self._address)
         return Answered()
 
     async def _rest(self, seconds: float) -> Outcome | None:
@@ -197,10 +197,12 @@ class HealthMonitor:
             await client.close()
 
 
-def _silence(failure: ServiceUnreachable) -> Outcome:
+def _silence(failure: ServiceUnreachable, address: HostPort) -> Outcome:
     match failure.__cause__:
         case DeadlineExceeded():
             return Unanswered(str(failure))
+        case ConnectFailed(__cause__=ConnectionRefusedError()):
+            return Refused(f"nobody listens at {address}: connection refused")
         case ConnectFailed() as refused:
             late = isinstance(refused.__cause__, TimeoutError)
             return Unanswered(str(failure)) if late else Refused(str(failure))
@@ -208,10 +210,10 @@ def _silence(failure: ServiceUnreachable) -> Outcome:
             return Broken(str(failure))
 
 
-def _of_living(outcome: Outcome, pid: int, address: HostPort) -> Outcome:
+def _of_living(outcome: Outcome, pid: int) -> Outcome:
     match outcome:
         case Refused(reason=reason):
-            return Refused(f"process {pid} runs, but does not listen at {address}: {reason}")
+            return Refused(f"process {pid} runs, but {reason}")
         case Unanswered(reason=reason):
             return Unanswered(f"process {pid} runs, but does not answer: {reason}")
         case _:

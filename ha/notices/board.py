@@ -139,9 +139,9 @@ class Board:
             log.info(
                 "board.changed",
                 namenode=self._namenode,
-                pause=repr(notices.pause),
-                drain=repr(notices.drain),
-                members=[one.namenode for one in notices.members],
+                pause=None if notices.pause is None else notices.pause.reason,
+                drain=None if notices.drain is None else notices.drain.reason,
+                members={one.namenode: one.out_because or one.state for one in notices.members},
                 lock_holder=notices.lock_holder,
             )
             self.notices = notices

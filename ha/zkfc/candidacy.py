@@ -161,3 +161,8 @@ class HandOverTo:
 
 
 Decision = Join | Leave | AskAgainAfter | HandOverTo
+
+
+def shown(event: Event) -> str:
+    """For the log.  What was seen of the notices has a line of its own, with every member."""
+    return "NoticesSeen()" if isinstance(event, NoticesSeen) else repr(event)

@@ -43,6 +43,7 @@ from ha.zkfc.candidacy import (
     TakeoverFailed,
     TransitionAbandoned,
     TransitionBegun,
+    shown,
 )
 from ha.zkfc.core import Candidacy, step
 from ha.zkfc.farewell import hand_over_first
@@ -337,7 +338,7 @@ class Controller:
             log.info(
                 "zkfc.decided",
                 namenode=self._settings.own.namenode,
-                saw=repr(event),
+                saw=shown(event),
                 decisions=[repr(decision) for decision in result.decisions],
             )
         for decision in result.decisions:

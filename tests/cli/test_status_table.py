@@ -95,6 +95,17 @@ def test_a_dead_frozen_or_unknown_controller_is_not_taken_for_a_living_one(row: 
     assert by_its_member(row, NoticesView(members={"nn1": MEMBER})) == row
 
 
+def test_the_health_is_not_told_again_where_it_is_why_the_controller_is_out() -> None:
+    ill = ZkfcRow("nn1", "h:3", health="unhealthy", health_reason="disk full")
+    out = dataclasses.replace(
+        ill, in_election=False, out_because="our NameNode is unhealthy: disk full"
+    )
+    told = screen(dataclasses.replace(WELL, zkfcs=(out, *WELL.zkfcs[1:])), width=200)
+    assert sum(line.count("disk full") for line in told) == 1
+    told = screen(dataclasses.replace(WELL, zkfcs=(ill, *WELL.zkfcs[1:])), width=200)
+    assert sum(line.count("disk full") for line in told) == 1
+
+
 def test_what_blocks_a_failover_is_nothing_where_somebody_is_fit() -> None:
     assert what_blocks(WELL) == ()
     assert what_blocks(noted(drains={"nn2": DRAIN})) == (

@@ -104,10 +104,10 @@ TROUBLES: dict[str, tuple[list[Outcome], Trouble, str]] = {
     "well": ([OK], Trouble.NONE, ""),
     "ill": ([ILL], Trouble.ILL, "disk"),
     "faulty": ([ODD], Trouble.FAULTY, "starting"),
-    "refused": ([OK, NO], Trouble.GONE, "refused (1 of the last 1 probes were refused)"),
-    "late": ([OK, SLOW], Trouble.SLOW, "late (1 of the last 1 probes had no answer)"),
+    "refused": ([OK, NO], Trouble.GONE, "refused"),
+    "late": ([OK, SLOW], Trouble.SLOW, "late"),
     "late, then refused": (
-        [OK, SLOW, NO], Trouble.GONE, "refused (1 of the last 1 probes were refused)"),
+        [OK, SLOW, NO], Trouble.GONE, "refused"),
     "ended": ([OK, OVER], Trouble.GONE, "process 7 has ended"),
 }  # fmt: skip
 
@@ -119,6 +119,13 @@ def test_w16_refused_and_slow_are_told_apart_with_a_reason(case: str) -> None:
     for outcome in outcomes:
         state = step(state, outcome).state
     assert (state.trouble, state.reason) == (trouble, reason)
+
+
+def test_w16_the_reason_counts_where_one_probe_is_not_enough() -> None:
+    state = HealthState(settings=PATIENT)
+    for outcome in (OK, SLOW, SLOW, SLOW):
+        state = step(state, outcome).state
+    assert state.reason == "late (3 of the last 3 probes had no answer)"
 
 
 @given(st.lists(st.sampled_from([OK, ILL, ODD, CUT, NO, SLOW, OVER]), max_size=40))

@@ -73,7 +73,7 @@ async def test_w16_a_living_process_that_does_not_listen_is_another_matter(
     await until(lambda: monitor.state.health is Health.HEALTHY, "healthy")
     await namenode.die()
     await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "deaf")
-    assert f"process {process.pid} runs, but does not listen" in monitor.state.reason
+    assert f"process {process.pid} runs, but nobody listens at" in monitor.state.reason
     assert "3 of the last 3" in monitor.state.reason
     task.cancel()
     with suppress(asyncio.CancelledError):
