@@ -152,7 +152,7 @@ def _zookeeper(view: ClusterView) -> Iterator[Finding]:
     elif down:
         yield fail("ZooKeeper", "; ".join(down), "bring them back before another one goes")
     else:
-        yield ok("ZooKeeper", f"all {count} servers answer")
+        yield ok("ZooKeeper", f"{count} of {count} servers answer")
     if count < FEW_JOURNALNODES or count % 2 == 0:
         found = f"{count} server{'s' if count > 1 else ''}, may lose {(count - 1) // 2}"
         yield warn("ZooKeeper size", found, "run 3 or 5 servers")

@@ -62,7 +62,7 @@ async def check_names(configuration: Configuration, nameservice: str) -> list[Fi
     bad = [one for one in await asyncio.gather(*map(resolve, hosts)) if one is not None]
     if bad:
         return [fail("names", one, "add it to DNS or to /etc/hosts on all nodes") for one in bad]
-    return [ok("names", f"all {len(hosts)} host names resolve here")]
+    return [ok("names", f"{len(hosts)} of {len(hosts)} host names resolve here")]
 
 
 def _hosts(configuration: Configuration, nameservice: str) -> set[str]:

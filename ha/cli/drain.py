@@ -8,6 +8,7 @@ import click
 
 from ha.cli.asking import look_at
 from ha.cli.cluster_view import ClusterView
+from ha.cli.completion import namenode_ids
 from ha.cli.drain_plan import refusal
 from ha.cli.ending import Code, Ended, Ending, Outcome, Reason
 from ha.cli.handover_plan import judged
@@ -38,7 +39,7 @@ Errand = Callable[[Session, ZooKeeperSettings], Awaitable[Ending]]
 
 
 @click.command()
-@click.argument("node")
+@click.argument("node", shell_complete=namenode_ids)
 @about_a_cluster("drain")
 @FOR
 @UNTIL_ENDED

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from ha.cli.asking import look_at
 from ha.cli.cluster_view import ClusterView
+from ha.cli.completion import namenode_ids
 from ha.cli.ending import Code, Ending, Outcome
 from ha.cli.explanation import explain as explanation_of
 from ha.cli.output import plain, show
@@ -17,7 +18,7 @@ LOOK_SECONDS = 2.0
 
 
 @click.command()
-@click.argument("node", required=False)
+@click.argument("node", required=False, shell_complete=namenode_ids)
 @about_a_cluster("explain")
 def explain(*, place: Place, node: str | None) -> None:
     """Say why the active NameNode is active, who would be next, and why not each other.

@@ -5,9 +5,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,9 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "oiv": Entry("namenode_sim.oiv.command:oiv", "View an fsimage offline."),
     "dfs": Entry("deploy.local.dfs:dfs", "Hadoop's own file system shell."),
+    "completion": Entry(
+        "ha.cli.completion:completion", "Print what a shell needs to complete nnha's words."
+    ),
     "cluster": Entry("deploy.local.command:cluster", "Run a local cluster in the foreground."),
     "demo": Entry("deploy.local.demo:demo", "Watch a local cluster fail over."),
 }
@@ -133,6 +139,19 @@ class LazyGroup(click.Group):
             for name, part in entry.parts.items():
                 command.add_command(Deferred(name, part))
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """The commands from the table, without importing any; and the group's own options."""
+        # Loaded here, as in version(): only a shell's Tab needs it.
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super(click.Group, self).shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(name, help=entry.summary)
+            for name, entry in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

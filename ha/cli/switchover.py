@@ -9,6 +9,7 @@ from rich.text import Text
 
 from ha.cli.asking import look_at
 from ha.cli.cluster_view import ClusterView
+from ha.cli.completion import namenode_ids
 from ha.cli.ending import Code, Ending, Outcome
 from ha.cli.exits import INTERRUPTED
 from ha.cli.handover import HandOver, patience_seconds
@@ -34,7 +35,7 @@ _WAIT = click.option(
 
 
 @click.command()
-@click.argument("target", required=False)
+@click.argument("target", required=False, shell_complete=namenode_ids)
 @about_a_cluster("switchover")
 @_DRY_RUN
 @_YES
@@ -67,7 +68,7 @@ def switchover(
 
 
 @click.command()
-@click.argument("target")
+@click.argument("target", shell_complete=namenode_ids)
 @about_a_cluster("failover")
 @_DRY_RUN
 @_YES

@@ -8,6 +8,7 @@ first such one comes: it takes 11 MB, and most daemons are asked for nothing but
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from email.utils import formatdate
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
 
@@ -190,6 +191,7 @@ def _framed(answer: Answer, method: str) -> bytes:
         f"Content-Type: {answer.content_type}\r\n"
         f"Content-Length: {len(body)}\r\n"
         f"{allow}"
+        f"Date: {formatdate(usegmt=True)}\r\n"
         "Connection: close\r\n\r\n"
     )
     return head.encode("ascii") + (b"" if method == "HEAD" else body)

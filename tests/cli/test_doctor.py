@@ -16,7 +16,7 @@ from ha.elector.znodes import connected, ensure_parent
 from ha.notices.model import Drain, FailoverResult, HistoryEntry, Pause
 from tests.cli import schema
 from tests.cli.nnha_run import nnha
-from tests.cli.stand_ins import write_configuration
+from tests.cli.stand_ins import running_cluster, write_configuration
 from tests.cli.test_cluster_view import ACTIVE, GONE, STANDBY, WELL, journals
 from tests.cli.zookeeper_scope import Scope
 from tests.notices.test_notices_model import MEMBER, NOON, RECORD
@@ -273,3 +273,12 @@ async def test_the_text_has_each_check_and_quiet_only_what_is_not_well(tmp_path:
     quiet = await nnha("doctor", "--conf-dir", str(tmp_path), "-q")
     assert "OK       names" not in quiet.out
     assert "FAIL     one active" in quiet.out
+
+
+async def test_clocks_are_compared_by_the_date_of_the_daemons_answers(tmp_path: Path) -> None:
+    async with running_cluster(tmp_path) as cluster:
+        told = await nnha("doctor", "--conf-dir", str(cluster.conf_dir), "-o", "json")
+    found = [one for one in told.document["checks"] if one["check"] == "clocks"]
+    assert [(one["verdict"], one["found"]) for one in found] == [
+        ("ok", "4 daemons agree with this machine to 2 s")
+    ]
