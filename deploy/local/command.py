@@ -36,6 +36,13 @@ def cluster() -> None:
 @click.option("--base-port", type=click.IntRange(1024, 65000), help="[default: free ports]")
 def up(*, directory: Path | None, base_port: int | None) -> None:
     """Start a cluster and keep it until Ctrl-C, SIGTERM or `nnha cluster down`."""
+    running = _owner(directory) if directory is not None else None
+    if directory is not None and running is not None:
+        # A second one would take the first one's place in the owner's file, and fail.
+        raise click.ClickException(
+            f"a cluster runs in {directory} already (process {running}); end it with: "
+            f"nnha cluster down --directory {directory}"
+        )
     screen = Screen.on_stderr_if(False)  # noqa: FBT003 - everything goes to stdout here
     try:
         local = open_cluster(directory or fresh_directory("cluster"), base_port=base_port)
