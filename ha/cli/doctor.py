@@ -8,7 +8,6 @@ from email.utils import parsedate_to_datetime
 
 import aiohttp
 import click
-from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ha.cli.asking import look_at
@@ -117,11 +116,11 @@ def _counts(findings: Sequence[Finding]) -> dict[str, int]:
     return {verdict.value: sum(one.verdict is verdict for one in findings) for verdict in Verdict}
 
 
-def _as_text(shown: Sequence[Finding], findings: Sequence[Finding]) -> RenderableType:
+def _as_text(shown: Sequence[Finding], findings: Sequence[Finding]) -> Text:
     width = max((len(one.check) for one in shown), default=0)
     lines = [line for one in shown for line in _lines(one, width)]
     counts = ", ".join(f"{count} {name}" for name, count in _counts(findings).items() if count)
-    return Group(*lines, Text(counts))
+    return Text("\n").join([*lines, Text(counts)])
 
 
 def _lines(one: Finding, width: int) -> Iterator[Text]:

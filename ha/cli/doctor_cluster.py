@@ -119,6 +119,12 @@ def _majority(view: ClusterView) -> Finding:
         for row in view.journalnodes
         if view.state_of(row) not in ("in sync", "up")
     ]
+    if spare < 0 and any("not formatted" in one.lower() for one in lost):
+        return fail(
+            "journal majority",
+            "; ".join(lost),
+            "nnha namenode --format for a new file system, else --initialize-shared-edits",
+        )
     if spare < 0:
         return fail("journal majority", "; ".join(lost), "start them: nothing can be written")
     if lost:

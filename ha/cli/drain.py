@@ -14,7 +14,6 @@ from ha.cli.ending import Code, Ended, Ending, Outcome, Reason
 from ha.cli.handover_plan import judged
 from ha.cli.notice_endings import Members, already, planned, seen
 from ha.cli.notice_options import (
-    CONNECT_SECONDS,
     DRY_RUN,
     FOR,
     REASON,
@@ -27,7 +26,7 @@ from ha.cli.notice_options import (
 from ha.cli.outlook import until
 from ha.cli.place import Place, about_a_cluster
 from ha.cli.quiet import silence_libraries
-from ha.cli.znode_visit import visit
+from ha.cli.znode_visit import CONNECT_SECONDS, visit
 from ha.elector.settings import ZooKeeperSettings
 from ha.elector.zookeeper import Session
 from ha.notices.model import BadNotice, Drain, Member

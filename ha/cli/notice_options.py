@@ -20,7 +20,6 @@ from ha.notices.model import BadNotice, Member, time_text
 from ha.notices.store import read_members
 
 POLL_SECONDS = 0.1
-CONNECT_SECONDS = 5.0
 
 
 class Duration(click.ParamType[float]):

@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from ha.cli.yaml_text import as_yaml
 
@@ -30,7 +31,8 @@ def show(output: str, document: Mapping[str, object], text: RenderableType) -> N
         case "yaml":
             click.echo(as_yaml(document), nl=False)
         case _:
-            console().print(text)
+            # Plain lines are not broken by us: a terminal does that, and a file must not have it.
+            console().print(text, soft_wrap=isinstance(text, Text))
     sys.stdout.flush()
 
 

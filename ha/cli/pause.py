@@ -9,7 +9,6 @@ import click
 from ha.cli.ending import Ended, Ending
 from ha.cli.notice_endings import already, not_automatic, planned, seen
 from ha.cli.notice_options import (
-    CONNECT_SECONDS,
     DRY_RUN,
     FOR,
     REASON,
@@ -21,7 +20,7 @@ from ha.cli.notice_options import (
 from ha.cli.outlook import until
 from ha.cli.place import Place, about_a_cluster
 from ha.cli.quiet import silence_libraries
-from ha.cli.znode_visit import visit
+from ha.cli.znode_visit import CONNECT_SECONDS, visit
 from ha.conf import keys
 from ha.elector.settings import ZooKeeperSettings
 from ha.elector.zookeeper import Session

@@ -15,6 +15,7 @@ from ha.notices.model import BadNotice
 
 T = TypeVar("T")
 
+CONNECT_SECONDS = 5.0
 HANG_UP_SECONDS = 1.0
 
 
@@ -35,7 +36,7 @@ async def visit(
     try:
         async with (
             asyncio.timeout(seconds + HANG_UP_SECONDS),
-            connected(settings, deadline_seconds=seconds) as session,
+            connected(settings, deadline_seconds=min(seconds, CONNECT_SECONDS)) as session,
         ):
             if not await parent_exists(session, settings):
                 raise Ended(_not_formatted(command, settings))

@@ -76,6 +76,10 @@ SITUATIONS: dict[str, tuple[dict[str, object], dict[str, Verdict]]] = {
         journals({"error": GONE}, {"error": GONE}),
         {"journal majority": F, "failover ready": F},
     ),
+    "the journal is not formatted": (
+        journals({"formatted": False}, {"formatted": False}, {"formatted": False}),
+        {"journal majority": F, "failover ready": F},
+    ),
     "a disk fills": (
         journals({"disk_free_bytes": 10, "disk_total_bytes": 100}),
         {"disk of j1:1": W},
