@@ -245,6 +245,8 @@ class Controller:
         elector = self.elector.state
         if self.monitor.state.health is not Health.HEALTHY:
             return f"the NameNode is {self.monitor.state.health}: {self.monitor.state.reason}"
+        if self._candidacy.not_demoted:
+            return self._candidacy.not_demoted
         if self._candidacy.waits:
             return None
         if not elector.wanted:

@@ -96,6 +96,8 @@ class Candidacy:
     """Out only for somebody of higher rank, who is there."""
     kept_because: str = ""
     """Why we are in the election though we would leave it otherwise."""
+    not_demoted: str = ""
+    """Our NameNode should be standby, and would not say that it is; until it does."""
     handing_over: bool = False
     drain_failed: str = ""
     drain_retry_at: float = 0.0
@@ -142,7 +144,7 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901, 
             return _recheck(_settled(state, ServiceState.STANDBY), now)
         case DemotionUnconfirmed(reason=reason):
             because = f"our NameNode did not confirm that it is standby: {reason}"
-            return _out_for_a_moment(state, because, now)
+            return _out_for_a_moment(replace(state, not_demoted=because), because, now)
         case TakeoverFailed():
             return _failed(state, now)
         case CedeAsked():

@@ -13,11 +13,12 @@ _HEALTH_MONITOR = "health/test_health_monitor.py::"
 _SERVICE_FACES = "service/test_service_faces.py::"
 _ROWS_8_1 = "zkfc/test_rows_8_1.py::"
 _ROWS_8_2 = "zkfc/test_rows_8_2.py::"
+_WEAKNESSES = "zkfc/test_zkfc_weaknesses.py::"
+_ZKFC_STOP = "zkfc/test_zkfc_stop.py::"
 _ZKFC_COMMAND = "zkfc/test_zkfc_command.py::"
 _ZKFC_FAILOVER = "zkfc/test_zkfc_failover.py::"
 _ZKFC_HALF_WAY = "zkfc/test_zkfc_half_way.py::"
 _ZKFC_HANDOVER = "zkfc/test_zkfc_handover.py::"
-_ZKFC_STOP = "zkfc/test_zkfc_stop.py::"
 _ZKFC_THREAD_DUMP = "zkfc/test_zkfc_thread_dump.py::"
 _REASON_1 = "open: no test of ours stands for this row yet"
 
@@ -143,18 +144,28 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     "8.12 indirection-file": (_REASON_1,),
     "8.12 indirection-missing-file": (_REASON_1,),
     # 8.13: what upstream lacks
-    "8.13 1": (_ZKFC_FAILOVER + "test_a_breadcrumb_with_another_address_does_not_stop_a_takeover",),
+    "8.13 1": (
+        _ZKFC_FAILOVER
+        + "test_w1_8_13_1_a_breadcrumb_with_another_address_does_not_stop_a_takeover",
+    ),
     "8.13 2": (
-        _ZKFC_FAILOVER + "test_a_session_lost_during_the_promotion_does_not_make_two_actives",
+        _ZKFC_FAILOVER
+        + "test_w4_8_13_2_a_session_lost_during_the_promotion_does_not_make_two_actives",
     ),
     "8.13 3": (
-        _ZKFC_HALF_WAY + "test_a_session_lost_while_fencing_is_noticed_and_the_fencing_stopped",
+        _ZKFC_HALF_WAY
+        + "test_w4_8_13_3_a_session_lost_while_fencing_is_noticed_and_the_fencing_stopped",
     ),
-    "8.13 4": (_ZKFC_HALF_WAY + "test_health_that_turns_bad_while_fencing_ends_the_takeover",),
+    "8.13 4": (
+        _ZKFC_HALF_WAY + "test_w5_8_13_4_health_that_turns_bad_while_fencing_ends_the_takeover",
+    ),
     "8.13 5": (_ZKFC_THREAD_DUMP + "test_8_13_5_hung_stacks_are_given_up_and_only_warned_of",),
-    "8.13 6": (_REASON_1,),
-    "8.13 7": (_ZKFC_HANDOVER + "test_a_dead_third_controller_does_not_block_it",),
-    "8.13 8": (_REASON_1,),
+    "8.13 6": (
+        _WEAKNESSES + "test_w7_8_13_6_an_election_that_is_over_before_the_cede_is_answered_counts",
+        _WEAKNESSES + "test_8_13_6_a_record_older_than_the_request_is_no_answer_to_it",
+    ),
+    "8.13 7": (_ZKFC_HANDOVER + "test_w8_8_13_7_a_dead_third_controller_does_not_block_it",),
+    "8.13 8": (_WEAKNESSES + "test_w8_8_13_8_an_error_at_the_release_leaves_a_success_a_success",),
     "8.13 9": (_FENCING_RUN + "test_the_deadline_kills_the_whole_process_group",),
     "8.13 10": (_ZKFC_STOP + "test_w14_8_13_10_sigterm_hands_over_first",),
     "8.13 11": (_REASON_1,),
@@ -163,8 +174,14 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _ELECTOR_TRANSCRIPTS + "test_scenario",
     ),
     "8.13 13": (_ELECTOR_ZOOKEEPER + "test_looking_often_leaves_one_watch",),
-    "8.13 14": (_REASON_1,),
-    "8.13 15": (_SERVICE_FACES + "test_javas_minus_one_is_understood",),
+    "8.13 14": (
+        _WEAKNESSES + "test_8_13_14_a_promotion_that_succeeds_late_ends_with_a_polite_request",
+        _WEAKNESSES + "test_8_13_14_a_promotion_that_succeeds_after_the_fencing_is_undone",
+    ),
+    "8.13 15": (
+        _SERVICE_FACES + "test_javas_minus_one_is_understood",
+        _WEAKNESSES + "test_8_13_15_javas_minus_one_lets_a_controller_come_back",
+    ),
     "8.13 16": (
         _ELECTOR_JAVA + "test_8_13_16_each_takes_over_from_the_other",
         _ELECTOR_JAVA + "test_8_13_16_a_clean_quit_leaves_nothing_to_fence_either_way",
@@ -175,7 +192,11 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     "8.13 17": (
         _ELECTOR_ENSEMBLE + "test_8_13_17_majority_lost_for_longer_than_a_session_and_back",
     ),
-    "8.13 18": (_ZKFC_HALF_WAY + "test_a_namenode_that_was_restarted_unnoticed_is_elected_again",),
-    "8.13 19": (_REASON_1,),
-    "8.13 20": (_REASON_1,),
+    "8.13 18": (
+        _ZKFC_HALF_WAY + "test_8_13_18_a_namenode_that_was_restarted_unnoticed_is_elected_again",
+    ),
+    "8.13 19": (
+        _WEAKNESSES + "test_8_13_19_a_fence_that_lies_leaves_the_old_active_to_its_own_controller",
+    ),
+    "8.13 20": (_WEAKNESSES + "test_8_13_20_a_clock_that_jumps_changes_no_delay",),
 }

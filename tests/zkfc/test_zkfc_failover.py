@@ -101,7 +101,7 @@ async def test_a_stopped_controller_hands_over_politely(
         assert one.namenode.seen[-1] == "standby by ZKFC"
 
 
-async def test_a_breadcrumb_with_another_address_does_not_stop_a_takeover(
+async def test_w1_8_13_1_a_breadcrumb_with_another_address_does_not_stop_a_takeover(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     # hadoop-ha W1: Hadoop fails to decode it, for ever, and every NameNode stays standby.
@@ -119,7 +119,7 @@ async def test_a_breadcrumb_with_another_address_does_not_stop_a_takeover(
         assert two.namenode.seen[-1] == "standby by ZKFC"  # and at the configured one, politely
 
 
-async def test_a_session_lost_during_the_promotion_does_not_make_two_actives(
+async def test_w4_8_13_2_a_session_lost_during_the_promotion_does_not_make_two_actives(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     # hadoop-ha W4: Hadoop does not see the loss before the promotion has ended.

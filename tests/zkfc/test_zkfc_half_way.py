@@ -33,7 +33,7 @@ async def _restart(here: World, node: Node) -> None:
     await here.standby(node)
 
 
-async def test_health_that_turns_bad_while_fencing_ends_the_takeover(
+async def test_w5_8_13_4_health_that_turns_bad_while_fencing_ends_the_takeover(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     # W5: Hadoop's health monitor waits for the lock that the fencing holds.
@@ -50,7 +50,7 @@ async def test_health_that_turns_bad_while_fencing_ends_the_takeover(
         assert two.namenode.active_transitions == 0
 
 
-async def test_a_session_lost_while_fencing_is_noticed_and_the_fencing_stopped(
+async def test_w4_8_13_3_a_session_lost_while_fencing_is_noticed_and_the_fencing_stopped(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
@@ -81,7 +81,7 @@ async def test_a_controller_stopped_while_fencing_leaves_no_lock(
         await here.active(one)
 
 
-async def test_a_namenode_that_was_restarted_unnoticed_is_elected_again(
+async def test_8_13_18_a_namenode_that_was_restarted_unnoticed_is_elected_again(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1") as here:

@@ -29,7 +29,7 @@ def _transitions(here: World) -> list[int]:
     return [node.namenode.active_transitions for node in here.nodes]
 
 
-async def test_a_dead_third_controller_does_not_block_it(
+async def test_w8_8_13_7_a_dead_third_controller_does_not_block_it(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     # hadoop-ha W8: in Hadoop any silent controller fails a planned failover.
