@@ -9,7 +9,7 @@ from ha.elector.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.events import BreadcrumbRead
 from ha.elector.events import Event as ElectorEvent
 from ha.elector.keeper import Keeper, LockReader, Post
-from ha.elector.model import AttemptNumber, Link, Role, Term
+from ha.elector.model import AttemptNumber, Role, Term
 from ha.elector.outcome import Unknown
 from ha.elector.runner import Elector
 from ha.elector.state import ElectorState
@@ -59,6 +59,7 @@ from ha.zkfc.settings import ZkfcSettings
 from ha.zkfc.standing import drained
 from ha.zkfc.takeover import Takeover
 from ha.zkfc.thread_dump import ThreadDump
+from ha.zkfc.trouble import trouble_of
 
 log = structlog.get_logger()
 
@@ -242,18 +243,8 @@ class Controller:
 
     def trouble(self) -> str | None:
         """Why this controller could not fail over right now; None when it could."""
-        elector = self.elector.state
-        if self.monitor.state.health is not Health.HEALTHY:
-            return f"the NameNode is {self.monitor.state.health}: {self.monitor.state.reason}"
-        if self._candidacy.not_demoted:
-            return self._candidacy.not_demoted
-        if self._candidacy.waits:
-            return None
-        if not elector.wanted:
-            return f"not in the election: {self._candidacy.out_because or 'not joined yet'}"
-        if elector.link is not Link.CONNECTED:
-            return self.absence.told() or f"ZooKeeper: {elector.link.value}"
-        return None
+        seen = self.monitor.state, self.elector.state, self._candidacy
+        return trouble_of(*seen, self.absence.told())
 
     # -- told by the health monitor ----------------------------------------------------------
 
