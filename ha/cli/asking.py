@@ -138,7 +138,7 @@ async def _zkfc(look: Look, http: aiohttp.ClientSession, node: NameNodeAddress) 
         in_election=flag(page, "in_election"),
         out_because=text(page, "out_because"),
         fencing_methods=texts(page, "fencing_methods"),
-        note=text(page, "kept_because"),
+        note=text(page, "failover_off_because") or text(page, "kept_because"),
         last_failure=_last_failure(page.get("last_attempt")),
     )
 

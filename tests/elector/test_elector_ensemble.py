@@ -180,7 +180,7 @@ async def test_a_session_is_ended_by_a_second_client_with_its_password(
             assert "active" not in b.told
         elif b.role is Role.ACTIVE:
             assert b.told == ["standby", "fence a", "active"]
-            assert a.told == ["active", "neutral", "standby"]
+            assert a.told[-1] == "standby"
 
 
 async def test_a_wrong_digest_is_told_at_the_first_request(ensemble: Ensemble) -> None:
