@@ -1,10 +1,16 @@
 """Addresses as Java prints them; scripts look for these lines."""
 
 import asyncio
+import contextlib
 import ipaddress
 import socket
+import threading
+from typing import Final
 
 from ha.conf.topology import HostPort
+
+NAMING_SECONDS: Final = 2.0
+"""How long a name server may take; the address is as good, if not as Java prints it."""
 
 
 async def java_host(host: str) -> str:
@@ -18,12 +24,33 @@ async def java_host(host: str) -> str:
     except ValueError:
         return host
     loop = asyncio.get_running_loop()
+    answer: asyncio.Future[str] = loop.create_future()
+
+    def found(name: str) -> None:
+        if not answer.done():
+            answer.set_result(name)
+
+    def look() -> None:
+        name = _name_of(host)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(found, name)
+
+    # In a thread that nobody has to wait for, not even the end of this command.
+    threading.Thread(target=look, daemon=True).start()
     try:
-        name, _ = await loop.getnameinfo((host, 0), socket.NI_NAMEREQD)
-        back = await loop.getaddrinfo(name, None)
-    except OSError:
+        async with asyncio.timeout(NAMING_SECONDS):
+            return await answer
+    except TimeoutError:
         return host
-    return name if any(found[4][0] == host for found in back) else host
+
+
+def _name_of(address: str) -> str:
+    try:
+        name, _ = socket.getnameinfo((address, 0), socket.NI_NAMEREQD)
+        back = socket.getaddrinfo(name, None)
+    except OSError:
+        return address
+    return name if any(found[4][0] == address for found in back) else address
 
 
 async def java_name(address: HostPort) -> str:

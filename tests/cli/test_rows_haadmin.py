@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import threading
 import tomllib
 from collections.abc import Iterator
 from importlib import import_module
@@ -276,6 +277,23 @@ async def test_addresses_are_printed_as_java_does() -> None:
     assert await java_host("192.0.2.1") == "192.0.2.1"  # nobody's, so it has no name
     unresolved = await java_name(HostPort("nn1.example.invalid", 8020))
     assert unresolved == "NameNode at nn1.example.invalid/<unresolved>:8020"
+
+
+async def test_a_silent_name_server_costs_a_name_and_not_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = threading.Event()
+
+    def slow(*_: object) -> tuple[str, str]:
+        asked.wait(30)
+        return "late.example.invalid", "0"
+
+    monkeypatch.setattr("ha.cli.java_address.NAMING_SECONDS", 0.1)
+    monkeypatch.setattr("socket.getnameinfo", slow)
+    began = asyncio.get_running_loop().time()
+    assert await java_host("127.0.0.1") == "127.0.0.1"
+    assert asyncio.get_running_loop().time() - began < 10
+    asked.set()
 
 
 def test_hadoops_program_names_are_installed() -> None:

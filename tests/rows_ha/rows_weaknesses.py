@@ -121,6 +121,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _ZKFC_STANDING + "test_w16_a_dead_active_or_a_rare_failover_waits_for_nothing",
         _ZKFC_STANDING + "test_w16_old_failovers_are_forgotten",
         _ZKFC_STANDING + "test_w16_a_slow_active_that_dies_while_it_is_kept_is_left_at_once",
+        _HEALTH_CORE + "test_w16_the_reason_counts_where_one_probe_is_not_enough",
     ),
     "W17": (
         _SERVICE_FACES + "test_silence_says_whether_anything_was_sent",
