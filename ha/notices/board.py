@@ -127,14 +127,12 @@ class Board:
 
     async def _read_and_show(self, session: Session) -> float:
         """Answers how long to wait for the next time, if nothing happens."""
-        try:
-            # What we show first: a peer's rank may wait for it.
-            await self._show(session)
-            notices, wait_seconds = await self._read(session)
-        except (ZooKeeperUnavailable, ZooKeeperRefused) as failure:
-            self._complain("zookeeper", str(failure))
+        # What we show first: a peer's rank may wait for it.
+        shown = await self._tried("member", self._show(session))
+        read = await self._tried("notices", self._read(session))
+        if read is None:
             return RETRY_SECONDS
-        self._complaints.pop("zookeeper", None)
+        notices, wait_seconds = read
         if notices != self.notices:
             log.info(
                 "board.changed",
@@ -146,14 +144,23 @@ class Board:
             )
             self.notices = notices
             self._tell(notices)
-        return wait_seconds
+        return wait_seconds if shown else RETRY_SECONDS
+
+    async def _tried(self, what: str, work: Awaitable[T]) -> T | None:
+        try:
+            done = await work
+        except (ZooKeeperUnavailable, ZooKeeperRefused) as failure:
+            self._complain(what, str(failure))
+            return None
+        self._complaints.pop(what, None)
+        return done
 
     # -- our member --------------------------------------------------------------------------
 
-    async def _show(self, session: Session) -> None:
+    async def _show(self, session: Session) -> bool:
         own = self._own
         if not own or own == self._shown:
-            return
+            return True
         path = f"{members_path(self._settings)}/{self._namenode}"
         outcome = await session.read(path)
         if not _is(outcome, Refusal.NO_NODE):
@@ -161,13 +168,14 @@ class Board:
             if facts.ours:
                 value_of(await session.write(path, own, version=facts.version), f"write {path}")
                 self._shown = own
-                return
+                return True
             if not self._left_behind(path, data, facts):
-                return
+                return True  # at the next poll again
             value_of(await session.delete(path, version=facts.version), f"delete {path}")
         await self._create(session, path, own)
         self._complaints.pop(path, None)
         self._shown = own
+        return True
 
     async def _create(self, session: Session, path: str, own: bytes) -> None:
         above = members_path(self._settings)
@@ -211,11 +219,15 @@ class Board:
         waits = [(end - now).total_seconds() for end in ends if end is not None and end > now]
         # Best effort: whoever reads an expired notice knows that it is over.
         if pause is not None and pause.value.over(now):
-            await self._tidy(clear_pause(session, settings, version=pause.version))
+            await self._tried(
+                "expired pause", clear_pause(session, settings, version=pause.version)
+            )
             pause = None
         if drain is not None and drain.value.over(now):
             name = self._namenode
-            await self._tidy(clear_drain(session, settings, name, version=drain.version))
+            await self._tried(
+                "expired drain", clear_drain(session, settings, name, version=drain.version)
+            )
             drain = None
         notices = Notices(
             pause=None if pause is None else pause.value,
@@ -230,6 +242,10 @@ class Board:
     ) -> Noted[T] | None:
         """A notice that can be read; the look leaves a watch, there or not there."""
         looked, outcome = await asyncio.gather(session.look(path, watch=True), session.read(path))
+        if _is(outcome, Refusal.NO_RIGHTS) or _is(looked, Refusal.NO_RIGHTS):
+            # The election will say that, too; it must not wait for what we shall never be let see.
+            self._complain(path, "ZooKeeper does not let us read it; see ha.zookeeper.auth")
+            return None
         value_of(looked, f"look at {path}")
         if _is(outcome, Refusal.NO_NODE):
             self._complaints.pop(path, None)
@@ -247,7 +263,9 @@ class Board:
     async def _members(self, session: Session) -> tuple[Member, ...]:
         path = members_path(self._settings)
         outcome = await session.children(path, watch=True)
-        names = () if _is(outcome, Refusal.NO_NODE) else value_of(outcome, f"list {path}")
+        names: tuple[str, ...] = ()
+        if not _is(outcome, Refusal.NO_NODE) and not _is(outcome, Refusal.NO_RIGHTS):
+            names = value_of(outcome, f"list {path}")
         if self._namenode not in names:
             self._shown = b""  # somebody has deleted it
         others = sorted(set(names) - {self._namenode})
@@ -259,6 +277,8 @@ class Board:
     async def _holder(self, session: Session) -> str | None:
         path = self._settings.lock
         looked, outcome = await asyncio.gather(session.look(path, watch=True), session.read(path))
+        if _is(outcome, Refusal.NO_RIGHTS) or _is(looked, Refusal.NO_RIGHTS):
+            return None
         value_of(looked, f"look at {path}")
         if _is(outcome, Refusal.NO_NODE):
             return FREE
@@ -267,12 +287,6 @@ class Board:
             return decode(data).namenode
         except BadBreadcrumb:
             return None
-
-    async def _tidy(self, clearing: Awaitable[bool]) -> None:
-        try:
-            await clearing
-        except (ZooKeeperUnavailable, ZooKeeperRefused) as failure:
-            self._complain("expired notices", str(failure))
 
     def _complain(self, about: str, text: str) -> None:
         if self._complaints.get(about) != text:

@@ -51,7 +51,7 @@ from ha.zkfc.flapping import Flapping
 from ha.zkfc.graceful import HandOver
 from ha.zkfc.history import History
 from ha.zkfc.local_process import LocalProcess
-from ha.zkfc.membership import Membership, OpenBoard, reporting
+from ha.zkfc.membership import Membership, OpenBoard
 from ha.zkfc.observer import Observer
 from ha.zkfc.record import Asked
 from ha.zkfc.server import ZkfcFace, rpc_server
@@ -131,7 +131,6 @@ class Controller:
         self._predecessor_gone = False
         self._own_data = b""
         self._recheck: asyncio.TimerHandle | None = None
-        self._draining: asyncio.Task[None] | None = None
         self._fatal: asyncio.Future[str] | None = None
         self.port = 0
 
@@ -193,9 +192,9 @@ class Controller:
         finally:
             if self._recheck is not None:
                 self._recheck.cancel()
-            for task in (self._draining, self._stepping_down):
-                if task is not None:
-                    task.cancel()
+            if self._stepping_down is not None:
+                self._stepping_down.cancel()
+            self._membership.stop()
             self.absence.stop()
             self.thread_dump.stop()
             await self.hand_over.stop()
@@ -347,10 +346,7 @@ class Controller:
                         self._recheck.cancel()
                     self._recheck = loop.call_later(seconds, self._decide, RecheckDue())
                 case HandOverTo(zkfc=zkfc):
-                    because = f"{self._settings.own.namenode} is drained"
-                    asking = self._membership.hand_over_to(zkfc, because=because)
-                    told = reporting(asking, lambda failure: self._decide(DrainTried(failure)))
-                    self._draining = loop.create_task(told, name="drain")
+                    self._membership.drain(zkfc, lambda failure: self._decide(DrainTried(failure)))
         self._show()
 
     def _show(self) -> None:

@@ -1,7 +1,8 @@
 """How a controller shows itself to the others, and asks one of them to take over in a drain."""
 
+import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -41,6 +42,7 @@ class Membership:
         self._board = board
         self._version = version
         self._started = datetime.now(UTC)
+        self._draining: asyncio.Task[None] | None = None
 
     def standing(self) -> Standing:
         """Our standing before anything is known.  Without a board, nothing will ever be."""
@@ -84,6 +86,23 @@ class Membership:
             )
         )
 
+    def drain(self, zkfc: str, tell: Callable[[str], None]) -> None:
+        """Ask that controller to take over from us; ``tell`` gets why not, or the empty text."""
+        self._draining = asyncio.create_task(self._drain(zkfc, tell), name="drain")
+
+    def stop(self) -> None:
+        """Give up what is under way."""
+        if self._draining is not None:
+            self._draining.cancel()
+
+    async def _drain(self, zkfc: str, tell: Callable[[str], None]) -> None:
+        failure = "it was given up"
+        try:
+            because = f"{self._settings.own.namenode} is drained"
+            failure = await self.hand_over_to(zkfc, because=because)
+        finally:
+            tell(failure)
+
     async def hand_over_to(self, zkfc: str, *, because: str) -> str:
         """Ask that controller to take over from us; answers why not, or the empty text."""
         settings = self._settings
@@ -104,12 +123,3 @@ class Membership:
         except (ServiceError, ValueError) as failure:
             return str(failure)
         return ""
-
-
-async def reporting(work: Awaitable[str], tell: Callable[[str], None]) -> None:
-    """Tell how it ended, whatever it was."""
-    failure = "it was given up"
-    try:
-        failure = await work
-    finally:
-        tell(failure)

@@ -18,7 +18,7 @@ from ha.elector.settings import ZooKeeperSettings
 from ha.elector.znodes import connected, ensure_parent
 from ha.elector.zookeeper import Session
 from ha.notices.board import Board, utc_now
-from ha.notices.model import BadNotice, Drain, Member, encode_member
+from ha.notices.model import BadNotice, Drain, Member, encode_member, encode_pause
 from ha.notices.seen import FREE, Notices
 from ha.notices.store import (
     clear_drain,
@@ -145,6 +145,20 @@ async def test_an_unreadable_pause_pauses_nobody(zookeeper: ZooKeeper) -> None:
         await place.session.create(pause_path(place.zookeeper), b"until tomorrow")
         board = place.board("nn1")
         await _sees(board, lambda seen: seen.pause is None, "none")
+
+
+async def test_what_may_not_be_read_keeps_nobody_waiting(zookeeper: ZooKeeper) -> None:
+    """Else a controller would wait for ever, and never find out at the election what is wrong."""
+    async with _place(zookeeper.connect) as place:
+        closed = replace(place.zookeeper, acl=parse_acl("digest:ann:x:rwcda"))
+        async with connected(closed, deadline_seconds=10.0) as ann:
+            await ann.create(pause_path(place.zookeeper), encode_pause(LASTING))
+            await ann.create(members_path(place.zookeeper))
+            await ann.create(place.zookeeper.lock)
+        board = place.board("nn1", OURS)
+        await _sees(board, lambda seen: seen == Notices(), "nothing that it may read")
+        await until(lambda: "member" in board._complaints, "a complaint", seconds=30.0)
+        assert pause_path(place.zookeeper) in board._complaints
 
 
 async def test_members_see_one_another_come_change_and_go(zookeeper: ZooKeeper) -> None:
