@@ -36,9 +36,8 @@ class Oracle:
         self.violation: Violated | None = None
         self.must: Log = {}
         self.history: Log = {}
-        self.settled = 0
-        self.acknowledged = 0
-        self.checks = 0
+        self.settled = self.acknowledged = self.checks = 0
+        self._chosen_in: dict[int, int] = {}
         self._trace = trace
         self._platters = platters
         self._names = tuple(platters)
@@ -88,10 +87,13 @@ class Oracle:
             log = self._common_log(last, f"{writer} recovered up to {last}", "I13")
             for txid in range(last + 1, max(self.must, default=self.settled) + 1):
                 lost = self.must.get(txid, self.history.get(txid))
-                if lost is not None and lost[0] < epoch:
+                # What a later recovery made of an older writer's edits, a superseded one that
+                # hears its promises late need not know: nothing that it begins is taken.
+                stored = lost is not None and len(self._stores.get(lost, ())) >= self._least
+                if lost and (lost[0] if stored else self._chosen_in.get(txid, lost[0])) < epoch:
                     raise Violated("I13", f"{writer} recovered up to {last} and forgets {lost}")
             for txid, tag in log.items():
-                self._require(txid, tag, f"{writer} adopted")
+                self._require(txid, tag, epoch, f"{writer} adopted")
             self._settle()
 
         self.guarded(check)
@@ -102,11 +104,9 @@ class Oracle:
         def check() -> None:
             self.acknowledged += len(tags)
             for txid, tag in enumerate(tags, start=first):
-                self._require(txid, tag, f"{writer} acknowledged")
+                self._require(txid, tag, tag[0], f"{writer} acknowledged")
                 if len(held := self._stores.get(tag, set())) < self._least:
-                    raise Violated(
-                        "I10", f"{writer} acknowledged {txid}; stored in its epoch: {sorted(held)}"
-                    )
+                    raise Violated("I10", f"{writer} acknowledged {txid}; stored by {sorted(held)}")
             self.seen_by_callers = max(self.seen_by_callers, first + len(tags) - 1)
             self._check_durability(f"{writer} acknowledged {first}-{first + len(tags) - 1}")
             self._settle()
@@ -140,9 +140,7 @@ class Oracle:
 
         def check() -> None:
             if shown < asked_when:
-                raise Violated(
-                    "P3", f"{writer} showed {shown} to a reader who came after {asked_when}"
-                )
+                raise Violated("P3", f"{writer} showed {shown}, a caller had seen {asked_when}")
             self.seen_by_callers = max(self.seen_by_callers, shown)
 
         self.guarded(check)
@@ -266,7 +264,8 @@ class Oracle:
             return
         for txid, tag in enumerate(run.tags, start=first):
             if txid > self.settled:
-                self._require(txid, tag, f"a majority accepted in epoch {decision.epoch}")
+                who = f"a majority accepted in epoch {decision.epoch}"
+                self._require(txid, tag, decision.epoch, who)
 
     def _check_finals(self, node: str, old: View, new: View) -> None:
         for first, run in old.finalized.items():
@@ -376,9 +375,10 @@ class Oracle:
             common[txid] = tag
         return common
 
-    def _require(self, txid: int, tag: Tag, who: str) -> None:
+    def _require(self, txid: int, tag: Tag, epoch: int, who: str) -> None:
         self._remember(txid, tag, who)
         self.must[txid] = tag
+        self._chosen_in.setdefault(txid, epoch)
 
     def _remember(self, txid: int, tag: Tag, who: str) -> None:
         known = self.history.setdefault(txid, tag)
