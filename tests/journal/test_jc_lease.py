@@ -19,6 +19,9 @@ from tests.journal.jc_cluster import QUICK, edits, formatted_nodes
 LEASE = 1.0  # short, but long enough for a busy machine
 FIELDS = {name: getattr(QUICK, name) for name in QUICK.__slots__}
 LEASED = WriterSettings(**{**FIELDS, "read_lease_seconds": LEASE})
+LONG = 3.0  # where what takes no time at all must be told from a wait on a busy machine
+LONG_LEASED = WriterSettings(**{**FIELDS, "read_lease_seconds": LONG})
+ENDLESS = WriterSettings(**{**FIELDS, "read_lease_seconds": 600.0})
 NODES = [NodeName(f"jn{i}:1") for i in range(3)]
 
 
@@ -65,19 +68,16 @@ async def test_without_a_majority_the_lease_runs_out(tmp_path: Path) -> None:
 
 async def test_a_new_writer_lets_the_old_lease_run_out_first(tmp_path: Path) -> None:
     async with formatted_nodes(tmp_path) as nodes:
-        old = nodes.writer(LEASED)
+        old = nodes.writer(LONG_LEASED)
         await old.become_writer()
         await old.start_segment(TxId(1))
+        leased = now()  # not before this; heartbeats may have renewed it since
         await old.write(TxId(1), 3, edits(1, 3))
-        new = nodes.writer(LEASED)
-        began = now()
+        new = nodes.writer(LONG_LEASED)
         await new.become_writer()
-        assert now() - began < LEASE / 2, "recovery does not wait"
-        claimed = now()
+        assert now() - leased < LONG, "recovery does not wait"
         await new.start_segment(TxId(4))
-        waited = now() - claimed
-        assert waited > LEASE / 3
-        assert now() - began < 2 * LEASE
+        assert now() - leased >= LONG
         assert not old.read_lease.valid()
         with pytest.raises(QuorumLost):
             await old.write(TxId(4), 1, edits(4, 4))
@@ -87,17 +87,17 @@ async def test_a_new_writer_lets_the_old_lease_run_out_first(tmp_path: Path) -> 
 
 async def test_a_new_writer_waits_only_what_is_left(tmp_path: Path) -> None:
     async with formatted_nodes(tmp_path) as nodes:
-        old = nodes.writer(LEASED)
+        old = nodes.writer(LONG_LEASED)
         await old.become_writer()
         await old.start_segment(TxId(1))
         await old.write(TxId(1), 3, edits(1, 3))
         await old.close()
-        await asyncio.sleep(LEASE * (1 + DRIFT_MARGIN))
-        new = nodes.writer(LEASED)
+        await asyncio.sleep(LONG * (1 + DRIFT_MARGIN))
+        new = nodes.writer(LONG_LEASED)
         await new.become_writer()
         began = now()
         await new.start_segment(TxId(4))
-        assert now() - began < LEASE / 2
+        assert now() - began < LONG
         await new.close()
 
 
@@ -119,29 +119,26 @@ async def test_a_new_writer_respects_a_longer_lease_than_its_own(
         await new.become_writer()
         await new.start_segment(TxId(4))
         assert now() - heard > 3 * LEASE
-        assert now() - heard < 6 * LEASE
         await new.close()
         # From here on only the shorter one can be held.
         last = nodes.writer(WriterSettings(**{**FIELDS, "read_lease_seconds": ours}))
         await last.become_writer()
         began = now()
         await last.start_segment(TxId(4))
-        assert now() - began < LEASE
+        assert now() - began < 3 * LEASE
         await last.close()
 
 
 async def test_a_new_writer_does_not_wait_for_one_that_is_known_to_be_gone(tmp_path: Path) -> None:
     async with formatted_nodes(tmp_path) as nodes:
-        old = nodes.writer(LEASED)
-        await old.become_writer()
+        old = nodes.writer(ENDLESS)
+        await old.become_writer(predecessor_gone=True)
         await old.start_segment(TxId(1))
         await old.write(TxId(1), 3, edits(1, 3))
         await old.close()
-        new = nodes.writer(LEASED)
+        new = nodes.writer(ENDLESS)
         await new.become_writer(predecessor_gone=True)
-        began = now()
-        await new.start_segment(TxId(4))
-        assert now() - began < LEASE / 2
+        await asyncio.wait_for(new.start_segment(TxId(4)), 30)
         await new.close()
 
 
