@@ -109,13 +109,13 @@ def settings(sshd: Sshd) -> SshSettings:
     return SshSettings(
         key_files=(sshd.key,),
         known_hosts=sshd.known_hosts,
-        connect_timeout_seconds=5.0,
-        command_timeout_seconds=5.0,
+        connect_timeout_seconds=20.0,
+        command_timeout_seconds=20.0,
     )
 
 
 async def fenced(
-    sshd: Sshd, port: int, how: SshSettings | None = None, *, seconds: float = 20.0
+    sshd: Sshd, port: int, how: SshSettings | None = None, *, seconds: float = 60.0
 ) -> Report:
     """Fence whoever holds a port of 127.0.0.1, over this sshd."""
     return await fence(

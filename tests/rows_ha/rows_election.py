@@ -2,25 +2,23 @@
 
 from typing import Final
 
-_ELECTOR_BYTES = "elector/test_elector_bytes.py::"
-_ELECTOR_CORE = "elector/test_elector_core.py::"
 _ELECTOR_ENSEMBLE = "elector/test_elector_ensemble.py::"
 _ELECTOR_JAVA = "elector/test_elector_java.py::"
-_ELECTOR_TRANSCRIPTS = "elector/test_elector_transcripts.py::"
 _ELECTOR_ZOOKEEPER = "elector/test_elector_zookeeper.py::"
+_ROWS_8_12 = "elector/test_rows_8_12.py::"
+_ROWS_8_3 = "elector/test_rows_8_3.py::"
+_ROWS_8_4 = "elector/test_rows_8_4.py::"
 _FENCING_RUN = "fencing/test_fencing_run.py::"
 _HEALTH_MONITOR = "health/test_health_monitor.py::"
-_SERVICE_FACES = "service/test_service_faces.py::"
 _ROWS_8_1 = "zkfc/test_rows_8_1.py::"
 _ROWS_8_2 = "zkfc/test_rows_8_2.py::"
-_WEAKNESSES = "zkfc/test_zkfc_weaknesses.py::"
-_ZKFC_STOP = "zkfc/test_zkfc_stop.py::"
 _ZKFC_COMMAND = "zkfc/test_zkfc_command.py::"
 _ZKFC_FAILOVER = "zkfc/test_zkfc_failover.py::"
 _ZKFC_HALF_WAY = "zkfc/test_zkfc_half_way.py::"
 _ZKFC_HANDOVER = "zkfc/test_zkfc_handover.py::"
+_ZKFC_STOP = "zkfc/test_zkfc_stop.py::"
 _ZKFC_THREAD_DUMP = "zkfc/test_zkfc_thread_dump.py::"
-_REASON_1 = "open: no test of ours stands for this row yet"
+_ZKFC_WEAKNESSES = "zkfc/test_zkfc_weaknesses.py::"
 
 ROWS: Final[dict[str, tuple[str, ...]]] = {
     # 8.1: the controller on a real ZooKeeper
@@ -69,53 +67,58 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _ROWS_8_2 + "test_row_8_2_random_health_and_disconnects",
     ),
     # 8.3: the elector's rules
-    "8.3 testJoinElectionException": (
-        _ELECTOR_CORE + "test_joining_without_data_is_a_mistake_of_the_caller",
+    "8.3 testJoinElectionException": (_ROWS_8_3 + "test_row_8_3_join_election_exception",),
+    "8.3 testJoinElection": (_ROWS_8_3 + "test_row_8_3_join_election",),
+    "8.3 testCreateNodeResultBecomeActive": (
+        _ROWS_8_3 + "test_row_8_3_create_node_result_become_active",
     ),
-    "8.3 testJoinElection": (_ELECTOR_CORE + "test_event_table",),
-    "8.3 testCreateNodeResultBecomeActive": (_ELECTOR_CORE + "test_event_table",),
-    "8.3 testFailToBecomeActive": (
-        _ELECTOR_ZOOKEEPER + "test_a_failed_takeover_leaves_the_election",
+    "8.3 testFailToBecomeActive": (_ROWS_8_3 + "test_row_8_3_fail_to_become_active",),
+    "8.3 testFailToBecomeActiveAfterZKDisconnect": (
+        _ROWS_8_3 + "test_row_8_3_fail_to_become_active_after_zk_disconnect",
     ),
-    "8.3 testFailToBecomeActiveAfterZKDisconnect": (_ELECTOR_TRANSCRIPTS + "test_scenario",),
-    "8.3 testFencesOldActive": (_ELECTOR_TRANSCRIPTS + "test_scenario",),
+    "8.3 testFencesOldActive": (_ROWS_8_3 + "test_row_8_3_fences_old_active",),
     "8.3 testQuitElectionRemovesBreadcrumbNode": (
-        _ELECTOR_CORE + "test_the_version_we_wrote_is_the_one_we_delete",
+        _ROWS_8_3 + "test_row_8_3_quit_election_removes_breadcrumb_node",
     ),
-    "8.3 testCreateNodeResultBecomeStandby": (_ELECTOR_CORE + "test_event_table",),
-    "8.3 testCreateNodeResultError": (_ELECTOR_CORE + "test_event_table",),
-    "8.3 testCreateNodeResultRetryBecomeActive": (_ELECTOR_TRANSCRIPTS + "test_scenario",),
-    "8.3 testCreateNodeResultRetryBecomeStandby": (_ELECTOR_CORE + "test_event_table",),
-    "8.3 testCreateNodeResultRetryNoNode": (_ELECTOR_CORE + "test_event_table",),
-    "8.3 testStatNodeRetry": (_ELECTOR_CORE + "test_event_table",),
-    "8.3 testStatNodeError": (_ELECTOR_CORE + "test_event_table",),
-    "8.3 testProcessCallbackEventNone": (_ELECTOR_CORE + "test_event_table",),
-    "8.3 testProcessCallbackEventNode": (_ELECTOR_CORE + "test_event_table",),
-    "8.3 testSuccessiveStandbyCalls": (_ELECTOR_CORE + "test_event_table",),
-    "8.3 testQuitElection": (
-        _ELECTOR_CORE + "test_quitting_and_joining_again_uses_a_new_session_and_attempt",
+    "8.3 testCreateNodeResultBecomeStandby": (
+        _ROWS_8_3 + "test_row_8_3_create_node_result_become_standby",
     ),
-    "8.3 testGetActiveData": (_ELECTOR_ZOOKEEPER + "test_who_is_active_is_read_from_the_lock",),
-    "8.3 testEnsureBaseNode": (
-        _ELECTOR_ZOOKEEPER + "test_an_existing_parent_gets_our_acl_and_the_one_above_keeps_its_own",
+    "8.3 testCreateNodeResultError": (_ROWS_8_3 + "test_row_8_3_create_node_result_error",),
+    "8.3 testCreateNodeResultRetryBecomeActive": (
+        _ROWS_8_3 + "test_row_8_3_create_node_result_retry_become_active",
     ),
-    "8.3 testParentZNodeACLs": (
-        _ELECTOR_ZOOKEEPER + "test_an_existing_parent_gets_our_acl_and_the_one_above_keeps_its_own",
+    "8.3 testCreateNodeResultRetryBecomeStandby": (
+        _ROWS_8_3 + "test_row_8_3_create_node_result_retry_become_standby",
     ),
-    "8.3 testEnsureBaseNodeFails": (_REASON_1,),
-    "8.3 testWithoutZKServer": (_ELECTOR_ZOOKEEPER + "test_no_server_is_told_within_the_deadline",),
-    "8.3 testBecomeActiveBeforeServiceHealthy": (_ELECTOR_CORE + "test_event_table",),
+    "8.3 testCreateNodeResultRetryNoNode": (
+        _ROWS_8_3 + "test_row_8_3_create_node_result_retry_no_node",
+    ),
+    "8.3 testStatNodeRetry": (_ROWS_8_3 + "test_row_8_3_stat_node_retry",),
+    "8.3 testStatNodeError": (_ROWS_8_3 + "test_row_8_3_stat_node_error",),
+    "8.3 testProcessCallbackEventNone": (_ROWS_8_3 + "test_row_8_3_process_callback_event_none",),
+    "8.3 testProcessCallbackEventNode": (_ROWS_8_3 + "test_row_8_3_process_callback_event_node",),
+    "8.3 testSuccessiveStandbyCalls": (_ROWS_8_3 + "test_row_8_3_successive_standby_calls",),
+    "8.3 testQuitElection": (_ROWS_8_3 + "test_row_8_3_quit_election",),
+    "8.3 testGetActiveData": (_ROWS_8_4 + "test_row_8_3_get_active_data",),
+    "8.3 testEnsureBaseNode": (_ROWS_8_4 + "test_row_8_3_ensure_base_node",),
+    "8.3 testParentZNodeACLs": (_ROWS_8_4 + "test_row_8_3_parent_znode_acls",),
+    "8.3 testEnsureBaseNodeFails": (_ROWS_8_4 + "test_row_8_3_ensure_base_node_fails",),
+    "8.3 testWithoutZKServer": (_ROWS_8_4 + "test_row_8_3_without_zk_server",),
+    "8.3 testBecomeActiveBeforeServiceHealthy": (
+        _ROWS_8_3 + "test_row_8_3_become_active_before_service_healthy",
+    ),
     # 8.4: electors on a real server
-    "8.4 testActiveStandbyTransition": (
-        _ELECTOR_ZOOKEEPER + "test_active_and_standby_change_places",
+    "8.4 testActiveStandbyTransition": (_ROWS_8_4 + "test_row_8_4_active_standby_transition",),
+    "8.4 testHandleSessionExpiration": (_ROWS_8_4 + "test_row_8_4_handle_session_expiration",),
+    "8.4 testHandleSessionExpirationOfStandby": (
+        _ROWS_8_4 + "test_row_8_4_handle_session_expiration_of_standby",
     ),
-    "8.4 testHandleSessionExpiration": (
-        _ELECTOR_ZOOKEEPER + "test_an_expired_session_reports_that_once_and_is_over",
-        _ELECTOR_ZOOKEEPER + "test_after_quitting_there_is_no_lock_and_nobody_returns",
+    "8.4 testDontJoinElectionOnDisconnectAndReconnect": (
+        _ROWS_8_4 + "test_row_8_4_dont_join_election_on_disconnect_and_reconnect",
     ),
-    "8.4 testHandleSessionExpirationOfStandby": (_REASON_1,),
-    "8.4 testDontJoinElectionOnDisconnectAndReconnect": (_REASON_1,),
-    "8.4 testSetZooKeeperACLsOnParentZnodeName": (_REASON_1,),
+    "8.4 testSetZooKeeperACLsOnParentZnodeName": (
+        _ROWS_8_4 + "test_row_8_4_set_zookeeper_acls_on_parent_znode_name",
+    ),
     # 8.5: health
     "8.5 testMonitor": (_HEALTH_MONITOR + "test_row_8_5_monitor",),
     "8.5 testHealthMonitorDies": (
@@ -125,24 +128,24 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _HEALTH_MONITOR + "test_row_8_5_a_monitor_that_dies_says_so_and_ends",
     ),
     # 8.12: ACL and auth
-    "8.12 empty-ACL": (_ELECTOR_BYTES + "test_acls",),
-    "8.12 null-ACL": (_ELECTOR_BYTES + "test_acls",),
-    "8.12 ACL-without-two-colons": (_ELECTOR_BYTES + "test_bad_acls_name_the_item",),
-    "8.12 ACL-with-a-bad-letter": (_ELECTOR_BYTES + "test_bad_acls_name_the_item",),
-    "8.12 two-SASL-ACLs": (_ELECTOR_BYTES + "test_acls",),
+    "8.12 empty-ACL": (_ROWS_8_12 + "test_row_8_12_empty_acl",),
+    "8.12 null-ACL": (_ROWS_8_12 + "test_row_8_12_null_acl",),
+    "8.12 ACL-without-two-colons": (_ROWS_8_12 + "test_row_8_12_acl_without_two_colons",),
+    "8.12 ACL-with-a-bad-letter": (_ROWS_8_12 + "test_row_8_12_acl_with_a_bad_letter",),
+    "8.12 two-SASL-ACLs": (_ROWS_8_12 + "test_row_8_12_two_sasl_acls",),
     "8.12 remove-permissions": (
         (
             "n/a: the helper serves YARN's ResourceManager only; the failover controller "
             "never takes permissions away from an ACL"
         ),
     ),
-    "8.12 empty-auth": (_ELECTOR_BYTES + "test_auth_splits_at_the_first_colon_only",),
-    "8.12 null-auth": (_ELECTOR_BYTES + "test_auth_splits_at_the_first_colon_only",),
-    "8.12 good-auth": (_ELECTOR_BYTES + "test_auth_splits_at_the_first_colon_only",),
-    "8.12 indirection-none": (_REASON_1,),
-    "8.12 indirection-plain": (_REASON_1,),
-    "8.12 indirection-file": (_REASON_1,),
-    "8.12 indirection-missing-file": (_REASON_1,),
+    "8.12 empty-auth": (_ROWS_8_12 + "test_row_8_12_empty_auth",),
+    "8.12 null-auth": (_ROWS_8_12 + "test_row_8_12_null_auth",),
+    "8.12 good-auth": (_ROWS_8_12 + "test_row_8_12_good_auth",),
+    "8.12 indirection-none": (_ROWS_8_12 + "test_row_8_12_indirection_none",),
+    "8.12 indirection-plain": (_ROWS_8_12 + "test_row_8_12_indirection_plain",),
+    "8.12 indirection-file": (_ROWS_8_12 + "test_row_8_12_indirection_file",),
+    "8.12 indirection-missing-file": (_ROWS_8_12 + "test_row_8_12_indirection_missing_file",),
     # 8.13: what upstream lacks
     "8.13 1": (
         _ZKFC_FAILOVER
@@ -161,27 +164,30 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "8.13 5": (_ZKFC_THREAD_DUMP + "test_8_13_5_hung_stacks_are_given_up_and_only_warned_of",),
     "8.13 6": (
-        _WEAKNESSES + "test_w7_8_13_6_an_election_that_is_over_before_the_cede_is_answered_counts",
-        _WEAKNESSES + "test_8_13_6_a_record_older_than_the_request_is_no_answer_to_it",
+        _ZKFC_WEAKNESSES
+        + "test_w7_8_13_6_an_election_that_is_over_before_the_cede_is_answered_counts",
+        _ZKFC_WEAKNESSES + "test_8_13_6_a_record_older_than_the_request_is_no_answer_to_it",
     ),
     "8.13 7": (_ZKFC_HANDOVER + "test_w8_8_13_7_a_dead_third_controller_does_not_block_it",),
-    "8.13 8": (_WEAKNESSES + "test_w8_8_13_8_an_error_at_the_release_leaves_a_success_a_success",),
+    "8.13 8": (
+        _ZKFC_WEAKNESSES + "test_w8_8_13_8_an_error_at_the_release_leaves_a_success_a_success",
+    ),
     "8.13 9": (_FENCING_RUN + "test_the_deadline_kills_the_whole_process_group",),
     "8.13 10": (_ZKFC_STOP + "test_w14_8_13_10_sigterm_hands_over_first",),
-    "8.13 11": (_REASON_1,),
+    "8.13 11": (
+        _ROWS_8_4 + "test_8_13_11_a_breadcrumb_that_changed_hands_is_not_deleted",
+        _ROWS_8_4 + "test_8_13_11_a_breadcrumb_whose_deletion_is_lost_only_costs_a_fence",
+    ),
     "8.13 12": (
-        _ELECTOR_CORE + "test_event_table",
-        _ELECTOR_TRANSCRIPTS + "test_scenario",
+        _ROWS_8_3 + "test_8_13_12_node_exists_after_a_lost_create_is_settled_by_the_owner",
+        _ROWS_8_4 + "test_8_13_12_a_create_whose_answer_was_lost_is_found_to_be_ours",
     ),
-    "8.13 13": (_ELECTOR_ZOOKEEPER + "test_looking_often_leaves_one_watch",),
+    "8.13 13": (_ROWS_8_4 + "test_8_13_13_each_reconnect_arms_exactly_one_watch",),
     "8.13 14": (
-        _WEAKNESSES + "test_8_13_14_a_promotion_that_succeeds_late_ends_with_a_polite_request",
-        _WEAKNESSES + "test_8_13_14_a_promotion_that_succeeds_after_the_fencing_is_undone",
+        _ZKFC_WEAKNESSES + "test_8_13_14_a_promotion_that_succeeds_late_ends_with_a_polite_request",
+        _ZKFC_WEAKNESSES + "test_8_13_14_a_promotion_that_succeeds_after_the_fencing_is_undone",
     ),
-    "8.13 15": (
-        _SERVICE_FACES + "test_javas_minus_one_is_understood",
-        _WEAKNESSES + "test_8_13_15_javas_minus_one_lets_a_controller_come_back",
-    ),
+    "8.13 15": (_ZKFC_WEAKNESSES + "test_8_13_15_javas_minus_one_lets_a_controller_come_back",),
     "8.13 16": (
         _ELECTOR_JAVA + "test_8_13_16_each_takes_over_from_the_other",
         _ELECTOR_JAVA + "test_8_13_16_a_clean_quit_leaves_nothing_to_fence_either_way",
@@ -196,7 +202,11 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _ZKFC_HALF_WAY + "test_8_13_18_a_namenode_that_was_restarted_unnoticed_is_elected_again",
     ),
     "8.13 19": (
-        _WEAKNESSES + "test_8_13_19_a_fence_that_lies_leaves_the_old_active_to_its_own_controller",
+        _ZKFC_WEAKNESSES
+        + "test_8_13_19_a_fence_that_lies_leaves_the_old_active_to_its_own_controller",
     ),
-    "8.13 20": (_WEAKNESSES + "test_8_13_20_a_clock_that_jumps_changes_no_delay",),
+    "8.13 20": (
+        _ROWS_8_4 + "test_8_13_20_clocks_that_jump_move_nobody",
+        _ZKFC_WEAKNESSES + "test_8_13_20_a_clock_that_jumps_changes_no_delay",
+    ),
 }
