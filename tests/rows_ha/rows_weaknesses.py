@@ -174,7 +174,8 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     "W22": (
         _TOPOLOGY + "test_the_local_namenode_is_named_or_found_by_its_address",
         _ROWS_BIND + "test_row_8_11_zk_bind_address",
-        _ZKFC_FAILOVER + "test_a_breadcrumb_with_another_address_does_not_stop_a_takeover",
+        _ZKFC_FAILOVER
+        + "test_w1_8_13_1_a_breadcrumb_with_another_address_does_not_stop_a_takeover",
         (
             "open: nothing but the election itself keeps a second controller of the same "
             "NameNode, on another port, from standing"
