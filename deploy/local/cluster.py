@@ -161,8 +161,8 @@ class Cluster:
     def wait_for_candidate(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
         """Until the ZKFC beside a NameNode finds it healthy and stands in the election."""
         wait_until(
-            lambda: state.zkfc_health(self.status_url(zkfc_of(name))) == "healthy",
-            what=f"the ZKFC of {name} to find it healthy",
+            lambda: state.zkfc_stands(self.status_url(zkfc_of(name))),
+            what=f"the ZKFC of {name} to find it healthy and stand in the election",
             deadline_seconds=deadline_seconds,
         )
 

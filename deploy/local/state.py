@@ -50,10 +50,10 @@ def namenode_status(url: str, *, deadline_seconds: float = 1.0) -> NameNodeStatu
     )
 
 
-def zkfc_health(url: str) -> str:
-    """What a ZKFC thinks of its NameNode, in lower case; empty where it does not answer."""
-    facts = status(url)
-    return "" if facts is None else str(facts.get("health", "")).removeprefix("SERVICE_").lower()
+def zkfc_stands(url: str) -> bool:
+    """Whether a ZKFC stands in the election, and knows by now who has won it."""
+    facts = status(url) or {}
+    return facts.get("in_election") is True and facts.get("elector") in ("standby", "active")
 
 
 def _number(value: object) -> int:
