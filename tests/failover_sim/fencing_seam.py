@@ -16,8 +16,8 @@ from tests.simulation.trace import Trace
 POWER: Final = "power-off"
 """``shell(power-off)``: works on a dead machine, too."""
 
-Fenced = Callable[[str, str, bool], None]
-"""Told of each success: victim, by whom, and whether it is true."""
+Fenced = Callable[[str, str, bool | None], None]
+"""Told of each success: victim, by whom, and whether it is true (None: nothing was claimed)."""
 
 
 class Fencers:
@@ -41,7 +41,7 @@ class Fencers:
         """The product's own; but what touches nothing must be told from what does."""
         report = await really(methods, target, **named)
         if report.fenced and report.attempts[-1].method == str(JournalEpochMethod()):
-            self.on_success(target.namenode, LIFE.get().host.name, False)
+            self.on_success(target.namenode, LIFE.get().host.name, None)
         return report
 
     async def run_command(

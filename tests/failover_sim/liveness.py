@@ -1,4 +1,4 @@
-"""The second phase: faults end, and service must return, and stay (I10)."""
+"""The second phase: faults end, and service must return, and stay (I10, I14)."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final
@@ -28,6 +28,7 @@ async def demand_service(world: "World") -> None:
     active, missing = world.cluster.lock_owner(), what_is_missing(world)
     while world.loop.now < peace + _CALM_SECONDS:
         await asyncio.sleep(0.5)
+        _end_notices(world)
         world.look()
         missing = what_is_missing(world)
         if missing is not None or world.cluster.lock_owner() != active:
@@ -35,6 +36,9 @@ async def demand_service(world: "World") -> None:
         if peace > healed + BOUND_SECONDS:
             why = missing or "the active changes again and again"
             raise Violated("I10", f"{BOUND_SECONDS:.0f} s after all faults ended, {why}")
+    takeovers = world.oracle.counts.takeovers
+    if world.swarm.calm and takeovers != 1:
+        raise Violated("I14", f"only ZooKeeper was in trouble, and there were {takeovers} actives")
     world.trace.add("----", f"service after {peace - healed:.1f} s")
 
 
@@ -48,9 +52,7 @@ def heal(world: "World") -> None:
         cluster.ensemble.come_back()
     for replica in cluster.ensemble.replicas.values():
         replica.up = True
-    for path in (pause_path(ZOOKEEPER), *(f"{drains_path(ZOOKEEPER)}/{n}" for n in cluster.hosts)):
-        if cluster.ensemble.znode(path) is not None:
-            cluster.ensemble.commit(Delete(path), "operator")
+    _end_notices(world)
     for name, host in cluster.hosts.items():
         host.power_on()
         cluster.conditions[name].unwell = ""
@@ -58,6 +60,15 @@ def heal(world: "World") -> None:
         for what in ("namenode", "zkfc"):
             host.thaw(what)
             world.boot(name, what)
+
+
+def _end_notices(world: "World") -> None:
+    """No pause and no drain is left, not even one that took effect after its operator gave up."""
+    cluster = world.cluster
+    drains = (f"{drains_path(ZOOKEEPER)}/{name}" for name in cluster.hosts)
+    for path in (pause_path(ZOOKEEPER), *drains):
+        if cluster.ensemble.znode(path) is not None:
+            cluster.ensemble.commit(Delete(path), "operator")
 
 
 def what_is_missing(world: "World") -> str | None:

@@ -90,7 +90,7 @@ class Swarm:
             events = {kind: rng.uniform(0.5, 2) for kind in CALM_KINDS}
         if orderly:
             rates = dict.fromkeys(rates, 0.0)
-            events = {"switchover": 3.0}
+            events = {}
         return cls(
             names=("nn1", "nn2", "nn3") if rng.random() < 0.5 else ("nn1", "nn2"),
             rates=rates,
@@ -126,6 +126,11 @@ class Event:
 def plan(swarm: Swarm, rng: Random, begins: float) -> tuple[Event, ...]:
     """Draw the events, from the time when the first active is expected."""
     events = []
+    if swarm.orderly:
+        return tuple(
+            Event(begins + 5.0 * number, "switchover", rng.randrange(1000), 0, 0.0)
+            for number in range(1, int(swarm.horizon / 5.0))
+        )
     for kind in (*EVENT_KINDS, *OPERATOR_KINDS):
         rate = swarm.events.get(kind, 0.0)
         for _ in range(int(rate + rng.random()) if rate else 0):

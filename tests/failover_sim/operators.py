@@ -11,13 +11,16 @@ from ha.notices.store import clear_drain, clear_pause, write_drain, write_pause
 from ha.service.errors import ServiceError
 from ha.service.zkfc_client import ZkfcClient
 from tests.failover_sim.cluster import ZKFC_PORT, ZOOKEEPER
+from tests.failover_sim.liveness import what_is_missing
 from tests.failover_sim.nemesis import Event
 from tests.failover_sim.seams import BIRTH
 from tests.simulation.clock import Process
+from tests.simulation.verdict import Violated
 
 if TYPE_CHECKING:
     from tests.failover_sim.world import World
 
+_BACK_SECONDS: Final = 1.5
 _PATIENCE_SECONDS: Final = 60.0
 _WHO: Final = "oper"
 
@@ -58,6 +61,15 @@ class Operators:
             return
         world.trace.add(_WHO, f"{target} says that it is active")
         world.oracle.switched(target, began)
+        if world.swarm.orderly:
+            world.loop.call_later(_BACK_SECONDS, self._look_at_the_others, target)
+
+    def _look_at_the_others(self, target: str) -> None:
+        """Nothing is wrong: whoever stood back for this hand-over must stand again."""
+        missing = what_is_missing(self._world)
+        if missing is not None and not self._world.closing:
+            why = f"{_BACK_SECONDS} s after the hand-over to {target}: {missing}"
+            self._world.note(Violated("L3", why))
 
     async def _notice(self, event: Event, target: str) -> None:
         world = self._world

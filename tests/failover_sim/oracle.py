@@ -24,9 +24,16 @@ class Told:
 
     may_be_active: bool = False
     """It was told to become active, and neither it nor a fencer has said since that it is not."""
-    unfenced: bool = False
-    """A fencer that did nothing has vouched for it: only the journal's epoch holds it back."""
+    lied_about: bool = False
+    """A fencer that did nothing has sworn that it is gone."""
+    by_epoch: bool = False
+    """It was only declared harmless: its lease runs on, and nobody may forget that."""
     lockless_since: float | None = None
+    barred_since: float | None = None
+    """Since when its controller has known of a pause, or of a drain of it."""
+    kept_on: bool = False
+    """It held the lock when it heard of that, and has never left the election since."""
+    lock_since: float = 0.0
     active_and_owner_at: float = -1.0
     """When it was last seen active under its controller's lock."""
 
@@ -57,6 +64,7 @@ class Oracle:
     _lock_sessions: dict[int, float] = field(default_factory=dict)
     """Sessions that have created the lock, and when each lost it (or infinity)."""
     _newest_write: int = 0
+    _last_active: str = ""
     _late_epoch: int = -1
     """The newest epoch that belongs to an overtaken promotion."""
 
@@ -72,6 +80,7 @@ class Oracle:
         match change:
             case Create(path=path, owner=owner) if path == lock:
                 self._lock_sessions[owner] = float("inf")
+                self.told[who].lock_since = now
                 self.trace.add("zk", f"{who} has the lock")
             case Delete(path=path) if path == lock:
                 self._lock_lost(now)
@@ -125,6 +134,7 @@ class Oracle:
             free = self.cluster.free_since(sender)
             overdue = self.cluster.loop.now - max(lost, free) > late
             self._check(not overdue, "I7", f"{sender} promotes long after its lock was lost")
+        self._wanted(sender)
         self.told[sender].may_be_active = True
 
     def _fair(self, name: str) -> None:
@@ -134,23 +144,37 @@ class Oracle:
         others = [one for one, told in self.told.items() if told.may_be_active and one != name]
         self._check(not others, "I7", f"{name} promotes, and {others} may be active, unfenced")
 
-    def fenced(self, victim: str, by: str, true: bool) -> None:
-        """A method has vouched for the victim."""
+    def _wanted(self, name: str) -> None:
+        """In a pause or a drain nobody becomes active by itself but who was (operators A)."""
+        told, controller = self.told[name], self.cluster.controllers[name]
+        known = told.barred_since is not None and told.lock_since > told.barred_since + 0.5
+        known = known and self.cluster.knows_a_bar(name)
+        unasked = controller.hand_over.asked is None
+        own = name == self._last_active or controller.candidacy.standing.may_return
+        bad = known and unasked and not own and not told.kept_on
+        self._check(not bad, "P1", f"{name} promotes by itself, in a pause or a drain that it has "
+                                   f"known since {told.barred_since}")  # fmt: skip
+
+    def fenced(self, victim: str, by: str, true: bool | None) -> None:
+        """A method has vouched for the victim; None: by its word alone the journal holds it."""
         told = self.told[victim]
         told.may_be_active = False
-        told.unfenced = not true
+        told.by_epoch = true is None
+        told.lied_about = true is False
 
     def ended(self, name: str) -> None:
         """A NameNode's process is gone."""
         self.told[name].may_be_active = False
-        self.told[name].unfenced = False
+        self.told[name].lied_about = self.told[name].by_epoch = False
         self._note_owner()
 
     def became(self, namenode: str, state: ServiceState) -> None:
         """A NameNode's role has changed, or was confirmed."""
         if state is ServiceState.STANDBY:
             self.told[namenode].may_be_active = False
-            self.told[namenode].unfenced = False
+            self.told[namenode].lied_about = self.told[namenode].by_epoch = False
+        elif state is ServiceState.ACTIVE and not self.told[namenode].may_be_active:
+            self.told[namenode].by_epoch = False  # a late one
         self.counts.role_changes += 1
         self._note_owner()
 
@@ -163,13 +187,15 @@ class Oracle:
             if not self.told[namenode].may_be_active:
                 self._late_epoch = epoch
             self.counts.takeovers += 1
+            self._last_active = namenode
             self._check_leases(namenode, "writes")
 
     def served_read(self, namenode: str, epoch: int) -> None:
         """An active answers from its memory: nobody may have written past it (I6)."""
         self.counts.reads += 1
-        overtaken = self._late_epoch == self._newest_write
-        if epoch < self._newest_write and not (self.told[namenode].unfenced or overtaken):
+        told, overtaken = self.told[namenode], self._late_epoch == self._newest_write
+        counts = (told.may_be_active or told.by_epoch) and not (told.lied_about or overtaken)
+        if epoch < self._newest_write and counts:
             self._check(False, "I6", f"{namenode} serves a read of epoch {epoch} after a write in "
                                      f"{self._newest_write}")  # fmt: skip
 
@@ -185,7 +211,9 @@ class Oracle:
             self.counts.late += 1
             return
         for other in self.cluster.namenodes():
-            if other.name == namenode or self.told[other.name].unfenced:
+            told = self.told[other.name]
+            counts = told.may_be_active or told.by_epoch
+            if other.name == namenode or told.lied_about or not counts:
                 continue
             may_read = (
                 other.state is ServiceState.ACTIVE
@@ -215,6 +243,7 @@ class Oracle:
         self._note_owner()
         now = self.cluster.loop.now
         owner = self.cluster.lock_owner()
+        self._look_at_bars(now, owner)
         for node in self.cluster.namenodes():
             told = self.told[node.name]
             beside = node.state is ServiceState.ACTIVE and owner is not None and owner != node.name
@@ -228,6 +257,15 @@ class Oracle:
                             f"{lasts:.0f} s while {owner} has the lock")  # fmt: skip
         if self.violation is not None:
             raise self.violation
+
+    def _look_at_bars(self, now: float, owner: str | None) -> None:
+        for name, told in self.told.items():
+            if not self.cluster.knows_a_bar(name):
+                told.barred_since, told.kept_on = None, False
+            elif told.barred_since is None:
+                told.barred_since, told.kept_on = now, owner == name
+            elif not self.cluster.controllers[name].elector.state.wanted:
+                told.kept_on = False
 
     def _note_owner(self) -> None:
         owner = self.cluster.lock_owner()

@@ -198,7 +198,7 @@ class World:
             seconds = self.faults.random("restart", life.pid).uniform(0.3, 6.0)
             self.loop.call_later(seconds, self.boot, life.host.name, life.name)
 
-    def _fenced(self, victim: str, by: str, true: bool) -> None:
+    def _fenced(self, victim: str, by: str, true: bool | None) -> None:
         self.oracle.fenced(victim, by, true)
 
     async def _position(self, http: HostPort, *, deadline_seconds: float) -> Position:
