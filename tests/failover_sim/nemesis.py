@@ -40,6 +40,7 @@ EVENT_KINDS: Final = (
     "zk-lag",
     "unready",
     "wall-step",
+    "orphan",
 )
 OPERATOR_KINDS: Final = ("switchover", "two-switchovers", "cede", "pause", "drain")
 CALM_KINDS: Final = ("zk-away", "zk-restart", "zk-lag")
@@ -85,6 +86,8 @@ class Swarm:
         events |= {
             kind: rng.uniform(0.5, 2.5) if rng.random() < few else 0.0 for kind in OPERATOR_KINDS
         }
+        if rng.random() < 0.3:
+            events["orphan"] = rng.uniform(1, 2)
         if calm:
             rates = dict.fromkeys(rates, 0.0)
             events = {kind: rng.uniform(0.5, 2) for kind in CALM_KINDS}

@@ -1,5 +1,6 @@
 """Carries out the planned faults, and operators' wishes among them."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tests.failover_sim.nemesis import OPERATOR_KINDS, Event
@@ -30,7 +31,7 @@ class Strikes:
             self._operators.operate(event, name)
         elif event.kind.startswith("zk-"):
             self._trouble_zookeeper(event)
-        elif event.kind in {"isolate", "partition", "cut-zookeeper"}:
+        elif event.kind in {"isolate", "partition", "cut-zookeeper", "orphan"}:
             self._cut(event, name)
         else:
             self._trouble_host(event, name)
@@ -99,6 +100,10 @@ class Strikes:
             others = [peers[event.other % len(peers)]]
         elif event.kind == "cut-zookeeper":
             others = list(_ZOOKEEPERS)
+        elif event.kind == "orphan":
+            # It reaches the journal and its clients, and nobody who could tell it to stop.
+            others = [*_ZOOKEEPERS, *peers]
+            event = replace(event, lasts=6.0 + event.lasts)
         self._world.trace.add(name, f"cut off from {others} for {event.lasts:.2f} s", event.name)
         for link in [(a, b) for one in others for a, b in ((name, one), (one, name))]:
             network.cut(link)
