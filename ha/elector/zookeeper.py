@@ -20,13 +20,13 @@ from kazoo.retry import KazooRetry
 from kazoo.security import ACL, Id
 
 from ha.elector.credentials import AclEntry
+from ha.elector.meanings import meaning_of
 from ha.elector.metrics import REQUEST_SECONDS
 from ha.elector.outcome import (
     Done,
     Doubt,
     NodeFacts,
     Outcome,
-    Refusal,
     Refused,
     SessionState,
     Unknown,
@@ -51,23 +51,6 @@ class _AsyncResult(Protocol):
     def set_exception(self, exception: BaseException) -> None: ...
 
     def rawlink(self, callback: Callable[["_AsyncResult"], None]) -> None: ...
-
-
-_REFUSALS: dict[type[BaseException], Refusal] = {
-    kazoo_errors.NodeExistsError: Refusal.NODE_EXISTS,
-    kazoo_errors.NoNodeError: Refusal.NO_NODE,
-    kazoo_errors.BadVersionError: Refusal.BAD_VERSION,
-    kazoo_errors.NoAuthError: Refusal.NO_RIGHTS,
-    kazoo_errors.AuthFailedError: Refusal.NO_RIGHTS,
-    kazoo_errors.InvalidACLError: Refusal.NO_RIGHTS,
-    kazoo_errors.NotEmptyError: Refusal.NOT_EMPTY,
-    kazoo_errors.SessionExpiredError: Refusal.EXPIRED,
-}
-_LOST = (
-    kazoo_errors.ConnectionLoss,
-    kazoo_errors.ConnectionClosedError,
-    kazoo_errors.OperationTimeoutError,
-)
 
 
 class _Handler(kazoo_threading.SequentialThreadingHandler):  # type: ignore[misc] # untyped
@@ -380,10 +363,9 @@ def _end(result: _AsyncResult, value: Callable[[Any], T]) -> Outcome[T]:
     failure = result.exception
     if failure is None:
         return Done(value(result.value))
-    if isinstance(failure, _LOST):
-        return Unknown(Doubt.LOST)
-    why = _REFUSALS.get(type(failure), Refusal.OTHER)
-    return Refused(why, type(failure).__name__)
+    name = type(failure).__name__
+    meaning = meaning_of(name)
+    return Unknown(meaning) if isinstance(meaning, Doubt) else Refused(meaning, name)
 
 
 def _name(start: Callable[[], object]) -> str:

@@ -1,16 +1,30 @@
 """SASL to ZooKeeper is an extra: what lacks is told at the start, by name."""
 
 import sys
+from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from deploy.local.errors import LocalClusterError
+from deploy.local.java import find_java
+from deploy.local.ports import free_ports
+from deploy.local.processes import Supervisor
+from deploy.local.zookeeper import (
+    ZooKeeper,
+    server_argv,
+    start_zookeeper,
+    wait_for_zookeeper,
+)
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.elector.credentials import AclEntry
+from ha.elector.errors import ZooKeeperRefused
 from ha.elector.sasl import Sasl
 from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
+from ha.elector.znodes import connected, ensure_parent, inspect_scope
 from ha.elector.zookeeper import Session
 
 
@@ -63,6 +77,49 @@ async def test_the_options_reach_kazoo_and_the_password_no_log(tmp_path: Path) -
         "username": "hdfs",
         "password": "hunter2",
     }
+
+
+_JAAS = """\
+Server {
+  org.apache.zookeeper.server.auth.DigestLoginModule required user_hdfs="right";
+};
+"""
+_PROVIDER = "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n"
+
+
+@pytest.mark.zookeeper
+async def test_a_real_server_takes_the_right_password_only(tmp_path: Path) -> None:
+    pytest.importorskip("puresasl", reason="pip install pure-sasl to run this")
+    with Supervisor(tmp_path) as supervisor:
+        try:
+            java = find_java(wrapper_directory=tmp_path)
+        except LocalClusterError as lacking:
+            pytest.skip(str(lacking))
+        jaas = tmp_path / "jaas.conf"
+        jaas.write_text(_JAAS)
+        (port,) = free_ports(1)
+        first = start_zookeeper(supervisor, java=java, port=port)
+        first.process.kill()  # for its configuration, to be added to
+        configuration = Path(first.process.argv[-1])
+        configuration.write_text(configuration.read_text() + _PROVIDER)
+        argv = server_argv(java, configuration, f"-Djava.security.auth.login.config={jaas}")
+        server = ZooKeeper(first.host, port, supervisor.start("with-sasl", argv))
+        wait_for_zookeeper(server)
+        right = Sasl(mechanism="DIGEST-MD5", user="hdfs", password="right")
+        settings = ZooKeeperSettings(
+            hosts=server.connect, session_timeout_seconds=5.0, scope="/sasl/ns1",
+            acl=(AclEntry("sasl", "hdfs", 31),), sasl=right,
+        )  # fmt: skip
+        async with connected(settings, deadline_seconds=30.0) as session:
+            await ensure_parent(session, settings)
+            assert (await inspect_scope(session, settings)).may_write
+        wrong = replace(settings, sasl=replace(right, password="wrong"))
+        with pytest.raises(ZooKeeperRefused, match="authentication failed"):
+            async with connected(wrong, deadline_seconds=30.0):
+                pass
+        async with connected(replace(settings, sasl=None), deadline_seconds=30.0) as session:
+            with pytest.raises(ZooKeeperRefused, match="no rights"):
+                await inspect_scope(session, settings)
 
 
 @pytest.mark.usefixtures("libraries")

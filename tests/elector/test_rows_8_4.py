@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kazoo.exceptions import RequestTimeoutError, SessionMovedError, ThrottledOpError
 
 from deploy.local.java import find_java
 from deploy.local.ports import free_ports
@@ -306,6 +307,28 @@ async def test_an_unanswered_create_leaves_one_owner_and_no_ghost(
             facts = await asyncio.to_thread(session._client.exists, settings.lock)
         assert facts.ephemeralOwner == a.keeper.session_id
         assert a.told.count("active") == 1
+
+
+@pytest.mark.parametrize("trouble", [SessionMovedError, RequestTimeoutError, ThrottledOpError])
+async def test_a_trouble_of_the_servers_that_passes_is_no_reason_to_give_up(
+    zookeeper: ZooKeeper, monkeypatch: pytest.MonkeyPatch, trouble: type[Exception]
+) -> None:
+    settings = _settings(zookeeper.connect)
+    create, failed = Session.create, list[str]()
+
+    def failing(self: Session, path: str, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        if path != settings.lock or failed:
+            return create(self, path, *arguments, **named)
+        failed.append(path)
+        answer = self._client.handler.async_result()
+        answer.set_exception(trouble())
+        return self._request(lambda: answer, lambda _: None)
+
+    async with people(settings, "a") as (a,):
+        monkeypatch.setattr(Session, "create", failing)
+        a.join()
+        await a.is_(Role.ACTIVE)
+        assert (failed, a.told) == ([settings.lock], ["active"])
 
 
 async def test_8_13_13_each_reconnect_arms_exactly_one_watch(zookeeper: ZooKeeper) -> None:
