@@ -16,7 +16,7 @@ from ha.cli.haadmin import run
 from ha.cli.java_address import java_host, java_name
 from ha.conf.topology import HostPort
 from ha.service.model import RequestSource, ServiceState
-from tests.cli.stand_ins import Cluster, running_cluster
+from tests.cli.stand_ins import Cluster, frozen_process, running_cluster
 
 ACTIVE, STANDBY = ServiceState.ACTIVE, ServiceState.STANDBY
 AUTO = ("-D", "dfs.ha.automatic-failover.enabled=true")
@@ -257,6 +257,22 @@ async def test_row_8_10_fencing_config_per_name_node(tmp_path: Path, capsys: Cap
         # The more special setting counts, also where the more general one would fail.
         works = ("-D", f"{key}.ns1.nn1=shell(true)")
         assert await failover("-D", f"{key}.ns1=shell(false)", *works) == 0
+
+
+async def test_row_8_6_a_frozen_service_is_asked_for_so_long_only_and_then_fenced(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    """8.6 testFailoverFromNonExistantServiceWithFencer: the polite request has its own limit."""
+    async with running_cluster(tmp_path) as cluster, frozen_process() as frozen:
+        haadmin = Shell(cluster, capsys)
+        code, out, err = await haadmin(
+            *FENCER,
+            *("-D", f"dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:{frozen}"),
+            *("-D", "ha.failover-controller.graceful-fence.rpc-timeout.ms=300"),
+            *("-failover", "nn1", "nn2"),
+        )
+        assert (code, out, err) == (0, DONE, "")
+        assert cluster.namenodes["nn2"].state is ACTIVE
 
 
 async def test_generic_options_come_first(tmp_path: Path, capsys: Captured) -> None:
