@@ -19,6 +19,7 @@ from ha.service.face import ha_service_protocol
 from namenode_sim.client_protocol.protocol import ClientFace
 from namenode_sim.gate import Gate
 from namenode_sim.ha_face import HaFace, disk_trouble_of
+from namenode_sim.jmx import NameNodeBeans
 from namenode_sim.local_copies import LocalCopies
 from namenode_sim.local_edits import last_local_edit
 from namenode_sim.namenode import NameNode, TransitionRefused
@@ -126,14 +127,7 @@ async def _start_parts(
     copies.on_required_lost(namenode.end_because)
     checkpoints = checkpointer(conf, place, namenode, storage)
     page = StatusPage(place, namenode, face, copies, checkpoints)
-    page.measure()
-    endpoint = Endpoint(
-        status=page.status,
-        healthy=page.trouble,
-        ready=page.not_ready,
-        role=page.role,
-        routes=lambda: image_routes(conf, storage, namenode),
-    )
+    endpoint = _endpoint(conf, place, storage, namenode, page)
     namenode.start()
     running.push_async_callback(namenode.stop)
     protocols = [
@@ -156,6 +150,24 @@ async def _start_parts(
         duties.append(asyncio.create_task(checkpoints.run(), name="checkpoints"))
     running.push_async_callback(_end, duties)
     return namenode
+
+
+def _endpoint(
+    conf: Configuration, place: Place, storage: NameStorage, namenode: NameNode, page: StatusPage
+) -> Endpoint:
+    """What is asked over HTTP; nobody listens yet."""
+    page.measure()
+    beans = NameNodeBeans(
+        namenode, storage.namespace_info, str(place.address.rpc), storage.newest_txid
+    )
+    return Endpoint(
+        status=page.status,
+        healthy=page.trouble,
+        ready=page.not_ready,
+        role=page.role,
+        pages={"/jmx": beans.page},
+        routes=lambda: image_routes(conf, storage, namenode),
+    )
 
 
 def _local_copies(conf: Configuration, place: Place, running: AsyncExitStack) -> LocalCopies:

@@ -38,6 +38,7 @@ _PLAIN: Final = re.compile(
 )
 """A whole request in one piece, without a body and without a wish that we would have to know."""
 NOT_ALLOWED: Final = HTTPStatus.METHOD_NOT_ALLOWED
+_NO_PAGES: Final[Mapping[str, Page]] = {}
 _NO_ROUTES: Final[Sequence["web.RouteDef"]] = ()
 
 
@@ -47,8 +48,9 @@ class Endpoint:
     ``status`` gives the object shown at /status.  ``healthy`` gives None while all is well, else
     the reason, which /health answers with 503.  Both are called on the event loop and must not
     block.  ``ready`` is the like for /readyz, the same as ``healthy`` if not given.  With ``role``
-    there are /active, /standby and /isActive, too.  ``routes`` gives further routes when one is
-    asked for, so that their modules can be loaded as late as aiohttp.
+    there are /active, /standby and /isActive, too.  ``pages`` are further plain pages; ``routes``
+    gives further routes when one is asked for, so that their modules can be loaded as late as
+    aiohttp.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Endpoint:
         healthy: Callable[[], str | None],
         ready: Callable[[], str | None] | None = None,
         role: Callable[[], RoleSeen] | None = None,
+        pages: Mapping[str, Page] = _NO_PAGES,
         routes: Callable[[], Sequence["web.RouteDef"]] = lambda: _NO_ROUTES,
     ) -> None:
         self._status = status
@@ -69,6 +72,7 @@ class Endpoint:
             "/status": lambda _: json_answer(self._status()),
             "/stacks": lambda _: stacks_page(),
             **probe_pages(ready or healthy, role),
+            **pages,
         }
         self._listener: asyncio.Server | None = None
         self._runner: asyncio.Task[web.AppRunner] | None = None
@@ -191,6 +195,7 @@ def _framed(answer: Answer, method: str) -> bytes:
         f"Content-Type: {answer.content_type}\r\n"
         f"Content-Length: {len(body)}\r\n"
         f"{allow}"
+        "Cache-Control: no-cache\r\n"
         f"Date: {formatdate(usegmt=True)}\r\n"
         "Connection: close\r\n\r\n"
     )

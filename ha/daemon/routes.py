@@ -27,7 +27,11 @@ async def serve(pages: Mapping[str, Page], routes: Sequence[web.RouteDef]) -> we
 def _handler(page: Page) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
         answer = page(request.query_string)
-        headers = {"Content-Type": answer.content_type, "Allow": METHODS}
+        headers = {
+            "Content-Type": answer.content_type,
+            "Allow": METHODS,
+            "Cache-Control": "no-cache",
+        }
         body = b"" if request.method == "OPTIONS" else answer.body
         return web.Response(status=answer.status, body=body, headers=headers)
 

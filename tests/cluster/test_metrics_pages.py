@@ -1,5 +1,6 @@
 """Every daemon of a real cluster shows the metrics that are documented for it, and its probes."""
 
+import json
 import re
 import urllib.error
 import urllib.request
@@ -80,6 +81,29 @@ def test_every_daemon_is_alive_and_ready(cluster: Cluster, daemon: str) -> None:
     active = cluster.wait_for_active()
     for path in ("/livez", "/readyz", "/health"):
         assert get(address(cluster, daemon, active) + path)[0] == HTTPStatus.OK, path
+
+
+def test_tools_made_for_hadoop_find_the_state_of_a_namenode(cluster: Cluster) -> None:
+    """The attributes that Hadoop 3.5's NameNode has there, with its types."""
+    active = cluster.wait_for_active()
+    standby = "nn2" if active == "nn1" else "nn1"
+    for name, state in ((active, "active"), (standby, "standby")):
+        url = cluster.layout.namenode_url(name)
+        beans = json.loads(get(f"{url}/jmx")[1])["beans"]
+        names = [bean["name"].removeprefix("Hadoop:service=NameNode,name=") for bean in beans]
+        assert names == ["NameNodeStatus", "FSNamesystem", "NameNodeInfo"]
+        query = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeStatus"
+        (status,) = json.loads(get(url + query)[1])["beans"]
+        assert status["State"] == state
+        assert status["NNRole"] == "NameNode"
+        assert status["HostAndPort"] == f"127.0.0.1:{cluster.layout.namenodes[name].rpc}"
+        assert (status["LastHATransitionTime"] > 0) is (name == active)
+        system, info = beans[1:]
+        assert system["tag.HAState"] == state
+        assert system["TransactionsSinceLastCheckpoint"] <= system["LastWrittenTransactionId"]
+        assert info["BlockPoolId"].startswith("BP-")
+        written = json.loads(info["JournalTransactionInfo"])["LastAppliedOrWrittenTxId"]
+        assert int(written) == system["LastWrittenTransactionId"]
 
 
 @pytest.mark.parametrize("daemon", ["NameNode", "ZKFC"])

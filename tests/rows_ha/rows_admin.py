@@ -44,6 +44,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "8.6 testFailoverFromNonExistantServiceWithFencer": (
         _FAILOVER_BY_HAND + "test_failover_from_non_existent_service_with_fencer",
+        _ROWS_HAADMIN + "test_row_8_6_a_frozen_service_is_asked_for_so_long_only_and_then_fenced",
     ),
     "8.6 testFailoverToNonExistantServiceFails": (
         _FAILOVER_BY_HAND + "test_failover_to_non_existent_service_fails",
