@@ -303,6 +303,9 @@ class Controller:
             self._process.forget()
         if before.role is not Role.TAKING_OVER and after.role is Role.TAKING_OVER:
             self._decide(LockWon())
+        if before.role is Role.ACTIVE and after.role is Role.INIT:
+            # We may have decided to leave, and even to come back, just before it won.
+            self._decide(TransitionAbandoned())
         if before.role is not Role.TAKING_OVER or after.role is Role.TAKING_OVER:
             return
         planned = self.hand_over.asked is not None

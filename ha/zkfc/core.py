@@ -123,9 +123,8 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901, 
     match event:
         case HealthChanged():
             return _judged(state, event, now)
-        case StatusReported(state=said, ready=ready, not_ready_reason=reason):
-            standing = reported(state.standing, ready=ready, reason=reason)
-            return _reported(replace(state, reported=said, standing=standing), said, now)
+        case StatusReported():
+            return _reported(_heard(state, event), event.state, now)
         case NoticesSeen(notices=notices):
             seen = replace(state, standing=noticed(state.standing, notices, now))
             return _recheck(seen, now)
@@ -133,6 +132,8 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901, 
             return Step(replace(state, in_transition=True, mismatches=0))
         case TransitionAbandoned():
             return Step(replace(_idle(state), joined=state.joined))
+        case LockWon() | Elected() | Demoted() if not state.joined:
+            return Step(state)  # of an election that we have left meanwhile
         case LockWon():
             return Step(replace(state, taking_over=True))
         case Elected(planned=planned):
@@ -165,7 +166,14 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901, 
 
 
 def _settled(state: Candidacy, believed: ServiceState) -> Candidacy:
-    return replace(_idle(state), joined=state.joined, believed=believed, failures=0)
+    idle = replace(_idle(state), joined=state.joined, not_demoted="")
+    return replace(idle, believed=believed, failures=0)
+
+
+def _heard(state: Candidacy, said: StatusReported) -> Candidacy:
+    standing = reported(state.standing, ready=said.ready, reason=said.not_ready_reason)
+    unclear = "" if said.state is ServiceState.STANDBY else state.not_demoted
+    return replace(state, reported=said.state, standing=standing, not_demoted=unclear)
 
 
 def _asked(state: Candidacy, *, asked: bool) -> Candidacy:

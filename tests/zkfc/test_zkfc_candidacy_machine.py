@@ -189,6 +189,11 @@ class CandidacyMachine(RuleBasedStateMachine):
         self.active = False
         self.feed(Demoted())
 
+    @precondition(lambda self: not self.inside)
+    @rule(event=st.sampled_from([LockWon(), Elected(), Demoted()]))
+    def hears_of_an_election_that_it_has_left(self, event: Event) -> None:
+        self.feed(event)
+
     # -- what must hold ----------------------------------------------------------------------
 
     @invariant()
@@ -215,6 +220,10 @@ class CandidacyMachine(RuleBasedStateMachine):
             paused = self.notices is not None and self.notices.pause is not None
             assert paused or not self.gone, "a dead active is kept"
             assert self.state.kept_because
+
+    @invariant()
+    def whoever_is_out_holds_nothing(self) -> None:
+        assert self.inside or not self.state.holding
 
     @invariant()
     def whoever_is_out_says_why(self) -> None:

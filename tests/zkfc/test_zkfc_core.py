@@ -14,6 +14,7 @@ from ha.zkfc.candidacy import (
     CedeEnded,
     Decision,
     Demoted,
+    DemotionUnconfirmed,
     Elected,
     Event,
     HandOverTo,
@@ -107,6 +108,23 @@ def test_somebody_becoming_active_ends_the_back_off() -> None:
     failed = replace(IN, failures=3)
     assert step(failed, Elected(), now=NOW).state.failures == 0
     assert step(failed, Demoted(), now=NOW).state.failures == 0
+
+
+def test_a_takeover_that_succeeds_after_we_have_left_makes_us_nothing() -> None:
+    """It fell ill while it was promoted: the promotion's answer was on its way already."""
+    left = step(replace(IN, taking_over=True), HealthChanged(Health.UNHEALTHY), now=NOW).state
+    late = step(left, Elected(), now=NOW).state
+    assert (late.believed, late.holding, late.flapping) == (S.INITIALIZING, False, left.flapping)
+
+
+@pytest.mark.parametrize("event", [StatusReported(S.STANDBY), Demoted()])
+def test_a_demotion_is_doubted_only_until_it_is_confirmed(event: Event) -> None:
+    doubted = step(STANDBY, DemotionUnconfirmed("late"), now=NOW).state
+    assert "did not confirm" in doubted.not_demoted
+    back = step(doubted, RecheckDue(), now=NOW + 1).state
+    still = step(back, StatusReported(S.ACTIVE), now=NOW + 1).state
+    assert still.not_demoted
+    assert step(still, event, now=NOW + 2).state.not_demoted == ""
 
 
 def test_an_abandoned_transition_leaves_us_not_knowing() -> None:
