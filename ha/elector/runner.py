@@ -101,6 +101,10 @@ class Elector:
         """Ask to be out of the election; ``ended`` tells which active process has ended."""
         self.post(QuitRequested(keep_breadcrumb, ended))
 
+    def stand_by_again(self) -> None:
+        """Have the application told once more that the lock is another's."""
+        self._begin(self._application.serve_as_standby)
+
     async def settled(self) -> None:
         """Return when all that was asked is done, and lock and session are gone or given up."""
         await self._inbox.join()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import structlog
 
 from ha.elector.breadcrumb import ActiveNodeInfo, encode
-from ha.elector.events import BreadcrumbRead
+from ha.elector.events import BreadcrumbRead, LockSeen
 from ha.elector.events import Event as ElectorEvent
 from ha.elector.keeper import Keeper, LockReader, Post
 from ha.elector.model import AttemptNumber, Role, Term
@@ -46,6 +46,7 @@ from ha.zkfc.candidacy import (
     shown,
 )
 from ha.zkfc.core import Candidacy, step
+from ha.zkfc.earlier_self import EarlierSelf
 from ha.zkfc.farewell import hand_over_first
 from ha.zkfc.flapping import Flapping
 from ha.zkfc.graceful import HandOver
@@ -123,6 +124,7 @@ class Controller:
         face = ZkfcFace(settings, cede=self.cede, hand_over=self._take_over_as_asked)
         self._server = rpc_server(face)
         self._process = LocalProcess()
+        self._earlier_self = EarlierSelf(settings.own.namenode, self._read_active)
         self.thread_dump = ThreadDump(
             settings.own.namenode, settings.own.http, settings.thread_dump
         )
@@ -282,6 +284,9 @@ class Controller:
 
     async def serve_as_standby(self) -> None:
         """Demote our NameNode; one that does not confirm is no candidate for a while (W18)."""
+        if await self._earlier_self.holds_lock(self._candidacy.reported):
+            self._decide(TransitionAbandoned())
+            return
         self._decide(TransitionBegun())
         mine = (Role.TAKING_OVER, Role.ACTIVE)
         reason = await self._takeover.demote_surely(lambda: self.elector.state.role not in mine)
@@ -301,6 +306,8 @@ class Controller:
             self.observer.breadcrumb_read(event.breadcrumb, self.hand_over.active)
         if after.role is not Role.ACTIVE:
             self._process.forget()
+        if isinstance(event, LockSeen) and after.role is Role.STANDBY and self._earlier_self.spares:
+            self.elector.stand_by_again()
         if before.role is not Role.TAKING_OVER and after.role is Role.TAKING_OVER:
             self._decide(LockWon())
         if before.role is Role.ACTIVE and after.role is Role.INIT:

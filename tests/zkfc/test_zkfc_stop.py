@@ -1,4 +1,4 @@
-"""SIGTERM of a controller: it hands over first, or leaves its NameNode alone (hadoop-ha W14)."""
+"""A controller is stopped, or killed: what becomes of its active NameNode (hadoop-ha W14)."""
 
 import asyncio
 from dataclasses import replace
@@ -174,3 +174,35 @@ async def test_sigterm_while_taking_over_by_request_lets_the_others_go(
         finally:
             here.nodes.append(two)
         assert asyncio.get_running_loop().time() - begun < 55  # asked to stand back for 60 s
+
+
+@pytest.mark.parametrize("winner", ["nn1", "nn2"])
+async def test_w14_a_killed_controller_that_is_back_spares_its_active(
+    zookeeper: ZooKeeper, tmp_path: Path, winner: str
+) -> None:
+    """The schedule: the active's controller is killed and is back while its old session lives.
+
+    The lock is not the new session's.  Hadoop's controller makes its healthy NameNode standby, and
+    nobody is active until the old session is over.
+    """
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
+        one, two = here.nodes
+        expire = one.gate.kill()
+        await one.stop()
+        await here.start(one)
+        await here.until(lambda: one.zkfc._earlier_self.spares, "nn1's old lock is recognized")
+        assert one.namenode.state is ServiceState.ACTIVE
+        assert "standby by ZKFC" not in one.namenode.seen
+        loser = two if winner == "nn1" else one
+        loser.gate.holds_creates = True
+        await asyncio.to_thread(expire)
+        await here.active(one if winner == "nn1" else two)
+        loser.gate.open()
+        active = await here.one_active()
+        assert active.name == winner
+        assert here.fenced() == []
+        if winner == "nn1":
+            assert two.namenode.active_transitions == 0
+        else:
+            await here.standby(one)
+            assert one.namenode.seen[-1] == "standby by ZKFC"

@@ -14,7 +14,7 @@ from kazoo.client import KazooClient
 from deploy.local.ports import free_ports
 from fencing.model import ShellMethod
 from ha.conf.topology import HostPort, NameNodeAddress
-from ha.elector.actions import OpenSession, ZooKeeperAction
+from ha.elector.actions import CreateLock, OpenSession, ZooKeeperAction
 from ha.elector.credentials import parse_acl, parse_auth
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Role
@@ -70,7 +70,9 @@ class Gate:
     def __init__(self, inner: KazooKeeper) -> None:
         self.inner = inner
         self._shut = False
+        self._dead = False
         self._held: list[ZooKeeperAction] = []
+        self.holds_creates = False
 
     @property
     def session_timeout_seconds(self) -> float | None:
@@ -87,10 +89,25 @@ class Gate:
         return self.inner.read_lock()
 
     def perform(self, action: ZooKeeperAction) -> None:
-        if self._shut and isinstance(action, OpenSession):
+        if self._dead:
+            return
+        create = self.holds_creates and isinstance(action, CreateLock)
+        if create or (self._shut and isinstance(action, OpenSession)):
             self._held.append(action)
         else:
             self.inner.perform(action)
+
+    def kill(self) -> Callable[[], None]:
+        """As SIGKILL: nothing more is done, and the session lives on until the answer is called."""
+        self._dead = True
+        sessions = list(self.inner._sessions.values())
+
+        def expire() -> None:
+            for session in sessions:
+                session._client.stop()
+                session._client.close()
+
+        return expire
 
     def shut(self) -> None:
         """From now on sessions are not opened."""
@@ -98,7 +115,7 @@ class Gate:
 
     def open(self) -> None:
         """Open the newest one that was asked for meanwhile: the older ones are given up."""
-        self._shut = False
+        self._shut = self.holds_creates = False
         held, self._held = self._held, []
         for action in held[-1:]:
             self.inner.perform(action)
