@@ -101,7 +101,8 @@ async def test_row_8_1_dont_failover_to_unhealthy(zookeeper: ZooKeeper, tmp_path
         while asyncio.get_running_loop().time() < end:
             assert await holder(here) is None
         one.gate.open()
-        await here.active(one)
+        # Its NameNode has been active all the time.
+        await here.until(lambda: one.zkfc.elector.state.role is Role.ACTIVE, "nn1 has the lock")
         assert await holder(here) == "nn1"
         assert two.namenode.active_transitions == 0
 
