@@ -185,6 +185,8 @@ async def _journalnode(
     try:
         answer = await look.ask(question)
     except NoAnswer as error:
+        if "not formatted" in str(error):
+            return dataclasses.replace(row, formatted=False)
         return dataclasses.replace(row, error=str(error))
     return dataclasses.replace(
         row,

@@ -172,12 +172,25 @@ class ClusterView:
 
     @property
     def elected_by(self) -> HistoryEntry | None:
-        """The record of how the active became so: the newest success, if it is of the active."""
+        """The record of how the active became so: the newest success, if it is of the active.
+
+        A lock that was lost and won again by the active (a ZooKeeper session ended) is in the
+        history, too; it changed no role and took no new epoch, and what came before it counts.
+        """
+        found: HistoryEntry | None = None
+        epoch: int | None = None
         for one in self.notices.history:
-            if one.record is not None and one.record.result is FailoverResult.SUCCEEDED:
-                own = self.active is not None and one.record.namenode == self.active.namenode
-                return one if own else None
-        return None
+            record = one.record
+            if record is None or record.result is not FailoverResult.SUCCEEDED:
+                continue
+            if self.active is None or record.namenode != self.active.namenode:
+                break
+            if found is not None and (record.epoch is None or record.epoch != epoch):
+                break
+            found, epoch = one, record.epoch
+            if record.previous != record.namenode:
+                break
+        return found
 
     @property
     def election(self) -> tuple[datetime | None, str]:

@@ -51,6 +51,7 @@ class Controller:
     others: list[NameNode]
     refusal: str | None = None
     hang_up: bool = False
+    says_nothing: bool = False
     still_acts: bool = True
     asked: int = 0
     ceded: list[int] = field(default_factory=list)
@@ -68,6 +69,8 @@ class Controller:
     async def graceful_failover(self, call: Call) -> None:
         self.asked += 1
         self.reasons.append(call.context)
+        if self.says_nothing:
+            await asyncio.Event().wait()
         if self.forbidden:
             raise AccessDenied(f"{call.user} may not")
         if self.refusal is not None:

@@ -46,6 +46,13 @@ def test_a_record_of_another_term_is_not_taken_for_this_one() -> None:
     assert explain(told_by(VIEW, newer, WON)).elected_by is None
 
 
+def test_a_lock_that_the_active_lost_and_won_again_is_not_how_it_became_active() -> None:
+    again = dataclasses.replace(RECORD, namenode="nn1", previous="nn1")
+    assert explain(told_by(VIEW, HistoryEntry(14, again), WON)).elected_by == 12
+    restarted = dataclasses.replace(again, epoch=42)
+    assert explain(told_by(VIEW, HistoryEntry(14, restarted), WON)).elected_by == 14
+
+
 def test_a_failed_attempt_and_an_unreadable_one_are_passed_over() -> None:
     failed = dataclasses.replace(RECORD, namenode="nn2", result=FailoverResult.FAILED)
     entries = [HistoryEntry(15, None, "?"), HistoryEntry(14, failed), WON]

@@ -1,6 +1,10 @@
 """nnha switchover and failover against real servers: outcomes, refusals, exit codes."""
 
+import asyncio
 import dataclasses
+import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,6 +20,7 @@ from tests.cli.nnha_run import Told, nnha
 from tests.cli.stand_ins import Cluster, running_cluster
 from tests.cli.test_cluster_view import GONE, WELL
 from tests.notices.test_notices_model import MEMBER, NOON
+from tests.zkfc.zkfc_world import until
 
 AUTO = ("-D", "dfs.ha.automatic-failover.enabled=true", "-D", "ha.zookeeper.quorum=127.0.0.1:1")
 QUICK = ("-D", "ha.failover-controller.graceful-fence.rpc-timeout.ms=500")
@@ -283,3 +288,23 @@ def test_failover_is_refused_while_somebody_is_active_and_answers() -> None:
     assert (ending.code, ending.hint) == (Code.ACTIVE_PRESENT, "nnha switchover nn2")
     nobody = dataclasses.replace(WELL, **changed(0, state="standby"))  # type: ignore[arg-type]
     assert plan_failover(nobody, "nn2") == Plan("nn2", None, ("nn1",))
+
+
+async def test_an_interrupted_switchover_says_that_it_may_go_on(cluster: Cluster) -> None:
+    controller = cluster.controllers["nn2"]
+    controller.says_nothing = True
+    conf = ("--conf-dir", str(cluster.conf_dir))
+    words = ("-m", "ha.cli.main", "switchover", *conf, *AUTO, "nn2", "--yes")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        await until(lambda: controller.asked == 1, "the ZKFC to be asked")
+        process.send_signal(signal.SIGINT)
+        _, err = await asyncio.wait_for(process.communicate(), 30)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode == 130
+    assert "INTERRUPTED: the ZKFC of nn2 may go on with it" in err.decode()
