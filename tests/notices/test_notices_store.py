@@ -131,6 +131,9 @@ async def test_history_keeps_the_newest_with_several_writers(zookeeper: ZooKeepe
         await asyncio.gather(*(write(writer) for writer in (1, 2, 3)))
         entries = await read_history(session, settings)
         assert len(entries) == KEPT_RECORDS
+        left = await session.children(history_path(settings))
+        assert isinstance(left, Done)
+        assert len(left.value) == KEPT_RECORDS
         numbers = [entry.number for entry in entries]
         assert numbers == sorted(numbers, reverse=True)
         epochs = [entry.record.epoch for entry in entries if entry.record is not None]
