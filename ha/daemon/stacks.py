@@ -30,7 +30,17 @@ def stacks() -> str:
     text.write(f"\n{len(tasks)} tasks\n")
     for task in tasks[:MOST_TASKS]:
         text.write("\n")
-        task.print_stack(file=text)
+        text.write(_stack_of(task))
     if len(tasks) > MOST_TASKS:
         text.write(f"\nand {len(tasks) - MOST_TASKS} more\n")
+    return text.getvalue()
+
+
+def _stack_of(task: asyncio.Task[object]) -> str:
+    text = io.StringIO()
+    try:
+        task.print_stack(file=text)
+    except TypeError:
+        # gRPC's coroutines are compiled: linecache has nothing where it expects their lines.
+        return f"{task!r}\n"
     return text.getvalue()
