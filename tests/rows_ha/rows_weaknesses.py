@@ -115,6 +115,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _ZKFC_STOP + "test_w14_the_key_switches_it_off",
         _ZKFC_STOP + "test_w14_a_successor_that_hangs_costs_no_more_than_the_limit",
         _ZKFC_STOP + "test_w14_w19_in_a_pause_a_controller_is_restarted_without_failover",
+        _ZKFC_STOP + "test_w14_a_killed_controller_that_is_back_spares_its_active",
     ),
     "W15": (
         _METRICS_PAGES + "test_w15_a_scrape_says_what_the_logs_alone_said_in_hadoop",

@@ -23,7 +23,7 @@ from ha.elector.model import Role
 from ha.elector.znodes import read_active
 from ha.service.errors import ServiceFailed
 from ha.service.model import ServiceState
-from tests.zkfc.zkfc_world import Node, World, world
+from tests.zkfc.zkfc_world import Node, World, is_active, world
 
 pytestmark = pytest.mark.zookeeper
 
@@ -272,3 +272,29 @@ async def test_row_8_1_graceful_failover_multiple_zkfcs(
             assert await here.one_active() is target
         assert here.fenced() == []
         assert transitions(here) == [2, 1, 1]
+
+
+async def _another_than(here: World, dead: Node) -> None:
+    rest = [node for node in here.nodes if node is not dead]
+    await here.until(lambda: any(map(is_active, rest)), "one of the others is active")
+
+
+async def test_three_nodes_fail_over_round_the_ring_by_themselves(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """Each in turn is killed while the third one's controller is there, and comes back later."""
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2", "nn3") as here:
+        victims = []
+        for _ in range(4):
+            active = await here.one_active()
+            victims.append(active.name)
+            await active.namenode.die()
+            await _another_than(here, active)
+            await active.namenode.start()
+        last = await here.one_active()
+        # Each was fenced once for each death, and by nobody but its successor.
+        assert here.fenced() == victims
+        other = next(node for node in here.nodes if node is not last)
+        await hand_over_to(other)
+        assert await here.one_active() is other
+        assert here.fenced() == victims

@@ -1,0 +1,67 @@
+"""Our NameNode refuses a transition that the wrong kind of requester asks for (hadoop-ha 5.3)."""
+
+from typing import cast
+
+import pytest
+
+from ha.rpc.protocol import Call
+from ha.service.errors import AccessDenied
+from ha.service.model import RequestSource
+from namenode_sim.ha_face import HaFace
+from namenode_sim.namenode import NameNode
+
+USER, FORCED, ZKFC = RequestSource.USER, RequestSource.USER_FORCED, RequestSource.ZKFC
+REFUSED = [
+    (True, USER, "hdfs", "automatic failover is on"),
+    (False, ZKFC, "hdfs", "asked by a ZKFC"),
+    (True, ZKFC, "mallory", "not the superuser"),
+    (True, FORCED, "mallory", "not the superuser"),
+    (False, USER, "mallory", "not the superuser"),
+]
+TAKEN = [(True, ZKFC), (True, FORCED), (False, USER), (False, FORCED)]
+
+
+class Untouched:
+    """Stands for a NameNode that nobody may touch, and notes who does."""
+
+    name = "nn1"
+
+    def __init__(self) -> None:
+        self.touched: list[str] = []
+
+    async def become_active(self, *, predecessor_gone: bool) -> None:
+        self.touched.append("active")
+
+    async def become_standby(self) -> None:
+        self.touched.append("standby")
+
+
+def face(namenode: Untouched, *, automatic: bool) -> HaFace:
+    return HaFace(
+        cast("NameNode", namenode), superuser="hdfs", automatic_failover=automatic,
+        disk_trouble=lambda: None,
+    )  # fmt: skip
+
+
+def call(user: str) -> Call:
+    return Call("p", "m", b"c" * 16, 0, 0, user, None, "h")
+
+
+@pytest.mark.parametrize(("automatic", "source", "user", "why"), REFUSED)
+async def test_refused(automatic: bool, source: RequestSource, user: str, why: str) -> None:
+    namenode = Untouched()
+    served = face(namenode, automatic=automatic)
+    with pytest.raises(AccessDenied, match=why):
+        await served.transition_to_active(source, call(user))
+    with pytest.raises(AccessDenied, match=why):
+        await served.transition_to_standby(source, call(user))
+    assert namenode.touched == []
+
+
+@pytest.mark.parametrize(("automatic", "source"), TAKEN)
+async def test_taken(automatic: bool, source: RequestSource) -> None:
+    namenode = Untouched()
+    served = face(namenode, automatic=automatic)
+    await served.transition_to_active(source, call("hdfs"))
+    await served.transition_to_standby(source, call("hdfs"))
+    assert namenode.touched == ["active", "standby"]
