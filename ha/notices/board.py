@@ -62,12 +62,14 @@ class Board:
         tell: Callable[[Notices], None],
         *,
         clock: Callable[[], datetime] = utc_now,
+        poll_seconds: float = POLL_SECONDS,
     ) -> None:
         """``tell`` is called on the loop, with every change and at the first reading."""
         self._settings = settings
         self._namenode = namenode
         self._tell = tell
         self._clock = clock
+        self._poll_seconds = poll_seconds
         self._hurry = asyncio.Event()
         self._connected = False
         self._over = False
@@ -104,7 +106,7 @@ class Board:
         try:
             while not self._over:
                 self._hurry.clear()
-                wait_seconds = POLL_SECONDS
+                wait_seconds = self._poll_seconds
                 if self._connected:
                     self.connected_session = session
                     wait_seconds = await self._read_and_show(session)
@@ -235,7 +237,7 @@ class Board:
             members=members,
             lock_holder=holder,
         )
-        return notices, min([POLL_SECONDS, *waits])
+        return notices, min([self._poll_seconds, *waits])
 
     async def _one(
         self, session: Session, path: str, decode: Callable[[bytes], T]
@@ -266,8 +268,9 @@ class Board:
         names: tuple[str, ...] = ()
         if not _is(outcome, Refusal.NO_NODE) and not _is(outcome, Refusal.NO_RIGHTS):
             names = value_of(outcome, f"list {path}")
-        if self._namenode not in names:
+        if self._shown and self._namenode not in names:
             self._shown = b""  # somebody has deleted it
+            self._hurry.set()
         others = sorted(set(names) - {self._namenode})
         found = await asyncio.gather(
             *(self._one(session, f"{path}/{name}", decode_member) for name in others)

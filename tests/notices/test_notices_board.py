@@ -54,7 +54,10 @@ class Place:
 
     def board(self, namenode: str, member: Member | None = None) -> Board:
         """A running board."""
-        board = Board(self.zookeeper, namenode, lambda _: None, clock=lambda: self.clock())
+        # Without a poll that would help, watches must tell of everything.
+        board = Board(
+            self.zookeeper, namenode, lambda _: None, clock=lambda: self.clock(), poll_seconds=3600
+        )
         if member is not None:
             board.publish(member)
         self.running.append(asyncio.create_task(board.run()))
