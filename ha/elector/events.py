@@ -75,6 +75,8 @@ class LockSeen:
 
     session: SessionNumber
     ours: bool
+    made: int = 0
+    """The ZooKeeper transaction that made this lock; 0 where nobody told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,7 +264,11 @@ class KazooKeeper:
     ) -> None:
         match request.result():
             case Done(value=facts):
-                seen = None if facts is None else LockSeen(action.session, facts.ours)
+                seen = (
+                    None
+                    if facts is None
+                    else LockSeen(action.session, facts.ours, facts.written_by)
+                )
                 self._post(seen or LockGone(action.session))
             case Refused() as refused:
                 self._refused(action.session, "look at the lock", refused)

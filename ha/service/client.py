@@ -90,11 +90,17 @@ class ServiceClient:
             )
 
     async def transition_to_active(
-        self, source: RequestSource, *, deadline_seconds: float, predecessor_gone: bool = False
+        self,
+        source: RequestSource,
+        *,
+        deadline_seconds: float,
+        predecessor_gone: bool = False,
+        turn: int = 0,
     ) -> None:
         """Make it active; no change if it is.
 
         ``predecessor_gone``: no earlier active can serve anything any more, not even a read.
+        ``turn``: which lock this is asked under; 0 where none is.
 
         Raises:
             ServiceFailed: if it cannot.
@@ -104,20 +110,20 @@ class ServiceClient:
             await self._connection.call(
                 "transitionToActive",
                 TransitionToActiveRequestProto(
-                    reqInfo=_info(source, predecessor_gone=predecessor_gone)
+                    reqInfo=_info(source, predecessor_gone=predecessor_gone, turn=turn)
                 ),
                 TransitionToActiveResponseProto,
                 deadline_seconds=deadline_seconds,
             )
 
     async def transition_to_standby(
-        self, source: RequestSource, *, deadline_seconds: float
+        self, source: RequestSource, *, deadline_seconds: float, turn: int = 0
     ) -> None:
         """Make it standby; no change if it is.  Errors as for ``transition_to_active``."""
         with speaking_to(str(self.address)):
             await self._connection.call(
                 "transitionToStandby",
-                TransitionToStandbyRequestProto(reqInfo=_info(source)),
+                TransitionToStandbyRequestProto(reqInfo=_info(source, turn=turn)),
                 TransitionToStandbyResponseProto,
                 deadline_seconds=deadline_seconds,
             )
@@ -144,9 +150,10 @@ class ServiceClient:
 
 
 def _info(
-    source: RequestSource, *, predecessor_gone: bool = False
+    source: RequestSource, *, predecessor_gone: bool = False, turn: int = 0
 ) -> HAStateChangeRequestInfoProto:
     return HAStateChangeRequestInfoProto(
         reqSource=HARequestSource.ValueType(source),
         nnhaPredecessorGone=True if predecessor_gone else None,
+        nnhaTurn=turn or None,
     )

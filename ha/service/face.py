@@ -1,6 +1,7 @@
 """The server's side of HAServiceProtocol and ZKFCProtocol: a service's own words on the wire."""
 
-from typing import Protocol
+import asyncio
+from typing import Final, Protocol
 
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL, ZKFC_PROTOCOL
 from ha.rpc.proto.ha_service_pb2 import (
@@ -63,8 +64,44 @@ class ZkfcService(Protocol):
         """Make the local NameNode active, or raise ServiceFailed with the reason."""
 
 
+LATE_SECONDS: Final = 300.0
+"""Longer than any request lies in a socket whose sender waits for its answer."""
+
+
+class _Turns:
+    """Which locks' owners are over: a promotion of theirs that arrives now comes too late.
+
+    The bad schedule: a controller's request lies in a stalled NameNode's socket, another takes
+    over and hears this NameNode say that it is standby, and only then the request is read.
+    It is forgotten after a while: a new ZooKeeper ensemble begins to count anew.
+    """
+
+    def __init__(self) -> None:
+        self._over = 0
+        self._until = 0.0
+
+    def demoted(self, turn: int) -> None:
+        """Whoever asked for this has seen the lock that was made then: older ones are over."""
+        if turn == 0:
+            return
+        now = asyncio.get_running_loop().time()
+        self._over = max(self._over, turn) if now < self._until else turn
+        self._until = now + LATE_SECONDS
+
+    def check(self, turn: int) -> None:
+        """Raises ServiceFailed for a promotion that was overtaken; 0 tells nothing."""
+        known = asyncio.get_running_loop().time() < self._until
+        if known and 0 < turn < self._over:
+            raise ServiceFailed(
+                f"this request to become active is late: it was made under lock {turn:#x}, and "
+                f"under {self._over:#x} this NameNode was told to be standby"
+            )
+
+
 def ha_service_protocol(service: HaService) -> RpcProtocol:
     """HAServiceProtocol served by ``service``."""
+
+    turns = _Turns()
 
     async def status(_: Call, __: GetServiceStatusRequestProto) -> GetServiceStatusResponseProto:
         with answering():
@@ -89,6 +126,7 @@ def ha_service_protocol(service: HaService) -> RpcProtocol:
         call: Call, request: TransitionToActiveRequestProto
     ) -> TransitionToActiveResponseProto:
         with answering():
+            turns.check(request.reqInfo.nnhaTurn)
             await service.transition_to_active(
                 RequestSource(request.reqInfo.reqSource),
                 call,
@@ -100,6 +138,7 @@ def ha_service_protocol(service: HaService) -> RpcProtocol:
         call: Call, request: TransitionToStandbyRequestProto
     ) -> TransitionToStandbyResponseProto:
         with answering():
+            turns.demoted(request.reqInfo.nnhaTurn)
             await service.transition_to_standby(RequestSource(request.reqInfo.reqSource), call)
         return TransitionToStandbyResponseProto()
 

@@ -51,6 +51,7 @@ class Takeover:
     def __init__(self, settings: ZkfcSettings, *, measure: Measure = lambda _tried: None) -> None:
         self._settings = settings
         self._measure = measure
+        self._turn = 0
 
     async def fence(self, content: bytes, term: Term) -> Fenced:
         """Make whoever these breadcrumb bytes name harmless; says how.
@@ -70,6 +71,18 @@ class Takeover:
         gone = predecessor_gone(term, [proof for _, proof in told])
         return Fenced("; ".join(how for how, _ in told), gone)
 
+    @property
+    def turn(self) -> int:
+        """The ZooKeeper transaction that made the newest lock that we know of; 0: none.
+
+        Requests carry it, so that a NameNode can tell a late one from those of a later owner.
+        """
+        return self._turn
+
+    def lock_made(self, turn: int) -> None:
+        """This is the newest lock, ours or another's; 0: a newer one, not looked at yet."""
+        self._turn = turn
+
     async def promote(self, client: ServiceClient | None, *, predecessor_gone: bool) -> None:
         """Make our NameNode active, over this open connection if there is one."""
         deadline = self._settings.new_active_timeout_seconds
@@ -80,6 +93,7 @@ class Takeover:
                     RequestSource.ZKFC,
                     deadline_seconds=deadline,
                     predecessor_gone=predecessor_gone,
+                    turn=self._turn,
                 )
                 return
             fresh = await ServiceClient.open(own.service, deadline_seconds=deadline)
@@ -88,6 +102,7 @@ class Takeover:
                     RequestSource.ZKFC,
                     deadline_seconds=deadline,
                     predecessor_gone=predecessor_gone,
+                    turn=self._turn,
                 )
             finally:
                 await fresh.close()
@@ -209,7 +224,9 @@ class Takeover:
                     # A stopped process's kernel accepts connections, and nothing answers: it must
                     # not have the time that one is given which ends its segment.
                     await client.status(deadline_seconds=answers_within_seconds)
-                await client.transition_to_standby(RequestSource.ZKFC, deadline_seconds=patience)
+                await client.transition_to_standby(
+                    RequestSource.ZKFC, deadline_seconds=patience, turn=self._turn
+                )
             finally:
                 await client.close()
         except ServiceUnreachable as failure:

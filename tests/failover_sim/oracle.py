@@ -65,6 +65,7 @@ class Oracle:
     """Sessions that have created the lock, and when each lost it (or infinity)."""
     _newest_write: int = 0
     _last_active: str = ""
+    _last_promoted: str = ""
     _late_epoch: int = -1
     """The newest epoch that belongs to an overtaken promotion."""
 
@@ -136,6 +137,7 @@ class Oracle:
             self._check(not overdue, "I7", f"{sender} promotes long after its lock was lost")
         self._wanted(sender)
         self.told[sender].may_be_active = True
+        self._last_promoted = sender
 
     def _fair(self, name: str) -> None:
         """The lock's owner promotes: its name must be written, and everybody else be fenced."""
@@ -174,9 +176,21 @@ class Oracle:
             self.told[namenode].may_be_active = False
             self.told[namenode].lied_about = self.told[namenode].by_epoch = False
         elif state is ServiceState.ACTIVE and not self.told[namenode].may_be_active:
-            self.told[namenode].by_epoch = False  # a late one
+            self._late(namenode)
         self.counts.role_changes += 1
         self._note_owner()
+
+    def _late(self, namenode: str) -> None:
+        """It becomes active after it was called harmless (hadoop-ha 8.13, 14).
+
+        Where it was only called so, nobody can help it but the journal.  Where it has said so
+        itself to a later owner, it must know better now.
+        """
+        told = self.told[namenode]
+        excused = told.by_epoch or told.lied_about or self._last_promoted == namenode
+        what = f"{namenode} becomes active by a late request, after it stood by for another"
+        self._check(excused, "I7", f"{what}: {self._last_promoted}")
+        told.by_epoch = False
 
     def wrote(self, namenode: str, epoch: int) -> None:
         """The journal accepts only the newest epoch: the last line of defence (I5)."""

@@ -64,18 +64,24 @@ class HAStateChangeRequestInfoProto(_message.Message):
 
     REQSOURCE_FIELD_NUMBER: _builtins.int
     NNHAPREDECESSORGONE_FIELD_NUMBER: _builtins.int
+    NNHATURN_FIELD_NUMBER: _builtins.int
     reqSource: Global___HARequestSource.ValueType
     nnhaPredecessorGone: _builtins.bool
     """Ours: no earlier active can serve anything any more, so nobody need wait for its read lease."""
+    nnhaTurn: _builtins.int
+    """Ours: the ZooKeeper transaction that made the newest lock that the asker knows of.  A request
+    to become active under an older lock than a request to become standby is late, and refused.
+    """
     def __init__(
         self,
         *,
         reqSource: Global___HARequestSource.ValueType | None = ...,
         nnhaPredecessorGone: _builtins.bool | None = ...,
+        nnhaTurn: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["nnhaPredecessorGone", b"nnhaPredecessorGone", "reqSource", b"reqSource"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["nnhaPredecessorGone", b"nnhaPredecessorGone", "nnhaTurn", b"nnhaTurn", "reqSource", b"reqSource"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["nnhaPredecessorGone", b"nnhaPredecessorGone", "reqSource", b"reqSource"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nnhaPredecessorGone", b"nnhaPredecessorGone", "nnhaTurn", b"nnhaTurn", "reqSource", b"reqSource"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
