@@ -6,7 +6,7 @@ from collections.abc import Callable
 import structlog
 
 from ha.elector.breadcrumb import ActiveNodeInfo, encode
-from ha.elector.events import BreadcrumbRead, LockSeen
+from ha.elector.events import BreadcrumbRead
 from ha.elector.events import Event as ElectorEvent
 from ha.elector.keeper import Keeper, LockReader, Post
 from ha.elector.model import AttemptNumber, Role, Term
@@ -298,10 +298,7 @@ class Controller:
         """The election has moved."""
         self.observer.stepped(event, before, after, asked=self.hand_over.asked)
         self.absence.stepped(after)
-        if isinstance(event, LockSeen) and event.session == after.session:
-            self._takeover.lock_made(event.made)
-        elif after.role is Role.TAKING_OVER and before.role is not Role.TAKING_OVER:
-            self._takeover.lock_made(0)
+        self._takeover.stepped(event, before, after)
         if isinstance(event, BreadcrumbRead) and event.attempt == after.attempt:
             # In a hand-over the former active deletes its breadcrumb when it was active and has
             # confirmed that it is standby.  Without one, nobody knows why there is none.

@@ -11,7 +11,9 @@ from fencing.model import Outcome, Report, Target
 from ha.conf.topology import HostPort
 from ha.elector.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.errors import BadBreadcrumb, TakeoverImpossible
-from ha.elector.model import Term
+from ha.elector.events import Event, LockSeen
+from ha.elector.model import Role, Term
+from ha.elector.state import ElectorState
 from ha.notices.model import FencingAttempt
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
@@ -71,17 +73,15 @@ class Takeover:
         gone = predecessor_gone(term, [proof for _, proof in told])
         return Fenced("; ".join(how for how, _ in told), gone)
 
-    @property
-    def turn(self) -> int:
-        """The ZooKeeper transaction that made the newest lock that we know of; 0: none.
+    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
+        """The election has moved: learn the number of the newest lock, ours or another's.
 
         Requests carry it, so that a NameNode can tell a late one from those of a later owner.
         """
-        return self._turn
-
-    def lock_made(self, turn: int) -> None:
-        """This is the newest lock, ours or another's; 0: a newer one, not looked at yet."""
-        self._turn = turn
+        if isinstance(event, LockSeen) and event.session == after.session:
+            self._turn = event.made
+        elif after.role is Role.TAKING_OVER and before.role is not Role.TAKING_OVER:
+            self._turn = 0  # a new lock, not looked at yet
 
     async def promote(self, client: ServiceClient | None, *, predecessor_gone: bool) -> None:
         """Make our NameNode active, over this open connection if there is one."""
