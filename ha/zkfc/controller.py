@@ -6,7 +6,7 @@ from collections.abc import Callable
 import structlog
 
 from ha.elector.breadcrumb import ActiveNodeInfo, encode
-from ha.elector.events import BreadcrumbRead
+from ha.elector.events import BreadcrumbRead, LockSeen
 from ha.elector.events import Event as ElectorEvent
 from ha.elector.keeper import Keeper, LockReader, Post
 from ha.elector.model import AttemptNumber, Role, Term
