@@ -1,6 +1,7 @@
 """Starts, watches and ends the processes of a local cluster; none outlives its owner."""
 
 import contextlib
+import http.client
 import os
 import signal
 import subprocess
@@ -58,7 +59,7 @@ def http_get(url: str, *, deadline_seconds: float = 1.0) -> tuple[int, bytes] | 
     except urllib.error.HTTPError as refusal:
         with refusal:
             return refusal.code, refusal.read()
-    except (OSError, ValueError):
+    except (OSError, ValueError, http.client.HTTPException):
         return None
 
 

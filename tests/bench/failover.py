@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from deploy.local.errors import LocalClusterError
 from deploy.local.screen import Screen
 from ha.daemon.logs import configure_logging
 from tests.bench import failover_faults, failover_kills, failover_zkfc
@@ -31,7 +32,7 @@ SCENES: Final[dict[str, Scene]] = {
 
 def rows_of(world: World, names: Sequence[str]) -> list[Row]:
     """The rows of these scenes; each has a cluster of its own, and no two run together."""
-    rows = [row for name in names for row in SCENES[name](world)]
+    rows = [row for name in names for row in _played(world, name)]
     record = world.record
     lost, errors = record.lost_writes, len(record.client_errors)
     asked = f"{record.acknowledged} acknowledged"
@@ -40,6 +41,16 @@ def rows_of(world: World, names: Sequence[str]) -> list[Row]:
         Row("acknowledged writes lost, all scenes", lost, "writes", "0", not lost, asked),
         Row("client errors, all scenes", errors, "errors", "0", not errors, "-"),
     ]
+
+
+def _played(world: World, name: str) -> list[Row]:
+    """A scene that breaks off says so; the others have their rows all the same."""
+    try:
+        return SCENES[name](world)
+    except LocalClusterError as failure:
+        world.screen.say(str(failure))
+        why = str(failure).splitlines()[0][:200]
+        return [Row(f"scene {name}", None, "-", "played to its end", False, f"broke off: {why}")]
 
 
 @click.command()

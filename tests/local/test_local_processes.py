@@ -2,14 +2,16 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from deploy.local.errors import LocalClusterError
-from deploy.local.processes import Supervisor, wait_until
+from deploy.local.processes import Supervisor, http_get, wait_until
 from deploy.local.reaper import marked_processes
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -118,3 +120,19 @@ def test_a_name_is_started_once_at_a_time_and_its_pid_is_on_disk(tmp_path: Path)
 def test_waiting_ends_at_the_deadline_and_says_for_what() -> None:
     with pytest.raises(LocalClusterError, match=r"Waited 0\.01 s for rain"):
         wait_until(lambda: None, what="rain", deadline_seconds=0.01)
+
+
+def test_a_port_where_no_http_is_spoken_has_not_answered() -> None:
+    """Another cluster's gRPC may have got the port; its first bytes are no status line."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def speak() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"\x00\x00\x12\x04\x00\x00\x00\x00\x00\r\n")
+
+        speaker = threading.Thread(target=speak)
+        speaker.start()
+        assert http_get(f"http://127.0.0.1:{port}/status", deadline_seconds=5.0) is None
+        speaker.join()
