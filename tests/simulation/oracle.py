@@ -34,8 +34,7 @@ class Oracle:
 
     def __init__(self, platters: Mapping[str, Platter], trace: Trace) -> None:
         self.violation: Violated | None = None
-        self.must: Log = {}
-        self.history: Log = {}
+        self.must, self.history = Log(), Log()
         self.settled = self.acknowledged = self.checks = 0
         self._chosen_in: dict[int, int] = {}
         self._trace = trace
@@ -120,16 +119,17 @@ class Oracle:
             ended = self._count(
                 lambda view: any(run.last == first - 1 for run in view.finalized.values())
             )
-            if first > 1 and ended < self._least:
+            if first > self.purged_below and ended < self._least:
                 raise Violated("I8", f"{writer} started {first}; {ended} finalized {first - 1}")
 
         self.guarded(check)
 
     def closed(self, writer: str, first: int, last: int) -> None:
-        """A segment was closed at a quorum."""
+        """A segment was closed at a quorum, unless a newer writer has let go of it since."""
 
         def check() -> None:
-            if self._count(partial(closed_at, first, last)) < self._least:
+            holders = self._count(partial(closed_at, first, last))
+            if last >= self.purged_below and holders < self._least:
                 raise Violated("I8", f"{writer} closed {first}-{last} without a majority")
             self._settle()
 
