@@ -157,8 +157,8 @@ def _mutants(jobs: int, *, from_first: bool, note: bool, as_object: bool) -> int
     survived = [name for name in unseen if name in known_seeds()]
     seconds = round(time.monotonic() - began, 1)
     click.echo(
-        f"{len(rows)} planted bugs, {len(rows) - len(unseen)} found, {len(survived)} survived where "
-        f"they were found before, {seconds} s",
+        f"{len(rows)} planted bugs, {len(rows) - len(unseen)} found, {len(survived)} survived "
+        f"where they were found before, {seconds} s",
         err=True,
     )
     if note:
