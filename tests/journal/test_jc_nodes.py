@@ -12,10 +12,8 @@ from tests.journal.test_jn_sync import contents
 
 def listening(port: int) -> socket.socket:
     """Somebody else's listener."""
-    taken = socket.socket()
-    taken.bind(("127.0.0.1", port))
-    taken.listen()
-    return taken
+    # Reusable: what the node before us has closed may linger there for a minute.
+    return socket.create_server(("127.0.0.1", port))
 
 
 async def test_a_first_start_tries_other_ports_and_a_later_one_keeps_them(tmp_path: Path) -> None:

@@ -105,18 +105,22 @@ async def test_garbage_on_a_port(tmp_path: Path, door: str) -> None:
     ]
     async with unharmed(tmp_path) as target:
         port = target.rpc_port if door == "grpc" else target.http_port
-        for shape in shapes * 5:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            try:
-                writer.write(shape())
-                writer.write_eof()
-                async with asyncio.timeout(10):
-                    while await reader.read(65536):
-                        pass
-            except (OSError, TimeoutError):
-                pass  # however it shows us the door
-            finally:
-                writer.close()
+        await asyncio.gather(*(_shout(port, shape()) for shape in shapes * 5))
+
+
+async def _shout(port: int, data: bytes) -> None:
+    """Say something and leave when we are shown the door, however that is done."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        async with asyncio.timeout(10):
+            writer.write(data)
+            writer.write_eof()
+            while await reader.read(65536):
+                pass
+    except (OSError, TimeoutError):
+        pass
+    finally:
+        writer.close()
 
 
 async def test_another_cluster_is_refused(tmp_path: Path) -> None:
