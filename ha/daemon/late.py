@@ -2,10 +2,23 @@
 
 import asyncio
 import importlib
-import sys
+import threading
+
+_loaded: set[str] = set()
+_loading = threading.Lock()
 
 
 async def load_late(module: str) -> None:
-    """Import a module in a thread while the loop goes on; the caller imports it after that."""
-    if module not in sys.modules:
-        await asyncio.to_thread(importlib.import_module, module)
+    """Import a module in a thread while the loop goes on; the caller imports it after that.
+
+    One at a time: two threads that import parts of one package get halves of it.  That a module is
+    known to Python does not say that it is whole.
+    """
+    if module not in _loaded:
+        await asyncio.to_thread(_load, module)
+
+
+def _load(module: str) -> None:
+    with _loading:
+        importlib.import_module(module)
+        _loaded.add(module)

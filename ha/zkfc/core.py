@@ -131,7 +131,7 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901, 
         case TransitionBegun():
             return Step(replace(state, in_transition=True, mismatches=0))
         case TransitionAbandoned():
-            return Step(replace(_idle(state), joined=state.joined))
+            return _recheck(replace(_idle(state), joined=state.joined), now)
         case LockWon() | Elected() | Demoted() if not state.joined:
             return Step(state)  # of an election that we have left meanwhile
         case LockWon():
