@@ -1,1 +1,1 @@
-"""Checkpoints and namespace tables on Spark; nothing is built here yet."""
+"""Checkpoints and namespace tables on Spark; the driver never holds the namespace."""
