@@ -1,0 +1,34 @@
+"""The engine of tests and small work: every task runs in this process, one after the other."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from spark.engine.model import TaskFailed
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class InlineEngine:
+    """Runs tasks in their order, when their results are asked for."""
+
+    @property
+    def name(self) -> str:
+        """Its name for people."""
+        return "inline"
+
+    @property
+    def parallelism(self) -> int:
+        """One task at a time."""
+        return 1
+
+    def run(
+        self, stage: str, function: Callable[[T], R], tasks: Sequence[T]
+    ) -> Iterator[tuple[int, R]]:
+        """See `spark.engine.model.Engine`; an error keeps its cause here."""
+        for number, task in enumerate(tasks):
+            try:
+                result = function(task)
+            except Exception as error:
+                raise TaskFailed(stage, number, type(error).__name__, str(error)) from error
+            yield number, result
