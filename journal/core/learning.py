@@ -109,8 +109,10 @@ def _held_up_to(state: JournalState, required: tuple[Segment, ...]) -> TxId:
 
 def _is_needed(state: JournalState, wanted: Segment, newest: Segment) -> bool:
     """Whether we must have it: else a writer let go of it, and only some voter was not told yet."""
-    if wanted.last >= state.purged or state.find(wanted.first) is not None:
+    held = state.find(wanted.first)
+    if wanted.last >= state.purged or (held is not None and held.finalized):
         return True
+    # What was begun and left there is nothing that a peer's final copy would replace any more.
     # A purge spares the newest edits, or a journal would seem never to have begun.
     return wanted == newest and state.last_written <= wanted.last
 

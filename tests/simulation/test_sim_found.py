@@ -107,6 +107,24 @@ def test_a_hole_below_the_purge_point_keeps_nobody_out() -> None:
         assert isinstance(refused.reply, BadRequest), "4-5 may still be needed"
 
 
+def test_an_abandoned_file_below_the_purge_point_keeps_nobody_out() -> None:
+    """Seed 301950: a folder was copied from a node that had 1-2 in progress, and purged later.
+
+    It does not know 1-2 to be on a quorum, so no purge takes it away, and a voter that missed
+    the purge lists 1-3.  The syncer brings nothing from before it, in 1-2's place either.
+    """
+    begun = Segment(TxId(1), TxId(2), finalized=False, digest=b"2" * 32, writer=Epoch(1))
+    asked = admitting(_OLD, _KEPT, _NEWER, committed=7, purged=6)
+    learner = replace(a_learner(begun, _NEWER, purged=6), committed=TxId(0))
+    assert missing(learner, list(asked.required)).segments == ()
+    admitted = step(learner, asked)
+    assert isinstance(admitted.reply, Done)
+    assert not admitted.state.learner
+    another = replace(_OLD, digest=b"another".ljust(32))
+    refused = step(replace(a_learner(another, _NEWER, purged=6), committed=TxId(0)), asked)
+    assert isinstance(refused.reply, OutOfSync), "it would be served"
+
+
 def test_the_newest_segment_is_needed_wherever_the_purge_point_lies() -> None:
     """A purge spares it, because an empty journal would begin at 1 again: so does an admission.
 
