@@ -1,0 +1,1 @@
+"""One image and its edits become a newer image, without a process that holds the namespace."""

@@ -1,0 +1,27 @@
+"""Why a merge cannot go on as planned."""
+
+
+class NeedsWholeNamespace(Exception):
+    """Only the single-process merge is exact here; the text tells the operator why.
+
+    Raised by whoever finds it out: the planner, the lookup (references below a directory that was
+    asked about), the sparse tree, the expansion of a deleted directory.
+    """
+
+
+class EditsDoNotBelong(Exception):
+    """The edits contradict the image: they were written on another one.  Nothing is published."""
+
+
+class Miss(Exception):
+    """The replay asked for something of the image that was not looked up.
+
+    The answers so far let the planner do better: plan again with them, look up, replay again.
+    """
+
+    def __init__(self, directory: int, name: bytes) -> None:
+        """Say which name (of an image's directory, by its inode id) was asked for."""
+        super().__init__(f"the edits ask for {name!r} in directory {directory}, which was not "
+                         "looked up")  # fmt: skip
+        self.directory = directory
+        self.name = name
