@@ -36,6 +36,7 @@ async def fetch_image(
     namespace: NamespaceInfo,
     *,
     stall_seconds: float,
+    bootstrap: bool = True,
 ) -> Path:
     """Fetch ``fsimage_<txid>`` into ``folder``; durable with its digest when this returns.
 
@@ -45,6 +46,7 @@ async def fetch_image(
         txid: which image.
         namespace: whose image; the source refuses another file system's.
         stall_seconds: how long nothing may come before we give up.
+        bootstrap: whether a NameNode waits for it; else the source sends at a checkpoint's rate.
 
     Raises:
         FetchFailed: if it cannot be had; says why.
@@ -55,7 +57,7 @@ async def fetch_image(
         "txid": str(txid),
         "imageFile": "IMAGE",
         "storageInfo": namespace.storage_info(),
-        "bootstrapstandby": "true",
+        "bootstrapstandby": "true" if bootstrap else "false",
     }
     url = f"http://{source}{PATH}?{urlencode(query)}"
     timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=stall_seconds)

@@ -19,7 +19,7 @@ from journal.model import Epoch, NamespaceInfo, TxId
 from namenode_sim.image.files import image_name
 from namenode_sim.image_intake import ImageDamaged, ImageIntake
 from namenode_sim.image_server import IMAGE_KINDS, PATH
-from namenode_sim.image_upload import EPOCH_PARAMETER
+from namenode_sim.image_upload import EPOCH_PARAMETER, REFUSAL_HEADER, SUPERSEDED
 from namenode_sim.metrics import IMAGES_RECEIVED
 from namenode_sim.storage import NameStorage
 from namenode_sim.storage_errors import StorageError
@@ -158,7 +158,8 @@ class ImageReceiver:
             # Its planner may have read a journal that our recovery has cut since.
             raise web.HTTPGone(
                 text=f"the checkpoint was planned under epoch {planned[:20]}, and this NameNode "
-                f"writes under {epoch}; plan it anew"
+                f"writes under {epoch}; plan it anew",
+                headers={REFUSAL_HEADER: SUPERSEDED},
             )
 
 

@@ -21,6 +21,9 @@ log = structlog.get_logger()
 
 EPOCH_PARAMETER: Final = "nnhaEpoch"
 """The journal's epoch under which the image was planned; Hadoop's NameNodes ignore it."""
+REFUSAL_HEADER: Final = "X-Nnha-Refusal"
+"""Says in one word why an image is refused, where Hadoop's status code has no word for it."""
+SUPERSEDED: Final = "superseded"
 _CHUNK_BYTES: Final = 256 * 1024
 _ANSWERS: Final = {
     200: UploadAnswer.ACCEPTED,
@@ -31,6 +34,10 @@ _ANSWERS: Final = {
 
 class UploadFailed(Exception):
     """The image was not taken, and the reason is neither that the other is standby nor newer."""
+
+
+class UploadSuperseded(UploadFailed):
+    """The image was planned under an epoch that is over; only a new plan can be taken."""
 
 
 async def upload_image(
@@ -56,6 +63,7 @@ async def upload_image(
         epoch: under which the checkpoint was planned; an active of a later one refuses it.
 
     Raises:
+        UploadSuperseded: if the active writes under another epoch than ``epoch``.
         UploadFailed: if it was refused for another reason, or the connection failed.
         ImageError, OSError: if our own copy cannot be read.
     """
@@ -87,11 +95,15 @@ async def upload_image(
             f"{target} did not take {image.name}: {str(failure) or type(failure).__name__}"
         ) from failure
     if answer is None:
-        raise UploadFailed(
-            f"{target} refused {image.name}: {response.status} {response.reason} {said}"
-        )
+        raise _refusal(response, f"{target} refused {image.name}: ", said)
     log.info("image.offered", name=image.name, to=str(target), answer=answer.name, said=said)
     return answer
+
+
+def _refusal(response: aiohttp.ClientResponse, who: str, said: str) -> UploadFailed:
+    stale = response.headers.get(REFUSAL_HEADER) == SUPERSEDED
+    kind = UploadSuperseded if stale else UploadFailed
+    return kind(f"{who}{response.status} {response.reason} {said}")
 
 
 def _url(

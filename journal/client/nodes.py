@@ -84,8 +84,8 @@ class SourceNodes:
             self._http_ports[node] = reply.http_port
         return replies
 
-    async def damaged(self) -> dict[NodeName, pb.JournalStatus]:
-        """What the nodes tell that know of damage, also in what they do not list any more.
+    async def statuses(self, *, patient: bool = False) -> dict[NodeName, pb.JournalStatus]:
+        """All that a majority tells; with ``patient`` also what the rest says in the next seconds.
 
         Raises:
             QuorumLost: if no majority answers.
@@ -95,10 +95,19 @@ class SourceNodes:
         async def ask(remote: RemoteNode) -> pb.JournalStatus:
             return await remote.status(timeout)
 
-        grace = min(timeout, STRAGGLER_SECONDS)
-        replies = await self._ask_all("asking for damage", ask, lambda _: grace)
+        grace = min(timeout, STRAGGLER_SECONDS) if patient else 0.0
+        replies = await self._ask_all("asking for the status", ask, lambda _: grace)
         for node, reply in replies.items():
             self._http_ports[node] = reply.http_port
+        return replies
+
+    async def damaged(self) -> dict[NodeName, pb.JournalStatus]:
+        """What the nodes tell that know of damage, also in what they do not list any more.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        replies = await self.statuses(patient=True)
         return {node: reply for node, reply in replies.items() if reply.damaged_segments}
 
     async def newest_edits(

@@ -12,7 +12,7 @@ from journal.client.nodes import SourceNodes
 from journal.client.settings import ReaderSettings
 from journal.client.tailing import OpenTail
 from journal.errors import GapFound, QuorumLost, StorageFailed, Unavailable, ensure
-from journal.model import JournalId, NamespaceInfo, NodeName, Segment, TxId
+from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
 __all__ = ["Chunk", "JournalReader", "ReaderSettings"]
@@ -70,6 +70,42 @@ class JournalReader:
         return max(
             [end, *(TxId(t.last_written_txid) for t in told if max(t.damaged_segments) > end)]
         )
+
+    async def writer_epoch(self) -> Epoch:
+        """The newest epoch under which a majority knows a segment to have been written.
+
+        The active's, unless a takeover is under way: then it is that of the one before.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        told = (await self._nodes.statuses()).values()
+        return max((Epoch(status.last_writer_epoch) for status in told), default=NO_EPOCH)
+
+    async def segments(self, first: TxId) -> tuple[Redundant, ...]:
+        """The finalized segments from the one that holds ``first`` on, each with who lists it.
+
+        Raises:
+            GapFound, QuorumLost, InvariantBroken: as ``edits`` does.
+        """
+        return await self._select(first)
+
+    async def holders(self, segment: Segment) -> Sequence[NodeName]:
+        """Who lists that segment now, the nodes behind the quickest majority included.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        return await self._holders(segment.first)
+
+    def copy_of(self, node: NodeName, segment: Segment) -> AsyncGenerator[Chunk]:
+        """One node's copy of a finalized segment, its checksums and numbers verified.
+
+        Raises:
+            Unavailable: if the node does not serve it, or stops in the middle.
+            StorageFailed: if what it serves is damaged or too short.
+        """
+        return self._nodes.fetch(node, segment, wanted=segment.first, last=segment.last)
 
     async def next_segment(self, behind: TxId) -> TxId | None:
         """The first txid of the next finalized segment that starts behind ``behind``.

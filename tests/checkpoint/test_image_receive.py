@@ -17,7 +17,7 @@ from namenode_sim.checkpoint.schedule import UploadAnswer
 from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
 from namenode_sim.image_receive import ImageReceiver, Recipient
-from namenode_sim.image_upload import UploadFailed, upload_image
+from namenode_sim.image_upload import UploadSuperseded, upload_image
 from namenode_sim.namespace import Namespace
 from namenode_sim.storage import NameStorage, open_name_dirs
 from namenode_sim.storage_format import format_name_dirs
@@ -124,7 +124,7 @@ async def test_what_is_there_or_not_needed_is_refused_and_leaves_nothing_registe
 async def test_a_checkpoint_planned_under_another_epoch_is_refused(tmp_path: Path) -> None:
     image = saved_image(tmp_path / "from")
     async with receiving(tmp_path) as (active, at):
-        with pytest.raises(UploadFailed, match=r"planned under epoch 2.*writes under 3"):
+        with pytest.raises(UploadSuperseded, match=r"planned under epoch 2.*writes under 3"):
             await offer(at, image, epoch=2)
         assert active.files() == []
         assert await offer(at, image, epoch=3) is UploadAnswer.ACCEPTED

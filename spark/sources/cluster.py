@@ -1,0 +1,143 @@
+"""One HA cluster as a merge sees it: who its NameNodes and JournalNodes are, and what they say."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from ha.conf import keys_namenode
+from ha.conf.configuration import Configuration
+from ha.conf.topology import JournalUri, NameNodeAddress, namenodes, nameservice_of, shared_edits
+from ha.rpc.errors import RemoteFault, RpcError
+from journal.client.configured import reader_settings
+from journal.client.reader import JournalReader, ReaderSettings
+from journal.errors import JournalError
+from journal.model import JournalId, NamespaceInfo, TxId
+from namenode_sim.namenode_protocol import Facts, ask_facts
+from spark.sources.errors import SourceError
+
+ASK_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where to ask.
+
+    Args:
+        nameservice: its name.
+        namenodes: all NameNodes, in the configured order.
+        journal: the shared edits.
+        reader: deadlines towards JournalNodes.
+        stall_seconds: how long an image's transfer may stand still.
+        bytes_per_second: how fast an image is sent; 0 is no limit.
+    """
+
+    nameservice: str
+    namenodes: tuple[NameNodeAddress, ...]
+    journal: JournalUri
+    reader: ReaderSettings
+    stall_seconds: float
+    bytes_per_second: int
+
+    @classmethod
+    def from_configuration(cls, conf: Configuration) -> "Cluster":
+        """What core-site.xml and hdfs-site.xml say.
+
+        Raises:
+            ConfigurationError: if they do not say where the NameNodes and JournalNodes are.
+        """
+        nameservice = nameservice_of(conf)
+        everybody = namenodes(conf, nameservice)
+        return cls(
+            nameservice,
+            everybody,
+            # Every NameNode of a nameservice has the same shared edits, so any one will do.
+            shared_edits(conf, nameservice, everybody[0].namenode),
+            reader_settings(conf),
+            conf.get(keys_namenode.IMAGE_TRANSFER_TIMEOUT),
+            conf.get(keys_namenode.IMAGE_TRANSFER_BANDWIDTH),
+        )
+
+    @asynccontextmanager
+    async def open_journal(self, namespace: NamespaceInfo) -> AsyncIterator[JournalReader]:
+        """A reader that refuses the JournalNodes of another file system.
+
+        Raises:
+            SourceError: in place of every error of the journal inside the block.
+        """
+        reader = JournalReader(
+            [(node.host, node.port) for node in self.journal.nodes],
+            journal_id=JournalId(self.journal.journal_id),
+            nameservice_id=self.nameservice,
+            namespace=namespace,
+            settings=self.reader,
+        )
+        try:
+            yield reader
+        except JournalError as failure:
+            raise SourceError(f"the journal {self.journal.journal_id}: {failure}") from failure
+        finally:
+            await reader.close()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What those NameNodes say that answer; ``silent`` has the others and why."""
+
+    facts: Mapping[str, Facts]
+    silent: Mapping[str, str]
+
+    @property
+    def namespace(self) -> NamespaceInfo:
+        """Whose cluster it is."""
+        return next(iter(self.facts.values())).namespace
+
+    @property
+    def image_txid(self) -> TxId:
+        """The newest image that anybody has."""
+        return max(facts.image_txid for facts in self.facts.values())
+
+    @property
+    def last_txid(self) -> TxId:
+        """The last durable edit that anybody knows of."""
+        return max(facts.last_txid for facts in self.facts.values())
+
+    def holders(self, cluster: Cluster) -> list[NameNodeAddress]:
+        """Who has the newest image, in the configured order."""
+        newest = self.image_txid
+        return [
+            one
+            for one in cluster.namenodes
+            if one.namenode in self.facts and self.facts[one.namenode].image_txid == newest
+        ]
+
+
+async def view(cluster: Cluster) -> View:
+    """Ask all NameNodes at once.
+
+    Raises:
+        SourceError: if none answers, or two belong to different file systems.
+    """
+    answers = await asyncio.gather(*(_facts_of(one) for one in cluster.namenodes))
+    named = dict(zip((one.namenode for one in cluster.namenodes), answers, strict=True))
+    facts = {name: told for name, told in named.items() if isinstance(told, Facts)}
+    silent = {name: told for name, told in named.items() if isinstance(told, str)}
+    if not facts:
+        told = "; ".join(f"{name}: {why}" for name, why in silent.items())
+        raise SourceError(f"no NameNode of {cluster.nameservice} answers; start one. {told}")
+    owners = {(f.namespace.namespace_id, f.namespace.cluster_id) for f in facts.values()}
+    if len(owners) > 1:
+        told = ", ".join(f"{name}: {f.namespace.storage_info()}" for name, f in facts.items())
+        raise SourceError(
+            f"the NameNodes of {cluster.nameservice} belong to different file systems ({told}); "
+            "correct the addresses, or bootstrap the wrong one"
+        )
+    return View(facts, silent)
+
+
+async def _facts_of(one: NameNodeAddress) -> Facts | str:
+    try:
+        return await ask_facts(one.rpc, deadline_seconds=ASK_SECONDS)
+    except (RpcError, RemoteFault) as failure:
+        return f"{one.rpc}: {failure}"

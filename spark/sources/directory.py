@@ -1,0 +1,76 @@
+"""An image and edits in local directories: name directories, JournalNodes', or single files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from journal.model import TxId
+from namenode_sim.image.files import check_digest
+from namenode_sim.local_edits import chain, finalized_in
+from namenode_sim.storage_retention import IMAGE
+from spark.sources.errors import SourceError
+from spark.sources.model import Staged, Tell
+
+
+@dataclass(frozen=True, slots=True)
+class DirectorySource:
+    """Files that are on local storage already; nothing is copied.
+
+    Args:
+        image: ``fsimage_N``, or a directory whose newest image is meant (or its ``current``).
+        edits: a directory with finalized segments, or with ``current`` that has them.
+    """
+
+    image: Path
+    edits: Path
+
+    def stage(self, work: Path, tell: Tell) -> Staged:
+        """Check the image's digest, and that no edit behind it is missing; see ``Source``."""
+        del work  # nothing is kept there
+        image = newest_image(self.image) if self.image.is_dir() else self.image
+        if not image.is_file():
+            raise SourceError(f"{image} does not exist; give an fsimage_N or a name directory")
+        tell(f"checking {image}")
+        return staged_here(image, current_of(self.edits))
+
+
+def staged_here(image: Path, edits: Path) -> Staged:
+    """What these files are, if the image is sound and no edit behind it is missing.
+
+    Raises:
+        SourceError: if the image's name does not say which edits it holds.
+        ImageError, EditsError: if the image is damaged, or edits are missing.
+    """
+    check_digest(image)
+    match = IMAGE.fullmatch(image.name)
+    if match is None:
+        raise SourceError(
+            f"{image} is not named fsimage_N, so nobody can tell which edits it holds; rename it"
+        )
+    base = TxId(int(match[1]))
+    segments = chain(finalized_in(edits), TxId(base + 1))
+    last = segments[-1].last if segments else base
+    return Staged(image=image, edits=edits, base_txid=base, last_txid=last)
+
+
+def newest_image(folder: Path) -> Path:
+    """The image of the most edits in a directory, or in its ``current``.
+
+    Raises:
+        SourceError: if there is none.
+    """
+    place = current_of(folder)
+    found = {int(m[1]): path for path in place.iterdir() if (m := IMAGE.fullmatch(path.name))}
+    if not found:
+        raise SourceError(f"{place} holds no fsimage_N; give a name directory or an image")
+    return found[max(found)]
+
+
+def current_of(folder: Path) -> Path:
+    """The ``current`` of a name or journal directory; any other folder itself.
+
+    Raises:
+        SourceError: if there is no such folder.
+    """
+    if not folder.is_dir():
+        raise SourceError(f"{folder} is no directory; give one that has the segments")
+    return folder / "current" if (folder / "current").is_dir() else folder

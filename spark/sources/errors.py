@@ -1,0 +1,9 @@
+"""Why an image or edits could not be had."""
+
+
+class SourceError(Exception):
+    """An image or an edit is missing, damaged or another cluster's, or nobody answers.
+
+    The message names the file or the transaction, and says what to do.  Nothing of what could not
+    be had is left behind.
+    """
