@@ -62,7 +62,13 @@ COMMANDS: Mapping[str, Entry] = {
     "fence": Entry("ha.cli.fence:fence", "Try the fencing methods before they are needed."),
     "oev": Entry("namenode_sim.oev.command:oev", "Hadoop's offline edits viewer, and JSON lines."),
     "checkpoint": Entry(
-        "namenode_sim.checkpoint.command:checkpoint", "Make a newer image from files."
+        "namenode_sim.checkpoint.command:checkpoint",
+        "Make a newer image from files.",
+        parts={
+            "merge": Entry(
+                "spark.merge.command:merge_command", "Replay edits on an image, on Spark or here."
+            )
+        },
     ),
     "oiv": Entry("namenode_sim.oiv.command:oiv", "View an fsimage offline."),
     "dfs": Entry("deploy.local.dfs:dfs", "Hadoop's own file system shell."),

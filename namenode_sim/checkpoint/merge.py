@@ -4,31 +4,22 @@ Nothing is published unless every edit was read, applied and saved, and what was
 with its digest.  The same input gives the same bytes, so a second run finds its own work done.
 """
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import structlog
 
 from journal.model import NamespaceInfo, TxId
-from namenode_sim.durable import rename_durably
+from namenode_sim.checkpoint.publication import publish, staged
 from namenode_sim.edits.segment_file import open_segment
 from namenode_sim.image.facts import ImageFacts, image_facts
-from namenode_sim.image.files import check_digest, digest_path, image_name, read_digest
+from namenode_sim.image.files import check_digest, image_name, read_digest
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
 from namenode_sim.local_edits import LocalSegment, Located, chain, finalized_in, replay
-from namenode_sim.storage_lock import DirectoryLock
 
 log = structlog.get_logger()
-
-_STAGE: Final = "merge.tmp"
-
-
-class MergeRefused(Exception):
-    """The merge would overwrite something else; nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +74,13 @@ def merge(
     folder = edits / "current" if (edits / "current").is_dir() else edits
     segments = chain(finalized_in(folder), TxId(start + 1))
     replay(namespace, segments, progress=_telling(segments, progress))
-    info = _namespace_info(image_facts(image), segments)
-    out.mkdir(parents=True, exist_ok=True)
-    lock = DirectoryLock(out)
-    stage = out / _STAGE
-    try:
-        shutil.rmtree(stage, ignore_errors=True)
-        stage.mkdir()
+    info = namespace_info(image_facts(image), segments)
+    with staged(out) as stage:
         made = stage / image_name(namespace.last_applied)
         save_image(namespace, made, info)
         check_digest(made)
         digest = read_digest(made)
-        already_there = _publish(made, out)
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
-        lock.release()
+        already_there = publish(made, out)
     return Merged(
         image=out / made.name,
         from_txid=start,
@@ -109,26 +92,7 @@ def merge(
     )
 
 
-def _publish(made: Path, out: Path) -> bool:
-    """Move the image out of the stage; True if the same one was there already.
-
-    The digest goes first: an image without one would be refused, the reverse is harmless.
-    """
-    target = out / made.name
-    if target.exists():
-        if target.read_bytes() != made.read_bytes():
-            raise MergeRefused(
-                f"{target} exists and is another image of the same transaction. It was not "
-                "touched; give another --out, or move it away if you are sure."
-            )
-        if digest_path(target).exists():
-            return True
-    rename_durably(digest_path(made), digest_path(target))
-    rename_durably(made, target)
-    return False
-
-
-def _namespace_info(facts: ImageFacts, segments: tuple[LocalSegment, ...]) -> NamespaceInfo:
+def namespace_info(facts: ImageFacts, segments: tuple[LocalSegment, ...]) -> NamespaceInfo:
     """What the new image says of itself: the newest layout among image and edits."""
     layouts = [facts.layout]
     for segment in segments:

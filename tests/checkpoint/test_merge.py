@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from namenode_sim.checkpoint.merge import Merged, MergeRefused, Progress, merge
+from namenode_sim.checkpoint.merge import Merged, Progress, merge
+from namenode_sim.checkpoint.publication import MergeRefused
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import StartLogSegment
