@@ -1,0 +1,127 @@
+"""Both ends of a merge as a command line names them: what it reads, and where the result goes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import click
+
+from ha.conf.configuration import load_configuration
+from namenode_sim.storage import path_of
+from spark.hadoop_files import OpenHadoop
+from spark.sinks.directory import DirectorySink
+from spark.sinks.hadoop import HadoopSink
+from spark.sinks.model import Sink
+from spark.sinks.upload import UploadSink
+from spark.sources.cluster import Cluster
+from spark.sources.directory import DirectorySource
+from spark.sources.from_cluster import ClusterSource
+from spark.sources.hadoop import HadoopSource
+from spark.sources.model import Source
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """The options of ``end_options``; ``image``, ``edits`` and ``out`` are paths or URIs."""
+
+    image: str | None = None
+    edits: str | None = None
+    from_cluster: bool = False
+    out: str | None = None
+    upload: bool = False
+    conf_dir: Path | None = None
+    overrides: tuple[str, ...] = ()
+
+    @property
+    def need_java(self) -> bool:
+        """Whether a Hadoop file system is named, so that a JVM is needed."""
+        return any(_is_remote(spec) for spec in (self.image, self.edits, self.out) if spec)
+
+
+def end_options(command: F) -> F:
+    """The options that say what is merged and where the result goes.
+
+    Click calls the command with arguments of these names, as ``Ends`` takes them.
+    """
+    for option in reversed(
+        (
+            click.option(
+                "--image",
+                help="fsimage_N with its .md5 beside it, or a directory whose newest is meant; a "
+                "path, or a URI that Hadoop's file systems know (hdfs://, s3a://).",
+            ),
+            click.option(
+                "--edits",
+                help="A directory with the finalized edits_* behind the image (or with current/ "
+                "that has them); a path or a URI.",
+            ),
+            click.option(
+                "--from-cluster",
+                is_flag=True,
+                help="Take the newest image of the NameNodes and the edits of the JournalNodes.",
+            ),
+            click.option("--out", help="Directory for fsimage_M and its .md5; a path or a URI."),
+            click.option("--upload", is_flag=True, help="Upload the image to the active NameNode."),
+            click.option(
+                "--conf-dir",
+                type=click.Path(path_type=Path),
+                help="Folder with core-site.xml and hdfs-site.xml of the cluster; "
+                "$HADOOP_CONF_DIR if not given.",
+            ),
+            click.option(
+                "-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def open_source(ends: Ends, hadoop: OpenHadoop) -> Source:
+    """Where image and edits come from; nothing is read yet.
+
+    Args:
+        ends: what the command line says.
+        hadoop: gives the bridge to Hadoop's file systems; called only if a URI needs it.
+
+    Raises:
+        click.UsageError: if the options do not say it, or contradict each other.
+        ConfigurationError: if the cluster's configuration is wanted and not usable.
+    """
+    if ends.from_cluster:
+        if ends.image or ends.edits:
+            raise click.UsageError("--from-cluster stands for --image and --edits; give either")
+        return ClusterSource(_cluster(ends))
+    if not ends.image or not ends.edits:
+        raise click.UsageError("give --image and --edits, or --from-cluster")
+    if _is_remote(ends.image) or _is_remote(ends.edits):
+        return HadoopSource(_as_uri(ends.image), _as_uri(ends.edits), hadoop)
+    return DirectorySource(path_of(ends.image), path_of(ends.edits))
+
+
+def open_sink(ends: Ends, hadoop: OpenHadoop) -> Sink:
+    """Where the result goes; arguments and errors as ``open_source``."""
+    if ends.upload == bool(ends.out):
+        raise click.UsageError("give one of --out and --upload")
+    if not ends.out:
+        return UploadSink(_cluster(ends))
+    if _is_remote(ends.out):
+        return HadoopSink(ends.out, hadoop)
+    return DirectorySink(path_of(ends.out))
+
+
+def _cluster(ends: Ends) -> Cluster:
+    return Cluster.from_configuration(load_configuration(ends.conf_dir, ends.overrides))
+
+
+def _is_remote(spec: str) -> bool:
+    """Whether it takes Hadoop's classes; ``file:`` does not."""
+    return urlsplit(spec).scheme not in ("", "file")
+
+
+def _as_uri(spec: str) -> str:
+    return spec if _is_remote(spec) else path_of(spec).absolute().as_uri()

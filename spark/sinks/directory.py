@@ -1,0 +1,24 @@
+"""A local directory: the merge itself puts the image there, its digest first and by rename."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from spark.sinks.model import Outcome, Published
+from spark.sources.model import Staged, Tell
+
+
+@dataclass(frozen=True, slots=True)
+class DirectorySink:
+    """The directory that the user named."""
+
+    directory: Path
+
+    def folder(self, work: Path) -> Path:
+        """The directory itself."""
+        del work
+        return self.directory
+
+    def publish(self, image: Path, staged: Staged, tell: Tell) -> Published:
+        """Nothing is left to do."""
+        del staged, tell
+        return Published(Outcome.PUBLISHED, str(image))

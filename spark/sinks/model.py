@@ -1,0 +1,54 @@
+"""What a sink does with a merged image, and what may become of it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from spark.sources.model import Staged, Tell
+
+
+class SinkRefused(Exception):
+    """The image is not wanted there, for good; nothing was changed.  The message says why."""
+
+
+class SinkFailed(Exception):
+    """The image could not be published this time; nothing half-done is visible."""
+
+
+class Outcome(StrEnum):
+    """What became of an image."""
+
+    PUBLISHED = "published"
+    ALREADY_THERE = "already there"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Where the image is now, in words for people."""
+
+    outcome: Outcome
+    where: str
+
+
+class Sink(Protocol):
+    """A place for images."""
+
+    def folder(self, work: Path) -> Path:
+        """Where the merge is to put its image: the place itself, or one to publish it from."""
+        ...
+
+    def publish(self, image: Path, staged: Staged, tell: Tell) -> Published:
+        """Publish an image that lies in ``folder``, with its digest beside it.
+
+        Args:
+            image: ``fsimage_M``.
+            staged: what it was made of.
+            tell: hears what is done.
+
+        Raises:
+            SinkRefused: if something newer or something else is there.
+            SinkFailed: if it could not be done; it may be tried again.
+            ImageError, OSError: if our own copy cannot be read.
+        """
+        ...

@@ -1,0 +1,138 @@
+"""Offers a merged image to the NameNodes; the active takes it, or says why not."""
+
+import asyncio
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import assert_never
+
+from ha.conf.topology import NameNodeAddress
+from journal.model import Epoch, NamespaceInfo, TxId
+from namenode_sim.checkpoint.schedule import UploadAnswer
+from namenode_sim.image_upload import UploadFailed, UploadSuperseded, upload_image
+from spark.sinks.model import Outcome, Published, SinkFailed, SinkRefused
+from spark.sources.cluster import Cluster, view
+from spark.sources.errors import SourceError
+from spark.sources.model import Staged, Tell
+
+
+class Verdict(Enum):
+    """What the NameNodes together said to an image."""
+
+    TAKEN = auto()
+    NOT_NEEDED = auto()
+    """The active has as much already, or takes another image now, or has taken one lately."""
+    SUPERSEDED = auto()
+    """The active writes under another epoch than the image was planned under."""
+    NO_ACTIVE = auto()
+    FAILED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The verdict, the NameNode that gave it, and its words if they are worth telling."""
+
+    verdict: Verdict
+    by: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An image to be offered, and for whom."""
+
+    image: Path
+    txid: TxId
+    namespace: NamespaceInfo
+    epoch: Epoch | None
+
+
+async def offer_to_all(cluster: Cluster, offer: Offer) -> Offered:
+    """Offer the image to one NameNode after the other until the active has answered.
+
+    Raises:
+        ImageError, OSError: if our own copy cannot be read.
+    """
+    failures = []
+    for one in cluster.namenodes:
+        answer = await _offer_to(cluster, one, offer)
+        if answer.verdict is Verdict.FAILED:
+            failures.append(answer.why)
+        elif answer.verdict is not Verdict.NO_ACTIVE:
+            return answer
+    if failures:
+        return Offered(Verdict.FAILED, why="; ".join(failures))
+    return Offered(Verdict.NO_ACTIVE, why="no NameNode is active")
+
+
+async def _offer_to(cluster: Cluster, one: NameNodeAddress, offer: Offer) -> Offered:
+    try:
+        answer = await upload_image(
+            one.http,
+            offer.image,
+            offer.txid,
+            offer.namespace,
+            stall_seconds=cluster.stall_seconds,
+            bytes_per_second=cluster.bytes_per_second,
+            epoch=offer.epoch,
+        )
+    except UploadSuperseded as refusal:
+        return Offered(Verdict.SUPERSEDED, one.namenode, str(refusal))
+    except UploadFailed as failure:
+        return Offered(Verdict.FAILED, one.namenode, str(failure))
+    match answer:
+        case UploadAnswer.ACCEPTED:
+            return Offered(Verdict.TAKEN, one.namenode)
+        case UploadAnswer.HAS_NEWER:
+            return Offered(Verdict.NOT_NEEDED, one.namenode)
+        case UploadAnswer.NOT_ACTIVE:
+            return Offered(Verdict.NO_ACTIVE, one.namenode)
+        case UploadAnswer.FAILED:
+            return Offered(Verdict.FAILED, one.namenode, f"{one.namenode} failed")
+        case _:
+            assert_never(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class UploadSink:
+    """The NameNodes of a cluster.
+
+    What is offered was staged from the same cluster, so it carries the epoch of its plan; an image
+    from elsewhere carries none, and the cluster's ids are asked for.
+    """
+
+    cluster: Cluster
+
+    def folder(self, work: Path) -> Path:
+        """A folder in the work folder."""
+        return work / "merged"
+
+    def publish(self, image: Path, staged: Staged, tell: Tell) -> Published:
+        """Offer it; see ``Sink``."""
+        tell(f"offering {image.name} to the NameNodes")
+        return asyncio.run(self._publish(image, TxId(int(image.name[-19:])), staged))
+
+    async def _publish(self, image: Path, txid: TxId, staged: Staged) -> Published:
+        try:
+            namespace = staged.namespace or (await view(self.cluster)).namespace
+            offered = await offer_to_all(self.cluster, Offer(image, txid, namespace, staged.epoch))
+            match offered.verdict:
+                case Verdict.TAKEN:
+                    return Published(Outcome.PUBLISHED, f"NameNode {offered.by}")
+                case Verdict.NOT_NEEDED:
+                    newest = (await view(self.cluster)).image_txid
+                    if newest >= txid:
+                        where = f"NameNode {offered.by}, up to transaction {newest}"
+                        return Published(Outcome.ALREADY_THERE, where)
+                    raise SinkRefused(
+                        f"{offered.by} does not need {image.name}: it has taken an image lately, "
+                        "or is taking one. Try again later"
+                    )
+                case Verdict.SUPERSEDED:
+                    raise SinkRefused(f"superseded: {offered.why}. Run the merge again")
+                case Verdict.NO_ACTIVE | Verdict.FAILED:
+                    raise SinkFailed(f"{image.name} was not taken: {offered.why}")
+                case _:
+                    assert_never(offered.verdict)
+        except SourceError as failure:
+            raise SinkFailed(f"{image.name} was not taken: {failure}") from failure
