@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from spark.engine.model import TaskFailed
+from spark.engine.outcome import attempted, settled
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -25,10 +25,6 @@ class InlineEngine:
     def run(
         self, stage: str, function: Callable[[T], R], tasks: Sequence[T]
     ) -> Iterator[tuple[int, R]]:
-        """See `spark.engine.model.Engine`; an error keeps its cause here."""
+        """See `spark.engine.model.Engine`."""
         for number, task in enumerate(tasks):
-            try:
-                result = function(task)
-            except Exception as error:
-                raise TaskFailed(stage, number, type(error).__name__, str(error)) from error
-            yield number, result
+            yield settled(stage, attempted(function, number, task, last=True))

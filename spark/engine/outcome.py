@@ -1,0 +1,66 @@
+"""What comes back from a task that ran elsewhere: its result, or its own words of failure."""
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from spark.engine.model import TaskFailed
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_OURS = ("spark.", "namenode_sim.", "journal.", "ha.")
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[R]):
+    """A task's result."""
+
+    number: int
+    result: R
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A task's failure as text: not every error survives pickling.  ``stack`` is for developers."""
+
+    number: int
+    kind: str
+    cause: str
+    stack: str
+
+
+def attempted(function: Callable[[T], R], number: int, task: T, *, last: bool) -> Done[R] | Failed:
+    """Run a task and catch what it raises.
+
+    What the machine did (OSError, MemoryError) may not happen again, so it is raised for the
+    engine's own retries unless this is the ``last`` attempt.  Everything else is in the data or
+    in our code and would only come again.
+    """
+    try:
+        return Done(number, function(task))
+    except Exception as error:
+        if isinstance(error, OSError | MemoryError) and not last:
+            raise
+        return Failed(number, type(error).__name__, _words(error), traceback.format_exc())
+
+
+def _words(error: Exception) -> str:
+    """An error's own message; with the class before it where the message alone says little."""
+    if type(error).__module__.startswith(_OURS) or isinstance(error, OSError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
+
+
+def settled(stage: str, outcome: Done[R] | Failed) -> tuple[int, R]:
+    """The task's number and result.
+
+    Raises:
+        TaskFailed: if it is a failure; the task's stack is a note of it.
+    """
+    if isinstance(outcome, Failed):
+        failure = TaskFailed(stage, outcome.number, outcome.kind, outcome.cause)
+        failure.add_note(outcome.stack)
+        raise failure
+    return outcome.number, outcome.result

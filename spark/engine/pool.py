@@ -1,0 +1,78 @@
+"""A few processes of this machine as an engine, for images that are worth no JVM."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from types import TracebackType
+from typing import Self, TypeVar
+
+from spark.engine.model import TaskFailed
+from spark.engine.outcome import Done, Failed, attempted, settled
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class PoolEngine:
+    """Runs tasks in processes that start fresh: forking a process with threads may hang it.
+
+    A worker that dies takes the pool with it: nothing is tried twice here.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+        self._pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+
+    @property
+    def name(self) -> str:
+        """Its name for people."""
+        return "pool"
+
+    @property
+    def parallelism(self) -> int:
+        """The number of processes."""
+        return self._processes
+
+    def run(
+        self, stage: str, function: Callable[[T], R], tasks: Sequence[T]
+    ) -> Iterator[tuple[int, R]]:
+        """See `spark.engine.model.Engine`."""
+        futures = {
+            self._pool.submit(attempted, function, number, task, last=True): number
+            for number, task in enumerate(tasks)
+        }
+        return _results(stage, futures)
+
+    def close(self) -> None:
+        """End the processes; what has not begun is dropped."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        stack: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _results(stage: str, futures: dict["Future[Done[R] | Failed]", int]) -> Iterator[tuple[int, R]]:
+    try:
+        for future in as_completed(futures):
+            try:
+                outcome = future.result()
+            except BrokenProcessPool as problem:
+                raise TaskFailed(
+                    stage,
+                    futures[future],
+                    "WorkerLost",
+                    "a worker process died; if the system was out of memory, use fewer of them",
+                ) from problem
+            yield settled(stage, outcome)
+    finally:
+        for future in futures:
+            future.cancel()
