@@ -70,6 +70,7 @@ COMMANDS: Mapping[str, Entry] = {
             )
         },
     ),
+    "namespace": Entry("spark.tables.command:namespace", "A namespace as tables and reports."),
     "oiv": Entry("namenode_sim.oiv.command:oiv", "View an fsimage offline."),
     "dfs": Entry("deploy.local.dfs:dfs", "Hadoop's own file system shell."),
     "completion": Entry(

@@ -1,0 +1,1 @@
+"""An image and its edits as tables: for Spark, and as Parquet files."""

@@ -1,0 +1,86 @@
+"""``nnha namespace``: a namespace as tables, without a NameNode."""
+
+import json
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NoReturn
+
+import click
+
+from ha.daemon.logs import configure_logging
+from namenode_sim.image.errors import ImageError
+from spark.engine.inline import InlineEngine
+from spark.engine.model import Engine, TaskFailed
+from spark.tables.export import Exported, ExportProgress, ExportRefused, export
+
+EXIT_REFUSED: Final = 3
+EXIT_FAILED: Final = 4
+
+
+@click.group()
+def namespace() -> None:
+    """Tables and reports of a namespace."""
+
+
+@namespace.command("export")
+@click.argument("image", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--parquet",
+    "out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The folder to write; it appears when all of it is there.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace an export of that name.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def export_command(*, image: Path, out: Path, overwrite: bool, as_json: bool) -> None:
+    """Write the current tree of IMAGE as Parquet files.
+
+    OUT/inodes has a row for each inode, OUT/directories one for each directory with its path and
+    the sums over all below it, OUT/export.json says which image it is.
+
+    Exit codes: 0 written, 2 wrong usage, 3 OUT is there already, 4 the image is damaged or
+    something cannot be written; in the last two nothing was changed.
+    """
+    configure_logging("namespace", level="warning")
+    began = time.monotonic()
+    try:
+        engine: Engine = InlineEngine()
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        result = export(image, out, engine, at=at, overwrite=overwrite, tell=_tell)
+    except ExportRefused as refusal:
+        _end(EXIT_REFUSED, str(refusal))
+    except (ImageError, TaskFailed, OSError) as failure:
+        _end(EXIT_FAILED, f"{failure}. Nothing was written.")
+    _report(result, time.monotonic() - began, as_json=as_json)
+
+
+def _end(code: int, message: str) -> NoReturn:
+    click.echo(f"namespace: {message}", err=True)
+    sys.exit(code)
+
+
+def _tell(progress: ExportProgress) -> None:
+    if progress.total > 1:
+        click.echo(f"namespace: {progress.stage}: {progress.done} of {progress.total}", err=True)
+
+
+def _report(result: Exported, seconds: float, *, as_json: bool) -> None:
+    facts = {
+        "out": str(result.out),
+        "txid": result.txid,
+        "inodes": result.inodes,
+        "directories": result.directories,
+        "not_in_tree": result.not_in_tree,
+        "seconds": round(seconds, 3),
+    }
+    if as_json:
+        click.echo(json.dumps(facts))
+        return
+    left = f", {result.not_in_tree} only in snapshots left out" if result.not_in_tree else ""
+    click.echo(
+        f"namespace: {result.out}: {result.inodes} inodes, {result.directories} directories of "
+        f"transaction {result.txid}{left}, {seconds:.1f} s"
+    )

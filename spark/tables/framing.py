@@ -1,0 +1,133 @@
+"""Delimited messages in a stream of bytes: chunks of whole messages, with their places."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from spark.tables.lanes import SLACK_BYTES, Ints, varints, words_of
+
+CHUNK_BYTES: Final = 1 << 20
+"""What is decoded at a time: columns of some ten thousand inodes fit into a processor's cache."""
+_SLACK: Final = bytes(SLACK_BYTES)
+
+
+class BadMessage(Exception):
+    """What is wrong with a message, and at which byte of the buffer or stream it begins."""
+
+    def __init__(self, at: int, what: str) -> None:
+        super().__init__(f"byte {at}: {what}")
+        self.at = at
+        self.what = what
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Whole messages: ``data`` from ``starts`` to ``ends``, and slack behind the last one.
+
+    ``offset`` is where ``data`` begins in what was read.
+    """
+
+    data: bytes
+    starts: Ints
+    ends: Ints
+    offset: int
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def without_first(self) -> "Chunk":
+        """The chunk behind its first message, which is a section's header."""
+        return Chunk(self.data, self.starts[1:], self.ends[1:], self.offset)
+
+    def first(self) -> bytes:
+        """The first message."""
+        return self.data[int(self.starts[0]) : int(self.ends[0])]
+
+
+def chunks_of(pieces: Iterator[bytes], *, limit: int) -> Iterator[Chunk]:
+    """The messages of a stream, in chunks about as large as its pieces.
+
+    Args:
+        pieces: the bytes from one message's beginning to another one's end.
+        limit: the most bytes that a message can have.
+
+    Raises:
+        BadMessage: if one claims more than that, or the last one is cut short.
+    """
+    offset = 0
+    waiting: list[bytes] = []
+    held = needed = 0
+    for piece in pieces:
+        waiting.append(piece)
+        held += len(piece)
+        if held < needed:
+            continue
+        data = b"".join(waiting)
+        found = _prefixes(data, offset)
+        stop, needed = _whole(data, found, offset, limit)
+        if found:
+            yield _chunk(data[:stop] + _SLACK, found, offset)
+        waiting, held = [data[stop:]], len(data) - stop
+        offset += stop
+    if held:
+        raise BadMessage(offset, f"a message is cut short: {held} bytes are left of it")
+
+
+def _prefixes(data: bytes, offset: int) -> list[int]:
+    """Where the lengths of messages begin; the last one need not be whole.
+
+    This loop is the only work per message that numpy cannot do: each step needs the one before.
+    """
+    found: list[int] = []
+    add = found.append
+    at, end = 0, len(data)
+    try:
+        while at < end:
+            add(at)
+            size = data[at]
+            at += size + 1
+            if size > 0x7F:
+                more = data[at - size]
+                at += (more << 7) - 127
+                if more > 0x7F:
+                    at = _far(data, found[-1], offset)
+    except IndexError:
+        pass  # the length itself is cut by the end of the data
+    return found
+
+
+def _far(data: bytes, at: int, offset: int) -> int:
+    """Where a message with a length of three to five bytes ends."""
+    size = 0
+    for byte in range(5):
+        size |= (data[at + byte] & 0x7F) << 7 * byte
+        if data[at + byte] < 0x80:
+            return at + byte + 1 + size
+    raise BadMessage(offset + at, "the length of a message is longer than five bytes")
+
+
+def _whole(data: bytes, found: list[int], offset: int, limit: int) -> tuple[int, int]:
+    """Drop the last prefix if its message is cut; where the rest begins, and what it needs."""
+    if not found:
+        return 0, 0
+    at = found[-1]
+    try:
+        end = at + 1 + data[at] if data[at] < 0x80 else _far(data, at, offset)
+    except IndexError:
+        found.pop()
+        return at, 0
+    if end - at - 5 > limit:
+        raise BadMessage(offset + at, f"a message claims {end - at} bytes, at most {limit} can be")
+    if end > len(data):
+        found.pop()
+        return at, end - at
+    return end, 0
+
+
+def _chunk(data: bytes, found: list[int], offset: int) -> Chunk:
+    at = np.array(found, np.int64)
+    length, size = varints(words_of(data)[at])
+    starts = at + size
+    return Chunk(data, starts, starts + length.view(np.int64), offset)

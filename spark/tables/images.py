@@ -1,0 +1,207 @@
+"""An image opened for its tables: what its small sections say, and where its rows lie."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO, Final, TypeVar
+
+import numpy as np
+
+from namenode_sim.image.codecs import decompressed
+from namenode_sim.image.container import MAX_MESSAGE_BYTES, Section
+from namenode_sim.image.errors import ImageError
+from namenode_sim.image.proto import fsimage_pb2 as pb
+from namenode_sim.image.sections import BROKEN, ImageSections
+from namenode_sim.image.strings import Strings, read_strings
+from namenode_sim.inode import ROOT_ID
+from spark.tables.framing import CHUNK_BYTES, BadMessage, Chunk, chunks_of
+from spark.tables.lanes import Ints
+
+T = TypeVar("T")
+
+INODES: Final = "INODE"
+ENTRIES: Final = "INODE_DIR"
+_ADVICE: Final = "Take another copy of this image"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Messages of a section that are read one after the other, by one task.
+
+    Attributes:
+        path: the image.
+        section: INODE or INODE_DIR.
+        offset, length: where in the file they lie, as they lie there.
+        codec: Hadoop's class name of the compression codec, or empty.
+        header: whether the section's header message comes first.
+    """
+
+    path: str
+    section: str
+    offset: int
+    length: int
+    codec: str
+    header: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ImageTables:
+    """What is known of an image before its rows are read.
+
+    ``references`` are the inodes of INODE_REFERENCE by number; empty without snapshots.
+    """
+
+    path: str
+    layout: int
+    codec: str
+    txid: int
+    namespace_id: int
+    last_inode_id: int
+    inodes: int
+    strings: Strings
+    references: Ints
+    inode_pieces: tuple[Piece, ...]
+    entry_pieces: tuple[Piece, ...]
+
+
+def open_tables(path: str) -> ImageTables:
+    """Read the small sections of an image.
+
+    Raises:
+        ImageError: if it is no sound image; names the file.
+        OSError: if it cannot be read.
+    """
+    found = Path(path).stat()
+    return _opened(path, found.st_size, found.st_mtime_ns)
+
+
+@lru_cache(maxsize=4)  # tasks of one process ask again for the image that they share
+def _opened(path: str, _size: int, _time: int) -> ImageTables:
+    try:
+        with Path(path).open("rb") as file:
+            return _read(path, file)
+    except ImageError as problem:
+        raise ImageError(f"{path} cannot be read: {problem}. {_ADVICE}") from problem
+
+
+def _read(path: str, file: BinaryIO) -> ImageTables:
+    sections = ImageSections(file)
+    for name in ("NS_INFO", "STRING_TABLE", INODES):
+        if name not in sections:
+            raise ImageError(f"it has no section {name}")
+    with sections.open("NS_INFO") as messages:
+        info = pb.NameSystemSection.FromString(b"".join(messages))
+    with sections.open("STRING_TABLE") as messages:
+        strings = read_strings(messages, {})
+    with sections.open("INODE_REFERENCE") as messages:
+        referred = [pb.INodeReference.FromString(raw).referredId for raw in messages]
+    summary = sections.summary
+    pieces = {
+        name: tuple(_pieces(path, summary.parts(name), name, summary.codec))
+        for name in (INODES, ENTRIES)
+    }
+    header = _header(pieces[INODES][0])
+    return ImageTables(
+        path, summary.layout, summary.codec, info.transactionId, info.namespaceId,
+        header.lastInodeId, header.numInodes, strings, np.array(referred, np.int64),
+        pieces[INODES], pieces[ENTRIES],
+    )  # fmt: skip
+
+
+def _pieces(path: str, parts: tuple[Section, ...], name: str, codec: str) -> Iterator[Piece]:
+    for number, part in enumerate(parts):
+        yield Piece(path, name, part.offset, part.length, codec, not number and name == INODES)
+
+
+def _header(piece: Piece) -> pb.INodeSection:
+    for chunk in _chunks(piece, CHUNK_BYTES // 64):
+        try:
+            return pb.INodeSection.FromString(chunk.first())
+        except BROKEN as problem:
+            raise ImageError(f"section INODE, byte {piece.offset} of the file: malformed "
+                             f"({type(problem).__name__}: {problem})") from problem  # fmt: skip
+    raise ImageError("section INODE is empty")
+
+
+def read_piece(piece: Piece, decode: Callable[[Chunk], T]) -> Iterator[T]:
+    """What ``decode`` makes of each chunk of a piece, in order; a header is left out.
+
+    Raises:
+        ImageError: if a message is malformed, here or by what ``decode`` says (BadMessage at a
+            byte of the chunk); names file and offset.
+        OSError: if the file cannot be read.
+    """
+    header = piece.header
+    for chunk in _chunks(piece, CHUNK_BYTES):
+        rows = chunk.without_first() if header else chunk
+        header = False
+        try:
+            result = decode(rows)
+        except BadMessage as problem:
+            raise _located(piece, chunk.offset + problem.at, problem.what) from problem
+        yield result
+
+
+def _chunks(piece: Piece, size: int) -> Iterator[Chunk]:
+    limit = MAX_MESSAGE_BYTES if piece.codec else piece.length
+    with Path(piece.path).open("rb") as file:
+        stream = decompressed(_bytes(file, piece, size), piece.codec)
+        try:
+            yield from chunks_of(_gathered(stream, size) if piece.codec else stream, limit=limit)
+        except BadMessage as problem:
+            raise _located(piece, problem.at, problem.what) from problem
+        except ImageError as problem:
+            where = f"section {piece.section} at byte {piece.offset}"
+            raise ImageError(f"{piece.path}: {where}: {problem}. {_ADVICE}") from problem
+
+
+def _bytes(file: BinaryIO, piece: Piece, size: int) -> Iterator[bytes]:
+    file.seek(piece.offset)
+    left = piece.length
+    while left:
+        data = file.read(min(size, left))
+        if not data:
+            raise ImageError("the file ends inside it")
+        left -= len(data)
+        yield data
+
+
+def _gathered(stream: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """Pieces of a good size: some codecs give a few bytes at a time."""
+    waiting: list[bytes] = []
+    held = 0
+    for data in stream:
+        waiting.append(data)
+        held += len(data)
+        if held >= size:
+            yield b"".join(waiting)
+            waiting, held = [], 0
+    yield b"".join(waiting)
+
+
+def _located(piece: Piece, at: int, what: str) -> ImageError:
+    where = (
+        f"section {piece.section} at byte {piece.offset}, byte {at} of its plain bytes"
+        if piece.codec
+        else f"section {piece.section}, byte {piece.offset + at} of the file"
+    )
+    return ImageError(f"{piece.path}: {where}: {what}. {_ADVICE}")
+
+
+def find_root(image: ImageTables, ids_of: Callable[[Chunk], Ints]) -> int:
+    """The root's id: a fixed one today, but very old images have another.
+
+    ``ids_of`` tells the ids of nameless directories in a chunk.
+    """
+    nameless: list[int] = []
+    with suppress(StopIteration):
+        for piece in image.inode_pieces:
+            for ids in read_piece(piece, ids_of):
+                nameless += ids.tolist()
+                if ROOT_ID in nameless:
+                    return ROOT_ID
+    if not nameless:
+        raise ImageError(f"{image.path}: it has no root directory. {_ADVICE}")
+    return nameless[0]

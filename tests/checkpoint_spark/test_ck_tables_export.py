@@ -1,0 +1,181 @@
+"""An export says of each inode and each directory what the loaded namespace says."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from journal.model import TxId
+from namenode_sim.edits import ops
+from namenode_sim.image.codecs import ZLIB_CODEC
+from namenode_sim.image.errors import ImageError
+from namenode_sim.image.reader import read_namespace
+from namenode_sim.inode import INodeDirectory, subtree
+from namenode_sim.namespace import Namespace
+from spark.engine.inline import InlineEngine
+from spark.tables.command import namespace as namespace_command
+from spark.tables.export import ExportRefused, export
+from spark.tables.lanes import Ints
+from spark.tables.tree import TreeError, parents_of
+from tests.checkpoint_spark.ck_tables_world import (
+    Row,
+    directory_row,
+    exported_row,
+    random_namespace,
+    real_images,
+    save,
+)
+
+AT = "2026-11-21T00:00:00+00:00"
+PERMISSION = ops.Permission("alice", "users", 0o755)
+
+
+def rows_of(folder: Path) -> list[Row]:
+    """The rows of a table by id."""
+    rows: list[Row] = pq.read_table(folder).to_pylist()
+    return sorted(rows, key=lambda row: row["id"])
+
+
+def check(image: Path, out: Path) -> None:
+    """Compare an export with the loaded image."""
+    with image.open("rb") as file:
+        loaded = read_namespace(file)
+    tree = sorted(subtree(loaded.tree.root), key=lambda node: node.id)
+    assert rows_of(out / "inodes") == [exported_row(node) for node in tree]
+    directories = [node for node in tree if isinstance(node, INodeDirectory)]
+    assert rows_of(out / "directories") == [directory_row(node) for node in directories]
+    facts = json.loads((out / "export.json").read_text())
+    assert facts == {
+        "image": image.name, "txid": loaded.last_applied, "inodes": len(tree),
+        "directories": len(directories), "not_in_tree": len(loaded.tree.inodes) - len(tree),
+        "at": AT, "format": 1,
+    }  # fmt: skip
+    assert sorted(path.name for path in out.iterdir()) == ["directories", "export.json", "inodes"]
+    assert not [path for path in out.parent.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("seed", "layout", "codec", "parts"),
+    [(1, -67, "", 0), (2, -65, "", 3), (3, -64, ZLIB_CODEC, 0), (4, -64, ZLIB_CODEC, 3)],
+)
+def test_random_namespaces(tmp_path: Path, seed: int, layout: int, codec: str, parts: int) -> None:
+    namespace, _ = random_namespace(seed)
+    image = save(namespace, tmp_path, layout=layout, codec=codec, parts=parts)
+    export(image, tmp_path / "out", InlineEngine(), at=AT)
+    check(image, tmp_path / "out")
+
+
+def test_real_images(tmp_path: Path) -> None:
+    images = real_images()
+    if not images:
+        pytest.skip("the test data is not there")
+    for number, image in enumerate(images):
+        out = tmp_path / str(number)
+        export(image, out, InlineEngine(), at=AT)
+        check(image, out)
+
+
+def test_an_empty_namespace(tmp_path: Path) -> None:
+    image = save(Namespace.empty("hdfs"), tmp_path)
+    export(image, tmp_path / "out", InlineEngine(), at=AT)
+    check(image, tmp_path / "out")
+
+
+def with_snapshots() -> Namespace:
+    """A namespace of which a part is in snapshots only, below and beside what was moved out."""
+    namespace = Namespace.empty("hdfs")
+    log: list[ops.Op] = [
+        *(ops.Mkdir(16386 + at, path, 5, 5, PERMISSION)
+          for at, path in enumerate(("/d", "/d/old", "/d/old/in", "/e", "/d/kept", "/d/moved"))),
+        ops.AllowSnapshot("/d"),
+        ops.CreateSnapshot("/d", "s0", 6),
+        ops.Delete("/d/old", 7),
+        ops.Rename("/d/moved", "/e/moved", 8),
+        ops.Mkdir(16400, "/e/moved/new", 9, 9, PERMISSION),
+    ]  # fmt: skip
+    for op in log:
+        namespace.apply(TxId(namespace.last_applied + 1), op)
+    return namespace
+
+
+def test_what_only_snapshots_have_is_left_out(tmp_path: Path) -> None:
+    image = save(with_snapshots(), tmp_path)
+    done = export(image, tmp_path / "out", InlineEngine(), at=AT)
+    assert done.not_in_tree == 2
+    check(image, tmp_path / "out")
+    paths = {row["path"] for row in rows_of(tmp_path / "out" / "directories")}
+    assert paths == {"/", "/d", "/d/kept", "/e", "/e/moved", "/e/moved/new"}
+
+
+def test_an_output_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    image, out = save(Namespace.empty("hdfs"), tmp_path), tmp_path / "out"
+    out.mkdir()
+    (out / "mine").touch()
+    with pytest.raises(ExportRefused, match="overwrite"):
+        export(image, out, InlineEngine(), at=AT)
+    assert [path.name for path in out.iterdir()] == ["mine"]
+    export(image, out, InlineEngine(), at=AT, overwrite=True)
+    check(image, out)
+
+
+def test_a_torn_image_leaves_nothing(tmp_path: Path) -> None:
+    namespace, _ = random_namespace(5, 100)
+    image = save(namespace, tmp_path)
+    whole = image.read_bytes()
+    (tmp_path / f"{image.name}.md5").unlink()
+    random = np.random.default_rng(1)
+    for _ in range(40):
+        torn = bytearray(whole)
+        torn[int(random.integers(8, len(whole)))] ^= 0xFF
+        image.write_bytes(torn)
+        # A changed byte of a name or a time is only seen by the digest.
+        with suppress(ImageError):
+            export(image, tmp_path / "out", InlineEngine(), at=AT, overwrite=True)
+        assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    image.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ImageError, match=image.name):
+        export(image, tmp_path / "new", InlineEngine(), at=AT)
+    assert not (tmp_path / "new").exists()
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(namespace_command, ["export", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+def test_the_command_and_its_exit_codes(tmp_path: Path) -> None:
+    namespace, _ = random_namespace(6, 100)
+    image, out = save(namespace, tmp_path), tmp_path / "out"
+    code, text = run(image, "--parquet", out, "--json")
+    facts: dict[str, Any] = json.loads(text)
+    assert (code, facts["txid"]) == (0, namespace.last_applied)
+    assert len(rows_of(out / "inodes")) == facts["inodes"]
+    code, text = run(image, "--parquet", out)
+    assert (code, "is there already" in text) == (3, True)
+    image.write_bytes(image.read_bytes()[:-1] + b"\x00")
+    code, text = run(image, "--parquet", tmp_path / "new")
+    assert (code, "MD5" in text, "Nothing was written" in text) == (4, True, True)
+    assert not (tmp_path / "new").exists()
+    assert run(tmp_path / "absent", "--parquet", out)[0] == 2
+
+
+def ids(*numbers: int) -> Ints:
+    return np.array(numbers, np.int64)
+
+
+@pytest.mark.parametrize("far", [0, 10**12])
+def test_children_that_make_no_tree(far: int) -> None:
+    good = parents_of([(ids(1, 1, 2), ids(2, 3, far + 4))], 1)
+    assert good.slots_of(ids(1, 2, 3, far + 4, far + 9)).tolist() == [-1, 0, 0, 1, -1]
+    assert good.reachable.all()
+    with pytest.raises(TreeError, match="inode 3 is a child of two"):
+        parents_of([(ids(1, 1), ids(2, 3)), (ids(2, 2), ids(far + 7, 3))], 1)
+    with pytest.raises(TreeError, match=r"directory [56] is below itself"):
+        parents_of([(ids(1, 5, 6), ids(far + 7, 6, 5))], 1)
+    lost = parents_of([(ids(1, 9, 8), ids(2, 8, far + 5))], 1)
+    assert lost.directories[lost.reachable].tolist() == [1]
