@@ -75,17 +75,8 @@ def read_inodes(
     while raws := list(islice(section, _BATCH)):
         count += len(raws)
         try:
-            messages, plain = _parsed(raws, kept)
-            for message in messages:
-                inode_id = message.id
-                if message.type == _FILE:
-                    file = read_plain_file(inode_id, message.name, message.file, strings, sizes)
-                    if not plain:
-                        read_features(file, message.file, strings)
-                    inode: INode = file
-                else:
-                    inode = _read_other(inode_id, message, strings)
-                inodes[inode_id] = inode
+            for inode in inodes_of(raws, strings, kept, sizes):
+                inodes[inode.id] = inode
         except Exception:
             if place is not None:
                 place.offset -= _size_from_failure(raws, strings)
@@ -96,6 +87,21 @@ def read_inodes(
             "different"
         )
     return header.lastInodeId, inodes
+
+
+def inodes_of(
+    raws: list[bytes], strings: Strings, kept: Kept, sizes: dict[int, int]
+) -> Iterator[INode]:
+    """The inodes of a batch of messages, linked to nothing yet; see ``read_file`` for ``sizes``."""
+    messages, plain = _parsed(raws, kept)
+    for message in messages:
+        if message.type == _FILE:
+            file = read_plain_file(message.id, message.name, message.file, strings, sizes)
+            if not plain:
+                read_features(file, message.file, strings)
+            yield file
+        else:
+            yield _read_other(message.id, message, strings)
 
 
 def _size_from_failure(raws: list[bytes], strings: Strings) -> int:

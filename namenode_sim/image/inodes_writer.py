@@ -1,6 +1,6 @@
 """The tree to sections INODE, INODE_DIR and FILES_UNDERCONSTRUCTION (hadoop-formats 3.2)."""
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import islice
 from struct import Struct
 from typing import Final, Protocol
@@ -80,14 +80,31 @@ def _inode_batch(
     unusual: Set[int | str],
     kept: Kept,
 ) -> list[bytes]:
-    """Delimited INode messages; ``unusual`` inodes have unknown fields among ``kept``.
+    """Delimited INode messages; ``unusual`` inodes have unknown fields among ``kept``."""
+    out: list[bytes] = []
+    for raw in inode_messages(batch, numbers, layout, unusual, kept):
+        size = len(raw)
+        if size < len(_PREFIXES):
+            out += (_PREFIXES[size], raw)
+        else:
+            out.append(delimited(raw))
+    return out
+
+
+def inode_messages(
+    batch: Iterable[INode],
+    numbers: StringNumbers,
+    layout: int,
+    unusual: Set[int | str],
+    kept: Kept,
+) -> Iterator[bytes]:
+    """INode messages without their lengths; ``unusual`` inodes have unknown fields among ``kept``.
 
     Nearly all inodes are ordinary files, and neighbours differ in few fields.  To fill one
     message again and again, and only what has changed, takes a third of the time of a new message
     for each (measured 1.0 µs and 2.9 µs).  Its memory grows with every use, so it lives for one
     batch.
     """
-    out: list[bytes] = []
     template = _PlainFile(numbers, layout)
     for inode in batch:
         if type(inode) is INodeFile and not (
@@ -97,17 +114,11 @@ def _inode_batch(
             or inode.block_type
             or (unusual and inode.id in unusual)
         ):
-            raw = template.bytes_of(inode)
+            yield template.bytes_of(inode)
         else:
             message = inode_message(inode, numbers, layout)
             restore_unknown(kept, ("INODE", inode.id), message)
-            raw = message.SerializeToString()
-        size = len(raw)
-        if size < len(_PREFIXES):
-            out += (_PREFIXES[size], raw)
-        else:
-            out.append(delimited(raw))
-    return out
+            yield message.SerializeToString()
 
 
 class _PlainFile:

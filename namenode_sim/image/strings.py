@@ -4,15 +4,16 @@ From layout -65 on users, groups and names of extended attributes are numbered a
 share one numbering.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from namenode_sim.edits.attributes import delimited
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, XAttr, XAttrNamespace
 from namenode_sim.image.container import next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
-from namenode_sim.image.unknown import Kept, check_texts, keep_unknown
+from namenode_sim.image.unknown import Kept, check_texts, keep_unknown, restore_unknown
 
 MASKED_LAYOUT: Final = -65
 MASK_BITS: Final = 3
@@ -41,6 +42,7 @@ class Strings:
     groups: dict[int, str] = field(default_factory=_table)
     xattrs: dict[int, str] = field(default_factory=_table)
     raw: dict[int, str] = field(default_factory=dict)
+    mask_bits: int = 0
     _owners: dict[int, Owner] = field(default_factory=dict)
 
     @classmethod
@@ -50,7 +52,7 @@ class Strings:
         Raises:
             ImageError: for a table of another make.
         """
-        table = cls(raw=dict(entries))
+        table = cls(raw=dict(entries), mask_bits=mask_bits)
         if mask_bits not in (0, MASK_BITS):
             raise ImageError(f"its string table has {mask_bits} mask bits, expected 0 or 3")
         kinds = {USER: table.users, GROUP: table.groups, XATTR: table.xattrs}
@@ -115,6 +117,10 @@ class _Serials:
             self.next += 1
         return number
 
+    def take(self, number: int, text: str) -> None:
+        self.numbers.setdefault(text, number)
+        self.next = max(self.next, number + 1)
+
 
 class StringNumbers:
     """Gives out string ids while the sections are written; the table is written last.
@@ -128,6 +134,23 @@ class StringNumbers:
         self._groups = _Serials() if self.masked else self._users
         self._xattrs = _Serials() if self.masked else self._users
         self._owners: dict[Owner, int] = {}
+        self._seed: dict[int, str] = {}
+
+    @classmethod
+    def seeded(cls, table: Strings) -> "StringNumbers":
+        """Goes on from a loaded table, in its own style: its ids stay, new ones come behind.
+
+        Of two ids of one string the lower is given out.
+        """
+        numbers = cls(MASKED_LAYOUT if table.mask_bits else MASKED_LAYOUT + 1)
+        numbers._seed = dict(table.raw)
+        kinds = {USER: numbers._users, GROUP: numbers._groups, XATTR: numbers._xattrs}
+        for number, text in sorted(table.raw.items()):
+            if not table.mask_bits:
+                numbers._users.take(number, text)
+            elif number >> _KIND_SHIFT in kinds:
+                kinds[number >> _KIND_SHIFT].take(number & _SERIAL_MASK, text)
+        return numbers
 
     def permission(self, owner: Owner) -> int:
         """Pack user, group and mode."""
@@ -153,9 +176,23 @@ class StringNumbers:
     def entries(self) -> Iterator[tuple[int, str]]:
         """The table's entries as (id, string)."""
         if not self.masked:
-            yield from sorted((number, text) for text, number in self._users.numbers.items())
+            flat = {number: text for text, number in self._users.numbers.items()}
+            yield from sorted((flat | self._seed).items())
             return
-        masked: dict[int, str] = {}
+        masked = dict(self._seed)
         for kind, serials in ((USER, self._users), (GROUP, self._groups), (XATTR, self._xattrs)):
             masked |= {kind << _KIND_SHIFT | n: text for text, n in serials.numbers.items()}
         yield from sorted(masked.items())
+
+
+def write_strings(write: Callable[[bytes], None], numbers: StringNumbers, kept: Kept) -> None:
+    """STRING_TABLE: a header and every string."""
+    entries = list(numbers.entries())
+    header = pb.StringTableSection(numEntry=len(entries))
+    if numbers.masked:
+        header.maskBits = MASK_BITS
+    restore_unknown(kept, ("STRING_TABLE", ""), header)
+    write(delimited(header.SerializeToString()))
+    for number, text in entries:
+        entry = pb.StringTableSection.Entry(id=number, str=text)
+        write(delimited(entry.SerializeToString()))

@@ -7,7 +7,6 @@ from typing import BinaryIO, Final
 
 from journal.model import NamespaceInfo
 from namenode_sim.durable import rename_durably
-from namenode_sim.edits.attributes import delimited
 from namenode_sim.image.admin_sections import (
     write_cache,
     write_erasure_coding,
@@ -24,15 +23,14 @@ from namenode_sim.image.inodes_writer import (
     write_files_under_construction,
     write_inodes,
 )
-from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.snapshots_writer import (
     has_diffs,
     write_diffs,
     write_references,
     write_snapshots,
 )
-from namenode_sim.image.strings import MASK_BITS, MASKED_LAYOUT, StringNumbers
-from namenode_sim.image.unknown import Kept, restore_unknown
+from namenode_sim.image.strings import StringNumbers, write_strings
+from namenode_sim.image.unknown import restore_unknown
 from namenode_sim.inode import INodeFile
 from namenode_sim.namespace import Namespace
 
@@ -121,7 +119,7 @@ def write_namespace(
     with writer.section("CACHE_MANAGER") as write:
         write_cache(write, namespace)
     with writer.section("STRING_TABLE") as write:
-        _write_strings(write, numbers, layout, kept)
+        write_strings(write, numbers, kept)
     return writer.finish()
 
 
@@ -143,7 +141,7 @@ def _write_tree(
     with writer.section("INODE_DIR", divided=divided) as write:
         write_directories(write, tree.inodes, references, kept=kept, per_part=per_part)
     with writer.section("FILES_UNDERCONSTRUCTION") as write:
-        write_files_under_construction(write, _open_files(namespace), kept)
+        write_files_under_construction(write, open_files(namespace), kept)
     with writer.section("SNAPSHOT") as write:
         write_snapshots(write, snapshots, numbers, layout, kept)
     if has_diffs(namespace):
@@ -151,19 +149,8 @@ def _write_tree(
             write_diffs(write, namespace, numbers, references, layout, per_part=per_part)
 
 
-def _open_files(namespace: Namespace) -> list[INodeFile]:
+def open_files(namespace: Namespace) -> list[INodeFile]:
+    """The files that somebody writes now."""
     ids = [number for files in namespace.tree.leases.values() for number in files]
     files = [namespace.tree.inodes[number] for number in ids]
     return [file for file in files if isinstance(file, INodeFile) and file.parent is not None]
-
-
-def _write_strings(write: Write, numbers: StringNumbers, layout: int, kept: Kept) -> None:
-    entries = list(numbers.entries())
-    header = pb.StringTableSection(numEntry=len(entries))
-    if layout <= MASKED_LAYOUT:
-        header.maskBits = MASK_BITS
-    restore_unknown(kept, ("STRING_TABLE", ""), header)
-    write(delimited(header.SerializeToString()))
-    for number, text in entries:
-        entry = pb.StringTableSection.Entry(id=number, str=text)
-        write(delimited(entry.SerializeToString()))

@@ -63,6 +63,7 @@ class Plan:
         count: how many edits.
         trusted: by trie node, the names that the edits put into that directory without asking
             whether they are taken.  If one was, the merged directory has it twice: an error.
+        guesses: what the planner took for granted, as ``spark.merge.kinds`` packs it.
         single_process_because: why the merge must be done by one process; None if it need not.
     """
 
@@ -71,6 +72,7 @@ class Plan:
     last: TxId
     count: int
     trusted: Mapping[int, Container[bytes]] = field(default_factory=dict)
+    guesses: Sequence[int] = ()
     single_process_because: str | None = None
 
 

@@ -1,0 +1,56 @@
+"""What lies at the places asked about: nothing, a directory, or something else."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from namenode_sim.image.proto import fsimage_pb2 as pb
+from spark.merge.model import Looked, Plan
+
+UNKNOWN: Final = 0
+ABSENT: Final = 1
+DIRECTORY: Final = 2
+OTHER: Final = 3
+
+KIND_BITS: Final = 4
+"""Of a guess: the node above them, below the kinds that it may be."""
+
+_TYPE_TAG: Final = 0x08
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """The kind by trie node; nodes that came later are unknown."""
+
+    by_node: Sequence[int]
+
+    def of(self, node: int) -> int:
+        """The kind of one node."""
+        return self.by_node[node] if node < len(self.by_node) else UNKNOWN
+
+
+def kinds_of(looked: Looked) -> Kinds:
+    """What the answers say of every node."""
+    return Kinds(bytes(kind_at(looked, node) for node in range(len(looked.ids))))
+
+
+def kind_at(looked: Looked, node: int) -> int:
+    """What the answers say of one node; one that is only walked through is a directory."""
+    inode_id = int(looked.ids[node])
+    if inode_id < 0:
+        return ABSENT
+    raw = looked.messages.get(inode_id)
+    if raw is None:
+        return DIRECTORY
+    # Writers put the type first; whoever does not is parsed.
+    kind = raw[1] if raw[0] == _TYPE_TAG else pb.INode.FromString(raw).type
+    return DIRECTORY if kind == pb.INode.DIRECTORY else OTHER
+
+
+def first_wrong_guess(plan: Plan, looked: Looked) -> int | None:
+    """The first trie node of which the planner guessed wrong; None if all guesses were right."""
+    for packed in plan.guesses:
+        node = packed >> KIND_BITS
+        if not packed & 1 << kind_at(looked, node):
+            return node
+    return None
