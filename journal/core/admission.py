@@ -103,9 +103,10 @@ def why_damaged(state: JournalState, first: TxId) -> StorageFailed | None:
     damage = state.damaged.get(first)
     if damage is None:
         return None
+    why = damage.why.rstrip(".")
     return StorageFailed(
-        f"our copy of {damage.segment.name()} is damaged: {damage.why}. It has no vote until it "
-        "has been replaced from another node"
+        f"our copy of {damage.segment.name()} is damaged: {why}. It has no vote until it has been "
+        "replaced from another node"
     )
 
 

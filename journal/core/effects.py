@@ -116,10 +116,14 @@ class ForgetDecision:
 
 @dataclass(frozen=True, slots=True)
 class ReopenSegment:
-    """Open an in-progress file again: cut what follows the last sound edit, append behind it."""
+    """Open an in-progress file again: cut what follows the last sound edit, append behind it.
+
+    ``digest`` is the content digest of those edits, or empty where nobody knows it.
+    """
 
     first: TxId
     layout_version: int
+    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)

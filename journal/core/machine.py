@@ -49,7 +49,7 @@ from journal.core.requests import (
     Upgrade,
 )
 from journal.core.state import JournalState
-from journal.errors import BadRequest, Fenced, InvariantBroken, Rejected
+from journal.errors import BadRequest, Fenced, InvariantBroken, Rejected, StorageFailed
 from journal.model import Segment
 
 _WRITING: Final = (StartLogSegment, Journal, Heartbeat, ResumeSegment, CatchUp)
@@ -125,7 +125,8 @@ def _stamped(state: JournalState, request: Stamped) -> Step:
     admitted = _with_read_lease(admitted, request)
     try:
         done = _act(admitted.state, request)
-    except (Rejected, InvariantBroken) as refusal:
+    except (Rejected, InvariantBroken, StorageFailed) as refusal:
+        # StorageFailed: our copy is damaged.  The disk itself is well, and the journal goes on.
         return Step(admitted.state, admitted.effects, refusal)
     return Step(done.state, (*admitted.effects, *done.effects), done.reply)
 

@@ -92,7 +92,7 @@ def adopt(state: JournalState, request: AdoptCatchUp) -> Step:
     )
     # Its record names no end: a crash behind the record leaves our fewer edits, not damage.
     effects.append(AdoptDownload(adopted, epoch))
-    return _opened(state, effects, adopted)
+    return _opened(state, effects, adopted, wanted.digest)
 
 
 def _check(first: TxId, layout_version: int) -> None:
@@ -141,12 +141,14 @@ def _reaches(state: JournalState, wanted: Segment, epoch: Epoch) -> bool:
     if state.open is not None and state.open.first == wanted.first:
         return state.open.next_txid > wanted.last
     ours = _held(state, wanted.first)
-    if ours is None or ours.writer != epoch or ours.last < wanted.last:
+    if ours is None or ours.writer != epoch:
         return False
     damaged = why_damaged(state, wanted.first)
-    if damaged is not None:
+    if damaged is None:
+        return ours.last >= wanted.last
+    if ours.last > wanted.last:
         raise damaged  # it holds more sound edits than are offered for it
-    return True
+    return False
 
 
 def _open(state: JournalState, first: TxId, epoch: Epoch, layout_version: int) -> Step:
@@ -155,7 +157,7 @@ def _open(state: JournalState, first: TxId, epoch: Epoch, layout_version: int) -
     state, effects = _cleared(state, first, epoch)
     ours = state.find(first)
     if ours is not None:
-        return _opened(state, effects, ours)
+        return _opened(state, effects, ours, ours.digest)
     effects.append(CreateSegment(first, layout_version, epoch))
     if state.writer != epoch:
         effects.append(PersistWriter(epoch))
@@ -163,12 +165,12 @@ def _open(state: JournalState, first: TxId, epoch: Epoch, layout_version: int) -
     return Step(replace(state, writer=epoch, open=opened), tuple(effects), Resumed(first))
 
 
-def _opened(state: JournalState, effects: list[Effect], held: Segment) -> Step:
+def _opened(state: JournalState, effects: list[Effect], held: Segment, digest: bytes) -> Step:
     if state.writer != held.writer:
         # Behind the file: the older writer's edits must not be taken for ours (qjm 8.9, X14).
         effects.append(PersistWriter(held.writer))
     following = TxId(held.last + 1)
-    effects.append(ReopenSegment(held.first, held.layout_version))
+    effects.append(ReopenSegment(held.first, held.layout_version, digest))
     opened = OpenSegment(
         first=held.first,
         next_txid=following,

@@ -10,14 +10,17 @@ from journal.core.replies import Reply
 from journal.core.requests import (
     AcceptRecovery,
     Admit,
+    AdoptCatchUp,
     AdoptFinalized,
     AdoptRecovery,
+    CatchUp,
     FinalizeLogSegment,
     Journal,
     LearnDigest,
     PeekRecovery,
     PrepareRecovery,
     Request,
+    ResumeSegment,
 )
 from journal.core.state import JournalState, digest_unknown
 from journal.errors import InvariantBroken, JournalError, Rejected
@@ -73,3 +76,20 @@ def compared_segment(state: JournalState, request: Request) -> TxId | None:
             return next((s.first for s in required if digest_unknown(state, s.first)), None)
         case _:
             return None
+
+
+def reopened_segment(state: JournalState, request: Request) -> TxId | None:
+    """Which closed segment a request would go on with: its file must still be what it was.
+
+    Bad schedule: a bit rots behind the scan of the start.  The digest that is kept running over
+    an open segment would begin with the rotten bytes, and be voted with.
+    """
+    match request:
+        case ResumeSegment():
+            first = request.first
+        case CatchUp() | AdoptCatchUp():
+            first = request.segment.first
+        case _:
+            return None
+    closed = state.find(first)
+    return None if closed is None or closed.finalized else first

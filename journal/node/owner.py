@@ -31,7 +31,14 @@ from journal.errors import (
 )
 from journal.model import JournalId, TxId
 from journal.node import metrics
-from journal.node.deciding import Decided, Waiting, batch_bytes, compared_segment, decide
+from journal.node.deciding import (
+    Decided,
+    Waiting,
+    batch_bytes,
+    compared_segment,
+    decide,
+    reopened_segment,
+)
 from journal.node.edits_cache import EditsCache, Retrieved
 from journal.node.narrate import narrate
 from journal.node.patience import Patience
@@ -315,16 +322,19 @@ class JournalOwner:
 
     async def _with_digest(self, state: JournalState, request: Request) -> JournalState:
         """Rules that compare contents need the digest of what we hold."""
-        first = compared_segment(state, request)
-        if first is None or not digest_unknown(state, first):
-            return state
+        look = self._disk.reread
+        first = reopened_segment(state, request)
+        if first is None:
+            look, first = self._disk.digest, compared_segment(state, request)
+            if first is None or not digest_unknown(state, first):
+                return state
         segment = (
             state.open.as_segment()
             if state.open is not None and state.open.first == first
             else state.segments[first]
         )
         try:
-            learned = await self._blocking(lambda: self._disk.digest(segment))
+            learned = await self._blocking(partial(look, segment))
         except StorageFailed as damage:
             if self._disk.failed_because is not None:
                 raise

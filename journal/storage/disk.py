@@ -42,8 +42,8 @@ from journal.storage.files import (
     remove_durably,
     write_durably,
 )
+from journal.storage.formatting import format_folder
 from journal.storage.incarnation import (
-    NOT_ADMITTED,
     FreshId,
     Incarnation,
     admitted_by,
@@ -54,13 +54,12 @@ from journal.storage.loading import load
 from journal.storage.open_segment import LEAVE_SEGMENTS_ALONE, Extent, Writing
 from journal.storage.purging import purge
 from journal.storage.records import SegmentRecord, record_bytes, record_of
-from journal.storage.segment_file import digest_up_to, inspect, why_damaged
+from journal.storage.segment_file import digest_up_to, read_whole
 from journal.storage.small_files import (
     committed_bytes,
     decision_bytes,
     epoch_text,
     txid_text,
-    version_text,
 )
 
 
@@ -123,23 +122,26 @@ class Disk:
         writing = self._writing
         if writing is not None and writing.first == segment.first:
             return replace(segment, finalized=False, digest=writing.hash.digest())
-        left = self._abandoned
-        if left is not None and left.first == segment.first and not segment.finalized:
-            # A takeover asks for it right after a promise has closed it, and waits for this.
-            return replace(segment, digest=left.hash.digest())
-        path = self._current / segment.name()
-        try:
-            found = inspect(self._files, path, segment.first, last_wanted=segment.last)
-        except OSError as failure:
-            raise StorageFailed(f"cannot read {path}: {failure}") from failure
-        damage = why_damaged(segment, found)
-        if damage is not None:
-            raise StorageFailed(
-                f"{path} is damaged: {damage}; it should hold {segment.first}-{segment.last}. The "
-                "other nodes have this segment: copy it from one of them, and restart this node."
-            )
+        sure = self._as_abandoned(segment)
+        # A takeover asks for it right after a promise has closed it, and waits for this.
+        return sure if sure is not segment else self.reread(segment)
+
+    def reread(self, segment: Segment) -> Segment:
+        """A closed segment with its content digest as its file says, whatever is known of it.
+
+        Raises:
+            StorageFailed: as for ``digest``; where a digest is known, so is another one damage.
+        """
+        segment = self._as_abandoned(segment)
+        found = read_whole(self._files, self._current / segment.name(), segment)
         self._ends[segment.first] = found.end
         return replace(segment, digest=found.digest, layout_version=found.layout_version)
+
+    def _as_abandoned(self, segment: Segment) -> Segment:
+        left = self._abandoned
+        if left is None or left.first != segment.first or segment.finalized:
+            return segment
+        return replace(segment, digest=left.hash.digest())
 
     def extent(self, segment: Segment) -> Extent:
         """The bytes of a segment that are durable and known to be edits."""
@@ -234,8 +236,8 @@ class Disk:
                 remove_durably(self._files, self._current / layout.PAXOS / str(first))
             case AdoptDownload(segment, epoch):
                 self._adopt(segment, epoch)
-            case ReopenSegment(first):
-                self._reopen(first)
+            case ReopenSegment(first, digest=digest):
+                self._reopen(first, digest)
             case DropDownload(first, epoch):
                 download = self._current / layout.download_name(first, epoch)
                 self._files.remove(download)
@@ -258,21 +260,9 @@ class Disk:
         self._write(f"{layout.SEGMENTS}/{record.first}", record_bytes(record))
 
     def _format(self, effect: FormatStorage) -> None:
-        """VERSION goes first and comes last: a crash in between leaves an unformatted folder."""
         self.close()
         self._ends.clear()
-        self._files.make_folder(self._current)
-        self._files.sync_folder(self._root.parent)
-        self._files.sync_folder(self._root)
-        remove_durably(self._files, self._current / layout.VERSION)
-        for name in self._files.names(self._current):
-            self._files.remove(self._current / name)
-        self._files.make_folder(self._current / layout.PAXOS)
-        self._files.make_folder(self._current / layout.SEGMENTS)
-        self._files.sync_folder(self._current)
-        admitted = admitted_by(None) if effect.founding else NOT_ADMITTED
-        write_incarnation(self._files, self._current, Incarnation(effect.incarnation, admitted))
-        self._write(layout.VERSION, version_text(effect.namespace))
+        format_folder(self._files, self._root, effect)
 
     def _create(self, record: SegmentRecord) -> None:
         first = record.first
@@ -321,13 +311,15 @@ class Disk:
         self._files.sync_folder(self._current)
         self._ends.pop(first, None)
 
-    def _reopen(self, first: TxId) -> None:
+    def _reopen(self, first: TxId, digest: bytes) -> None:
         ensure(self._writing is None, f"segment {first} is opened while another is open")
         path = self._current / layout.in_progress_name(first)
         end = self._ends[first]
         if self._files.size(path) != end:
             self._files.truncate(path, end)
         so_far = digest_up_to(self._files, path, end)
+        if digest and so_far.digest() != digest:
+            raise OSError(f"{path.name} has changed since it was read: it is damaged")
         self._writing = Writing(first, self._files.reopen(path), end, so_far)
 
     def _finalize(self, segment: Segment) -> None:

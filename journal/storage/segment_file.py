@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from journal.errors import StorageFailed
 from journal.frame import HEADER_BYTES, MAX_OP_BYTES, file_header, read_header, scan
 from journal.model import Segment, TxId
 from journal.storage.files import Files
@@ -62,6 +63,25 @@ def why_damaged(segment: Segment, found: Contents) -> str | None:
     if segment.layout_version not in (0, found.layout_version):
         return f"its header says layout {found.layout_version}, not {segment.layout_version}"
     return None
+
+
+def read_whole(files: Files, path: Path, segment: Segment) -> Contents:
+    """What the file of a segment holds.
+
+    Raises:
+        StorageFailed: it cannot be read, or not all of the segment is in it.
+    """
+    try:
+        found = inspect(files, path, segment.first, last_wanted=segment.last)
+    except OSError as failure:
+        raise StorageFailed(f"cannot read {path}: {failure}") from failure
+    damage = why_damaged(segment, found)
+    if damage is not None:
+        raise StorageFailed(
+            f"{path} is damaged: {damage}; it should hold {segment.first}-{segment.last}. The "
+            "other nodes have this segment: copy it from one of them, and restart this node."
+        )
+    return found
 
 
 def sound_part(files: Files, path: Path, segment: Segment) -> int | None:

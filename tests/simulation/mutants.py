@@ -136,6 +136,10 @@ MUTANTS: Final = (
            _JN + "rejoin.py::test_a_download_that_is_overtaken_takes_nothing_away"),
     Mutant("catch-up without its digest", rules.download_unchecked(), 0,
            _JN + "transfer.py::test_a_catch_up_takes_no_other_edits"),
+    Mutant("resume trusts the scan of the start", rules.resume_trusts_the_scan(), 0,
+           _SIM + "found.py::test_what_rots_behind_the_scan_of_the_start_is_not_voted_with"),
+    Mutant("damage refused by stopping", rules.damage_stops_the_node(), 0,
+           _SIM + "found.py::test_what_rots_behind_the_scan_of_the_start_is_not_voted_with"),
     # ---- sync, damage, purge ----
     Mutant("sync takes other edits", rules.download_unchecked(), 0,
            _JN + "transfer.py::test_a_peer_that_lies_is_not_believed_by_the_syncer"),

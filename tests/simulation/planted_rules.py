@@ -11,8 +11,9 @@ from journal.core.replies import Done
 from journal.core.requests import Heartbeat
 from journal.core.state import JournalState
 from journal.core.upgrading import step as upgrade_step
+from journal.errors import BadRequest
 from journal.model import Epoch, Segment, TxId
-from journal.node import fetching, recent
+from journal.node import fetching, owner, recent
 from journal.recovery import Held
 from journal.storage.segment_file import SegmentCheck
 from tests.simulation.planting import Planting, all_of, replacing
@@ -80,6 +81,16 @@ def resume_over_a_decision() -> Planting:
 
 def resume_whatever_was_left() -> Planting:
     return replacing(rejoining, "_ensure_current", lambda state, first, epoch: None)
+
+
+def resume_trusts_the_scan() -> Planting:
+    """What a file holds when it is opened again is taken for what a start has found in it."""
+    return replacing(owner, "reopened_segment", lambda state, request: None)
+
+
+def damage_stops_the_node() -> Planting:
+    """A damaged copy is refused as if the disk had failed."""
+    return replacing(machine, "StorageFailed", BadRequest)
 
 
 def catch_up_overtakes() -> Planting:

@@ -7,13 +7,22 @@ import pytest
 
 from journal.core.effects import DropDownload, PurgeFiles
 from journal.core.machine import step
-from journal.core.replies import Done
-from journal.core.requests import Admit, AdoptFinalized, AdoptRecovery, PurgeLogs, Stamp
+from journal.core.replies import Done, Fetch
+from journal.core.requests import (
+    Admit,
+    AdoptFinalized,
+    AdoptRecovery,
+    CatchUp,
+    PurgeLogs,
+    ResumeSegment,
+    Stamp,
+)
 from journal.core.state import JournalState
 from journal.core.syncing import first_wanted, missing
-from journal.errors import BadRequest, Fenced, OutOfSync
-from journal.model import Epoch, NamespaceInfo, Segment, TxId
-from tests.journal.jn_world import LocalJournal, MemoryFiles, Writer, formatted
+from journal.errors import BadRequest, Fenced, OutOfSync, StorageFailed
+from journal.model import LAYOUT_VERSION, Epoch, JournalId, NamespaceInfo, Segment, TxId
+from journal.node.owner import JournalOwner
+from tests.journal.jn_world import LocalJournal, MemoryFiles, Writer, formatted, segment
 
 
 def test_a_repeated_start_after_a_restart_destroys_no_edit() -> None:
@@ -164,3 +173,50 @@ def test_a_download_that_nobody_needs_any_more_is_dropped() -> None:
     fenced = step(replace(_PURGED, promised=Epoch(2)), fetched)
     assert isinstance(fenced.reply, Fenced)
     assert fenced.effects == (DropDownload(_KEPT.first, Epoch(1)),)
+
+
+def a_rotten_restart() -> tuple[LocalJournal, Writer]:
+    """Writer 1 has written 1-2; the node restarts, scans the file, and then a bit of it rots."""
+    root, files, writer = Path("/jn"), MemoryFiles(), Writer(1)
+    journal = formatted(root, files)
+    for request in (writer.new_epoch(), writer.start(1), writer.batch(1, 1, 2)):
+        journal.ask(request)
+    journal = LocalJournal(root, files)
+    files.names_cached[root / "current" / "edits_inprogress_0000000000000000001"].cached[28] ^= 1
+    return journal, writer
+
+
+async def test_what_rots_behind_the_scan_of_the_start_is_not_voted_with() -> None:
+    """Seed 308849: the running digest of a resumed segment began with the rotten bytes.
+
+    The node accepted a recovery by that digest, nobody could fetch those edits from it, and no
+    writer came to power while it answered.  Nor may the damage stop the node: its journal used to
+    fail with the refusal, at every start again, until a recovery happened to reach it in between.
+    """
+    journal, writer = a_rotten_restart()
+    owner = JournalOwner(JournalId("found"), journal.disk, journal.state)
+    with pytest.raises(StorageFailed, match="no vote until it has been replaced"):
+        await owner.ask(ResumeSegment(writer.stamp(), TxId(1), LAYOUT_VERSION))
+    assert list(owner.state.damaged) == [1]
+    # An idle writer has nothing more than this to offer.
+    whole = await owner.ask(CatchUp(writer.stamp(), segment(1, 2), LAYOUT_VERSION))
+    assert isinstance(whole, Fetch)
+    await owner.stop()
+    assert owner.failed_because is None
+
+
+async def test_what_rots_before_a_catch_up_is_fetched_as_well() -> None:
+    """A catch-up that finds all wanted edits here opens the file as a resume does."""
+    journal, writer = a_rotten_restart()
+    owner = JournalOwner(JournalId("found"), journal.disk, journal.state)
+    reply = await owner.ask(CatchUp(writer.stamp(), segment(1, 2), LAYOUT_VERSION))
+    assert isinstance(reply, Fetch)
+    await owner.stop()
+
+
+def test_what_rots_in_the_last_moment_stops_the_journal() -> None:
+    """Between that look and the opening; what to vote with is not known any more."""
+    journal, writer = a_rotten_restart()
+    with pytest.raises(StorageFailed, match="has changed since it was read"):
+        journal.ask(ResumeSegment(writer.stamp(), TxId(1), LAYOUT_VERSION))
+    assert journal.disk.failed_because is not None
