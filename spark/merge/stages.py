@@ -1,0 +1,79 @@
+"""The stages of a merge: how long each took, and how far the one at work is."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+from spark.engine.model import Engine
+from spark.merge.progress import Progress, Tell
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_TOLD_EVERY: Final = 10_000
+
+
+class Stages:
+    """A stopwatch for each stage, in the order of their first beginning."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self.seconds: dict[str, float] = {}
+        """By stage; a stage that was done twice counts both."""
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time what is inside."""
+        began = time.monotonic()
+        self.seconds.setdefault(name, 0.0)
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.monotonic() - began
+
+    def tell(self, stage: str, done: int, total: int | None, unit: str) -> None:
+        """Say how far a stage is."""
+        self._tell(Progress(stage, done, total, unit))
+
+    def counted(self, items: Iterable[T], stage: str, total: int | None, unit: str) -> Iterator[T]:
+        """The items, telling now and then how many have passed."""
+        done = 0
+        for done, item in enumerate(items, 1):
+            yield item
+            if done % _TOLD_EVERY == 0:
+                self.tell(stage, done, total, unit)
+        self.tell(stage, done, total, unit)
+
+
+class CountingEngine:
+    """An engine that tells how many tasks of each stage are done."""
+
+    def __init__(self, engine: Engine, stages: Stages) -> None:
+        self._engine = engine
+        self._stages = stages
+
+    @property
+    def name(self) -> str:
+        """The real one's."""
+        return self._engine.name
+
+    @property
+    def parallelism(self) -> int:
+        """The real one's."""
+        return self._engine.parallelism
+
+    def run(
+        self, stage: str, function: Callable[[T], R], tasks: Sequence[T]
+    ) -> Iterator[tuple[int, R]]:
+        """See `spark.engine.model.Engine`."""
+        # Begun here and not in the generator: the stage starts when it is called.
+        results = self._engine.run(stage, function, tasks)
+        return self._told(stage, results, len(tasks))
+
+    def _told(
+        self, stage: str, results: Iterator[tuple[int, R]], total: int
+    ) -> Iterator[tuple[int, R]]:
+        for done, result in enumerate(results, 1):
+            yield result
+            self._stages.tell(stage, done, total, "parts")
