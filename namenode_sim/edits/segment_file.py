@@ -154,9 +154,10 @@ class SegmentFile:
         """The frame may only have been cut by the window's end; see more of it and try again."""
         window, offset = self._window, self.offset
         while offset + MAX_OP_BYTES > window.end and window.end < window.size:
+            seen = window.end  # what it was decoded from; looking at its length may move the window
             at = window.hold(offset, _OVERHEAD)
             needed = self._bytes_needed(window.data, at)
-            if needed <= window.end - offset:
+            if needed <= seen - offset:
                 break
             if needed > window.size - offset:
                 left = window.size - offset

@@ -58,6 +58,20 @@ def test_ops_of_any_size_cross_the_edges_of_the_window(tmp_path: Path, op_bytes:
         assert (report.count, report.torn) == (len(written) - 1, True)
 
 
+@pytest.mark.parametrize("before_edge", range(7))
+def test_a_frame_may_begin_just_before_the_edge_of_the_window(
+    tmp_path: Path, before_edge: int
+) -> None:
+    def filled(count: int) -> ops.Op:
+        return ops.SetXAttr("/f", (ops.XAttr(ops.XAttrNamespace.USER, "a", b"x" * count),))
+
+    wanted, guess = CHUNK_BYTES - before_edge, CHUNK_BYTES - 1000
+    fitting = filled(guess + wanted - len(segment_bytes([filled(guess)])))
+    assert len(segment_bytes([fitting])) == wanted
+    written = [fitting, *SMALL]
+    assert [op for _, op in read_segment(_write(tmp_path, segment_bytes(written)))] == written
+
+
 def test_a_big_file_takes_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "big"
     chunk = b"".join(frames([ops.Mkdir(1, "/" + "x" * 200, 1, 1, SMALL[1].permission)] * 1000))  # type: ignore[union-attr]
