@@ -70,7 +70,15 @@ COMMANDS: Mapping[str, Entry] = {
             )
         },
     ),
-    "namespace": Entry("spark.tables.command:namespace", "A namespace as tables and reports."),
+    "namespace": Entry(
+        "spark.tables.command:namespace",
+        "A namespace as tables and reports.",
+        parts={
+            "report": Entry(
+                "spark.reports.command:report", "Report on an export: usage, small files, growth."
+            ),
+        },
+    ),
     "oiv": Entry("namenode_sim.oiv.command:oiv", "View an fsimage offline."),
     "dfs": Entry("deploy.local.dfs:dfs", "Hadoop's own file system shell."),
     "completion": Entry(

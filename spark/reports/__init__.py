@@ -1,0 +1,1 @@
+"""Reports over an exported namespace: from Parquet to tables, pictures and a page."""

@@ -1,0 +1,126 @@
+"""``nnha namespace report``: what an exported namespace holds, as tables, pictures and a page."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from ha.cli.exits import FAILED, USAGE
+from ha.cli.output import console
+from ha.conf import units
+from ha.conf.errors import BadValue
+from spark.reports.document import document_of
+from spark.reports.errors import ExportDamaged, NotAnExport
+from spark.reports.export import open_export
+from spark.reports.making import make_report
+from spark.reports.model import Report, Section, Settings
+from spark.reports.page import page_of
+from spark.reports.pictures import NoMatplotlib, draw, ensure_drawable
+from spark.reports.sheets import sheets_of
+from spark.reports.text import show_sheets
+
+
+@click.command("report")
+@click.argument("export", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--section",
+    "sections",
+    multiple=True,
+    type=click.Choice([section.value for section in Section]),
+    help="Only this one; may be given again.  Default: all.",
+)
+@click.option(
+    "--since",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="An older export of the same namespace: shows growth.",
+)
+@click.option("--top", type=click.IntRange(1, 10_000), default=20, show_default=True,
+              help="How long lists are.")  # fmt: skip
+@click.option("--small-below", default="1m", show_default=True, help="Files below are small.")
+@click.option("--cold-days", type=click.IntRange(1, 36_500), default=365, show_default=True,
+              help="Files that nobody used for so long are cold.")  # fmt: skip
+@click.option("--png", "pictures", type=click.Path(path_type=Path, file_okay=False),
+              help="Draw the charts into this folder.")  # fmt: skip
+@click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False),
+              help="Write everything as one page that needs nothing beside it.")  # fmt: skip
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
+def report(  # noqa: PLR0913 - one parameter an option
+    *,
+    export: Path,
+    sections: Sequence[str],
+    since: Path | None,
+    top: int,
+    small_below: str,
+    cold_days: int,
+    pictures: Path | None,
+    page: Path | None,
+    output: str,
+) -> None:
+    """Report on EXPORT, a folder that nnha namespace export has made.
+
+    Exit codes: 0 done, 2 wrong usage or no export of ours, 4 the export is damaged or an output
+    cannot be written.
+    """
+    wanted = {Section(name) for name in sections} or set(Section)
+    if since is None and Section.GROWTH in {Section(name) for name in sections}:
+        raise click.UsageError("growth needs an older export: --since")
+    try:
+        if pictures is not None:
+            ensure_drawable()
+        opened = open_export(export)
+        settings = Settings(
+            as_of_ms=opened.source.at_ms,
+            small_below=_size(small_below),
+            cold_days=cold_days,
+            top=top,
+        )
+        older = None if since is None else open_export(since)
+        _put(make_report(opened, settings, wanted, older), pictures, page, output)
+    except (NotAnExport, NoMatplotlib) as error:
+        _end(USAGE, str(error))
+    except (ExportDamaged, OSError) as error:
+        _end(FAILED, str(error))
+
+
+def _size(text: str) -> int:
+    try:
+        found = units.size(text)
+    except BadValue as error:
+        raise click.BadParameter(str(error), param_hint="--small-below") from error
+    if found <= 0:
+        raise click.BadParameter("must be more than 0", param_hint="--small-below")
+    return found
+
+
+def _put(made: Report, pictures: Path | None, page: Path | None, output: str) -> None:
+    sheets = sheets_of(made)
+    if pictures is not None:
+        drawn = draw(sheets, pictures)
+        click.echo(f"report: {len(drawn)} pictures in {pictures}", err=True)
+    if page is not None:
+        _write(page, page_of(made, sheets))
+        click.echo(f"report: {page}", err=True)
+    match output:
+        case "json":
+            click.echo(json.dumps(document_of(made), indent=2))
+        case _:
+            show_sheets(console(), sheets)
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all: a web server may be serving the page."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _end(code: int, message: str) -> NoReturn:
+    click.echo(f"report: {message}", err=True)
+    sys.exit(code)

@@ -1,0 +1,37 @@
+"""A report as JSON: fixed keys, exact numbers; the schema is in schemas/report.json."""
+
+from dataclasses import asdict, fields
+from typing import Any, Final
+
+from spark.reports.model import Report, Section
+
+API_VERSION: Final = "nnha/v1"
+
+
+def document_of(report: Report) -> dict[str, Any]:
+    """Every key is always there; a section that was not asked for is null."""
+    sections = {section.value: section.value.replace("-", "_") for section in Section}
+    found = {
+        name: getattr(report, field) and asdict(getattr(report, field))
+        for name, field in sections.items()
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "command": "namespace report",
+        "source": asdict(report.source),
+        "settings": asdict(report.settings),
+        "sections": {name: _listed(part) for name, part in found.items()},
+    }
+
+
+def section_fields() -> tuple[str, ...]:
+    """The report's fields that are sections; a test holds them against the sections' names."""
+    return tuple(field.name for field in fields(Report) if field.name not in {"source", "settings"})
+
+
+def _listed(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        return {key: _listed(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_listed(entry) for entry in value]
+    return value

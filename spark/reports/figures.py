@@ -1,0 +1,79 @@
+"""What a report shows, apart from how: tables and bars that text, pictures and the page draw."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import assert_never
+
+from spark.reports import units
+
+
+class Kind(Enum):
+    """How a number, or a word, is written."""
+
+    TEXT = auto()
+    SIZE = auto()
+    COUNT = auto()
+    PERCENT = auto()
+
+
+Cell = str | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``need``: 0 is always shown, the highest number goes first where the screen is narrow."""
+
+    name: str
+    kind: Kind
+    need: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table; a note says what its words mean."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Horizontal bars: one row a label, in it one bar a series; ``name`` is for files."""
+
+    name: str
+    title: str
+    kind: Kind
+    rows: tuple[tuple[str, tuple[float, ...]], ...]
+    series: tuple[str, ...] = ("",)
+    both_ways: bool = False
+    """What is less than 0 goes to the left of the middle, on the line of what is more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One section: a sentence that says the most, then its figures."""
+
+    key: str
+    title: str
+    lead: str
+    figures: tuple[Grid | Bars, ...]
+
+
+def written(kind: Kind, cell: Cell, *, brief: bool = False) -> str:
+    """A cell as people read it; a dash for what there is not."""
+    if cell is None:
+        return "-"
+    if isinstance(cell, str):
+        return cell
+    match kind:
+        case Kind.SIZE:
+            return units.size(cell)
+        case Kind.COUNT:
+            return units.brief(cell) if brief else units.full(cell)
+        case Kind.PERCENT:
+            return units.percent(cell)
+        case Kind.TEXT:
+            return str(cell)
+    assert_never(kind)

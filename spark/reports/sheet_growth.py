@@ -1,0 +1,120 @@
+"""The sheet of what changed between two exports."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from spark.reports.figures import Bars, Column, Grid, Kind, Sheet
+from spark.reports.model import Flow, GrowthSection, TreeGrowth
+from spark.reports.units import full, size
+
+_BARS: Final = 12
+_BOTH_WAYS: Final = 8
+
+
+def growth_sheet(part: GrowthSection) -> Sheet:
+    """By user, and by tree."""
+    total = part.total
+    lead = (
+        f"In {part.days:g} days (since transaction {part.since.txid}) the files went from "
+        f"{size(total.before_bytes)} to {size(total.after_bytes)}: "
+        f"{full(total.created_files)} were created ({size(total.created_bytes)}), "
+        f"{full(total.deleted_files)} deleted ({size(total.deleted_bytes)}), "
+        f"{full(total.grown_files)} grew by {size(total.grown_bytes)} and "
+        f"{full(total.shrunk_files)} shrank by {size(total.shrunk_bytes)}."
+    )
+    trees = [*part.grown[:_BOTH_WAYS], *reversed(part.shrunk[:_BOTH_WAYS])]
+    return Sheet(
+        "growth",
+        "Growth",
+        lead,
+        (
+            Bars(
+                "growth-by-user",
+                "What came and went, by user",
+                Kind.SIZE,
+                tuple(
+                    (one.name, (float(_came(one)), float(-_went(one))))
+                    for one in part.users[:_BARS]
+                ),
+                ("created and grown", "deleted and shrunk"),
+                both_ways=True,
+            ),
+            Bars(
+                "growth-by-tree",
+                "Trees that grew and shrank most",
+                Kind.SIZE,
+                tuple((one.path, (float(one.after_bytes - one.before_bytes),)) for one in trees),
+                both_ways=True,
+            ),
+            _users(part.users),
+            _trees("Trees that grew most", part.grown),
+            _trees("Trees that shrank most", part.shrunk),
+            _trees("Trees with the most new files", part.more_files),
+        ),
+    )
+
+
+def _came(flow: Flow) -> int:
+    return flow.created_bytes + flow.grown_bytes
+
+
+def _went(flow: Flow) -> int:
+    return flow.deleted_bytes + flow.shrunk_bytes
+
+
+def _signed(count: int) -> str:
+    return f"+{size(count)}" if count > 0 else size(count)
+
+
+def _users(flows: Iterable[Flow]) -> Grid:
+    columns = (
+        Column("user", Kind.TEXT),
+        Column("change", Kind.TEXT),
+        Column("bytes now", Kind.SIZE),
+        Column("created", Kind.SIZE, 2),
+        Column("deleted", Kind.SIZE, 2),
+        Column("grown", Kind.SIZE, 4),
+        Column("shrunk", Kind.SIZE, 4),
+        Column("from others", Kind.TEXT, 5),
+        Column("files", Kind.COUNT, 1),
+    )
+    rows = tuple(
+        (
+            one.name,
+            _signed(one.after_bytes - one.before_bytes),
+            one.after_bytes,
+            one.created_bytes,
+            one.deleted_bytes,
+            one.grown_bytes,
+            one.shrunk_bytes,
+            _signed(one.received_bytes),
+            one.after_files,
+        )
+        for one in flows
+    )
+    return Grid(
+        "Users", columns, rows, "From others: what changed its owner, less what went to others."
+    )
+
+
+def _trees(title: str, trees: Iterable[TreeGrowth]) -> Grid:
+    columns = (
+        Column("directory", Kind.TEXT),
+        Column("change", Kind.TEXT),
+        Column("bytes now", Kind.SIZE),
+        Column("files", Kind.TEXT, 1),
+        Column("files now", Kind.COUNT, 2),
+        Column("", Kind.TEXT, 3),
+    )
+    rows = tuple(
+        (
+            one.path,
+            _signed(one.after_bytes - one.before_bytes),
+            one.after_bytes,
+            f"{one.after_files - one.before_files:+,}",
+            one.after_files,
+            "" if one.fate == "stayed" else one.fate,
+        )
+        for one in trees
+    )
+    return Grid(title, columns, rows)

@@ -1,0 +1,91 @@
+"""Rows that several sheets show: shares, the first bars of a list, tables they have alike."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from spark.reports.figures import Column, Grid, Kind
+from spark.reports.model import Bucket, Heap, Usage
+
+BARS: Final = 15
+"""More bars than this are no picture any more."""
+
+Rows = tuple[tuple[str, tuple[float, ...]], ...]
+USER: Final = Column("user", Kind.TEXT)
+PATH: Final = Column("directory", Kind.TEXT)
+
+
+def share(part: float, whole: float) -> float:
+    """Percent; of nothing, nothing."""
+    return 100 * part / whole if whole else 0.0
+
+
+def with_others(rows: Sequence[tuple[str, float]]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """As many bars as a picture takes, and one for all the others."""
+    if len(rows) <= BARS + 1:
+        return tuple((name, (amount,)) for name, amount in rows)
+    rest = rows[BARS:]
+    others = (f"{len(rest)} others", (sum(amount for _, amount in rest),))
+    return (*((name, (amount,)) for name, amount in rows[:BARS]), others)
+
+
+def bars(rows: Iterable[tuple[str, float]]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """The first bars of a list that is no whole."""
+    return tuple((name, (amount,)) for name, amount in list(rows)[:BARS])
+
+
+def buckets_grid(title: str, name: str, names: Sequence[str], found: Sequence[Bucket]) -> Grid:
+    files = sum(bucket.files for bucket in found)
+    held = sum(bucket.bytes for bucket in found)
+    columns = (
+        Column(name, Kind.TEXT),
+        Column("files", Kind.COUNT),
+        Column("of all files", Kind.PERCENT, 1),
+        Column("bytes", Kind.SIZE),
+        Column("of all bytes", Kind.PERCENT, 1),
+    )
+    rows = tuple(
+        (name, one.files, share(one.files, files), one.bytes, share(one.bytes, held))
+        for name, one in zip(names, found, strict=True)
+    )
+    return Grid(title, columns, rows)
+
+
+def users_grid(title: str, users: Iterable[Usage], word: str) -> Grid:
+    columns = (
+        USER,
+        Column(f"{word} files", Kind.COUNT),
+        Column("of theirs", Kind.PERCENT, 1),
+        Column("bytes", Kind.SIZE),
+        Column("of their bytes", Kind.PERCENT, 2),
+    )
+    small = word == "small"
+    found = [
+        (one, *((one.small_files, one.small_bytes) if small else (one.cold_files, one.cold_bytes)))
+        for one in users
+    ]
+    rows = tuple(
+        (one.name, files, share(files, one.files), held, share(held, one.bytes))
+        for one, files, held in found
+    )
+    return Grid(title, columns, rows)
+
+
+def heaps_grid(title: str, word: str, heaps: Iterable[Heap]) -> Grid:
+    columns = (
+        PATH,
+        Column(f"{word} files", Kind.COUNT),
+        Column("of its files", Kind.PERCENT, 1),
+        Column("bytes", Kind.SIZE),
+        Column("of its bytes", Kind.PERCENT, 2),
+    )
+    rows = tuple(
+        (
+            one.path,
+            one.files,
+            share(one.files, one.of_files),
+            one.bytes,
+            share(one.bytes, one.of_bytes),
+        )
+        for one in heaps
+    )
+    return Grid(title, columns, rows)

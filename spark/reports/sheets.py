@@ -1,0 +1,32 @@
+"""The sheets of a report: which figures each section shows, and in which words."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from spark.reports.figures import Sheet
+from spark.reports.model import Report
+from spark.reports.sheet_files import age_sheet, small_sheet
+from spark.reports.sheet_growth import growth_sheet
+from spark.reports.sheet_limits import largest_sheet, quota_sheet, redundancy_sheet
+from spark.reports.sheet_usage import directories_sheet, usage_sheet
+
+T = TypeVar("T")
+
+
+def sheets_of(report: Report) -> tuple[Sheet, ...]:
+    """Every section that the report has, in the order in which they are read."""
+    found: list[Sheet] = []
+    _if(found, report.usage, lambda part: usage_sheet(part, report.settings.top))
+    _if(found, report.directories, directories_sheet)
+    _if(found, report.small_files, small_sheet)
+    _if(found, report.age, age_sheet)
+    _if(found, report.redundancy, lambda part: redundancy_sheet(part, report))
+    _if(found, report.quota, quota_sheet)
+    _if(found, report.largest, largest_sheet)
+    _if(found, report.growth, growth_sheet)
+    return tuple(found)
+
+
+def _if(found: list[Sheet], part: T | None, make: Callable[[T], Sheet]) -> None:
+    if part is not None:
+        found.append(make(part))

@@ -1,0 +1,53 @@
+"""Numbers as people read them; exact ones are in the JSON."""
+
+from typing import Final
+
+_BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_COUNTS: Final = ("", "k", "M", "G", "T")
+
+
+def size(count: float) -> str:
+    """Bytes with three digits and a binary unit: 1.46 GiB."""
+    return _scaled(count, 1024, _BYTES)
+
+
+def brief(count: float) -> str:
+    """A count with three digits: 4.27 M."""
+    return _scaled(count, 1000, _COUNTS)
+
+
+def full(count: float) -> str:
+    """A count with all digits: 4,271,006."""
+    return f"{count:,.0f}"
+
+
+def percent(share: float) -> str:
+    """A share of a hundred: one decimal below 10, and a little is not shown as nothing."""
+    if 0 < share < 0.1:
+        return "< 0.1 %"
+    return f"{share:,.0f} %" if share >= 9.95 or share == 0 else f"{share:.1f} %"
+
+
+def rounded(text: str) -> str:
+    """A border of a range without needless zeros: 1.00 MiB is 1 MiB."""
+    number, _, unit = text.partition(" ")
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}".rstrip()
+
+
+def _scaled(count: float, step: int, names: tuple[str, ...]) -> str:
+    place, left = 0, abs(count)
+    # 999.5 would be shown as 1000 of the smaller unit.
+    while left >= step - 0.5 and place < len(names) - 1:
+        left /= step
+        place += 1
+    digits = 0 if place == 0 or left >= 99.95 else 1 if left >= 9.995 else 2
+    sign = "-" if count < 0 else ""
+    return f"{sign}{left:.{digits}f} {names[place]}".rstrip()
+
+
+def shortened(path: str, width: int) -> str:
+    """A long path without its middle: where it begins and how it ends tell the most."""
+    if len(path) <= width:
+        return path
+    end = (width - 1) * 2 // 3
+    return f"{path[: width - 1 - end]}…{path[-end:]}"
