@@ -5,7 +5,7 @@ import random
 import re
 import sys
 from collections.abc import Callable
-from html.parser import HTMLParser
+from html import parser
 from pathlib import Path
 
 import pytest
@@ -77,7 +77,7 @@ def test_the_text_has_every_section(exports: tuple[Path, Path]) -> None:
     assert f"{document['sections']['usage']['total']['files']:,} files hold" in done.stdout
 
 
-class Page(HTMLParser):
+class Page(parser.HTMLParser):
     """What a page links to, and whether its elements are closed in order."""
 
     def __init__(self) -> None:
