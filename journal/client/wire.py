@@ -95,6 +95,7 @@ _PLAIN: Final[Mapping[int, type[JournalError]]] = {
     pb.Refusal.NOT_ADMITTED: NotAdmitted,
     pb.Refusal.CACHE_MISS: CacheMiss,
     pb.Refusal.AHEAD_OF_NODE: AheadOfNode,
+    pb.Refusal.UNAVAILABLE: Unavailable,
 }
 """The refusals that carry no fact but their kind."""
 

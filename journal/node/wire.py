@@ -17,6 +17,7 @@ from journal.errors import (
     NotFormatted,
     OutOfSync,
     StorageFailed,
+    Unavailable,
     WrongNamespace,
 )
 from journal.model import LAYOUT_VERSION, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
@@ -291,6 +292,7 @@ _KINDS: Final = (
     (BadRequest, pb.Refusal.BAD_REQUEST, grpc.StatusCode.INVALID_ARGUMENT),
     (StorageFailed, pb.Refusal.STORAGE_FAILED, grpc.StatusCode.INTERNAL),
     (InvariantBroken, pb.Refusal.INVARIANT_BROKEN, grpc.StatusCode.DATA_LOSS),
+    (Unavailable, pb.Refusal.UNAVAILABLE, grpc.StatusCode.UNAVAILABLE),
 )
 
 

@@ -1158,6 +1158,8 @@ class Refusal(_message.Message):
         """The request asks for edits that this node does not keep in memory."""
         AHEAD_OF_NODE: Refusal._Kind.ValueType  # 10
         """The request asks for edits that this node does not have yet."""
+        UNAVAILABLE: Refusal._Kind.ValueType  # 11
+        """The node could not get from others what it needs for this."""
 
     class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
     UNKNOWN: Refusal.Kind.ValueType  # 0
@@ -1174,6 +1176,8 @@ class Refusal(_message.Message):
     """The request asks for edits that this node does not keep in memory."""
     AHEAD_OF_NODE: Refusal.Kind.ValueType  # 10
     """The request asks for edits that this node does not have yet."""
+    UNAVAILABLE: Refusal.Kind.ValueType  # 11
+    """The node could not get from others what it needs for this."""
 
     KIND_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int

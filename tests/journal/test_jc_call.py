@@ -8,8 +8,18 @@ import pytest
 
 from journal.client.call import QuorumCall
 from journal.client.wire import REFUSAL_KEY, rpc_error
-from journal.errors import Fenced, InvariantBroken, OutOfSync, QuorumLost, Unavailable
-from journal.model import Epoch, NodeName
+from journal.errors import (
+    Fenced,
+    InvariantBroken,
+    JournalError,
+    OutOfSync,
+    QuorumLost,
+    Rejected,
+    StorageFailed,
+    Unavailable,
+)
+from journal.model import Epoch, NodeName, TxId
+from journal.node import wire as node_wire
 from journal.proto import journal_pb2 as pb
 
 A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")
@@ -102,3 +112,36 @@ def test_a_silence_is_told_in_few_words() -> None:
     assert str(error) == "Connection refused (111) [UNAVAILABLE]"
     assert isinstance(error, Unavailable)
     assert str(rpc_error(grpc.StatusCode.DEADLINE_EXCEEDED, "x", ())) == "no answer in time"
+
+
+REFUSED = [kind for kind, _, _ in node_wire._KINDS]
+
+
+def a_refusal(kind: type[JournalError]) -> JournalError:
+    if kind is Fenced:
+        return Fenced("superseded", promised=Epoch(7))
+    return OutOfSync("a gap", expected_txid=TxId(4)) if kind is OutOfSync else kind("why not")
+
+
+@pytest.mark.parametrize("kind", REFUSED, ids=[kind.__name__ for kind in REFUSED])
+def test_every_no_of_a_node_is_understood(kind: type[JournalError]) -> None:
+    """One that had no kind was told as a reason that this version does not know."""
+    said = a_refusal(kind)
+    code, message = node_wire.refusal(said)
+    heard = rpc_error(code, str(said), [(REFUSAL_KEY, message.SerializeToString())])
+    assert (type(heard), str(heard)) == (kind, str(said))
+    assert vars(heard) == vars(said)
+
+
+def test_what_nodes_say_no_with_has_a_kind() -> None:
+    """Also where a node is the client of another one, and is not answered."""
+    assert {StorageFailed, Unavailable, *Rejected.__subclasses__()} <= {*REFUSED}
+
+
+def test_a_no_of_a_later_version_is_a_silence() -> None:
+    """Kinds are added: what this version does not know is told as it stands."""
+    later = pb.Refusal(message="the moon is in the way")
+    later.MergeFromString(bytes((1 << 3, 99)))
+    heard = rpc_error(grpc.StatusCode.ABORTED, "", [(REFUSAL_KEY, later.SerializeToString())])
+    assert isinstance(heard, Unavailable)
+    assert "the moon is in the way" in str(heard)
