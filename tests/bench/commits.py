@@ -2,11 +2,12 @@
 
 import asyncio
 import statistics
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from journal.model import TxId
 from tests.bench.bare import BareQuorum
+from tests.bench.cpu import costing
 from tests.bench.floor import FloorWriter
 from tests.bench.load import ReadyOps, measure, percentile, rate
 from tests.bench.report import Row
@@ -18,8 +19,8 @@ SECONDS = 0.8
 LARGE_BYTES = 1536
 """256 callers of ops of this size make batches of 384 KB."""
 
-Sample = tuple[float, float, float]
-"""p50 and p99 in milliseconds, ops a second."""
+Sample = tuple[float, float, float, float, float]
+"""p50 and p99 in milliseconds, ops a second, milliseconds of CPU an op: the writer's, a node's."""
 
 
 class _Floor:
@@ -32,10 +33,13 @@ class _Floor:
         await self._writer.write(records)
 
 
-async def _sample(one: Callable[[], Awaitable[object]], callers: int) -> tuple[Sample, list[float]]:
-    took = await measure(callers, one, SECONDS)
+async def _sample(
+    system: ReadyOps, callers: int, nodes: Sequence[int] = ()
+) -> tuple[Sample, list[float]]:
+    with costing(system, nodes) as cost:
+        took = await measure(callers, system.write, SECONDS)
     p50, p99 = (percentile(took, share) * 1000 for share in (0.5, 0.99))
-    return (p50, p99, rate(took, SECONDS)), took
+    return (p50, p99, rate(took, SECONDS), cost.writer, cost.node), took
 
 
 async def _turns(
@@ -53,11 +57,12 @@ async def _turns(
             raw = await FloorWriter.connect(world.peer("floor"))
             stack.push_async_callback(raw.close)
             systems["raw TCP"] = ReadyOps(_Floor(raw), TxId(1), size)
+        nodes = {name: world.node_pids(name) for name in systems}
         found: dict[str, list[Sample]] = {name: [] for name in systems}
         for _ in range(RUNS):
             for name, system in systems.items():
                 system.make(20_000 if callers == 1 else int(200_000 * SECONDS * 200 / size))
-                sample, took = await _sample(system.write, callers)
+                sample, took = await _sample(system, callers, nodes[name])
                 found[name].append(sample)
                 if size == 200:
                     world.latencies.setdefault(f"{name}, {callers}", []).extend(took)
@@ -86,7 +91,18 @@ async def latency(world: World) -> list[Row]:
         Row("commit p50 / bare stream", ratio, "ratio", "<= 1.25", ratio <= 1.25, peers),
         Row("commit p99, 1 caller", p99, "ms", "-", None, f"bare {_median(found['bare'], 1):.3f}"),
         Row("commit p99 / p50, 1 caller", tail, "ratio", "<= 3", tail <= 3, "-"),
+        *(_cpu(found, who, which) for who, which in (("a node", 4), ("the writer", 3))),
     ]
+
+
+def _cpu(found: dict[str, list[Sample]], who: str, which: int) -> Row:
+    peers = ", ".join(
+        f"{name} {_median(samples, which):.3f} ms"
+        for name, samples in found.items()
+        if name != "ours"
+    )
+    ours = _median(found["ours"], which)
+    return Row(f"CPU of {who} for a commit, 1 caller", ours, "ms", "-", None, peers)
 
 
 async def throughput(world: World) -> list[Row]:
@@ -123,10 +139,10 @@ async def one_node_stopped(world: World) -> list[Row]:
         system = ReadyOps(writer, TxId(1))
         for _ in range(RUNS):
             system.make(100_000)
-            healthy, _ = await _sample(system.write, 16)
+            healthy, _ = await _sample(system, 16)
             with still([stopped]):
                 system.make(100_000)
-                alone, _ = await _sample(system.write, 16)
+                alone, _ = await _sample(system, 16)
             await writer.settle(timeout_seconds=10)
             pairs.append((healthy, alone))
     return [_patience("one node stopped", pairs)]
@@ -143,7 +159,7 @@ async def one_node_delayed(world: World) -> list[Row]:
             samples = []
             for system in (one, other):
                 system.make(100_000)
-                samples.append((await _sample(system.write, 16))[0])
+                samples.append((await _sample(system, 16))[0])
             pairs.append((samples[0], samples[1]))
     return [_patience("one node 50 ms late", pairs)]
 
@@ -161,6 +177,6 @@ async def slow_flush(world: World) -> list[Row]:
     async with nodes.open() as writer:
         system = ReadyOps(writer, TxId(1))
         system.make(20_000)
-        samples = [(await _sample(system.write, 1))[0] for _ in range(RUNS)]
+        samples = [(await _sample(system, 1))[0] for _ in range(RUNS)]
     ratio = _median(samples, 0) / (FLUSH_SECONDS * 1000)
     return [Row("commit p50 / flush of 5 ms", ratio, "ratio", "<= 1.3", ratio <= 1.3, "-")]

@@ -13,6 +13,7 @@ import click
 from ha.daemon.collector import calm_collector
 from ha.daemon.logs import configure_logging
 from tests.bench import commits, takeover, typed_edits
+from tests.bench.cpu import hand_over
 from tests.bench.hadoop_peer import hadoop_rows
 from tests.bench.mkdirs import mkdirs
 from tests.bench.report import Row, publish
@@ -24,6 +25,7 @@ Figure = Callable[[World], Coroutine[None, None, list[Row]] | list[Row]]
 
 FIGURES: Final[dict[str, Figure]] = {
     "latency": commits.latency,
+    "handover": hand_over,
     "throughput": commits.throughput,
     "stopped": commits.one_node_stopped,
     "delayed": commits.one_node_delayed,

@@ -68,6 +68,7 @@ class World:
     rates: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     _ours: OurNodes | None = None
     _peers: dict[str, list[int]] = field(default_factory=dict)
+    _peer_pids: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def ours(self) -> OurNodes:
@@ -81,6 +82,12 @@ class World:
         if module not in self._peers:
             self._peers[module] = [self._start_peer(module, str(n)) for n in range(3)]
         return self._peers[module]
+
+    def node_pids(self, system: str) -> list[int]:
+        """The processes of ``ours``, ``bare`` or ``raw TCP``, as far as they run."""
+        if system == "ours":
+            return [process.pid for process in self.ours.processes]
+        return self._peer_pids.get("floor" if system == "raw TCP" else system, [])
 
     def delayed(self, port: int) -> int:
         """The port of a proxy to that port which holds every byte back for 50 ms."""
@@ -110,6 +117,7 @@ class World:
         process = subprocess.Popen(
             [sys.executable, "-m", f"tests.bench.{module}", told], stdout=subprocess.PIPE, text=True
         )
+        self._peer_pids.setdefault(module, []).append(process.pid)
         self.running.callback(process.wait)
         self.running.callback(process.kill)
         assert process.stdout is not None
