@@ -1,9 +1,10 @@
 """Fencing's words: whom to fence, by which methods, and what came of it."""
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, assert_never
+from typing import assert_never
+
+from fencing.redaction import redacted
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +67,6 @@ class JournalEpochMethod:
 
 
 MethodSpec = ShellMethod | SshMethod | KillMethod | JournalEpochMethod
-
-_SECRET_ARGUMENT: Final = re.compile(
-    r"""((?:pass(?:word|wd|phrase)?|secret|credential|token|api-?key)[\w-]*(?:=|:\s*|\s+))
-        ("[^"]*"|'[^']*'|[^\s;&|"'-][^\s;&|]*)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-HIDDEN: Final = "***"
-
-
-def redacted(command: str) -> str:
-    """A command as it may be shown: what follows ``--password``, ``TOKEN=`` and such is hidden."""
-    return _SECRET_ARGUMENT.sub(rf"\1{HIDDEN}", command)
 
 
 def shown(method: MethodSpec) -> str:

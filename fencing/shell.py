@@ -10,8 +10,8 @@ from typing import cast
 
 import structlog
 
-from fencing.model import redacted
 from fencing.output import Lines
+from fencing.redaction import redacted
 
 log = structlog.get_logger()
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import structlog
 
 from fencing.model import proves_gone, shown
+from fencing.redaction import redacted
 from ha.elector.breadcrumb import decode
 from ha.elector.errors import BadBreadcrumb
 from ha.elector.events import (
@@ -28,7 +29,6 @@ from ha.zkfc import metrics
 from ha.zkfc.attempts import Attempts
 from ha.zkfc.core import Candidacy
 from ha.zkfc.record import Asked, AttemptRecord
-from ha.zkfc.redaction import redacted
 from ha.zkfc.settings import ZkfcSettings
 from ha.zkfc.standing_page import standing_page
 

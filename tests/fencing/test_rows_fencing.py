@@ -7,7 +7,8 @@ from structlog.testing import capture_logs
 
 from fencing.errors import BadSpec
 from fencing.fencer import fence
-from fencing.model import Outcome, Report, ShellMethod, SshMethod, Target, redacted, shown
+from fencing.model import Outcome, Report, ShellMethod, SshMethod, Target, shown
+from fencing.redaction import redacted
 from fencing.shell import abbreviate
 from fencing.spec import parse_methods
 from tests.fencing.sshd import free_port
@@ -171,11 +172,21 @@ async def test_secrets_in_a_command_are_in_no_log_and_no_report() -> None:
         ("ipmi -H h --password=abc -x", "ipmi -H h --password=*** -x"),
         ("PASSWORD='a b' power off", "PASSWORD=*** power off"),
         ("fence --password-file /etc/pw", "fence --password-file ***"),
-        ("curl -H 'X-Token: abc' u", "curl -H 'X-Token: *** u"),
+        ("fence --token=-abc --off", "fence --token=*** --off"),
+        ("PGPASS=a,b;id", "PGPASS=***;id"),
+        ("""pw --password=a'b c'"d" -x""", "pw --password=*** -x"),
+        ("curl -H 'X-Token: abc' u", "curl -H 'X-Token: ***' u"),
+        ("curl https://root:hunter2@bmc/off", "curl https://root:***@bmc/off"),
+        ("reboot (--password hunter2)", "reboot (--password ***)"),
+        ('{"api_key": "hunter2", "n": 1}', '{"api_key": ***, "n": 1}'),
+        ("token: hunter2, next", "token: ***, next"),
         ("pass --off", "pass --off"),
+        ("30 s have passed since", "30 s have passed since"),
+        ("exit status 1", "exit status 1"),
         ("true", "true"),
     ],
 )
 def test_what_looks_secret_is_hidden(command: str, expected: str) -> None:
     assert redacted(command) == expected
+    assert redacted(expected) == expected, "it may pass through several hands"
     assert shown(ShellMethod(command)) == f"shell({expected})"

@@ -31,23 +31,8 @@ from ha.zkfc.cause import cause_of
 from ha.zkfc.history import History
 from ha.zkfc.positions import Position, position_of
 from ha.zkfc.record import Asked, AttemptRecord
-from ha.zkfc.redaction import redacted
 from ha.zkfc.settings import FencingPlan, ZkfcSettings
 from tests.zkfc.zkfc_world import DEADLINE_SECONDS, World, until, world
-
-SECRETS = {
-    "reboot --password hunter2 --host a": "reboot --password *** --host a",
-    "PASSWORD='hunter 2' ipmi": "PASSWORD=*** ipmi",
-    "curl https://root:hunter2@bmc/off": "curl https://root:***@bmc/off",
-    '{"api_key": "hunter2"}': '{"api_key": ***}',
-    "token: hunter2, next": "token: ***, next",
-    "exit status 1": "exit status 1",
-}
-
-
-def test_secrets_are_taken_out_of_what_many_read() -> None:
-    for text, shown in SECRETS.items():
-        assert redacted(text) == shown
 
 
 def an_attempt(**given: object) -> AttemptRecord:
