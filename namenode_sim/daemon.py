@@ -228,6 +228,7 @@ def _faces(
         supergroup=conf.get(keys_namenode.SUPERGROUP),
         state=lambda: "active" if namenode.state.role is Role.ACTIVE else "standby",
         on_broken=namenode.end_because,
+        roll=namenode.roll_edits,
     )
     namenode.listen_for_roles(
         lambda role: client_face.became_active() if role is Role.ACTIVE else None

@@ -77,6 +77,11 @@ class EditLog:
         return self._committed
 
     @property
+    def segment_first(self) -> TxId:
+        """The first edit of the open segment, its opening mark."""
+        return self._segment_first
+
+    @property
     def edits_in_segment(self) -> int:
         """How many edits the open segment holds, its opening mark included."""
         return self._next - self._segment_first

@@ -189,15 +189,19 @@ class NameNode:
         READS_WITHOUT_LEASE.inc()
         raise RemoteFault(STANDBY_EXCEPTION, f"{self.name} cannot tell whether it is the active")
 
-    def roll_edits(self) -> None:
-        """End the segment and begin the next, if the open one holds more than its mark."""
+    def roll_edits(self) -> TxId:
+        """End the segment and begin the next, if the open one holds more than its mark.
+
+        Gives the first transaction of the segment that is open then; 0 if none is.
+        """
         edit_log = self.edit_log
         if self.state.role is not Role.ACTIVE or edit_log is None:
-            return
+            return NO_EDIT
         if edit_log.edits_in_segment > 1:
             end, mark = edit_log.roll()
             self.namespace.apply(end, EndLogSegment())
             self.namespace.apply(mark, StartLogSegment())
+        return edit_log.segment_first
 
     def lacking(self) -> str | None:
         """What the journal has not given us although it exists; None if it has given all."""

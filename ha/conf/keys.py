@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ha.conf import keys_candidate, keys_journal, keys_namenode, keys_zookeeper
+from ha.conf import keys_candidate, keys_checkpoint, keys_journal, keys_namenode, keys_zookeeper
 from ha.conf.key import Key, Scope
 from ha.conf.units import (
     duration,
@@ -241,7 +241,7 @@ POLITE_ANSWER_TIMEOUT = Key(
 
 def _collect() -> dict[str, Key[object]]:
     found: dict[str, Key[object]] = {}
-    others = (keys_candidate, keys_journal, keys_namenode, keys_zookeeper)
+    others = (keys_candidate, keys_checkpoint, keys_journal, keys_namenode, keys_zookeeper)
     for names in (globals(), *map(vars, others)):
         found |= {key.name: key for key in names.values() if isinstance(key, Key)}
     return found

@@ -26,7 +26,7 @@ from namenode_sim.client_protocol.file_writes import expired_leases
 from namenode_sim.client_protocol.groups import GroupsOf, SystemGroups
 from namenode_sim.client_protocol.leases import LeaseTimes
 from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Caller, Plan, Scene, Settings
-from namenode_sim.client_protocol.permissions import find
+from namenode_sim.client_protocol.permissions import check_superuser, find
 from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, Read, Write
 from namenode_sim.edits.ops import Op, RpcIds
 from namenode_sim.inode import INode
@@ -61,6 +61,10 @@ def _state_unknown() -> str:
     return "active"
 
 
+def _no_log_to_roll() -> TxId:
+    raise RemoteFault(UNSUPPORTED_OPERATION, "rollEdits is not served by this NameNode")
+
+
 def _nobody_told(_why: str) -> None:
     return
 
@@ -71,6 +75,7 @@ class ClientFace:
 
     ``superuser`` owns the file system.  ``state`` names the HA state for getHAServiceState.
     ``on_broken`` is told why when an edit was logged that does not apply: the process must end.
+    ``roll`` ends the open segment if it holds anything; it gives the first txid of the open one.
     """
 
     namespace: Namespace
@@ -82,6 +87,7 @@ class ClientFace:
     groups_of: GroupsOf = field(default_factory=SystemGroups)
     state: Callable[[], str] = _state_unknown
     on_broken: Callable[[str], None] = _nobody_told
+    roll: Callable[[], TxId] = _no_log_to_roll
     leases: LeaseTimes = field(default_factory=LeaseTimes)
 
     def protocol(self) -> RpcProtocol:
@@ -97,6 +103,7 @@ class ClientFace:
             calls.GetContentSummaryRequestProto, self._content_summary
         )
         methods["getQuotaUsage"] = Method(calls.GetQuotaUsageRequestProto, self._quota_usage)
+        methods["rollEdits"] = Method(calls.RollEditsRequestProto, self._roll_edits)
         methods["getHAServiceState"] = Method(calls.HAServiceStateRequestProto, self._ha_state)
         return RpcProtocol(CLIENT_PROTOCOL, methods)
 
@@ -226,6 +233,16 @@ class ClientFace:
         name = self.state().upper()
         known = name if name in HAServiceStateProto.keys() else "INITIALIZING"  # noqa: SIM118 - an enum, no dict
         return calls.HAServiceStateResponseProto(state=HAServiceStateProto.Value(known))
+
+    async def _roll_edits(self, call: Call, _: calls.RollEditsRequestProto) -> Message:
+        """End the segment, so that it can be merged or tailed; answered once it is finalized."""
+        await self.gate.admit("rollEdits", writes=True)
+
+        def compute() -> Message:
+            check_superuser(self.scene(call).caller)
+            return calls.RollEditsResponseProto(newSegmentTxId=self.roll())
+
+        return await self._answer(compute)
 
     async def _refuse(self, call: Call, _: Message) -> Message:
         await self.gate.admit(call.method, writes=True)

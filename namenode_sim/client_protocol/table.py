@@ -202,7 +202,6 @@ NOT_SERVED = frozenset(
         "abandonBlock",
         "concat",
         "getAdditionalDatanode",
-        "rollEdits",
         "saveNamespace",
         "updateBlockForPipeline",
         "updatePipeline",

@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import dataclass
-from enum import Enum, auto
 from pathlib import Path
 from typing import assert_never
 
@@ -11,21 +10,10 @@ from journal.model import Epoch, NamespaceInfo, TxId
 from namenode_sim.checkpoint.schedule import UploadAnswer
 from namenode_sim.image_upload import UploadFailed, UploadSuperseded, upload_image
 from spark.sinks.model import Outcome, Published, SinkFailed, SinkRefused
+from spark.sinks.verdict import Verdict
 from spark.sources.cluster import Cluster, view
 from spark.sources.errors import SourceError
 from spark.sources.model import Staged, Tell
-
-
-class Verdict(Enum):
-    """What the NameNodes together said to an image."""
-
-    TAKEN = auto()
-    NOT_NEEDED = auto()
-    """The active has as much already, or takes another image now, or has taken one lately."""
-    SUPERSEDED = auto()
-    """The active writes under another epoch than the image was planned under."""
-    NO_ACTIVE = auto()
-    FAILED = auto()
 
 
 @dataclass(frozen=True, slots=True)

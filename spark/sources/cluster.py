@@ -10,6 +10,9 @@ from ha.conf import keys_namenode
 from ha.conf.configuration import Configuration
 from ha.conf.topology import JournalUri, NameNodeAddress, namenodes, nameservice_of, shared_edits
 from ha.rpc.errors import RemoteFault, RpcError
+from ha.service.client import ServiceClient
+from ha.service.errors import ServiceError
+from ha.service.model import ServiceState
 from journal.client.configured import reader_settings
 from journal.client.reader import JournalReader, ReaderSettings
 from journal.errors import JournalError
@@ -83,10 +86,14 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What those NameNodes say that answer; ``silent`` has the others and why."""
+    """What those NameNodes say that answer; ``silent`` has the others and why.
+
+    ``active`` is the one that calls itself so; None if none does.
+    """
 
     facts: Mapping[str, Facts]
     silent: Mapping[str, str]
+    active: str | None
 
     @property
     def namespace(self) -> NamespaceInfo:
@@ -97,6 +104,12 @@ class View:
     def image_txid(self) -> TxId:
         """The newest image that anybody has."""
         return max(facts.image_txid for facts in self.facts.values())
+
+    @property
+    def active_image_txid(self) -> TxId:
+        """The newest image of the active, or of anybody if none is active."""
+        facts = None if self.active is None else self.facts.get(self.active)
+        return self.image_txid if facts is None else facts.image_txid
 
     @property
     def last_txid(self) -> TxId:
@@ -120,7 +133,9 @@ async def view(cluster: Cluster) -> View:
         SourceError: if none answers, or two belong to different file systems.
     """
     answers = await asyncio.gather(*(_facts_of(one) for one in cluster.namenodes))
-    named = dict(zip((one.namenode for one in cluster.namenodes), answers, strict=True))
+    active = await asyncio.gather(*(_is_active(one) for one in cluster.namenodes))
+    names = [one.namenode for one in cluster.namenodes]
+    named = dict(zip(names, answers, strict=True))
     facts = {name: told for name, told in named.items() if isinstance(told, Facts)}
     silent = {name: told for name, told in named.items() if isinstance(told, str)}
     if not facts:
@@ -133,7 +148,8 @@ async def view(cluster: Cluster) -> View:
             f"the NameNodes of {cluster.nameservice} belong to different file systems ({told}); "
             "correct the addresses, or bootstrap the wrong one"
         )
-    return View(facts, silent)
+    actives = [name for name, yes in zip(names, active, strict=True) if yes and name in facts]
+    return View(facts, silent, actives[0] if actives else None)
 
 
 async def _facts_of(one: NameNodeAddress) -> Facts | str:
@@ -141,3 +157,15 @@ async def _facts_of(one: NameNodeAddress) -> Facts | str:
         return await ask_facts(one.rpc, deadline_seconds=ASK_SECONDS)
     except (RpcError, RemoteFault) as failure:
         return f"{one.rpc}: {failure}"
+
+
+async def _is_active(one: NameNodeAddress) -> bool:
+    try:
+        client = await ServiceClient.open(one.service, deadline_seconds=ASK_SECONDS)
+        try:
+            status = await client.status(deadline_seconds=ASK_SECONDS)
+        finally:
+            await client.close()
+    except ServiceError:
+        return False
+    return status.state is ServiceState.ACTIVE

@@ -1,0 +1,1 @@
+"""The checkpoint service: watches a cluster, merges, uploads."""

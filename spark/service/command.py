@@ -1,0 +1,112 @@
+"""``nnha checkpoint run``: the checkpoint service in the foreground."""
+
+import asyncio
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from ha.conf import keys_checkpoint as keys
+from ha.conf import keys_namenode
+from ha.conf.configuration import Configuration, load_configuration
+from ha.conf.errors import ConfigurationError
+from ha.daemon.endpoint import Endpoint
+from ha.daemon.facts import publish_facts
+from ha.daemon.logs import configure_logging
+from ha.daemon.process import ExitWith, run_daemon
+from namenode_sim.checkpoint.schedule import CheckpointRules
+from namenode_sim.storage import path_of
+from namenode_sim.storage_errors import StorageError
+from spark.service.core import Rules
+from spark.service.merging import MergeProcess
+from spark.service.service import CheckpointService
+from spark.sources.cluster import Cluster
+
+NAME = "checkpoint"
+FAILED = 1
+
+
+@click.command("run")
+@click.option(
+    "--conf-dir",
+    type=click.Path(path_type=Path),
+    help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
+)
+@click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key.")
+@click.option("--log-level", default="info", show_default=True)
+@click.argument("merge_arguments", nargs=-1, type=click.UNPROCESSED)
+def run_command(
+    *,
+    conf_dir: Path | None,
+    overrides: tuple[str, ...],
+    log_level: str,
+    merge_arguments: tuple[str, ...],
+) -> None:
+    """Make checkpoints of a running cluster until SIGTERM: watch, merge, upload.
+
+    What follows -- goes to "nnha checkpoint merge", for instance: nnha checkpoint run -- --engine
+    spark.  Run it as the user of the NameNodes.
+
+    Exit codes: 0 stopped on request, 1 it could not start, 2 wrong usage.
+    """
+    configure_logging(NAME, level=log_level)
+    try:
+        conf = load_configuration(conf_dir, overrides)
+        cluster = Cluster.from_configuration(conf)
+        work = path_of(conf.get(keys.CHECKPOINT_WORK))
+    except (ConfigurationError, ValueError) as problem:
+        click.echo(f"{NAME}: {problem}", err=True)
+        sys.exit(FAILED)
+    for warning in conf.warnings:
+        click.echo(f"{NAME}: warning: {warning}", err=True)
+    publish_facts(NAME, conf)
+    merger = MergeProcess(merge_arguments, work)
+    service = CheckpointService(cluster, rules_of(conf, cluster), work, merger)
+    sys.exit(run_daemon(NAME, lambda stop: _serve(service, conf, work, stop)))
+
+
+def rules_of(conf: Configuration, cluster: Cluster) -> Rules:
+    """When a checkpoint is due, by the first NameNode's keys."""
+    one = cluster.namenodes[0]
+    scope = {"nameservice": one.nameservice, "namenode": one.namenode}
+    return Rules(
+        due=CheckpointRules(
+            period_seconds=conf.get(keys_namenode.CHECKPOINT_PERIOD, **scope),
+            edits=conf.get(keys_namenode.CHECKPOINT_TXNS, **scope),
+            check_seconds=conf.get(keys_namenode.CHECKPOINT_CHECK, **scope),
+        ),
+        retry_first_seconds=conf.get(keys.CHECKPOINT_RETRY_FIRST),
+        retry_most_seconds=conf.get(keys.CHECKPOINT_RETRY_MOST),
+    )
+
+
+async def _serve(
+    service: CheckpointService, conf: Configuration, work: Path, stop: asyncio.Event
+) -> None:
+    at = conf.get(keys.CHECKPOINT_HTTP)
+    endpoint = Endpoint(status=service.status, healthy=service.trouble)
+    running: asyncio.Task[None] | None = None
+    try:
+        await asyncio.to_thread(work.mkdir, parents=True, exist_ok=True)
+        await endpoint.start(at.host, at.port)
+        running = asyncio.create_task(service.run(), name="checkpoints")
+        stopping = asyncio.create_task(stop.wait(), name="stop")
+        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if running.done():
+            running.result()  # raises: it ends by itself only when it cannot go on
+    except StorageError as problem:
+        raise ExitWith(
+            FAILED,
+            f"{problem.path} {problem.found}. Stop that process, or give this one another "
+            f"{keys.CHECKPOINT_WORK.name}.",
+        ) from problem
+    except OSError as problem:
+        raise ExitWith(FAILED, f"{problem}. Nothing was changed.") from problem
+    finally:
+        if running is not None:
+            running.cancel()
+            with suppress(asyncio.CancelledError, OSError, StorageError):
+                await running
+        await endpoint.stop()

@@ -1,0 +1,109 @@
+"""Runs ``nnha checkpoint merge`` as a process of its own: it may take gigabytes, and be killed."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+import structlog
+
+from spark.sources.model import Staged
+
+log = structlog.get_logger()
+
+LOG_NAME: Final = "merge.log"
+GRACE_SECONDS: Final = 10.0
+_TAIL_BYTES: Final = 2000
+
+
+class MergeFailed(Exception):
+    """The merge ended without an image; the message has the end of what it said."""
+
+
+class Merger(Protocol):
+    """Makes a newer image of what was staged."""
+
+    async def merge(self, staged: Staged, out: Path) -> Path:
+        """The image, in ``out`` with its digest.
+
+        Raises:
+            MergeFailed: if there is none; nothing half-done is left under an image's name.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MergeProcess:
+    """The command, in a process group of its own.
+
+    Args:
+        arguments: what follows ``nnha checkpoint merge``, such as ``--engine auto``.
+        log_folder: where its log is kept, the last run's only.
+    """
+
+    arguments: Sequence[str]
+    log_folder: Path
+
+    async def merge(self, staged: Staged, out: Path) -> Path:
+        """See ``Merger``.  Cancelled, it ends the whole group before it returns."""
+        said = self.log_folder / LOG_NAME
+        with said.open("wb") as file:
+            process = await asyncio.create_subprocess_exec(
+                *self._command(staged, out),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=file,
+                start_new_session=True,
+            )
+            try:
+                printed, _ = await process.communicate()
+            finally:
+                await _end_group(process)
+        if process.returncode != 0:
+            raise MergeFailed(f"exit code {process.returncode}: {_tail(said)}")
+        return _image_of(printed, said)
+
+    def _command(self, staged: Staged, out: Path) -> list[str]:
+        places = ("--image", staged.image, "--edits", staged.edits, "--out", out)
+        return [
+            *(sys.executable, "-m", "ha.cli.main", "checkpoint", "merge"),
+            *map(str, places),
+            "--json",
+            *self.arguments,
+        ]
+
+
+async def _end_group(process: asyncio.subprocess.Process) -> None:
+    """Nothing of a merge survives it: neither its JVM nor its Python workers."""
+    if process.returncode is None:
+        log.info("checkpoint.merge_ended_early", pid=process.pid)
+        _signal(process.pid, signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_SECONDS):
+                await process.wait()
+    _signal(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _image_of(printed: bytes, said: Path) -> Path:
+    lines = printed.decode("utf-8", "replace").strip().splitlines()
+    try:
+        return Path(json.loads(lines[-1])["image"])
+    except (IndexError, ValueError, KeyError, TypeError) as problem:
+        raise MergeFailed(f"it did not say where its image is: {_tail(said)}") from problem
+
+
+def _tail(said: Path) -> str:
+    data = said.read_bytes()[-_TAIL_BYTES:]
+    return " ".join(data.decode("utf-8", "replace").split()) or f"nothing in {said}"

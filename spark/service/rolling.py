@@ -1,0 +1,47 @@
+"""Asks the active NameNode to end its segment, so that more of the log can be merged."""
+
+from typing import Final
+
+from ha.rpc.client import RpcConnection
+from ha.rpc.errors import RemoteFault, RpcError
+from ha.rpc.java_names import CLIENT_PROTOCOL
+from journal.model import TxId
+from namenode_sim.proto import client_namenode_pb2 as calls
+from spark.sources.cluster import Cluster
+
+ROLL_SECONDS: Final = 20.0
+
+
+class RollFailed(Exception):
+    """Nobody ended a segment; says what each NameNode said."""
+
+
+async def roll_log(cluster: Cluster) -> TxId:
+    """``dfsadmin -rollEdits``: the first transaction of the new segment.
+
+    Raises:
+        RollFailed: if no NameNode did it, as for a user who is not the superuser.
+    """
+    failures = []
+    for one in cluster.namenodes:
+        try:
+            return await _roll(one.rpc.host, one.rpc.port)
+        except (RpcError, RemoteFault) as failure:
+            failures.append(f"{one.namenode}: {failure}")
+    raise RollFailed("; ".join(failures))
+
+
+async def _roll(host: str, port: int) -> TxId:
+    connection = await RpcConnection.open(
+        host, port, protocol=CLIENT_PROTOCOL, deadline_seconds=ROLL_SECONDS
+    )
+    try:
+        answer = await connection.call(
+            "rollEdits",
+            calls.RollEditsRequestProto(),
+            calls.RollEditsResponseProto,
+            deadline_seconds=ROLL_SECONDS,
+        )
+    finally:
+        await connection.close()
+    return TxId(answer.newSegmentTxId)
