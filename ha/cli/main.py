@@ -67,7 +67,12 @@ COMMANDS: Mapping[str, Entry] = {
         parts={
             "merge": Entry(
                 "spark.merge.command:merge_command", "Replay edits on an image, on Spark or here."
-            )
+            ),
+            "run": Entry(
+                "spark.service.command:run_command",
+                "Make checkpoints of a running cluster until stopped.",
+                daemon=True,
+            ),
         },
     ),
     "namespace": Entry(

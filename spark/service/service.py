@@ -129,8 +129,7 @@ class CheckpointService:
         DECISIONS.labels(decided.said.removeprefix("checkpoint.")).inc()
         FAILURES.set(decided.state.failures)
         self._note(event, decided)
-        say = log.warning if decided.state.failures > before.failures else log.info
-        say(decided.said, **decided.facts)
+        _say(decided, failed=decided.state.failures > before.failures)
         return decided.action
 
     def _note(self, event: Event, decided: Step) -> None:
@@ -219,6 +218,13 @@ class CheckpointService:
             await asyncio.to_thread(adopt, image, staged)
         except OSError as problem:
             log.warning("checkpoint.base_not_kept", path=str(image), because=str(problem))
+
+
+def _say(decided: Step, *, failed: bool) -> None:
+    """One line for each decision; where all is as before, for those only who ask for it."""
+    quiet = decided.said in ("checkpoint.looking", "checkpoint.not_due")
+    say = log.warning if failed else log.debug if quiet else log.info
+    say(decided.said, **decided.facts)
 
 
 def _forget_images(folder: Path, kept: str) -> None:

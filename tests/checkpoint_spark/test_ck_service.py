@@ -1,0 +1,172 @@
+"""The checkpoint service against a real NameNode and real JournalNodes, all in this process."""
+
+import asyncio
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from journal.model import TxId
+from namenode_sim.image.files import image_name
+from namenode_sim.image.reader import load_image
+from namenode_sim.storage_errors import InUse
+from spark.service.merging import MergeFailed, MergeProcess
+from spark.service.service import CheckpointService
+from spark.sources.directory import DirectorySource
+from spark.sources.model import Staged
+from tests.checkpoint_spark.ck_service_world import (
+    RULES,
+    HereMerger,
+    ServiceWorld,
+    service_world,
+)
+from tests.journal.jn_node import until
+from tests.startup.startup_world import ROLLED, in_use
+
+
+def decided(service: CheckpointService) -> object:
+    told = service.status()["last_decision"]
+    assert isinstance(told, dict)
+    return told["decision"]
+
+
+def taken(service: CheckpointService) -> object:
+    told = service.status()["last_taken"]
+    assert isinstance(told, dict)
+    return told["txid"]
+
+
+def assert_image_has(world: ServiceWorld, paths: list[str]) -> None:
+    (txid,) = world.images()
+    namespace = load_image(world.name_dirs[0] / "current" / image_name(TxId(txid)))
+    children = {node.name.decode() for node in namespace.tree.inodes.values()}
+    assert {path.rpartition("/")[2] for path in paths} <= children
+
+
+async def test_checkpoints_follow_the_edits_and_old_edits_go(tmp_path: Path) -> None:
+    merger = HereMerger()
+    async with service_world(tmp_path) as world, world.service("work", merger) as service:
+        await until(lambda: decided(service) == "checkpoint.not_due", "a look")
+        assert world.images() == [0]
+        await world.mkdirs(*(f"/a{i}" for i in range(6)))
+        await until(lambda: taken(service) is not None, "the first checkpoint")
+        first = merger.merged[0]
+        assert world.images() == world.images(1) == [first]
+        assert_image_has(world, world.paths)
+        await world.mkdirs(*(f"/b{i}" for i in range(6)))
+        await until(lambda: len(merger.merged) == 2 and taken(service) != first, "the second")
+        # It is durable in both directories, so what it holds goes from every JournalNode; a node
+        # keeps its newest closed segment all the same.
+        await until(lambda: set(world.first_edits()) == {first + 1}, "the edits to be purged")
+        assert_image_has(world, world.paths)
+        image = tmp_path / "work" / "7-CID-test" / image_name(merger.merged[1])
+        assert merger.fetched[1] < image.stat().st_size  # the base was here
+        assert service.trouble() is None
+
+
+async def test_an_image_of_an_earlier_term_is_refused_and_planned_anew(tmp_path: Path) -> None:
+    async with service_world(tmp_path) as world:
+        terms: list[int] = []
+
+        async def a_new_term() -> None:
+            terms.append(len(world.images()))
+            if len(terms) == 1:
+                await world.make_active()
+
+        await world.mkdirs(*(f"/a{i}" for i in range(6)))
+        merger = HereMerger(before=a_new_term)
+        slow = replace(RULES, retry_first_seconds=3600.0)
+        async with world.service("work", merger, slow) as service:
+            await until(lambda: decided(service) == "checkpoint.superseded", "the refusal")
+            assert world.images() == [0]
+            assert "planned under epoch" in (service.trouble() or "")
+        async with world.service("work", merger) as service:
+            await until(lambda: taken(service) is not None, "the checkpoint of the new term")
+            assert_image_has(world, world.paths)
+
+
+async def test_of_two_services_the_later_one_takes_it_for_done(tmp_path: Path) -> None:
+    async with service_world(tmp_path) as world:
+        both, first_taken = asyncio.Barrier(2), asyncio.Event()
+        await world.mkdirs(*(f"/a{i}" for i in range(6)))
+
+        async def wait_for_the_first() -> None:
+            await both.wait()
+            await first_taken.wait()
+
+        late = HereMerger(before=wait_for_the_first)
+        async with (
+            world.service("one", HereMerger(before=both.wait)) as one,
+            world.service("two", late) as two,
+        ):
+            await until(lambda: taken(one) is not None, "the first one's image to be taken")
+            images = world.images()
+            first_taken.set()
+            await until(lambda: decided(two) == "checkpoint.made_elsewhere", "the second one")
+            assert (two.status()["failures"], two.status()["ready_txid"]) == (0, None)
+            assert world.images() == images
+
+
+async def test_failures_are_told_and_waited_out(tmp_path: Path) -> None:
+    async with service_world(tmp_path) as world:
+        problems = ["the disk is full", "", ""]
+
+        async def sometimes() -> None:
+            if problem := problems.pop(0) if problems else "":
+                raise MergeFailed(problem)
+
+        await world.mkdirs(*(f"/a{i}" for i in range(6)))
+        slow = replace(RULES, retry_first_seconds=0.5)
+        async with world.service("work", HereMerger(before=sometimes), slow) as service:
+            await until(lambda: service.trouble() is not None, "the failure")
+            assert service.trouble() == "the disk is full"
+            await until(lambda: taken(service) is not None, "the checkpoint after it")
+            assert service.trouble() is None
+            with pytest.raises(InUse):
+                await CheckpointService(world.cluster, RULES, tmp_path / "work", HereMerger()).run()
+
+
+async def staged_here(folder: Path) -> Staged:
+    await asyncio.to_thread(in_use, folder / "name")
+    return DirectorySource(folder / "name", folder / "name").stage(folder, print)
+
+
+async def test_the_merge_is_a_process_that_says_where_its_image_is(tmp_path: Path) -> None:
+    staged = await staged_here(tmp_path)
+    merger = MergeProcess(("--engine", "local"), tmp_path)
+    image = await merger.merge(staged, tmp_path / "out")
+    assert image == tmp_path / "out" / image_name(TxId(len(ROLLED)))
+    assert load_image(image).last_applied == len(ROLLED)
+    staged.image.write_bytes(b"x")
+    with pytest.raises(MergeFailed, match=r"exit code 4: .*is corrupt"):
+        await merger.merge(staged, tmp_path / "out")
+
+
+async def test_a_merge_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
+    staged = await staged_here(tmp_path)
+    staged.image.unlink()
+    os.mkfifo(staged.image)  # it waits for bytes that never come
+    merging = asyncio.create_task(
+        MergeProcess(("--engine", "local"), tmp_path).merge(staged, tmp_path / "out")
+    )
+    await until(lambda: bool(_holders(staged.image)), "the process to open its image")
+    (pid,) = _holders(staged.image)
+    merging.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await merging
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def _holders(path: Path) -> list[int]:
+    """The processes that were started with this path as an argument."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                line = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if str(path).encode() in line.split(b"\0"):
+                found.append(int(folder.name))
+    return found
