@@ -13,15 +13,17 @@ class EditsDoNotBelong(Exception):
     """The edits contradict the image: they were written on another one.  Nothing is published."""
 
 
-class Miss(Exception):
-    """The replay asked for something of the image that was not looked up.
+class Miss(NeedsWholeNamespace):
+    """The replay asked for something of the image that was not looked up: a hole in the planner.
 
-    The answers so far let the planner do better: plan again with them, look up, replay again.
+    The single-process merge has no such thing as a plan, so it is right where we are not.
     """
 
     def __init__(self, directory: int, name: bytes) -> None:
         """Say which name (of an image's directory, by its inode id) was asked for."""
-        super().__init__(f"the edits ask for {name!r} in directory {directory}, which was not "
-                         "looked up")  # fmt: skip
+        super().__init__(
+            f"the edits need {name!r} in directory {directory}, which nobody had foreseen; please "
+            "report this with the edits"
+        )
         self.directory = directory
         self.name = name

@@ -22,11 +22,10 @@ from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_dump import differences
 from spark.merge.base import Base, read_base
 from spark.merge.delta import delta_of
-from spark.merge.errors import NeedsWholeNamespace
-from spark.merge.kinds import first_wrong_guess, kinds_of
 from spark.merge.model import Delta, Looked, Plan
 from spark.merge.plan import plan_edits
 from spark.merge.replay import replay
+from spark.merge.rounds import questions_and_answers
 from spark.merge.sparse import Sparse, sparse_namespace
 from spark.merge.trie import GAINS, NEED, ROOT, BaseTrie
 from tests.image.image_world import saved
@@ -153,26 +152,22 @@ class Merge:
 
 
 def merge_in_memory(
-    data: bytes,
-    edits: Edits,
-    *,
-    planner: Callable[..., Plan] = plan_edits,
-    most_rounds: int = 5,
+    data: bytes, edits: Edits, *, planner: Callable[..., Plan] = plan_edits
 ) -> Merge:
     """Plan, look up, replay and apply the difference; plans again where guesses were wrong."""
     image = MemoryImage.of(data)
-    plan = planner(edits, image.base.facts)
-    for round_number in range(1, most_rounds + 1):
-        if plan.single_process_because is not None:
-            raise NeedsWholeNamespace(plan.single_process_because)
-        looked = image.look_up(plan.trie)
-        if first_wrong_guess(plan, looked) is None:
-            sparse = sparse_namespace(image.base, plan, looked)
-            replay(sparse, edits)
-            delta = delta_of(sparse)
-            return Merge(image, plan, sparse, delta, image.apply(delta), round_number)
-        plan = planner(edits, image.base.facts, trie=plan.trie, kinds=kinds_of(looked))
-    raise AssertionError(f"the planner still guesses wrong after {most_rounds} rounds")
+    rounds: list[BaseTrie] = []
+
+    def look_up(trie: BaseTrie) -> Looked:
+        rounds.append(trie)
+        return image.look_up(trie)
+
+    facts = image.base.facts
+    plan, looked = questions_and_answers(facts, lambda: edits, look_up, planner=planner)
+    sparse = sparse_namespace(image.base, plan, looked)
+    replay(sparse, edits)
+    delta = delta_of(sparse)
+    return Merge(image, plan, sparse, delta, image.apply(delta), len(rounds))
 
 
 def check_against_oracle(
