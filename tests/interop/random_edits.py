@@ -27,6 +27,8 @@ class Author:
     namespace: Namespace
     log: list[tuple[TxId, ops.Op]] = field(default_factory=list)
     now: int = 1_000_000
+    kept_out: frozenset[bytes] = frozenset()
+    """Names in the root; nothing happens to what is below them."""
 
     def write(self, op: ops.Op) -> None:
         """One more edit."""
@@ -42,24 +44,29 @@ class Author:
 
     def directory(self) -> INodeDirectory:
         """Any directory."""
-        return self.random.choice([n for n in self._nodes() if isinstance(n, INodeDirectory)])
+        return self.random.choice([n for n in self.nodes() if isinstance(n, INodeDirectory)])
 
     def file(self, *, is_open: bool) -> INodeFile | None:
         """Any file that is open, or any that is closed."""
         found = [
             node
-            for node in self._nodes()
+            for node in self.nodes()
             if isinstance(node, INodeFile) and (node.under_construction is not None) == is_open
         ]
         return self.random.choice(found) if found else None
 
     def node(self) -> INode | None:
         """Anything but the root."""
-        found = self._nodes()[1:]
+        found = self.nodes()[1:]
         return self.random.choice(found) if found else None
 
-    def _nodes(self) -> list[INode]:
-        return list(subtree(self.namespace.tree.root))
+    def nodes(self) -> list[INode]:
+        """Everything that something may happen to, the root first."""
+        root = self.namespace.tree.root
+        if not self.kept_out:
+            return list(subtree(root))
+        tops = [child for name, child in root.children.items() if name not in self.kept_out]
+        return [root, *(node for top in tops for node in subtree(top))]
 
     def new_path(self, *, absent: bool = True) -> str | None:
         """A path in an existing directory; one that is not taken, unless that does not matter."""
