@@ -15,10 +15,11 @@ async def load_late(module: str) -> None:
     known to Python does not say that it is whole.
     """
     if module not in _loaded:
-        await asyncio.to_thread(_load, module)
+        await asyncio.to_thread(load, module)
 
 
-def _load(module: str) -> None:
+def load(module: str) -> None:
+    """The same at once, for a process that will need it anyway."""
     with _loading:
         importlib.import_module(module)
         _loaded.add(module)

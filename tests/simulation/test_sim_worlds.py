@@ -1,5 +1,7 @@
 """A bounded walk through the simulated worlds; `./run soak journal` walks much further."""
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -51,6 +53,15 @@ def test_the_same_seed_leaves_the_same_trace() -> None:
         outcome.digest for outcome in reversed(first)
     ]
     assert len({outcome.digest for outcome in first}) == len(first)
+
+
+def test_the_first_world_of_a_process_is_like_any_other() -> None:
+    """Seed 400000: modules that are loaded late took real time out of a simulated second."""
+    twice = (
+        "from tests.simulation.world import run\n"
+        "assert run(400_000, keep_trace=True).lines == run(400_000, keep_trace=True).lines\n"
+    )
+    subprocess.run([sys.executable, "-c", twice], check=True, timeout=100)
 
 
 def test_a_trace_does_not_depend_on_being_kept() -> None:

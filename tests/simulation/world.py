@@ -13,6 +13,7 @@ import aiohttp
 import grpc.aio
 import structlog
 
+from ha.daemon.late import load
 from journal.node import scrub, transfer
 from tests.simulation.clock import Process, VirtualLoop
 from tests.simulation.contender import Contender, Habits, Life
@@ -28,6 +29,9 @@ from tests.simulation.reading import Standby
 from tests.simulation.trace import Trace
 from tests.simulation.verdict import Stuck, Violated
 from tests.simulation.wear import wear
+
+load("aiohttp")
+"""Or a process's first world waits for it as long as the real machine takes."""
 
 _LINGER_SECONDS: Final = 8.0
 _MAX_STEPS: Final = 200_000
