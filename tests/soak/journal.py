@@ -4,10 +4,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -16,44 +13,16 @@ from tests.simulation.exhaustive import Scope, Tally, first_strikes
 from tests.simulation.shrink import replay_command, shrink
 from tests.simulation.world import Outcome, run
 from tests.soak.exhaustive import DEPTHS, explore_all, facts
+from tests.soak.invoked import exit_code
 from tests.soak.mutants import find_all
-
-_PORTION: Final = 25
-_MOST_SHOWN: Final = 10
-_TWICE_EVERY: Final = 100
-"""One seed in so many is played twice, and must leave the same trace."""
+from tests.soak.seeds import MOST_SHOWN, Worlds, soak
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What a portion of seeds gave."""
-
-    seeds: int
-    failures: tuple[tuple[int, str], ...]
-    steps: int
-    checks: int
-    acknowledged: int
+def _smallest(failing: Outcome) -> Outcome:
+    return shrink(failing, lambda seed, only: run(seed, only=only))
 
 
-def play(seeds: Sequence[int]) -> Findings:
-    """Run these seeds."""
-    outcomes = [_play_one(seed) for seed in seeds]
-    return Findings(
-        len(outcomes),
-        tuple((o.seed, str(o.violation)) for o in outcomes if o.violation is not None),
-        sum(o.steps for o in outcomes),
-        sum(o.checks for o in outcomes),
-        sum(o.acknowledged for o in outcomes),
-    )
-
-
-def _play_one(seed: int) -> Outcome:
-    if seed % _TWICE_EVERY:
-        return run(seed)
-    first, second = run(seed, keep_trace=True), run(seed, keep_trace=True)
-    if first.digest != second.digest:
-        raise AssertionError(f"seed {seed} gave two different traces")
-    return second
+_WORLDS: Final = Worlds(run, _smallest, replay_command, "edits_acknowledged")
 
 
 @click.command()
@@ -99,7 +68,8 @@ def journal(
     if exhaustive is not None:
         scope = Scope(DEPTHS[exhaustive], nodes, symmetric, rest=symmetric, silent=silent)
         raise SystemExit(_exhaust(scope, jobs, part, as_object=as_object))
-    raise SystemExit(_seeds(seeds, first_seed, jobs, as_object=as_object))
+    chosen = range(first_seed, first_seed + seeds)
+    raise SystemExit(soak(_WORLDS, chosen, jobs, as_object=as_object))
 
 
 def _exhaust(scope: Scope, jobs: int, part: str, *, as_object: bool) -> int:
@@ -113,7 +83,7 @@ def _exhaust(scope: Scope, jobs: int, part: str, *, as_object: bool) -> int:
         click.echo(f"{done} of {trees} trees, {runs} worlds, {rate:.0f} per second", err=True)
 
     tally = explore_all(scope, jobs, roots=roots, progress=progress)
-    for names, why in tally.failures[:_MOST_SHOWN]:
+    for names, why in tally.failures[:MOST_SHOWN]:
         click.echo(f"{why}\n  python -m tests.simulation --strikes '{names}'", err=True)
     found = facts(tally, scope, began)
     click.echo(
@@ -124,65 +94,9 @@ def _exhaust(scope: Scope, jobs: int, part: str, *, as_object: bool) -> int:
     return 1 if tally.failures else 0
 
 
-def _seeds(seeds: int, first_seed: int, jobs: int, *, as_object: bool) -> int:
-    began = time.monotonic()
-    found: list[Findings] = []
-    with ProcessPoolExecutor(jobs) as pool:
-        for part in pool.map(play, _portions(range(first_seed, first_seed + seeds))):
-            found.append(part)
-            for seed, why in part.failures:
-                click.echo(f"seed {seed}: {why}", err=True)
-            _progress(sum(each.seeds for each in found), seeds, began)
-    took = time.monotonic() - began
-    failures = [failure for each in found for failure in each.failures]
-    facts: dict[str, object] = {
-        "seeds": seeds,
-        "first_seed": first_seed,
-        "failures": [{"seed": seed, "why": why} for seed, why in failures[:_MOST_SHOWN]],
-        "failed": len(failures),
-        "seeds_per_minute": round(60 * seeds / took),
-        "jobs": jobs,
-        "steps": sum(each.steps for each in found),
-        "states_checked": sum(each.checks for each in found),
-        "edits_acknowledged": sum(each.acknowledged for each in found),
-        "seconds": round(took, 1),
-    }
-    if failures:
-        smallest = shrink(run(failures[0][0]), lambda seed, only: run(seed, only=only))
-        facts["replay"] = replay_command(smallest)
-        click.echo(f"{smallest.violation}\n  {replay_command(smallest)}", err=True)
-    click.echo(
-        f"{seeds} seeds, {len(failures)} failed, {facts['seeds_per_minute']} seeds per minute with"
-        f" {jobs} jobs, {facts['edits_acknowledged']} edits acknowledged",
-        err=True,
-    )
-    if as_object:
-        click.echo(json.dumps(facts))
-    return 1 if failures else 0
-
-
-def _portions(seeds: range) -> Iterator[list[int]]:
-    rest = iter(seeds)
-    while portion := list(islice(rest, _PORTION)):
-        yield portion
-
-
-def _progress(done: int, seeds: int, began: float) -> None:
-    if done % (_PORTION * 40) < _PORTION and done < seeds:
-        rate = 60 * done / (time.monotonic() - began)
-        click.echo(f"{done} of {seeds} seeds, {rate:.0f} per minute", err=True)
-
-
 def main(arguments: Sequence[str]) -> int:
     """Run the soak with these command-line arguments."""
-    try:
-        journal.main(args=list(arguments), prog_name="./run soak journal", standalone_mode=False)
-    except SystemExit as end:
-        return int(end.code or 0)
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    return 0
+    return exit_code(journal, arguments)
 
 
 if __name__ == "__main__":
