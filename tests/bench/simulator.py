@@ -4,7 +4,8 @@ import time
 
 from tests.bench.report import Row
 from tests.bench.world import World
-from tests.soak.journal import play
+from tests.simulation.world import run
+from tests.soak.seeds import play
 
 SEEDS = range(1, 121)
 
@@ -12,7 +13,7 @@ SEEDS = range(1, 121)
 def simulator(_world: World) -> list[Row]:
     """On this core, in this process; the first seeds, whatever they do."""
     began = time.process_time()
-    found = play(SEEDS)
+    found = play(run, SEEDS)
     rate = 60 * found.seeds / (time.process_time() - began)
     peer = f"{found.steps / found.seeds:,.0f} steps a seed"
     return [Row("simulated seeds", rate, "1/min/core", ">= 1,000", rate >= 1000, peer)]

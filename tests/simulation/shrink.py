@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.simulation.world import Outcome, run
+from tests.simulation.world import Outcome
 
 _MOST_RUNS = 400
 
@@ -25,11 +25,6 @@ def shrink(failing: Outcome, play: Callable[[int, frozenset[str]], Outcome]) -> 
         if not smaller or size > 1:
             size //= 2
     return best
-
-
-def with_trace(outcome: Outcome) -> Outcome:
-    """The same run again, told line by line."""
-    return run(outcome.seed, only=frozenset(outcome.fired), keep_trace=True)
 
 
 def replay_command(outcome: Outcome) -> str:

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 from click.testing import CliRunner
@@ -15,11 +14,18 @@ from tests.simulation.faults import (
     RESTART_KINDS,
     WEAR_KINDS,
 )
-from tests.simulation.shrink import replay_command, with_trace
+from tests.simulation.shrink import replay_command
+from tests.simulation.walks import (
+    every_kind_strikes,
+    same_seed_same_trace,
+    told_or_not_is_the_same,
+    walk,
+)
 from tests.simulation.world import run
 
 PORTION_SECONDS = 5.0
 LEAST_SEEDS = 20
+MOST_SEEDS = 1000
 FOUND = (119_915, 204_507, 211_138, 301_950, 308_849)
 """Their stories are in test_sim_found.py."""
 
@@ -27,16 +33,15 @@ FOUND = (119_915, 204_507, 211_138, 301_950, 308_849)
 @pytest.mark.parametrize("first", [1, 100_000])
 def test_nothing_acknowledged_is_lost_and_one_history_stands(first: int) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
-    ends = time.monotonic() + PORTION_SECONDS
-    seed, acknowledged = first, 0
-    while seed < first + LEAST_SEEDS or time.monotonic() < ends:
-        outcome = run(seed)
-        if outcome.violation is not None:
-            told = "\n".join(with_trace(outcome).lines[-60:])
-            pytest.fail(f"{told}\n{outcome.violation}\n{replay_command(outcome)}")
-        acknowledged += outcome.acknowledged
-        seed += 1
-    assert acknowledged > 3 * (seed - first), "these worlds acknowledge next to nothing"
+    acknowledged = walk(
+        run,
+        first,
+        least=LEAST_SEEDS,
+        most=MOST_SEEDS,
+        cpu_seconds=PORTION_SECONDS,
+        replay=replay_command,
+    )
+    assert acknowledged > 3, "these worlds acknowledge next to nothing"
 
 
 @pytest.mark.parametrize("seed", FOUND)
@@ -47,12 +52,7 @@ def test_a_seed_that_has_found_something_finds_nothing_more(seed: int) -> None:
 
 
 def test_the_same_seed_leaves_the_same_trace() -> None:
-    seeds = range(500, 506)
-    first = [run(seed, keep_trace=True) for seed in seeds]
-    assert [run(seed, keep_trace=True).digest for seed in reversed(seeds)] == [
-        outcome.digest for outcome in reversed(first)
-    ]
-    assert len({outcome.digest for outcome in first}) == len(first)
+    same_seed_same_trace(run, range(500, 506))
 
 
 def test_the_first_world_of_a_process_is_like_any_other() -> None:
@@ -65,19 +65,12 @@ def test_the_first_world_of_a_process_is_like_any_other() -> None:
 
 
 def test_a_trace_does_not_depend_on_being_kept() -> None:
-    for seed in range(510, 516):
-        quiet, told = run(seed), run(seed, keep_trace=True)
-        assert (quiet.steps, quiet.fired, quiet.seconds) == (told.steps, told.fired, told.seconds)
+    told_or_not_is_the_same(run, range(510, 516))
 
 
 def test_every_kind_of_fault_strikes_somewhere() -> None:
     kinds = {*MESSAGE_KINDS, *EVENT_KINDS, *LIFE_KINDS, *RESTART_KINDS, *WEAR_KINDS}
-    struck: set[str] = set()
-    for seed in range(1, 400):
-        struck.update(name.partition("@")[0] for name in run(seed).fired)
-        if struck >= kinds:
-            return
-    pytest.fail(f"never seen: {sorted(kinds - struck)}")
+    every_kind_strikes(run, kinds, range(1, 400))
 
 
 def test_without_faults_nothing_goes_wrong() -> None:

@@ -41,7 +41,7 @@ class Worlds:
 
 
 @dataclass(frozen=True, slots=True)
-class _Findings:
+class Findings:
     """What a portion of seeds gave."""
 
     seeds: int
@@ -55,9 +55,9 @@ class _Findings:
 def soak(worlds: Worlds, seeds: range, jobs: int, *, as_object: bool) -> int:
     """Play all these seeds and tell what was found; 0 only if no invariant broke."""
     began = time.monotonic()
-    found: list[_Findings] = []
+    found: list[Findings] = []
     with ProcessPoolExecutor(jobs) as pool:
-        for part in pool.map(partial(_play, worlds.run), _portions(seeds)):
+        for part in pool.map(partial(play, worlds.run), _portions(seeds)):
             found.append(part)
             for seed, why in part.failures:
                 click.echo(f"seed {seed}: {why}", err=True)
@@ -78,10 +78,11 @@ def soak(worlds: Worlds, seeds: range, jobs: int, *, as_object: bool) -> int:
     return 1 if failures else 0
 
 
-def _play(run: Run, seeds: Sequence[int]) -> _Findings:
+def play(run: Run, seeds: Sequence[int]) -> Findings:
+    """Run these seeds."""
     began = time.process_time()
     outcomes = [_play_one(run, seed) for seed in seeds]
-    return _Findings(
+    return Findings(
         len(outcomes),
         tuple((o.seed, str(o.violation)) for o in outcomes if o.violation is not None),
         sum(o.steps for o in outcomes),
@@ -101,7 +102,7 @@ def _play_one(run: Run, seed: int) -> Outcome:
 
 
 def _facts(
-    worlds: Worlds, seeds: range, found: Sequence[_Findings], took: float
+    worlds: Worlds, seeds: range, found: Sequence[Findings], took: float
 ) -> dict[str, object]:
     failures = [failure for each in found for failure in each.failures]
     return {
