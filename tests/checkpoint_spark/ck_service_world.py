@@ -134,6 +134,7 @@ async def service_world(folder: Path) -> AsyncIterator[ServiceWorld]:
         "dfs.namenode.rpc-address.ns1.nn1": f"{HOST}:{rpc}",
         "dfs.namenode.http-address.ns1.nn1": f"{HOST}:{http}",
         "dfs.namenode.name.dir": ",".join(map(str, name_dirs)),
+        "dfs.namenode.edits.dir": str(folder / "edits"),
         "dfs.namenode.num.checkpoints.retained": "1",
         "dfs.namenode.num.extra.edits.retained": "0",
         "dfs.namenode.checkpoint.txns": "6",

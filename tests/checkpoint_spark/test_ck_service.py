@@ -127,6 +127,21 @@ async def test_failures_are_told_and_waited_out(tmp_path: Path) -> None:
                 await CheckpointService(world.cluster, RULES, tmp_path / "work", HereMerger()).run()
 
 
+async def test_edits_stay_while_the_image_is_in_no_majority_of_the_directories(
+    tmp_path: Path,
+) -> None:
+    merger = HereMerger()
+    async with service_world(tmp_path) as world, world.service("work", merger) as service:
+        (tmp_path / "name2" / "current").rename(tmp_path / "name2" / "gone")
+        for number in range(3):
+            await world.mkdirs(*(f"/d{number}/{i}" for i in range(6)))
+            await until(lambda n=number: len(merger.merged) > n, "a merge")
+            await until(lambda n=number: taken(service) == merger.merged[n], "it to be taken")
+        assert_image_has(world, world.paths)
+        # Three checkpoints, and one directory of two has them: whoever loses it needs the edits.
+        assert set(world.first_edits()) == {1}
+
+
 async def staged_here(folder: Path) -> Staged:
     await asyncio.to_thread(in_use, folder / "name")
     return DirectorySource(folder / "name", folder / "name").stage(folder, print)
