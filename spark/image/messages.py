@@ -1,0 +1,96 @@
+"""Where the delimited messages of a section lie (design section 1: the index pass)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from namenode_sim.image.errors import ImageError
+from spark.image.varints import Numbers, Window
+
+CHUNK_BYTES: Final = 3 * 1024 * 1024
+"""About 32,000 inodes: what numpy makes of them stays in the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Messages that follow each other: where their payloads begin and end in a window.
+
+    The prefix of each begins where the message before it ends, the first at ``begin``.
+    """
+
+    begin: int
+    starts: Numbers
+    ends: Numbers
+
+
+class BadPrefix(ImageError):
+    """No message can begin at ``position`` of the window."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position)
+        self.position = position
+
+    def __str__(self) -> str:
+        """For people; who knows the file adds where it is."""
+        return "the length of a message is longer than five bytes"
+
+
+def chunks(window: Window, begin: int, end: int) -> Iterator[Chunk]:
+    """The messages that begin in [begin, end), about ``CHUNK_BYTES`` at a time.
+
+    The last one may end behind ``end``, even behind the window; who calls looks at that.
+
+    Raises:
+        BadPrefix: if what should be the length of a message is none.
+    """
+    position = begin
+    while position < end:
+        stop = min(position + CHUNK_BYTES, end)
+        found = np.fromiter(_prefixes(window.data, position, stop), np.int64)
+        head = window.octets[found]
+        starts, lengths = found + 1, head.astype(np.int64)
+        long = np.flatnonzero(head >= 0x80)
+        if long.size:
+            at = found[long]
+            second = window.octets[at + 1].astype(np.int64)
+            lengths[long] += (second << 7) - 0x80
+            starts[long] += 1
+            longer = np.flatnonzero(second >= 0x80)
+            for index in long[longer].tolist():
+                starts[index], lengths[index] = _long_prefix(window.data, int(found[index]))
+        ends = starts + lengths
+        yield Chunk(position, starts, ends)
+        position = int(ends[-1])
+
+
+def _prefixes(data: bytes | bytearray, position: int, stop: int) -> Iterator[int]:
+    """The positions of the prefixes in [position, stop).
+
+    Nothing but positions: the lengths come out of numpy for less, and numpy takes positions from
+    a generator for less than from a list (design section 1; measured 70 and 110 ns).
+    """
+    while position < stop:
+        yield position
+        length = data[position]
+        if length < 0x80:
+            position += length + 1
+            continue
+        second = data[position + 1]
+        if second < 0x80:
+            position += length + (second << 7) - 126
+            continue
+        start, size = _long_prefix(data, position)
+        position = start + size
+
+
+def _long_prefix(data: bytes | bytearray, position: int) -> tuple[int, int]:
+    """Where the payload begins and how long it is."""
+    length = 0
+    for index in range(5):
+        byte = data[position + index]
+        length |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            return position + index + 1, length
+    raise BadPrefix(position)

@@ -1,0 +1,91 @@
+"""Ranges of a section that tasks work on, and where to cut a section into them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import FileIO
+from typing import Final
+
+from namenode_sim.image.errors import ImageError
+from spark.image.sync import next_directory, next_inode
+from spark.image.varints import SLACK, Window
+
+RANGE_BYTES: Final = 64 * 1024 * 1024
+"""What a task holds in memory; its arrays take about as much again."""
+SMALLEST_RANGE_BYTES: Final = 8 * 1024 * 1024
+_LOOKS: Final = (256 * 1024, 4 * 1024 * 1024, 64 * 1024 * 1024)
+"""How far to look for the beginning of a message; one directory can be many MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRange:
+    """Plain bytes of a file that hold whole messages of INODE or INODE_DIR.
+
+    ``last`` if the stretch ends here that was cut: a sub-section, or the section.  Where the next
+    one of a stretch begins is a guess until this one was read.
+    """
+
+    number: int
+    section: str
+    path: str
+    offset: int
+    length: int
+    last: bool
+
+    @property
+    def end(self) -> int:
+        """The position in the file behind it."""
+        return self.offset + self.length
+
+
+def read_window(item: ImageRange) -> Window:
+    """The bytes of a range.
+
+    Raises:
+        ImageError: if the file is shorter.
+    """
+    data = bytearray(item.length + SLACK)
+    with open(item.path, "rb", buffering=0) as file:  # noqa: PTH123 - a path of the task's text
+        file.seek(item.offset)
+        view, have = memoryview(data), 0
+        while have < item.length:
+            count = file.readinto(view[have:])
+            if not count:
+                raise ImageError(
+                    f"{item.path} ends at byte {item.offset + have}, inside {item.section}; it "
+                    "changed while it was read: take another copy of this image"
+                )
+            have += count
+    return Window(data)
+
+
+def range_bytes(length: int, parallelism: int) -> int:
+    """How large the ranges of ``length`` bytes are to be, for some tasks per core."""
+    return max(SMALLEST_RANGE_BYTES, min(RANGE_BYTES, length // (3 * parallelism)))
+
+
+def cut(
+    path: str, section: str, begin: int, end: int, size: int, first_number: int
+) -> Iterator[ImageRange]:
+    """Cut the messages in [begin, end) of a file into ranges of about ``size`` bytes."""
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a path of the task's text
+        at, number = begin, first_number
+        while at < end:
+            guess = end
+            if end - at > size * 3 // 2:
+                guess = _guess(file, section, at + size, end)
+            yield ImageRange(number, section, path, at, guess - at, guess == end)
+            at, number = guess, number + 1
+
+
+def _guess(file: FileIO, section: str, target: int, end: int) -> int:
+    search = next_inode if section == "INODE" else next_directory
+    for look in _LOOKS:
+        size = min(look, end - target)
+        file.seek(target)
+        data = file.read(size)
+        found = search(data, at_end=size == end - target)
+        if found is not None and found:
+            return target + found
+        if size == end - target:
+            break
+    return end
