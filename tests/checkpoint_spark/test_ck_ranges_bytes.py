@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from namenode_sim.edits.attributes import delimited
@@ -41,6 +41,7 @@ def whole(data: bytes) -> Chunk:
     )
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 2**56 - 1)))
 def test_numbers_come_back(numbers: list[int]) -> None:
     data = b"".join(map(encode_varint, numbers))
@@ -53,6 +54,7 @@ def test_a_broken_list_of_numbers_is_told(data: bytes) -> None:
         packed_numbers(data)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([0, 1, 127, 128, 129, 16383, 16384, 70_000, 2_100_000]), max_size=9)
 )
@@ -133,6 +135,7 @@ def test_what_is_no_entry_is_told(raw: bytes) -> None:
         entries(window_of(data), whole(data))
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=40), unique=True, max_size=30))
 def test_names_are_known_by_their_numbers_wherever_they_lie(names: list[bytes]) -> None:
     data = b"some bytes" + b"".join(names)
@@ -152,6 +155,7 @@ def test_long_names_that_differ_in_the_middle_only() -> None:
 
 
 @pytest.mark.parametrize("high", [0, 2**40])
+@settings(deadline=None)
 @given(st.sets(st.integers(0, 5000)), st.sets(st.integers(0, 6000)))
 def test_membership_of_ids(high: int, members: set[int], asked: set[int]) -> None:
     ids = IdSet(np.array(sorted(high + n for n in members), np.int64))
