@@ -2,17 +2,20 @@
 
 import asyncio
 import sys
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import click
+from rich.text import Text
 
 from fencing.fencer import fence as run_methods
-from fencing.model import MethodSpec, Target, proves_gone, shown
-from ha.cli.exits import DONE, FAILED, REFUSED, USAGE
-from ha.conf.configuration import load_configuration
-from ha.conf.errors import ConfigurationError
-from ha.conf.topology import NameNodeAddress, namenode, nameservice_of
+from fencing.model import MethodSpec, Report, Target, proves_gone, shown
+from ha.cli.ending import Code, Ended, Ending, Outcome
+from ha.cli.exits import DONE, FAILED
+from ha.cli.output import API_VERSION, plain, show
+from ha.cli.place import Place, about_a_cluster
+from ha.cli.quiet import silence_libraries
+from ha.conf.topology import NameNodeAddress, namenode
 from ha.zkfc.settings import FencingPlan, fencing_plan
 
 
@@ -25,84 +28,123 @@ def fence() -> None:
 @click.argument("node")
 @click.option("--method", "number", type=int, default=None, help="Only this one, counted from 1.")
 @click.option("--really", is_flag=True, help="Run the methods: the NameNode will be killed.")
-@click.option(
-    "--conf-dir",
-    type=click.Path(path_type=Path),
-    default=None,
-    help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
-)
-@click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key.")
-@click.option("-ns", "--nameservice", default=None, help="Which nameservice, if several.")
-def test(
-    *,
-    node: str,
-    number: int | None,
-    really: bool,
-    conf_dir: Path | None,
-    overrides: tuple[str, ...],
-    nameservice: str | None,
-) -> None:
+@about_a_cluster("fence test")
+def test(*, place: Place, node: str, number: int | None, really: bool) -> None:
     """Show how NODE would be fenced, in which order and within which limits.
 
     With --really the methods run, against a NameNode that may be serving: use a standby, or
     a time when a failover does no harm.  Exits 0 if it was fenced, 4 if no method succeeded.
     """
-    try:
-        configuration = load_configuration(conf_dir, overrides)
-        address = namenode(configuration, nameservice or nameservice_of(configuration), node)
-        plan = fencing_plan(configuration, address.nameservice, address.namenode)
-    except ConfigurationError as error:
-        click.echo(f"nnha fence test: {error}", err=True)
-        sys.exit(USAGE)
-    methods = plan.methods
-    if number is not None and not 1 <= number <= len(methods):
-        click.echo(f"nnha fence test: there are methods 1 to {len(methods)}.", err=True)
-        sys.exit(USAGE)
+    silence_libraries()
+    address = namenode(place.configuration, place.nameservice, node)
+    plan = fencing_plan(place.configuration, address.nameservice, address.namenode)
+    if not plan.methods:
+        raise Ended(_no_method(node))
+    methods = tuple(enumerate(plan.methods, start=1))
     if number is not None:
+        if not 1 <= number <= len(methods):
+            raise click.UsageError(f"there are methods 1 to {len(methods)}.")
         methods = (methods[number - 1],)
-    if not methods:
-        click.echo(
-            f"REFUSED (nothing was done): {node} has no fencing method; set "
-            "dfs.ha.fencing.methods to one method a line.",
-            err=True,
-        )
-        sys.exit(REFUSED)
-    _show(address, plan, methods)
-    if not really:
-        click.echo("Nothing was done. Run them with: --really")
-        sys.exit(DONE)
-    sys.exit(asyncio.run(_run(address, replace(plan, methods=methods))))
+    trial = Trial(address, plan, methods)
+    if really and place.output == "table":
+        # What takes a minute tells what it is about before it begins.
+        show(place.output, {}, _text(trial.plan_lines()))
+    report = asyncio.run(trial.run()) if really else None
+    show(place.output, trial.as_json(report), _text(trial.lines(report)))
+    sys.exit(DONE if report is None or report.fenced else FAILED)
 
 
-def _show(address: NameNodeAddress, plan: FencingPlan, methods: tuple[MethodSpec, ...]) -> None:
-    click.echo(f"{address.nameservice}.{address.namenode} at {address.service}: first it is asked")
-    click.echo("to become standby; if it does not confirm that, in this order until one succeeds:")
-    for position, method in enumerate(methods, start=1):
-        means = (
-            "a success means that it serves nobody any more"
-            if proves_gone(method)
-            else "a success fences edits only; it may serve reads until its lease ends"
-        )
-        click.echo(f"  {position}. {shown(method)}  ({means})")
-    click.echo(
-        f"Limits: {plan.method_timeout_seconds:g} s for each, {plan.total_timeout_seconds:g} s "
-        "for all."
+def _no_method(node: str) -> Ending:
+    return Ending(
+        command="fence test",
+        outcome=Outcome.REFUSED,
+        code=Code.BAD_CONFIGURATION,
+        message=f"{node} has no fencing method",
+        hint="set dfs.ha.fencing.methods to one method a line",
+        target=node,
     )
 
 
-async def _run(address: NameNodeAddress, plan: FencingPlan) -> int:
-    report = await run_methods(
-        plan.methods,
-        Target(address.nameservice, address.namenode, address.service.host, address.service.port),
-        environment=plan.environment,
-        method_timeout_seconds=plan.method_timeout_seconds,
-        total_timeout_seconds=plan.total_timeout_seconds,
-        ssh=plan.ssh,
-    )
-    for attempt in report.attempts:
-        seconds = f"{attempt.duration_seconds:.2f} s"
-        click.echo(f"{attempt.method}: {attempt.outcome} in {seconds}: {attempt.detail}")
-        for line in attempt.output.splitlines():
-            click.echo(f"    {line}")
-    click.echo("It was fenced." if report.fenced else "It was NOT fenced.")
-    return DONE if report.fenced else FAILED
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Who is to be fenced, and by which methods, each with its number in the configuration."""
+
+    address: NameNodeAddress
+    plan: FencingPlan
+    methods: tuple[tuple[int, MethodSpec], ...]
+
+    async def run(self) -> Report:
+        """Run the methods until one succeeds."""
+        at, plan = self.address, self.plan
+        return await run_methods(
+            tuple(method for _, method in self.methods),
+            Target(at.nameservice, at.namenode, at.service.host, at.service.port),
+            environment=plan.environment,
+            method_timeout_seconds=plan.method_timeout_seconds,
+            total_timeout_seconds=plan.total_timeout_seconds,
+            ssh=plan.ssh,
+        )
+
+    def as_json(self, report: Report | None) -> Mapping[str, object]:
+        """Fixed keys, with the schema ha/cli/schemas/fence-test.json."""
+        result = "shown" if report is None else "fenced" if report.fenced else "not_fenced"
+        return {
+            "apiVersion": API_VERSION,
+            "command": "fence test",
+            "nameservice": self.address.nameservice,
+            "namenode": self.address.namenode,
+            "address": str(self.address.service),
+            "result": result,
+            "proven_gone": report is not None and report.proven_gone,
+            "exit_code": FAILED if result == "not_fenced" else DONE,
+            "method_timeout_seconds": self.plan.method_timeout_seconds,
+            "total_timeout_seconds": self.plan.total_timeout_seconds,
+            "methods": [
+                {"number": number, "method": shown(method), "proves_gone": proves_gone(method)}
+                for number, method in self.methods
+            ],
+            "attempts": [
+                {
+                    "method": attempt.method,
+                    "outcome": attempt.outcome.value,
+                    "detail": attempt.detail,
+                    "seconds": round(attempt.duration_seconds, 3),
+                    "output": attempt.output,
+                }
+                for attempt in (() if report is None else report.attempts)
+            ],
+        }
+
+    def plan_lines(self) -> Iterator[str]:
+        """What would be done."""
+        at = self.address
+        yield f"{at.nameservice}.{at.namenode} at {at.service}: first it is asked"
+        yield "to become standby; if it does not confirm that, in this order until one succeeds:"
+        for number, method in self.methods:
+            means = (
+                "a success means that it serves nobody any more"
+                if proves_gone(method)
+                else "a success fences edits only; it may serve reads until its lease ends"
+            )
+            yield f"  {number}. {shown(method)}  ({means})"
+        yield (
+            f"Limits: {self.plan.method_timeout_seconds:g} s for each, "
+            f"{self.plan.total_timeout_seconds:g} s for all."
+        )
+
+    def lines(self, report: Report | None) -> Iterator[str]:
+        """What was done, or would be."""
+        if report is None:
+            yield from self.plan_lines()
+            yield "Nothing was done. Run them with: --really"
+            return
+        for attempt in report.attempts:
+            seconds = f"{attempt.duration_seconds:.2f} s"
+            yield f"{attempt.method}: {attempt.outcome} in {seconds}: {attempt.detail}"
+            for line in attempt.output.splitlines():
+                yield f"    {line}"
+        yield "It was fenced." if report.fenced else "It was NOT fenced."
+
+
+def _text(lines: Iterator[str]) -> Text:
+    return Text("\n".join(plain(line) for line in lines))

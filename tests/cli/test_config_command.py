@@ -7,6 +7,8 @@ from click.testing import CliRunner, Result
 
 from ha.cli.config import config
 from ha.cli.fence import fence
+from tests.cli import schema
+from tests.cli.nnha_run import untouched_logging
 from tests.cli.stand_ins import write_configuration
 from tests.fencing.sshd import victim
 
@@ -22,7 +24,8 @@ def run(command: str, conf_dir: Path, *words: str) -> Result:
     group = config if command == "config" else fence
     before = ["--conf-dir", str(conf_dir)] if command == "config" else []
     after = [] if command == "config" else ["--conf-dir", str(conf_dir)]
-    return CliRunner().invoke(group, [*before, *words, *after])
+    with untouched_logging():
+        return CliRunner().invoke(group, [*before, *words, *after])
 
 
 def prepared(folder: Path, **extra: str) -> Path:
@@ -101,10 +104,36 @@ def test_fence_test_shows_and_does_nothing(tmp_path: Path) -> None:
 
 
 def test_fence_test_refuses_without_methods_and_fails_when_none_succeeds(tmp_path: Path) -> None:
-    assert run("fence", prepared(tmp_path), "test", "nn1").exit_code == 3
+    none = run("fence", prepared(tmp_path), "test", "nn1", "-o", "json")
+    assert none.exit_code == 3
+    assert json.loads(none.stdout)["code"] == "BAD_CONFIGURATION"
     failing = prepared(tmp_path, **{"dfs.ha.fencing.methods": "shell(exit 1)"})
     told = run("fence", failing, "test", "nn1", "--really")
     assert told.exit_code == 4
     assert "NOT fenced" in told.output
     assert run("fence", failing, "test", "nn9").exit_code == 2
+    unknown = run("fence", failing, "test", "nn9", "-o", "json")
+    assert unknown.exit_code == 2
+    assert schema.faults("ending", json.loads(unknown.stdout)) == []
     assert run("fence", failing, "test", "nn1", "--method", "2").exit_code == 2
+
+
+def test_fence_test_for_programs(tmp_path: Path) -> None:
+    """A failed method is told with what it wrote; secrets stay hidden here too."""
+    methods = {"dfs.ha.fencing.methods": "journal-epoch\nshell(: --token x; echo oops; exit 3)"}
+    conf_dir = prepared(tmp_path, **methods)
+    shown = run("fence", conf_dir, "test", "nn1", "-o", "json")
+    tried = run("fence", conf_dir, "test", "nn1", "--really", "--method", "2", "-o", "json")
+    assert (shown.exit_code, tried.exit_code) == (0, 4)
+    plan, told = json.loads(shown.stdout), json.loads(tried.stdout)
+    assert schema.faults("fence-test", plan) == schema.faults("fence-test", told) == []
+    assert (plan["result"], plan["attempts"]) == ("shown", [])
+    assert [one["proves_gone"] for one in plan["methods"]] == [False, True]
+    assert (told["result"], told["exit_code"]) == ("not_fenced", 4)
+    assert [one["number"] for one in told["methods"]] == [2]
+    (attempt,) = told["attempts"]
+    assert (attempt["outcome"], attempt["output"]) == ("failed", "oops")
+    assert attempt["method"].startswith("shell(: --token ***;")
+    fenced = run("fence", conf_dir, "test", "nn1", "--really", "-o", "yaml")
+    assert fenced.exit_code == 0
+    assert 'result: "fenced"' in fenced.output
