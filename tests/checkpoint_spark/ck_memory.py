@@ -113,7 +113,10 @@ class MemoryImage:
             found = [names[child] for child in children]
             assert len(set(found)) == len(found), f"a name is twice in {directory}"
             children.sort(key=lambda child: signed_order(names[child]))
-        entries |= {d: list(children) for d, children in delta.new_entries.items()}
+        for directory, ids in delta.new_entries.items():
+            assert ids, "a directory without children has no entry"
+            assert list(ids) == sorted(ids, key=lambda child: signed_order(names[child]))
+            entries[directory] = list(ids)
         return self._written(delta, messages, entries)
 
     def _written(
@@ -182,11 +185,30 @@ def check_against_oracle(
     for txid, op in edits:
         oracle.apply(txid, op)
     merged = merge_in_memory(data, edits, planner=planner)
-    ours = read_namespace(io.BytesIO(merged.data))
-    through_an_image = read_namespace(io.BytesIO(saved(oracle, merged.image.base.facts.layout)))
-    assert differences(ours, through_an_image) == []
+    expected = saved(oracle, merged.image.base.facts.layout)
+    ours, theirs = (read_namespace(io.BytesIO(image)) for image in (merged.data, expected))
+    assert differences(ours, theirs) == []
+    assert ours.unknown_fields == theirs.unknown_fields
+    for name in SAME_SECTIONS:
+        assert _messages(merged.data, name) == _messages(expected, name), name
+    before, after = (set(_messages(image, "STRING_TABLE")[1:]) for image in (data, merged.data))
+    assert before <= after
     _check_minimal(merged, oracle)
     return merged
+
+
+SAME_SECTIONS = (
+    "NS_INFO",
+    "ERASURE_CODING",
+    "FILES_UNDERCONSTRUCTION",
+    "SECRET_MANAGER",
+    "CACHE_MANAGER",
+)
+
+
+def _messages(image: bytes, name: str) -> list[bytes]:
+    with ImageSections(io.BytesIO(image)).open(name) as found:
+        return list(found)
 
 
 def _check_minimal(merged: Merge, oracle: Namespace) -> None:
