@@ -73,7 +73,7 @@ def report(  # noqa: PLR0913 - one parameter an option
             ensure_drawable()
         opened = open_export(export)
         settings = Settings(
-            as_of_ms=opened.source.at_ms,
+            as_of_ms=opened.source.as_of_ms,
             small_below=_size(small_below),
             cold_days=cold_days,
             top=top,

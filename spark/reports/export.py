@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +29,7 @@ _INODE_COLUMNS: Final = (
     "blocks", "under_construction", "ec_policy_id", "ns_quota", "ds_quota",
 )  # fmt: skip
 _WORDS: Final = ("type", "user", "group")
+_TIMES: Final = ("mtime_ms", "atime_ms")
 _DIRECTORY_COLUMNS: Final = (
     "id", "parent_id", "depth", "files", "subdirectories", "bytes",
     "subtree_files", "subtree_directories", "subtree_bytes",
@@ -109,8 +110,11 @@ def open_export(folder: Path) -> Export:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ExportDamaged(f"{facts} cannot be read: {error}") from error
-    source = _source(folder, facts, text)
-    export = Export(folder, source, _files(folder / "inodes"), _files(folder / "directories"))
+    said = _source(folder, facts, text)
+    inode_files = _files(folder / "inodes")
+    newest = max(map(_newest_ms, inode_files))
+    source = replace(said, as_of_ms=min(newest, said.at_ms) if newest else said.at_ms)
+    export = Export(folder, source, inode_files, _files(folder / "directories"))
     for path in export.inode_files:
         _check_columns(path, _INODE_COLUMNS)
     for path in export.directory_files:
@@ -132,9 +136,8 @@ def _source(folder: Path, facts: Path, text: str) -> Source:
         )
     try:
         at_ms = _time_ms(said["at"])
-        return Source(
-            str(folder), str(said["image"]), int(said["txid"]), int(said["inodes"]), at_ms
-        )
+        txid, inodes = int(said["txid"]), int(said["inodes"])
+        return Source(str(folder), str(said["image"]), txid, inodes, at_ms, at_ms)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ExportDamaged(f"{facts} lacks a fact or has a wrong one: {error!r}") from error
 
@@ -152,6 +155,20 @@ def _files(folder: Path) -> tuple[Path, ...]:
     if not found:
         raise ExportDamaged(f"{folder} has no Parquet file; export the image again")
     return found
+
+
+def _newest_ms(path: Path) -> int:
+    """The newest time in a file, from its statistics; 0 if it has none."""
+    newest = 0
+    with _reading(path), pq.ParquetFile(path) as file:
+        for number in range(file.metadata.num_row_groups):
+            group = file.metadata.row_group(number)
+            for place in range(group.num_columns):
+                column = group.column(place)
+                known = column.statistics
+                if column.path_in_schema in _TIMES and known is not None and known.has_min_max:
+                    newest = max(newest, known.max)
+    return newest
 
 
 def _check_columns(path: Path, wanted: Iterable[str]) -> None:

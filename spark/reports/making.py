@@ -245,7 +245,7 @@ def _growth(read: _Read, since: Export, growth: Growth) -> GrowthSection:
     total, users = growth.flows(read.words.names())
     return GrowthSection(
         since.source,
-        round((read.export.source.at_ms - since.source.at_ms) / DAY_MS, 3),
+        round((read.export.source.as_of_ms - since.source.as_of_ms) / DAY_MS, 3),
         total,
         users,
         *(changes.described(rows, paths) for rows in lists),

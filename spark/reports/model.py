@@ -21,13 +21,18 @@ class Section(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The export that was read: of which image, up to which transaction, and its time."""
+    """The export that was read: of which image, up to which transaction, and when.
+
+    ``at_ms`` is when it was exported; ``as_of_ms`` when the namespace was like that: the newest
+    time that any inode has, but not later than the export (clients can set times).
+    """
 
     folder: str
     image: str
     txid: int
     inodes: int
     at_ms: int
+    as_of_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

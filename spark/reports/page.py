@@ -16,7 +16,7 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'uns
 def page_of(report: Report, sheets: Sequence[Sheet]) -> str:
     """The whole page."""
     source = report.source
-    at = datetime.fromtimestamp(source.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    at = datetime.fromtimestamp(source.as_of_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     links = " ".join(f'<a href="#{sheet.key}">{escape(sheet.title)}</a>' for sheet in sheets)
     facts = (
         f"Image <b>{_text(source.image)}</b>, transaction {full(source.txid)}, "

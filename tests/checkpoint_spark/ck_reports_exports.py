@@ -171,15 +171,16 @@ def _directory(rows: Rows, row: Row) -> dict[str, object]:
     here = children(rows, row.id)
     tree = [rows[inode] for inode in below(rows, row.id)]
     path = path_of(rows, row.id)
+    # As nnha namespace export does, and Hadoop's du -c: symlinks count as files.
     return {
         "id": row.id,
         "parent_id": row.parent_id,
         "path": path,
         "depth": 0 if row.id == ROOT else path.count("/"),
-        "files": sum(child.type == "FILE" for child in here),
+        "files": sum(child.type != "DIRECTORY" for child in here),
         "subdirectories": sum(child.type == "DIRECTORY" for child in here),
         "bytes": sum(child.length for child in here),
-        "subtree_files": sum(child.type == "FILE" for child in tree),
+        "subtree_files": sum(child.type != "DIRECTORY" for child in tree),
         "subtree_directories": sum(child.type == "DIRECTORY" for child in tree),
         "subtree_bytes": sum(child.length for child in tree),
     }
