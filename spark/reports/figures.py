@@ -13,6 +13,8 @@ class Kind(Enum):
     TEXT = auto()
     SIZE = auto()
     COUNT = auto()
+    SIZE_CHANGE = auto()
+    COUNT_CHANGE = auto()
     PERCENT = auto()
 
 
@@ -49,6 +51,9 @@ class Bars:
     series: tuple[str, ...] = ("",)
     both_ways: bool = False
     """What is less than 0 goes to the left of the middle, on the line of what is more."""
+    scale: float = 0.0
+    """What the longest bar stands for, if no value is more."""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,10 @@ def written(kind: Kind, cell: Cell, *, brief: bool = False) -> str:
     match kind:
         case Kind.SIZE:
             return units.size(cell)
+        case Kind.SIZE_CHANGE:
+            return f"{'+' if cell > 0 else ''}{units.size(cell)}"
+        case Kind.COUNT_CHANGE:
+            return f"{cell:+,.0f}" if cell else "0"
         case Kind.COUNT:
             return units.brief(cell) if brief else units.full(cell)
         case Kind.PERCENT:

@@ -29,7 +29,8 @@ def page_of(report: Report, sheets: Sequence[Sheet]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>Namespace report, transaction {source.txid}</title>\n"
         f"<style>{STYLE}</style></head>\n"
-        f"<body><header><h1>Namespace report</h1><p>{facts}</p><nav>{links}</nav></header>\n"
+        f"<body><header><h1>Namespace report</h1><p>{facts}</p><nav>{links}</nav>\n"
+        '<button type="button" id="open">Open all tables</button></header>\n'
         f"<main>{body}</main>\n<script>{SCRIPT}</script></body></html>\n"
     )
 
@@ -37,6 +38,11 @@ def page_of(report: Report, sheets: Sequence[Sheet]) -> str:
 def _text(text: str) -> str:
     """Escaped, and without what a browser would take for direction or line."""
     return escape("".join(letter if letter.isprintable() else "\ufffd" for letter in text))
+
+
+def _path(path: str) -> str:
+    """Where a long path may be broken: before a name rather than within one."""
+    return _text(path).replace("/", "/<wbr>")
 
 
 def _sheet(sheet: Sheet) -> str:
@@ -50,9 +56,10 @@ def _sheet(sheet: Sheet) -> str:
 
 
 def _bars(bars: Bars) -> str:
-    longest = max((abs(value) for _, row in bars.rows for value in row), default=0.0)
-    if not longest:
+    found = max((abs(value) for _, row in bars.rows for value in row), default=0.0)
+    if not found:
         return ""
+    longest = max(found, bars.scale)
     legend = ""
     if any(bars.series):
         keys = (
@@ -62,12 +69,12 @@ def _bars(bars: Bars) -> str:
         legend = f'<div class="legend">{"".join(keys)}</div>'
     draw = _both_ways if bars.both_ways else _one_way
     rows = "\n".join(
-        f'<div class="label">{_text(label)}</div><div>{draw(bars, values, longest)}</div>'
+        f'<div class="label">{_path(label)}</div><div>{draw(bars, values, longest)}</div>'
         for label, values in bars.rows
     )
     return (
         f'<figure id="{bars.name}"><figcaption>{_text(bars.title)}</figcaption>{legend}'
-        f'<div class="bars">{rows}</div></figure>'
+        f'<div class="bars">{rows}</div>{_note(bars.note)}</figure>'
     )
 
 
@@ -91,13 +98,15 @@ def _both_ways(bars: Bars, values: Sequence[float], longest: float) -> str:
 
 
 def _bar(series: int, value: float, longest: float) -> str:
+    if not value:
+        return ""
     share = abs(value) / longest
     return f'<i class="s{series}" style="--w:{share:.4f}"></i>'
 
 
 def _grid(grid: Grid) -> str:
     if not grid.rows:
-        return f"<h3>{_text(grid.title)}</h3><p>none</p>"
+        return f'<p class="note">{_text(grid.title)}: none</p>'
     head = "".join(
         f'<th{_side(column, number)}><button type="button">{_text(column.name)}</button></th>'
         for number, column in enumerate(grid.columns)
@@ -111,11 +120,15 @@ def _grid(grid: Grid) -> str:
         + "</tr>"
         for row in grid.rows
     )
-    note = f'<p class="note">{_text(grid.note)}</p>' if grid.note else ""
     return (
-        f'<h3>{_text(grid.title)}</h3><div class="scroll"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>{note}"
+        f"<details><summary>{_text(grid.title)}</summary>"
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>{_note(grid.note)}</details>"
     )
+
+
+def _note(note: str) -> str:
+    return f'<p class="note">{_text(note)}</p>' if note else ""
 
 
 def _side(column: Column, number: int) -> str:
@@ -125,9 +138,9 @@ def _side(column: Column, number: int) -> str:
 def _cell(column: Column, cell: Cell, number: int) -> str:
     shown = _text(written(column.kind, cell))
     if number == 0:
-        return f'<td class="name">{shown}</td>'
+        return f'<td class="name">{_path(str(cell))}</td>'
     exact = "" if isinstance(cell, str) else f' data-v="{-1 if cell is None else cell}"'
     title = ""
-    if column.kind is Kind.SIZE and isinstance(cell, int | float):
+    if column.kind in {Kind.SIZE, Kind.SIZE_CHANGE} and isinstance(cell, int | float):
         title = f' title="{full(cell)} bytes"'
     return f"<td{exact}{title}>{shown}</td>"

@@ -11,15 +11,18 @@ STYLE: Final = """
 body{margin:0 auto;max-width:62rem;padding:1rem;background:var(--ground);color:var(--ink);
 font:16px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.6rem;margin:.2rem 0}h2{font-size:1.3rem;margin:2.4rem 0 .4rem;padding-top:.6rem;
-border-top:1px solid var(--line)}h3{font-size:1rem;margin:1.6rem 0 .4rem}
+border-top:1px solid var(--line)}details{margin:.6rem 0}summary{cursor:pointer;
+font-weight:600;padding:.2rem 0}#open{font:inherit;font-size:.85rem;margin-top:.8rem;
+padding:.3rem .7rem;border:1px solid var(--line);border-radius:4px;background:var(--stripe);
+color:var(--ink);cursor:pointer}
 nav{display:flex;flex-wrap:wrap;gap:.3rem 1rem}a{color:var(--link)}
 figure{margin:1.4rem 0}figcaption{font-weight:600;margin-bottom:.4rem}
 .legend{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;font-size:.85rem;color:var(--soft);
 margin-bottom:.4rem}.legend i{display:inline-block;width:.8rem;height:.8rem;margin-right:.4rem;
 border-radius:2px;vertical-align:-.05rem}
 .s0{background:var(--s0)}.s1{background:var(--s1)}
-.bars{display:grid;grid-template-columns:minmax(6rem,38%) 1fr;gap:.35rem .8rem;font-size:.85rem;
-align-items:center}
+.bars{display:grid;grid-template-columns:fit-content(38%) minmax(0,1fr);gap:.35rem .8rem;
+font-size:.85rem;align-items:center}
 .label{text-align:right}.bar{display:flex;align-items:center;gap:.4rem;line-height:1.25}
 .bar i{height:.95rem;width:calc(var(--w)*(100% - 5.2rem));min-width:1px;border-radius:2px;flex:none}
 .bar span{white-space:nowrap;color:var(--soft);font-variant-numeric:tabular-nums}
@@ -37,10 +40,15 @@ th[aria-sort=descending] button::after{content:" \\2193"}
 .note{font-size:.85rem;color:var(--soft)}
 @media(max-width:36rem){body{padding:.7rem}.bars{grid-template-columns:1fr;gap:.1rem}
 .label{text-align:left;margin-top:.35rem}.name{min-width:9rem}}
-@media print{nav{display:none}h2{break-after:avoid}figure{break-inside:avoid}}
+@media print{nav,#open{display:none}h2{break-after:avoid}figure{break-inside:avoid}}
 """
 
 SCRIPT: Final = """
+document.getElementById("open").addEventListener("click", function (event) {
+  var all = document.querySelectorAll("details"), open = !all[0] || !all[0].open;
+  all.forEach(function (one) { one.open = open; });
+  event.target.textContent = open ? "Close all tables" : "Open all tables";
+});
 document.querySelectorAll("th button").forEach(function (button) {
   button.addEventListener("click", function () {
     var head = button.parentNode, table = head.closest("table"), column = head.cellIndex;

@@ -15,8 +15,8 @@ _INK: Final = "#222222"
 _LABEL_WIDTH: Final = 48
 _WIDTH_INCHES: Final = 9.0
 _DOTS_PER_INCH: Final = 110
-_ROOM_FOR_NUMBERS: Final = 0.17
-"""Share of the longest bar that is left free at its end for its number."""
+_ROOM_FOR_NUMBERS: Final = 0.16
+"""Share of all bars' reach that is left free at an end for the number."""
 
 
 class NoMatplotlib(Exception):
@@ -50,13 +50,16 @@ def draw(sheets: Sequence[Sheet], folder: Path) -> list[Path]:
 def _draw(bars: Bars, path: Path) -> None:
     module: Any = importlib.import_module("matplotlib.figure")
     lines = len(bars.rows) * (1 if bars.both_ways else len(bars.series))
-    height = 0.95 + 0.3 * lines + 0.08 * len(bars.rows)
+    height = 0.8 + 0.25 * lines + 0.07 * len(bars.rows)
     figure = module.Figure(
         figsize=(_WIDTH_INCHES, height), dpi=_DOTS_PER_INCH, layout="constrained"
     )
     axes = figure.add_subplot()
     _bars(axes, bars)
-    axes.set_title(bars.title, loc="left", fontsize=12, color=_INK, parse_math=False)
+    heading = figure.suptitle(bars.title, x=0.01, ha="left", fontsize=12, color=_INK)
+    heading.set_parse_math(False)
+    if bars.note:
+        figure.supxlabel(bars.note, x=0.01, ha="left", fontsize=9, color=_INK)
     if any(bars.series):
         figure.legend(loc="outside lower center", ncols=len(bars.series), frameon=False, fontsize=9)
     with warnings.catch_warnings():
@@ -70,7 +73,6 @@ def _bars(axes: Any, bars: Bars) -> None:  # noqa: ANN401 - matplotlib has no ty
     slots = 1 if bars.both_ways else len(bars.series)
     thickness = 0.8 / slots
     values = [value for _, row in bars.rows for value in row]
-    longest = max(map(abs, values)) or 1.0
     for number, name in enumerate(bars.series):
         offset = 0.0 if bars.both_ways else (number - (slots - 1) / 2) * thickness
         places = [row + offset for row in range(len(labels))]
@@ -85,9 +87,9 @@ def _bars(axes: Any, bars: Bars) -> None:  # noqa: ANN401 - matplotlib has no ty
     axes.set_yticks(range(len(labels)), labels=labels, fontsize=9, color=_INK, parse_math=False)
     axes.invert_yaxis()
     axes.margins(y=0.01)
-    room = longest * (1 + _ROOM_FOR_NUMBERS)
-    least = min(0.0, *values)
-    axes.set_xlim(-room if least < 0 else 0, room if max(values) > 0 else longest * 0.02)
+    least, most = min(0.0, *values), max(bars.scale, *values, 0.0)
+    room = (most - least) * _ROOM_FOR_NUMBERS
+    axes.set_xlim(least - room if least < 0 else 0, most + room)
     axes.xaxis.set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "bottom", "left"]].set_visible(False)

@@ -75,13 +75,13 @@ def age_sheet(part: AgeSection) -> Sheet:
         (
             Bars(
                 "age-bytes",
-                "Bytes by the time since they were last ...",
+                "Bytes by age",
                 Kind.SIZE,
                 tuple(
                     (name, (float(used.bytes), float(modified.bytes)))
                     for name, used, modified in zip(names, part.used, part.modified, strict=True)
                 ),
-                ("used (read or written)", "written"),
+                ("last used (read or written)", "last written"),
             ),
             Bars(
                 "age-cold-trees",

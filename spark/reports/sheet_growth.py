@@ -1,6 +1,6 @@
 """The sheet of what changed between two exports."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from spark.reports.figures import Bars, Column, Grid, Kind, Sheet
@@ -11,11 +11,11 @@ _BARS: Final = 12
 _BOTH_WAYS: Final = 8
 
 
-def growth_sheet(part: GrowthSection) -> Sheet:
+def growth_sheet(part: GrowthSection, top: int) -> Sheet:
     """By user, and by tree."""
     total = part.total
     lead = (
-        f"In {part.days:g} days (since transaction {part.since.txid}) the files went from "
+        f"Since transaction {full(part.since.txid)}{_days(part.days)} the files went from "
         f"{size(total.before_bytes)} to {size(total.after_bytes)}: "
         f"{full(total.created_files)} were created ({size(total.created_bytes)}), "
         f"{full(total.deleted_files)} deleted ({size(total.deleted_bytes)}), "
@@ -46,12 +46,16 @@ def growth_sheet(part: GrowthSection) -> Sheet:
                 tuple((one.path, (float(one.after_bytes - one.before_bytes),)) for one in trees),
                 both_ways=True,
             ),
-            _users(part.users),
+            _users(part.users, top),
             _trees("Trees that grew most", part.grown),
             _trees("Trees that shrank most", part.shrunk),
             _trees("Trees with the most new files", part.more_files),
         ),
     )
+
+
+def _days(days: float) -> str:
+    return f" ({days:.3g} days before)" if days else ""
 
 
 def _came(flow: Flow) -> int:
@@ -62,56 +66,54 @@ def _went(flow: Flow) -> int:
     return flow.deleted_bytes + flow.shrunk_bytes
 
 
-def _signed(count: int) -> str:
-    return f"+{size(count)}" if count > 0 else size(count)
-
-
-def _users(flows: Iterable[Flow]) -> Grid:
+def _users(flows: Sequence[Flow], top: int) -> Grid:
     columns = (
         Column("user", Kind.TEXT),
-        Column("change", Kind.TEXT),
+        Column("change", Kind.SIZE_CHANGE),
         Column("bytes now", Kind.SIZE),
         Column("created", Kind.SIZE, 2),
         Column("deleted", Kind.SIZE, 2),
         Column("grown", Kind.SIZE, 4),
         Column("shrunk", Kind.SIZE, 4),
-        Column("from others", Kind.TEXT, 5),
+        Column("from others", Kind.SIZE_CHANGE, 5),
         Column("files", Kind.COUNT, 1),
     )
     rows = tuple(
         (
             one.name,
-            _signed(one.after_bytes - one.before_bytes),
+            one.after_bytes - one.before_bytes,
             one.after_bytes,
             one.created_bytes,
             one.deleted_bytes,
             one.grown_bytes,
             one.shrunk_bytes,
-            _signed(one.received_bytes),
+            one.received_bytes,
             one.after_files,
         )
-        for one in flows
+        for one in flows[:top]
     )
+    left = len(flows) - top
+    note = "From others: what changed its owner, less what went to others."
     return Grid(
-        "Users", columns, rows, "From others: what changed its owner, less what went to others."
+        "Users", columns, rows, f"{note} {full(left)} more are in the JSON." if left > 0 else note
     )
 
 
 def _trees(title: str, trees: Iterable[TreeGrowth]) -> Grid:
     columns = (
         Column("directory", Kind.TEXT),
-        Column("change", Kind.TEXT),
+        Column("change", Kind.SIZE_CHANGE),
         Column("bytes now", Kind.SIZE),
-        Column("files", Kind.TEXT, 1),
+        Column("files", Kind.COUNT_CHANGE, 1),
         Column("files now", Kind.COUNT, 2),
         Column("", Kind.TEXT, 3),
     )
     rows = tuple(
         (
             one.path,
-            _signed(one.after_bytes - one.before_bytes),
+            one.after_bytes - one.before_bytes,
             one.after_bytes,
-            f"{one.after_files - one.before_files:+,}",
+            one.after_files - one.before_files,
             one.after_files,
             "" if one.fate == "stayed" else one.fate,
         )

@@ -97,6 +97,7 @@ def quota_sheet(part: QuotaSection) -> Sheet:
                 "Fullest quotas",
                 Kind.PERCENT,
                 bars((one.path, one.used_percent) for one in part.fullest),
+                scale=100.0,
             ),
             Grid("Fullest quotas", columns, rows),
         ),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from spark.reports.figures import Column, Grid, Kind
+from spark.reports.figures import Column, Grid, Kind, written
 from spark.reports.model import Bucket, Heap, Usage
 
 BARS: Final = 15
@@ -19,16 +19,13 @@ def share(part: float, whole: float) -> float:
     return 100 * part / whole if whole else 0.0
 
 
-def with_others(rows: Sequence[tuple[str, float]]) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """As many bars as a picture takes, and one for all the others."""
-    if len(rows) <= BARS + 1:
-        return tuple((name, (amount,)) for name, amount in rows)
-    rest = rows[BARS:]
-    others = (f"{len(rest)} others", (sum(amount for _, amount in rest),))
-    return (*((name, (amount,)) for name, amount in rows[:BARS]), others)
+def others(rows: Sequence[tuple[str, float]], kind: Kind) -> str:
+    """What is not among the bars.  A bar of its own for them would dwarf the rest."""
+    rest = [amount for _, amount in rows[BARS:]]
+    return f"{len(rest)} others: {written(kind, sum(rest), brief=True)}" if rest else ""
 
 
-def bars(rows: Iterable[tuple[str, float]]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+def bars(rows: Iterable[tuple[str, float]]) -> Rows:
     """The first bars of a list that is no whole."""
     return tuple((name, (amount,)) for name, amount in list(rows)[:BARS])
 

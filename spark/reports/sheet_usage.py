@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from spark.reports.figures import Bars, Column, Grid, Kind, Sheet
 from spark.reports.model import DirectoriesSection, Directory, Usage, UsageSection
-from spark.reports.sheet_rows import PATH, USER, bars, share, with_others
+from spark.reports.sheet_rows import PATH, USER, bars, others, share
 from spark.reports.units import full, size
 
 
@@ -18,7 +18,9 @@ def usage_sheet(part: UsageSection, top: int) -> Sheet:
         f"{size(total.bytes / max(total.files, 1))} on average; {full(part.under_construction)} "
         "are being written."
     )
-    by_files = sorted(part.users, key=lambda user: (-user.files, user.name))
+    by_bytes = [(user.name, float(user.bytes)) for user in part.users]
+    by_files = [(user.name, float(user.files)) for user in part.users]
+    by_files.sort(key=lambda user: (-user[1], user[0]))
     return Sheet(
         "usage",
         "Usage by user and group",
@@ -28,13 +30,15 @@ def usage_sheet(part: UsageSection, top: int) -> Sheet:
                 "usage-bytes-by-user",
                 "Bytes by user",
                 Kind.SIZE,
-                with_others([(user.name, user.bytes) for user in part.users]),
+                bars(by_bytes),
+                note=others(by_bytes, Kind.SIZE),
             ),
             Bars(
                 "usage-files-by-user",
                 "Files by user",
                 Kind.COUNT,
-                with_others([(user.name, user.files) for user in by_files]),
+                bars(by_files),
+                note=others(by_files, Kind.COUNT),
             ),
             _owners("Users", USER, part.users, total, top),
             _owners("Groups", Column("group", Kind.TEXT), part.groups, total, top),

@@ -23,7 +23,7 @@ def sheets_of(report: Report) -> tuple[Sheet, ...]:
     _if(found, report.redundancy, lambda part: redundancy_sheet(part, report))
     _if(found, report.quota, quota_sheet)
     _if(found, report.largest, largest_sheet)
-    _if(found, report.growth, growth_sheet)
+    _if(found, report.growth, lambda part: growth_sheet(part, report.settings.top))
     return tuple(found)
 
 

@@ -46,8 +46,19 @@ def _scaled(count: float, step: int, names: tuple[str, ...]) -> str:
 
 
 def shortened(path: str, width: int) -> str:
-    """A long path without its middle: where it begins and how it ends tell the most."""
+    """A long path without its middle: where it begins and how it ends tell the most.
+
+    It is cut between names if the first and the last name fit.
+    """
     if len(path) <= width:
         return path
-    end = (width - 1) * 2 // 3
-    return f"{path[: width - 1 - end]}…{path[-end:]}"
+    names = path.split("/")
+    begin, end = "/".join(names[:2]), names[-1]
+    if len(names) < 4 or len(begin) + len(end) + 3 > width:
+        kept = (width - 1) * 2 // 3
+        return f"{path[: width - 1 - kept]}…{path[-kept:]}"
+    for name in reversed(names[2:-1]):
+        if len(begin) + len(name) + len(end) + 4 > width:
+            break
+        end = f"{name}/{end}"
+    return f"{begin}/…/{end}"
