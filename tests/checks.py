@@ -33,13 +33,16 @@ class Outcome:
     failures: tuple[str, ...] = ()
 
 
+SIDE_BY_SIDE = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
+"""Files side by side, one process each: most tests wait for processes, disks and deadlines."""
+
 STAGES = (
     Stage("format", (str(BIN / "ruff"), "format", "--check", "--quiet", ".")),
     Stage("lint", (str(BIN / "ruff"), "check", "--quiet", ".")),
     Stage("types", (str(BIN / "mypy"),)),
     Stage("layers", (str(BIN / "lint-imports"),)),
     # The slow cluster tests come last, so that a plain mistake is told in the first minute.
-    Stage("unit", (sys.executable, "-m", "pytest", "-m", "not cluster")),
+    Stage("unit", (sys.executable, "-m", "pytest", "-m", "not cluster", *SIDE_BY_SIDE)),
     Stage("cluster", (sys.executable, "-m", "pytest", "-m", "cluster")),
 )
 

@@ -1,11 +1,25 @@
-"""Keeps the report of a failing test short: its reason must stand in the tail of a CI log."""
+"""What holds for all tests: their order, a fresh log for each, and a short report of a failure."""
 
 from collections.abc import Generator
 from typing import Any
 
 import pytest
+import structlog
 
 KEPT_LINES = 40
+LONGEST = ("tests/simulation/", "tests/failover_sim/", "tests/snapshots/")
+"""Begun first: a file that takes minutes and comes last keeps one core idle."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+@pytest.fixture(autouse=True)
+def _a_fresh_log() -> None:
+    """A command that a test ran in this process may have raised the level for all after it."""
+    structlog.reset_defaults()
 
 
 def tail(text: str, kept: int = KEPT_LINES) -> str:
@@ -16,6 +30,7 @@ def tail(text: str, kept: int = KEPT_LINES) -> str:
     return f"... {len(lines) - kept} lines left out ...\n" + "".join(lines[-kept:])
 
 
+# A CI log is read from its end, so the reason of a failure must stand there.
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,

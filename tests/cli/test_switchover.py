@@ -295,6 +295,8 @@ async def test_an_interrupted_switchover_says_that_it_may_go_on(cluster: Cluster
     controller.says_nothing = True
     conf = ("--conf-dir", str(cluster.conf_dir))
     words = ("-m", "ha.cli.main", "switchover", *conf, *AUTO, "nn2", "--yes")
+    # A shell that runs the tests in the background has us ignore SIGINT, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = await asyncio.create_subprocess_exec(
         sys.executable, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
