@@ -50,6 +50,8 @@ class Recipient:
     epoch: Callable[[], Epoch | None]
     received: Callable[[TxId, int], None]
     """Told of each new image, and in how many directories it is."""
+    follows_to: Callable[[], TxId | None] = lambda: None
+    """The last edit that a standby has applied which makes no images itself; else None."""
 
 
 class ImageReceiver:
@@ -105,7 +107,7 @@ class ImageReceiver:
                     break
                 received += len(chunk)
                 await asyncio.to_thread(intake.feed, chunk)
-            self._require_active(request)  # a long transfer may have outlived our term
+            self._require_fit(request, offer.txid)  # a long transfer may have outlived our term
             copies = await asyncio.to_thread(intake.publish, offer.size, offer.digest)
         except (OSError, TimeoutError, ImageDamaged, StorageError) as failure:
             told = str(failure) or f"nothing came for {self._stall_seconds:g} s"
@@ -129,7 +131,7 @@ class ImageReceiver:
 
     def _judge(self, request: web.Request) -> Offer:
         offer = _offer(request, self._storage.namespace_info)
-        self._require_active(request)
+        self._require_fit(request, offer.txid)
         newest = self._storage.newest_txid()
         if self._under_way is not None:
             raise web.HTTPConflict(text=f"the image up to {self._under_way} is on its way here")
@@ -150,10 +152,19 @@ class ImageReceiver:
             )
         return offer
 
-    def _require_active(self, request: web.Request) -> None:
+    def _require_fit(self, request: web.Request, txid: TxId) -> None:
+        """An active takes what was planned in its own term; who planned nothing is believed.
+
+        A standby that saves no images takes one that its own replay has reached: the journal has
+        told it the same.  An image with an epoch is meant for an active.
+        """
+        planned = request.query.get(EPOCH_PARAMETER)
         if not self._recipient.active():
+            applied = self._recipient.follows_to()
+            if planned is None and applied is not None and txid <= applied:
+                return
             raise web.HTTPExpectationFailed(text="this NameNode is not active")
-        planned, epoch = request.query.get(EPOCH_PARAMETER), self._recipient.epoch()
+        epoch = self._recipient.epoch()
         if planned is not None and (epoch is None or planned != str(epoch)):
             # Its planner may have read a journal that our recovery has cut since.
             raise web.HTTPGone(

@@ -58,12 +58,21 @@ def image_routes(
             active=lambda: namenode.state.role is Role.ACTIVE,
             epoch=lambda: namenode.epoch,
             received=partial(forget_old, storage, namenode),
+            follows_to=partial(_follows_to, conf, namenode),
         ),
         period_seconds=conf.get(keys_namenode.CHECKPOINT_PERIOD),
         edits=conf.get(keys_namenode.CHECKPOINT_TXNS),
         stall_seconds=conf.get(keys_namenode.IMAGE_TRANSFER_TIMEOUT),
     )
     return (*server.routes(), receiver.route())
+
+
+def _follows_to(conf: Configuration, namenode: NameNode) -> TxId | None:
+    """How far a standby has come that makes no images itself, so that others' are welcome."""
+    makes_none = not conf.get(keys_namenode.STANDBY_CHECKPOINTS)
+    if makes_none and namenode.state.role is Role.STANDBY:
+        return namenode.namespace.last_applied
+    return None
 
 
 def checkpointer(

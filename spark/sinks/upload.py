@@ -1,9 +1,11 @@
 """Offers a merged image to the NameNodes; the active takes it, or says why not."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
+
+import structlog
 
 from ha.conf.topology import NameNodeAddress
 from journal.model import Epoch, NamespaceInfo, TxId
@@ -14,6 +16,8 @@ from spark.sinks.verdict import Verdict
 from spark.sources.cluster import Cluster, view
 from spark.sources.errors import SourceError
 from spark.sources.model import Staged, Tell
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +40,31 @@ class Offer:
 
 
 async def offer_to_all(cluster: Cluster, offer: Offer) -> Offered:
-    """Offer the image to one NameNode after the other until the active has answered.
+    """Offer the image to the active, and once that has it to the others.
+
+    Standbys that make no images of their own take it, so that their restart is short and needs no
+    edits that are purged by now.  Their word changes nothing: they have another chance next time.
 
     Raises:
         ImageError, OSError: if our own copy cannot be read.
     """
-    failures = []
-    for one in cluster.namenodes:
-        answer = await _offer_to(cluster, one, offer)
-        if answer.verdict is Verdict.FAILED:
-            failures.append(answer.why)
-        elif answer.verdict is not Verdict.NO_ACTIVE:
-            return answer
-    if failures:
-        return Offered(Verdict.FAILED, why="; ".join(failures))
-    return Offered(Verdict.NO_ACTIVE, why="no NameNode is active")
+    try:
+        active = (await view(cluster)).active
+    except SourceError as failure:
+        return Offered(Verdict.FAILED, why=str(failure))
+    if active is None:
+        return Offered(Verdict.NO_ACTIVE, why="no NameNode is active")
+    by_name = {one.namenode: one for one in cluster.namenodes}
+    offered = await _offer_to(cluster, by_name.pop(active), offer)
+    if offered.verdict is Verdict.TAKEN:
+        # Without the epoch: that is the active's, and a standby writes under none.
+        for_standbys = replace(offer, epoch=None)
+        told = await asyncio.gather(
+            *(_offer_to(cluster, one, for_standbys) for one in by_name.values())
+        )
+        for each in told:
+            log.info("upload.standby", namenode=each.by, answer=each.verdict.name, why=each.why)
+    return offered
 
 
 async def _offer_to(cluster: Cluster, one: NameNodeAddress, offer: Offer) -> Offered:
@@ -74,7 +88,7 @@ async def _offer_to(cluster: Cluster, one: NameNodeAddress, offer: Offer) -> Off
         case UploadAnswer.HAS_NEWER:
             return Offered(Verdict.NOT_NEEDED, one.namenode)
         case UploadAnswer.NOT_ACTIVE:
-            return Offered(Verdict.NO_ACTIVE, one.namenode)
+            return Offered(Verdict.NO_ACTIVE, one.namenode, f"{one.namenode} is not active")
         case UploadAnswer.FAILED:
             return Offered(Verdict.FAILED, one.namenode, f"{one.namenode} failed")
         case _:

@@ -34,6 +34,7 @@ class Active:
     storage: NameStorage
     active: bool = True
     epoch: Epoch | None = Epoch(3)
+    follows_to: TxId | None = None
     got: list[tuple[TxId, int]] = field(default_factory=list)
 
     def receiver(self, **settings: float) -> ImageReceiver:
@@ -41,6 +42,7 @@ class Active:
             active=lambda: self.active,
             epoch=lambda: self.epoch,
             received=lambda txid, copies: self.got.append((txid, copies)),
+            follows_to=lambda: self.follows_to,
         )
         return ImageReceiver(self.storage, recipient, **settings)  # type: ignore[arg-type]
 
@@ -103,6 +105,18 @@ async def test_a_standby_refuses_before_the_body_is_sent(tmp_path: Path) -> None
         active.active = False
         assert await offer(at, image) is UploadAnswer.NOT_ACTIVE
         assert active.files() == []
+
+
+async def test_a_standby_that_saves_nothing_takes_what_it_has_replayed(tmp_path: Path) -> None:
+    image = saved_image(tmp_path / "from")
+    async with receiving(tmp_path) as (active, at):
+        active.active, active.follows_to = False, TxId(TXID - 1)
+        assert await offer(at, image) is UploadAnswer.NOT_ACTIVE  # ahead of what it knows
+        active.follows_to = TXID
+        assert await offer(at, image, epoch=3) is UploadAnswer.NOT_ACTIVE  # meant for an active
+        assert active.files() == []
+        assert await offer(at, image) is UploadAnswer.ACCEPTED
+        assert active.files() == NAMES
 
 
 async def test_what_is_there_or_not_needed_is_refused_and_leaves_nothing_registered(

@@ -52,7 +52,16 @@ class JournalWatch:
 
     def durable_image(self) -> int:
         """The newest image that a majority of one NameNode's directories holds, digest and all."""
-        return max(self._durable_of(folders) for folders in self.name_dirs.values())
+        return max(self._durable_of(name) for name in self.name_dirs)
+
+    def images_of(self, namenode: str) -> list[int]:
+        """The newest image in each of a NameNode's directories; -1 for none."""
+        held = []
+        for folder in self.name_dirs[namenode]:
+            names = set(_files(folder / "current"))
+            whole = [int(m[1]) for n in names if (m := IMAGE.fullmatch(n)) and f"{n}.md5" in names]
+            held.append(max(whole, default=-1))
+        return held
 
     def whole_journal(self) -> Journal:
         """Every edit that was ever in a closed segment, and those in the open ones."""
@@ -82,13 +91,9 @@ class JournalWatch:
     def _current(self, journalnode: str) -> Path:
         return self.layout.edits_dir(journalnode) / NAMESERVICE / "current"
 
-    def _durable_of(self, folders: Sequence[Path]) -> int:
-        held: list[int] = []
-        for folder in folders:
-            names = set(_files(folder / "current"))
-            whole = [int(m[1]) for n in names if (m := IMAGE.fullmatch(n)) and f"{n}.md5" in names]
-            held.append(max(whole, default=-1))
-        return sorted(held, reverse=True)[majority(len(held)) - 1]
+    def _durable_of(self, namenode: str) -> int:
+        held = sorted(self.images_of(namenode), reverse=True)
+        return held[majority(len(held)) - 1]
 
 
 def _files(folder: Path) -> list[str]:

@@ -91,11 +91,13 @@ def checkpoint_under_writes(stage: Stage, watch: JournalWatch, url: str) -> None
         told = status(url) or {}
         taken = told.get("last_taken")
         done = isinstance(taken, dict) and taken["txid"] is not None
-        return done and min(watch.first_edits().values()) > 1
+        # The standby makes no images; without this one it could not start once edits are gone.
+        everywhere = min(watch.images_of(name)[0] for name in NAMENODES) > 0
+        return done and everywhere and min(watch.first_edits().values()) > 1
 
     wait_until(
         taken_and_purged,
-        what="a checkpoint to be taken and the edits in it to be purged",
+        what="both NameNodes to have a checkpoint and the edits in it to be purged",
         deadline_seconds=CHECKPOINT_SECONDS,
         abandon=service.ended_early,
     )

@@ -1,11 +1,14 @@
 """The checkpoint service's decisions, as a table: what it saw, what it does, what it says."""
 
+import re
 from dataclasses import replace
 
 import pytest
+from prometheus_client import REGISTRY
 
 from journal.model import Epoch, TxId
 from namenode_sim.checkpoint.schedule import CheckpointRules
+from spark.service import metrics
 from spark.service.core import (
     Action,
     Event,
@@ -28,6 +31,7 @@ from spark.service.core import (
     step,
 )
 from spark.sinks.verdict import Verdict
+from tests.monitoring.documented import section
 
 RULES = Rules(
     due=CheckpointRules(period_seconds=3600, edits=1000, check_seconds=60),
@@ -149,3 +153,24 @@ def test_nobody_active_does_not_hide_that_somebody_makes_an_image_meanwhile() ->
     state = step(looking(50), seen(image=100, active=None), RULES, 10).state
     decided = step(replace(state, phase=Phase.LOOKING), seen(last=101, finalized=101), RULES, 3700)
     assert decided.said == "checkpoint.made_elsewhere"
+
+
+def test_every_metric_of_the_service_is_documented() -> None:
+    metrics.enter_phase(Phase.WAITING)
+    rows = documented_rows("Checkpoint service")
+    shown = {
+        metric.name + ("_total" if metric.type == "counter" else ""): metric
+        for metric in REGISTRY.collect()
+        if metric.name.startswith("nnha_checkpointer_")
+    }
+    assert shown.keys() == rows.keys()
+    assert len(rows) >= 10
+    for name, metric in shown.items():
+        assert (rows[name][0], rows[name][2]) == (metric.type, metric.documentation)
+
+
+def documented_rows(title: str) -> dict[str, tuple[str, str, str]]:
+    found = re.findall(
+        r"^\| `(nnha_\w+)` \| (.+) \| (.+) \| (.+) \|$", section(title), re.MULTILINE
+    )
+    return {name: (kind, labels, says) for name, kind, labels, says in found}
