@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from spark.engine.attempt import attempt_name
 from spark.tables.arrow import INODE_TYPES, Batch, InodeBatches
-from spark.tables.entry_columns import decode_entries
-from spark.tables.framing import BadMessage, Chunk
+from spark.tables.edges import edges_of
+from spark.tables.framing import Chunk
 from spark.tables.images import Piece, open_tables, read_piece
 from spark.tables.inode_columns import DIRECTORY, InodeColumns, decode_inodes
 from spark.tables.lanes import Ints
@@ -63,15 +63,7 @@ def write_edges(task: EdgeTask) -> str:
     image = open_tables(task.piece.path)
 
     def edges(chunk: Chunk) -> Ints:
-        found = decode_entries(chunk.data, chunk.starts, chunk.ends)
-        moved = found.by_reference
-        if len(moved):
-            numbers = found.child[moved]
-            if int(numbers.max()) >= len(image.references):
-                raise BadMessage(int(chunk.starts[0]), f"reference {numbers.max()} is not there, "
-                                 f"only {len(image.references)} are")  # fmt: skip
-            found.child[moved] = image.references[numbers]
-        return np.stack((found.parent, found.child))
+        return np.stack(edges_of(chunk, image.references))
 
     parts = list(read_piece(task.piece, edges))
     path = Path(task.work) / attempt_name("edges")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 INODES: Final = "INODE"
 ENTRIES: Final = "INODE_DIR"
+_HEADER_LOOK: Final = 16 * 1024
 _ADVICE: Final = "Take another copy of this image"
 
 
@@ -81,12 +82,15 @@ def open_tables(path: str) -> ImageTables:
 def _opened(path: str, _size: int, _time: int) -> ImageTables:
     try:
         with Path(path).open("rb") as file:
-            return _read(path, file)
+            found = _read(path, file)
     except ImageError as problem:
         raise ImageError(f"{path} cannot be read: {problem}. {_ADVICE}") from problem
+    header = _header(found.inode_pieces[0])
+    return replace(found, last_inode_id=header.lastInodeId, inodes=header.numInodes)
 
 
 def _read(path: str, file: BinaryIO) -> ImageTables:
+    """All but what the header of INODE says."""
     sections = ImageSections(file)
     for name in ("NS_INFO", "STRING_TABLE", INODES):
         if name not in sections:
@@ -102,11 +106,9 @@ def _read(path: str, file: BinaryIO) -> ImageTables:
         name: tuple(_pieces(path, summary.parts(name), name, summary.codec))
         for name in (INODES, ENTRIES)
     }
-    header = _header(pieces[INODES][0])
     return ImageTables(
-        path, summary.layout, summary.codec, info.transactionId, info.namespaceId,
-        header.lastInodeId, header.numInodes, strings, np.array(referred, np.int64),
-        pieces[INODES], pieces[ENTRIES],
+        path, summary.layout, summary.codec, info.transactionId, info.namespaceId, 0, 0, strings,
+        np.array(referred, np.int64), pieces[INODES], pieces[ENTRIES],
     )  # fmt: skip
 
 
@@ -116,13 +118,14 @@ def _pieces(path: str, parts: tuple[Section, ...], name: str, codec: str) -> Ite
 
 
 def _header(piece: Piece) -> pb.INodeSection:
-    for chunk in _chunks(piece, CHUNK_BYTES // 64):
+    for chunk in _chunks(piece, _HEADER_LOOK):
         try:
             return pb.INodeSection.FromString(chunk.first())
         except BROKEN as problem:
-            raise ImageError(f"section INODE, byte {piece.offset} of the file: malformed "
-                             f"({type(problem).__name__}: {problem})") from problem  # fmt: skip
-    raise ImageError("section INODE is empty")
+            raise _located(
+                piece, 0, f"malformed ({type(problem).__name__}: {problem})"
+            ) from problem
+    raise _located(piece, 0, "it is empty")
 
 
 def read_piece(piece: Piece, decode: Callable[[Chunk], T]) -> Iterator[T]:
