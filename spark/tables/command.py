@@ -11,9 +11,9 @@ import click
 
 from ha.daemon.logs import configure_logging
 from namenode_sim.image.errors import ImageError
-from spark.engine.inline import InlineEngine
-from spark.engine.model import Engine, TaskFailed
-from spark.tables.export import Exported, ExportProgress, ExportRefused, export
+from spark.engine.model import TaskFailed
+from spark.tables.engines import EngineUnavailable, local_engine, spark_engine
+from spark.tables.export import Exported, ExportProgress, ExportRefused, export, in_the_way
 
 EXIT_REFUSED: Final = 3
 EXIT_FAILED: Final = 4
@@ -33,9 +33,27 @@ def namespace() -> None:
     type=click.Path(path_type=Path),
     help="The folder to write; it appears when all of it is there.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "local", "spark"]),
+    default="auto",
+    show_default=True,
+    help="local: processes of this machine; auto: spark if --master is given.",
+)
+@click.option("--master", help="Spark's master, such as spark://host:port; default local[*].")
+@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A property of Spark.")
 @click.option("--overwrite", is_flag=True, help="Replace an export of that name.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def export_command(*, image: Path, out: Path, overwrite: bool, as_json: bool) -> None:
+def export_command(
+    *,
+    image: Path,
+    out: Path,
+    engine: str,
+    master: str | None,
+    conf: tuple[str, ...],
+    overwrite: bool,
+    as_json: bool,
+) -> None:
     """Write the current tree of IMAGE as Parquet files.
 
     OUT/inodes has a row for each inode, OUT/directories one for each directory with its path and
@@ -46,15 +64,29 @@ def export_command(*, image: Path, out: Path, overwrite: bool, as_json: bool) ->
     """
     configure_logging("namespace", level="warning")
     began = time.monotonic()
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    if engine == "local" and (master or conf):
+        raise click.UsageError("--master and --conf are Spark's; they need --engine spark.")
+    on_spark = engine == "spark" or bool(master or conf)
     try:
-        engine: Engine = InlineEngine()
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        result = export(image, out, engine, at=at, overwrite=overwrite, tell=_tell)
+        if out.exists() and not overwrite:
+            raise in_the_way(out)
+        starting = spark_engine(master or "local[*]", _pairs(conf)) if on_spark else None
+        with starting or local_engine(image) as running:
+            result = export(image, out, running, at=at, overwrite=overwrite, tell=_tell)
     except ExportRefused as refusal:
         _end(EXIT_REFUSED, str(refusal))
-    except (ImageError, TaskFailed, OSError) as failure:
+    except (ImageError, EngineUnavailable, TaskFailed, OSError) as failure:
         _end(EXIT_FAILED, f"{failure}. Nothing was written.")
     _report(result, time.monotonic() - began, as_json=as_json)
+
+
+def _pairs(conf: tuple[str, ...]) -> dict[str, str]:
+    odd = [text for text in conf if "=" not in text]
+    if odd:
+        raise click.UsageError(f"--conf {odd[0]}: expected KEY=VALUE.")
+    pairs = (text.partition("=") for text in conf)
+    return {key.strip(): value for key, _, value in pairs}
 
 
 def _end(code: int, message: str) -> NoReturn:

@@ -47,6 +47,11 @@ class ExportRefused(Exception):
     """The output is in the way; nothing was changed."""
 
 
+def in_the_way(out: Path) -> ExportRefused:
+    """What to say of an output that is there."""
+    return ExportRefused(f"{out} is there already; give another name, or --overwrite")
+
+
 @dataclass(frozen=True, slots=True)
 class Exported:
     """What was written.  ``not_in_tree`` are the inodes that only snapshots have."""
@@ -91,7 +96,7 @@ def export(
         OSError: if something cannot be read or written.
     """
     if out.exists() and not overwrite:
-        raise ExportRefused(f"{out} is there already; give another name, or --overwrite")
+        raise in_the_way(out)
     if digest_path(image).exists():
         check_digest(image)
     found = open_tables(str(image.absolute()))

@@ -15,6 +15,8 @@ from namenode_sim.image.codecs import BZIP2_CODEC, ZLIB_CODEC
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import read_namespace
+from namenode_sim.image.sections import ImageSections
+from namenode_sim.image.strings import Strings
 from namenode_sim.image.writer import save_image
 from namenode_sim.inode import INodeFile
 from namenode_sim.namespace import Namespace
@@ -187,7 +189,7 @@ def test_a_malformed_message_is_told_by_its_place() -> None:
 def test_a_user_that_the_string_table_lacks(tmp_path: Path) -> None:
     chunk = framed(a_file().SerializeToString())
     for users, groups in (({}, STRINGS), (STRINGS, {}), ({2: "b"}, STRINGS)):
-        strings = images.Strings(users=dict(users), groups=dict(groups))
+        strings = Strings(users=dict(users), groups=dict(groups))
         with pytest.raises(BadMessage, match="1 is not in the string table"):
             InodeBatches(strings).batch(chunk)
 
@@ -196,7 +198,7 @@ def test_a_user_that_the_string_table_lacks(tmp_path: Path) -> None:
 def test_messages_of_any_length_in_pieces_of_any_size(size: int) -> None:
     messages = [bytes([at % 251]) * at for at in (0, 1, 127, 128, 129, 16383, 16384, 70000, 5, 0)]
     stream = b"".join(map(delimited, messages))
-    pieces = (stream[at : at + size] for at in range(0, len(stream), size))
+    pieces: Iterator[bytes] = (stream[at : at + size] for at in range(0, len(stream), size))
     if size == 1:
         pieces = iter([stream[:20000], *(stream[at : at + 1] for at in range(20000, 20010)),
                        stream[20010:]])  # fmt: skip
@@ -256,7 +258,7 @@ def test_an_error_names_file_and_offset(tmp_path: Path) -> None:
     save_image(Namespace.empty("hdfs"), path, info)
     raw = bytearray(path.read_bytes())
     with path.open("rb") as file:
-        section = images.ImageSections(file).summary.find("INODE")
+        section = ImageSections(file).summary.find("INODE")
     assert section is not None
     header = raw[section.offset]
     raw[section.offset + 1 + header] += 9  # the length of the first inode
