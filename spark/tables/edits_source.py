@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql import datasource
 
 from spark.tables.arrow import Batch
 from spark.tables.ddl import chosen, ddl_of, flag, path_of
@@ -17,7 +17,7 @@ PART_BYTES: Final = 16 * 1024 * 1024
 _ROWS: Final = 4096
 
 
-class EditsSource(DataSource):  # type: ignore[misc]  # pyspark's own shape of a data source
+class EditsSource(datasource.DataSource):  # type: ignore[misc]  # pyspark's own shape of a data source
     """``spark.read.format("edits").load(path)``."""
 
     @classmethod
@@ -35,7 +35,7 @@ class EditsSource(DataSource):  # type: ignore[misc]  # pyspark's own shape of a
         return EditsReader(path_of(self.options), columns, flag(self.options, "inProgress"))
 
 
-class EditsReader(DataSourceReader):  # type: ignore[misc]  # pyspark's own shape
+class EditsReader(datasource.DataSourceReader):  # type: ignore[misc]  # pyspark's own shape
     """Reads the segments of a directory, or one file."""
 
     def __init__(self, path: str, columns: tuple[str, ...], in_progress: bool) -> None:  # noqa: FBT001
@@ -47,7 +47,9 @@ class EditsReader(DataSourceReader):  # type: ignore[misc]  # pyspark's own shap
         """A stretch of a segment each."""
         parts = parts_of(Path(self._path), in_progress=self._in_progress, size=PART_BYTES)
         # Spark wants a partition even where nothing is to be read.
-        return [InputPartition(part) for part in parts] or [InputPartition(None)]
+        return [datasource.InputPartition(part) for part in parts] or [
+            datasource.InputPartition(None)
+        ]
 
     def read(self, partition: Any) -> Iterator[Batch]:  # noqa: ANN401 - Spark's InputPartition
         """The record batches of one partition."""

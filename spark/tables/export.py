@@ -8,7 +8,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -34,6 +34,7 @@ from spark.tables.framing import Chunk
 from spark.tables.images import ImageTables, find_root, open_tables
 from spark.tables.inode_columns import DIRECTORY, decode_inodes
 from spark.tables.lanes import Ints
+from spark.tables.split import piece_bytes, split
 from spark.tables.tallies import Tallies
 from spark.tables.tree import Parents, TreeError, parents_of
 
@@ -101,14 +102,11 @@ def export(
         check_digest(image)
     found = open_tables(str(image.absolute()))
     with _published(out.absolute()) as fresh:
-        work = fresh / "work"
-        for folder in (work, fresh / "inodes", fresh / "directories"):
-            folder.mkdir()
-        stages = _Stages(found, engine, tell, work)
-        parents = stages.tree()
-        parts = stages.inodes(fresh / "inodes")
-        inodes, directories = stages.finish(parents, parts, fresh / "directories")
-        shutil.rmtree(work)
+        try:
+            inodes, directories = _write(_cut(found, engine), engine, tell, fresh)
+        except ImageError:
+            # A boundary may have been guessed wrongly; read as a whole, the image tells what is.
+            inodes, directories = _write(found, engine, tell, fresh)
         facts = {
             "image": image.name,
             "txid": found.txid,
@@ -120,6 +118,31 @@ def export(
         }
         (fresh / "export.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
     return Exported(out, found.txid, inodes, directories, found.inodes - inodes)
+
+
+def _cut(image: ImageTables, engine: Engine) -> ImageTables:
+    """The image in as many pieces as suit the engine; whole for one that does one after another."""
+    if engine.parallelism == 1:
+        return image
+    inodes, entries = (
+        tuple(split(pieces, piece_bytes(pieces, engine.parallelism)))
+        for pieces in (image.inode_pieces, image.entry_pieces)
+    )
+    return replace(image, inode_pieces=inodes, entry_pieces=entries)
+
+
+def _write(image: ImageTables, engine: Engine, tell: Tell, fresh: Path) -> tuple[int, int]:
+    """All tables into a folder; how many inodes and directories."""
+    folders = [fresh / name for name in ("work", "inodes", "directories")]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    work, inodes, directories = folders
+    stages = _Stages(image, engine, tell, work)
+    parents = stages.tree()
+    counts = stages.finish(parents, stages.inodes(inodes), directories)
+    shutil.rmtree(work)
+    return counts
 
 
 @contextmanager

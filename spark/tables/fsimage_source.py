@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql import datasource
 
 from spark.tables.arrow import INODE_TYPES, Batch, InodeBatches
 from spark.tables.ddl import chosen, ddl_of, path_of
@@ -34,7 +34,7 @@ TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
 """The tables and their columns (docs/namespace-tables.md)."""
 
 
-class FsImageSource(DataSource):  # type: ignore[misc]  # pyspark's own shape of a data source
+class FsImageSource(datasource.DataSource):  # type: ignore[misc]  # pyspark's own shape of a data source
     """``spark.read.format("fsimage").option("table", ...).load(path)``."""
 
     @classmethod
@@ -64,7 +64,7 @@ class FsImageSource(DataSource):  # type: ignore[misc]  # pyspark's own shape of
         return chosen(self.options, TABLES[self._table()])
 
 
-class FsImageReader(DataSourceReader):  # type: ignore[misc]  # pyspark's own shape
+class FsImageReader(datasource.DataSourceReader):  # type: ignore[misc]  # pyspark's own shape
     """Reads one table of one image."""
 
     def __init__(self, path: str, table: str, columns: tuple[str, ...], size: int) -> None:
@@ -77,11 +77,11 @@ class FsImageReader(DataSourceReader):  # type: ignore[misc]  # pyspark's own sh
         """A piece each; for the string table the image as a whole."""
         image = open_tables(self._path)
         if self._table == "strings":
-            return [InputPartition(None)]
+            return [datasource.InputPartition(None)]
         pieces = image.entry_pieces if self._table == "edges" else image.inode_pieces
         # Spark wants a partition even where nothing is to be read.
-        return [InputPartition(piece) for piece in split(pieces, self._size)] or [
-            InputPartition(None)
+        return [datasource.InputPartition(piece) for piece in split(pieces, self._size)] or [
+            datasource.InputPartition(None)
         ]
 
     def read(self, partition: Any) -> Iterator[Batch]:  # noqa: ANN401 - Spark's InputPartition

@@ -128,6 +128,13 @@ def _header(piece: Piece) -> pb.INodeSection:
     raise _located(piece, 0, "it is empty")
 
 
+def header_end(piece: Piece) -> int:
+    """Where in the file the header of a plain piece ends that begins with one."""
+    for chunk in _chunks(piece, _HEADER_LOOK):
+        return piece.offset + int(chunk.ends[0])
+    return piece.offset
+
+
 def read_piece(piece: Piece, decode: Callable[[Chunk], T]) -> Iterator[T]:
     """What ``decode`` makes of each chunk of a piece, in order; a header is left out.
 
