@@ -112,7 +112,7 @@ def test_columns_and_options(session: SparkSession, tmp_path: Path) -> None:
         with pytest.raises(PySparkException, match=said):
             rows(session, "fsimage", path, **wrong)
     with pytest.raises(PySparkException, match="a path that this machine"):
-        reader.load("hdfs://somewhere/x")
+        session.read.format("edits").load("hdfs://somewhere/x").count()
 
 
 def test_the_table_of_edits(session: SparkSession, tmp_path: Path) -> None:
