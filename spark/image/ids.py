@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from spark.image.varints import Bytes, Numbers
+from spark.image.varints import Bytes, Numbers, Words
 
 _BITMAP_BYTES: Final = 64 * 1024 * 1024
 """Up to this size a bit for each id is kept; ids are given out one by one, so that they are dense.
@@ -61,4 +61,17 @@ def save_ids(path: Path, ids: Numbers) -> str:
     """Write sorted ids; returns the path."""
     with path.open("wb") as file:
         np.save(file, ids)
+    return str(path)
+
+
+def load_hashes(path: str) -> Words:
+    """Hashes of a file."""
+    found: Words = np.load(path)
+    return found
+
+
+def save_hashes(path: Path, hashes: Words) -> str:
+    """Write hashes; returns the path."""
+    with path.open("wb") as file:
+        np.save(file, hashes)
     return str(path)

@@ -13,7 +13,7 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import ImageSections
 from spark.engine.attempt import attempt_name
-from spark.engine.model import Engine
+from spark.engine.model import Engine, TaskFailed
 from spark.image.ranges import ImageRange, cut, range_bytes
 
 LARGE: Final = ("INODE", "INODE_DIR")
@@ -83,7 +83,7 @@ def open_image(engine: Engine, path: Path, work: Path, *, size: int | None = Non
     if summary.codec:
         places = _unpacked(engine, path, summary.codec, stretches, work)
     header, places["INODE"][0] = _split_header(*places["INODE"][0])
-    ranges = {name: tuple(_ranges(engine, name, places[name], size)) for name in LARGE}
+    ranges = {name: tuple(_ranges(engine, path, name, places[name], size)) for name in LARGE}
     unpacked = tuple({place[0] for found in places.values() for place in found} - {str(path)})
     return OpenedImage(str(path), summary, header, ranges["INODE"], ranges["INODE_DIR"], unpacked)
 
@@ -93,13 +93,14 @@ Place = tuple[str, int, int]
 
 
 def _ranges(
-    engine: Engine, name: str, places: list[Place], size: int | None
+    engine: Engine, image: Path, name: str, places: list[Place], size: int | None
 ) -> Iterator[ImageRange]:
     total = sum(end - begin for _, begin, end in places)
     size = size or range_bytes(total, engine.parallelism)
     number = 0
     for path, begin, end in places:
-        for item in cut(path, name, begin, end, size, number):
+        told = "" if path == str(image) else str(image)
+        for item in cut(path, name, begin, end, size, number, told):
             yield item
             number += 1
 
@@ -168,7 +169,12 @@ def _unpacked(
         for name, parts in stretches.items()
         for part in parts
     ]
-    found: dict[int, Unpacked] = dict(engine.run("unpack", unpack, [task for _, task in tasks]))
+    try:
+        found = dict(engine.run("unpack", unpack, [task for _, task in tasks]))
+    except TaskFailed as failed:
+        if failed.kind == ImageError.__name__:
+            raise ImageError(failed.cause) from failed
+        raise
     places: dict[str, list[Place]] = {name: [] for name in stretches}
     for number, (name, _) in enumerate(tasks):
         places[name].append((found[number].path, 0, found[number].length))

@@ -93,8 +93,8 @@ def _corrected(wanted: Sequence[ImageRange], results: dict[Span, S]) -> list[Ima
             continue
         if item.last:
             raise ImageError(
-                f"{item.path}: section {item.section} ends at byte {item.end} inside a message, "
-                f"which would end at byte {result.ended}; take another copy of this image"
+                f"{item.where(item.length)}: it ends inside a message, which would end at byte "
+                f"{result.ended}; take another copy of this image"
             )
         return [*wanted[:index], *_moved(item, result.ended, wanted[index + 1 :])]
     return None

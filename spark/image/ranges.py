@@ -30,11 +30,20 @@ class ImageRange:
     offset: int
     length: int
     last: bool
+    image: str = ""
+    """How to call the file in errors, if ``path`` holds what was unpacked from an image."""
 
     @property
     def end(self) -> int:
         """The position in the file behind it."""
         return self.offset + self.length
+
+    def where(self, position: int) -> str:
+        """A position in the range, for people."""
+        at = self.offset + position
+        if self.image:
+            return f"{self.image}: section {self.section}, byte {at} of its part's plain bytes"
+        return f"{self.path}: section {self.section}, byte {at} of the file"
 
 
 def read_window(item: ImageRange) -> Window:
@@ -51,8 +60,8 @@ def read_window(item: ImageRange) -> Window:
             count = file.readinto(view[have:])
             if not count:
                 raise ImageError(
-                    f"{item.path} ends at byte {item.offset + have}, inside {item.section}; it "
-                    "changed while it was read: take another copy of this image"
+                    f"{item.where(have)}: the file ends; it changed while it was read: take "
+                    "another copy of this image"
                 )
             have += count
     return Window(data)
@@ -64,7 +73,13 @@ def range_bytes(length: int, parallelism: int) -> int:
 
 
 def cut(
-    path: str, section: str, begin: int, end: int, size: int, first_number: int
+    path: str,
+    section: str,
+    begin: int,
+    end: int,
+    size: int,
+    first_number: int,
+    image: str = "",
 ) -> Iterator[ImageRange]:
     """Cut the messages in [begin, end) of a file into ranges of about ``size`` bytes."""
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a path of the task's text
@@ -73,7 +88,7 @@ def cut(
             guess = end
             if end - at > size * 3 // 2:
                 guess = _guess(file, section, at + size, end)
-            yield ImageRange(number, section, path, at, guess - at, guess == end)
+            yield ImageRange(number, section, path, at, guess - at, guess == end, image)
             at, number = guess, number + 1
 
 

@@ -166,5 +166,5 @@ def test_guesses_inside_one_huge_message_vanish(tmp_path: Path) -> None:
 def test_a_section_that_ends_inside_a_message_is_damaged(tmp_path: Path) -> None:
     path, _ = written(tmp_path, 3, 2000)
     ranges = list(cut(str(path), "INODE", 10, path.stat().st_size - 3, 20_000, 0))
-    with pytest.raises(ImageError, match=r"section: section INODE ends at byte \d+ inside"):
+    with pytest.raises(ImageError, match=r"section INODE, byte \d+ of the file: it ends inside"):
         proved(InlineEngine(), "count", count, ranges, lambda item: item)

@@ -1,0 +1,47 @@
+"""The ids of the children of many directories at once."""
+
+import numpy as np
+
+from namenode_sim.image.errors import ImageError
+from spark.image.directories import ODD, parsed
+from spark.image.ranges import ImageRange
+from spark.image.side import DirectoryIndex
+from spark.image.spans import read_spans
+from spark.image.varints import Numbers, packed_numbers, window_of
+
+
+def children_of(item: ImageRange, index: DirectoryIndex, rows: Numbers) -> tuple[Numbers, Numbers]:
+    """The children of the entries in ``rows`` behind each other, and how many each one has.
+
+    Raises:
+        ImageError: if an entry is malformed; names file and offset.
+    """
+    starts, ends = index.child_starts[rows], index.child_ends[rows]
+    odd = starts == ODD
+    if odd.any():
+        return _parsed(item, index, rows)
+    data = read_spans(item, starts, ends)
+    return split_numbers(data, ends - starts, item.where(0))
+
+
+def split_numbers(data: bytes, sizes: Numbers, where: str) -> tuple[Numbers, Numbers]:
+    """The numbers of several packed lists behind each other, and how many each list has."""
+    try:
+        numbers = packed_numbers(data)
+    except ImageError as problem:
+        raise ImageError(f"{where} and behind it: {problem}") from problem
+    octets = window_of(data).octets[: len(data)]
+    # A list ends with the last byte of a number, so that counting last bytes counts numbers.
+    before = np.concatenate([[0], np.cumsum(octets < 0x80)])
+    edges = np.concatenate([[0], np.cumsum(sizes)])
+    return numbers, np.diff(before[edges])
+
+
+def _parsed(item: ImageRange, index: DirectoryIndex, rows: Numbers) -> tuple[Numbers, Numbers]:
+    lists = []
+    for row in rows.tolist():
+        start, end = index.starts[row : row + 1], index.ends[row : row + 1]
+        message = parsed(read_spans(item, start, end), int(start[0]))
+        lists.append(np.array(message.children, np.uint64).astype(np.int64))
+    sizes = np.array([found.size for found in lists], np.int64)
+    return np.concatenate([np.empty(0, np.int64), *lists]), sizes

@@ -1,0 +1,164 @@
+"""Write the directories of a range again, with the children that came and without those that left
+(P7 and P8)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from namenode_sim.edits.attributes import delimited
+from namenode_sim.image.errors import ImageError
+from namenode_sim.image.proto import fsimage_pb2 as pb
+from namenode_sim.inode import signed_order
+from spark.engine.attempt import attempt_name
+from spark.image.children import children_of
+from spark.image.directories import parsed
+from spark.image.ids import IdSet, load_ids
+from spark.image.ranges import ImageRange, read_window
+from spark.image.side import DirectoryIndex, load_directories
+from spark.image.varints import Numbers
+from spark.merge.changes import Moves
+from spark.merge.errors import EditsDoNotBelong, NeedsWholeNamespace
+from spark.merge.inode_parts import read_names
+from spark.merge.parts import Part, PartWriter, unchanged
+
+_BELONG = "these edits do not belong to this image"
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesTask:
+    """A range with its index; files of moves, of deleted ids, and of the names of children."""
+
+    item: ImageRange
+    index: str
+    moves: str
+    deleted: str
+    names: tuple[str, ...]
+    codec: str
+    work: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesWritten:
+    """A part, and how many directories were changed in it."""
+
+    part: Part
+    changed: int
+
+
+def write_entries(task: EntriesTask) -> EntriesWritten:
+    """A task over INODE_DIR.
+
+    Raises:
+        EditsDoNotBelong: if a name is taken, or a child that leaves is not there.
+        NeedsWholeNamespace: if a changed directory holds inodes that a snapshot keeps.
+        ImageError: if a child is no inode.
+    """
+    index = load_directories(task.index)
+    moves = Moves(task.moves)
+    changed, places = index.rows_of(moves.parents)
+    dropped = IdSet(load_ids(task.deleted)).rows_in(np.array(index.parents))
+    if not (changed.size or dropped.size or task.codec):
+        return EntriesWritten(unchanged(task.item), 0)
+    window = read_window(task.item)
+    names = _names(task, index, moves, changed, places)
+    path = Path(task.work) / attempt_name(f"part-directories-{task.item.number}")
+    writer = PartWriter(path, task.codec)
+    rows = np.concatenate([changed, dropped])
+    told = np.concatenate([places, np.full(dropped.size, -1, np.int64)])
+    order = np.argsort(index.begins[rows], kind="stable")
+    data, at = memoryview(window.data)[: task.item.length], 0
+    for row, place in zip(rows[order].tolist(), told[order].tolist(), strict=True):
+        begin, start, end = int(index.begins[row]), int(index.starts[row]), int(index.ends[row])
+        if begin > at:
+            writer.add(data[at:begin])
+        at = end
+        if place >= 0:
+            message = parsed(bytes(data[start:end]), start)
+            entry = changed_entry(message, moves.removed(place), list(moves.added(place)), names)
+            writer.add(entry)
+    if at < len(data):
+        writer.add(data[at:])
+    return EntriesWritten(writer.finish(), changed.size)
+
+
+def _names(
+    task: EntriesTask, index: DirectoryIndex, moves: Moves, changed: Numbers, places: Numbers
+) -> dict[int, bytes]:
+    """The names of the children of the directories that gain some."""
+    gains = [any(True for _ in moves.added(place)) for place in places.tolist()]
+    rows = changed[np.array(gains, np.bool_)]
+    children, _ = children_of(task.item, index, rows)
+    wanted = IdSet(np.unique(children))
+    return dict(found for path in task.names for found in read_names(path, wanted))
+
+
+def changed_entry(
+    message: pb.DirEntry,
+    removed: Numbers,
+    added: Sequence[tuple[bytes, int]],
+    names: Mapping[int, bytes],
+) -> bytes:
+    """A directory's entry after the edits, with its length; nothing if it has no children now.
+
+    Fields of a newer Hadoop stay as they are.
+    """
+    if message.refChildren:
+        raise NeedsWholeNamespace(
+            f"the edits touch the directory of inode {message.parent}, to which inodes were moved "
+            "that a snapshot holds"
+        )
+    left = set(removed.tolist())
+    kept = [child for child in message.children if child not in left]
+    if len(kept) + len(left) != len(message.children):
+        missing = sorted(left.difference(message.children))
+        raise EditsDoNotBelong(
+            f"an edit takes inode {missing[:1]} out of directory {message.parent}, which does not "
+            f"hold it in the image: {_BELONG}"
+        )
+    if added:
+        kept = ordered(message.parent, [*_named(message.parent, kept, names), *added])
+    if not kept:
+        return b""
+    del message.children[:]
+    message.children.extend(kept)
+    return delimited(message.SerializeToString())
+
+
+def _named(
+    parent: int, children: Iterable[int], names: Mapping[int, bytes]
+) -> Iterator[tuple[bytes, int]]:
+    for child in children:
+        name = names.get(child)
+        if name is None:
+            raise ImageError(f"directory {parent} has a child {child} that is no inode")
+        yield name, child
+
+
+def ordered(parent: int, children: Iterable[tuple[bytes, int]]) -> list[int]:
+    """The ids of children in Hadoop's order of their names, which is that of signed bytes.
+
+    Raises:
+        EditsDoNotBelong: if a name is there twice.
+    """
+    keyed = sorted((signed_order(name), number, name) for name, number in children)
+    for (key, number, name), (other, taken, _) in pairwise(keyed):
+        if key == other:
+            raise EditsDoNotBelong(
+                f"directory {parent} would have two children {name!r}, inodes {number} and "
+                f"{taken}: {_BELONG}"
+            )
+    return [number for _, number, _ in keyed]
+
+
+def new_entries(
+    created: Mapping[int, Sequence[int]], filled: Mapping[int, Sequence[tuple[bytes, int]]]
+) -> Iterator[bytes]:
+    """Entries of directories that had none: new ones, and empty ones that gained children."""
+    for parent, ids in created.items():
+        yield delimited(pb.DirEntry(parent=parent, children=ids).SerializeToString())
+    for parent, children in filled.items():
+        message = pb.DirEntry(parent=parent, children=ordered(parent, children))
+        yield delimited(message.SerializeToString())

@@ -1,0 +1,123 @@
+"""Write the inodes of a range again: most bytes are copied, what changed is put in place (P8)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from namenode_sim.edits.attributes import delimited
+from namenode_sim.image.errors import ImageError
+from spark.engine.attempt import attempt_name
+from spark.image.ids import IdSet, load_ids
+from spark.image.inodes import BadMessage, heads
+from spark.image.messages import Chunk
+from spark.image.ranges import ImageRange, read_window
+from spark.image.side import INodeIndex, load_inodes
+from spark.image.spans import packed_window
+from spark.image.varints import Numbers
+from spark.merge.changes import Messages
+from spark.merge.fetch import load_rows
+from spark.merge.parts import Part, PartWriter, unchanged
+
+
+@dataclass(frozen=True, slots=True)
+class INodesTask:
+    """A range with its index; files of new messages, of deleted ids and of children whose names
+    are wanted; bytes to go before the range if it is compressed."""
+
+    item: ImageRange
+    index: str
+    head: bytes
+    updates: str
+    deleted: str
+    siblings: tuple[str, ...]
+    codec: str
+    work: str
+
+
+@dataclass(frozen=True, slots=True)
+class INodesWritten:
+    """A part; how many inodes are in it, were put in anew, or left out; the file of names."""
+
+    part: Part
+    inodes: int
+    updated: int
+    deleted: int
+    names: str
+
+
+def write_inodes(task: INodesTask) -> INodesWritten:
+    """A task over INODE."""
+    index = load_inodes(task.index)
+    updates = Messages(task.updates)
+    updated = IdSet(updates.ids).rows_in(index.ids)
+    deleted = IdSet(load_ids(task.deleted)).rows_in(index.ids)
+    names = _write_names(task, index)
+    part = unchanged(task.item)
+    if updated.size or deleted.size or task.codec:
+        path = Path(task.work) / attempt_name(f"part-inodes-{task.item.number}")
+        writer = PartWriter(path, task.codec)
+        writer.add(task.head)
+        data = memoryview(read_window(task.item).data)[: task.item.length]
+        for piece in _spliced(data, index, updated, deleted, updates):
+            writer.add(piece)
+        part = writer.finish()
+    count = index.ids.size - deleted.size
+    return INodesWritten(part, count, updated.size, deleted.size, names)
+
+
+def _spliced(
+    data: memoryview, index: INodeIndex, updated: Numbers, deleted: Numbers, updates: Messages
+) -> Iterator[bytes | memoryview]:
+    """The messages of a range: those between two changed ones at once."""
+    places = np.full(updated.size + deleted.size, -1, np.int64)
+    places[: updated.size] = np.searchsorted(updates.ids, index.ids[updated])
+    rows = np.concatenate([updated, deleted])
+    order = np.argsort(rows, kind="stable")
+    rows, places = rows[order], places[order]
+    begins, ends = index.begins()[rows], index.ends[rows]
+    at = 0
+    for begin, end, place in zip(begins.tolist(), ends.tolist(), places.tolist(), strict=True):
+        if begin > at:
+            yield data[at:begin]
+        if place >= 0:
+            yield delimited(updates.at(place))
+        at = end
+    if at < len(data):
+        yield data[at:]
+
+
+def _write_names(task: INodesTask, index: INodeIndex) -> str:
+    """A file with the names of the children wanted that lie in this range; empty for none."""
+    children, _ = load_rows(task.siblings)
+    rows = IdSet(children).rows_in(index.ids)
+    if not rows.size:
+        return ""
+    window, ends = packed_window(task.item, index.starts[rows], index.ends[rows])
+    starts = ends - (index.ends[rows] - index.starts[rows])
+    try:
+        found = heads(window, Chunk(0, starts, ends))
+    except BadMessage as problem:
+        row = rows[int(np.searchsorted(starts, problem.position))]
+        raise ImageError(f"{task.item.where(int(index.starts[row]))}: {problem}") from problem
+    path = Path(task.work) / attempt_name(f"names-{task.item.number}")
+    order = np.argsort(index.ids[rows], kind="stable")
+    lengths = found.name_lengths[order]
+    with path.open("wb") as file:
+        np.save(file, np.stack([index.ids[rows][order], np.cumsum(lengths)]))
+        file.write(b"".join([found.name(row) for row in order.tolist()]))
+    return str(path)
+
+
+def read_names(path: str, wanted: IdSet) -> Iterator[tuple[int, bytes]]:
+    """The (id, name) of those children wanted that `write_inodes` has written there."""
+    with Path(path).open("rb") as file:
+        ids, ends = np.load(file)
+        names = file.read()
+    begins = np.concatenate([[0], ends[:-1]])
+    rows = wanted.rows_in(ids)
+    for number, begin, end in zip(
+        ids[rows].tolist(), begins[rows].tolist(), ends[rows].tolist(), strict=True
+    ):
+        yield number, names[begin:end]

@@ -1,0 +1,128 @@
+"""Images of random namespaces, and merges of them in many small ranges."""
+
+import hashlib
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from journal.model import NamespaceInfo, TxId
+from namenode_sim.edits import ops
+from namenode_sim.image.container import Summary, read_summary, section_messages
+from namenode_sim.image.files import write_digest
+from namenode_sim.image.writer import save_image
+from namenode_sim.namespace import Namespace
+from namenode_sim.namespace_tree import new_root
+from spark.engine.inline import InlineEngine
+from spark.image.opened import open_image
+from spark.merge.assemble import Written
+from spark.merge.lookup import ImageIndex, look_up
+from spark.merge.model import Delta, Looked
+from spark.merge.trie import BaseTrie
+from spark.merge.write import apply_delta
+
+RANGE_BYTES = 600
+PERMISSION = ops.Permission("alice", "users", 0o644)
+INFO = NamespaceInfo(-65, 7, "CID-test", 0, "BP-1-127.0.0.1-2")
+POPULAR = ("_SUCCESS", "part-00000", "data", "é", "日本", "x" * 140)
+NONE = np.empty(0, np.int64)
+
+
+def grown(seed: int, inodes: int) -> Namespace:
+    """A namespace of directories (some empty) and files with popular and non-ASCII names."""
+    rng = random.Random(seed)
+    namespace = Namespace(new_root("hdfs", "super"))
+    directories, taken, txid = ["/"], {"/"}, 0
+    for number in range(16386, 16386 + inodes):
+        # A few directories get most children.
+        parent = directories[min(rng.randrange(len(directories)), rng.randrange(len(directories)))]
+        name = rng.choice([*POPULAR, f"n{number}", f"ü{number}", f"part-{number:05d}.parquet"])
+        path = f"{parent.rstrip('/')}/{name}"
+        if path in taken:
+            path += str(number)
+        taken.add(path)
+        txid += 1
+        if rng.random() < 0.25:
+            directories.append(path)
+            op: ops.Op = ops.Mkdir(number, path, txid, txid, PERMISSION)
+        else:
+            op = ops.Add(number, path, 3, txid, txid, 128, (), PERMISSION, (), (), "c", "h")
+        namespace.apply(TxId(txid), op)
+        if isinstance(op, ops.Add) and rng.random() < 0.95:
+            txid += 1
+            close = ops.Close(0, path, 3, txid, txid, 128, (), PERMISSION)
+            namespace.apply(TxId(txid), close)
+    return namespace
+
+
+def saved(namespace: Namespace, folder: Path, *, codec: str = "", parts: int = 0) -> Path:
+    """The namespace as an image in ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"fsimage_{namespace.last_applied:019d}"
+    save_image(namespace, path, INFO, codec=codec, sub_sections=parts)
+    return path
+
+
+def summary(path: Path) -> Summary:
+    """What the end of an image says."""
+    with path.open("rb") as file:
+        return read_summary(file)
+
+
+def sections(path: Path) -> dict[str, list[bytes]]:
+    """The messages of each section, through the reader that knows nothing of ranges."""
+    found = {}
+    with path.open("rb") as file:
+        seen = read_summary(file)
+        for section in seen.sections:
+            if not section.name.endswith("_SUB"):
+                found[section.name] = [
+                    raw
+                    for part in seen.parts(section.name)
+                    for raw in section_messages(file, part, seen.codec)
+                ]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An image that was looked into."""
+
+    path: Path
+    looked: Looked
+    index: ImageIndex
+    work: Path
+
+
+def opened(
+    path: Path, work: Path, trie: BaseTrie | None = None, *, size: int = RANGE_BYTES
+) -> Opened:
+    """Look up the trie in an image of small ranges."""
+    work.mkdir(parents=True, exist_ok=True)
+    image = open_image(InlineEngine(), path, work, size=size)
+    looked, index = look_up(InlineEngine(), image, trie or BaseTrie(), work)
+    return Opened(path, looked, index, work)
+
+
+def nothing_changes(found: Opened) -> Delta:
+    """The difference of no edits at all."""
+    last = found.index.image.section_header().lastInodeId
+    root = np.array([found.index.root], np.int64)
+    return Delta({}, [], NONE, NONE, NONE, root, {}, {}, {}, last, {})
+
+
+def merged(found: Opened, delta: Delta, folder: Path) -> tuple[Path, Written]:
+    """The new image, with its digest beside it as the merge tells it; checked against the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    out = folder / found.path.name
+    written = apply_delta(InlineEngine(), found.index, delta, found.work, out)
+    assert hashlib.md5(out.read_bytes()).hexdigest() == written.md5
+    assert out.stat().st_size == written.bytes
+    write_digest(out, written.md5)
+    return out, written
+
+
+def changed(delta: Delta, **fields: object) -> Delta:
+    """A difference with other values in some fields."""
+    return replace(delta, **fields)  # type: ignore[arg-type]
