@@ -62,26 +62,41 @@ def write_entries(task: EntriesTask) -> EntriesWritten:
     dropped = IdSet(load_ids(task.deleted)).rows_in(np.array(index.parents))
     if not (changed.size or dropped.size or task.codec):
         return EntriesWritten(unchanged(task.item), 0)
-    window = read_window(task.item)
     names = _names(task, index, moves, changed, places)
-    path = Path(task.work) / attempt_name(f"part-directories-{task.item.number}")
-    writer = PartWriter(path, task.codec)
     rows = np.concatenate([changed, dropped])
     told = np.concatenate([places, np.full(dropped.size, -1, np.int64)])
     order = np.argsort(index.begins[rows], kind="stable")
-    data, at = memoryview(window.data)[: task.item.length], 0
-    for row, place in zip(rows[order].tolist(), told[order].tolist(), strict=True):
+    path = Path(task.work) / attempt_name(f"part-directories-{task.item.number}")
+    with PartWriter(path, task.codec) as writer:
+        pieces = _spliced(task, index, zip(rows[order], told[order], strict=True), moves, names)
+        for piece in pieces:
+            writer.add(piece)
+        return EntriesWritten(writer.finish(), changed.size)
+
+
+def _spliced(
+    task: EntriesTask,
+    index: DirectoryIndex,
+    changed: Iterable[tuple[int, int]],
+    moves: Moves,
+    names: Mapping[int, bytes],
+) -> Iterator[bytes | memoryview]:
+    """The entries of a range: those between two changed ones at once.
+
+    ``changed`` are rows, and their places in ``moves``: negative if the directory is gone.
+    """
+    data, at = memoryview(read_window(task.item).data)[: task.item.length], 0
+    for row, place in changed:
         begin, start, end = int(index.begins[row]), int(index.starts[row]), int(index.ends[row])
         if begin > at:
-            writer.add(data[at:begin])
+            yield data[at:begin]
         at = end
         if place >= 0:
             message = parsed(bytes(data[start:end]), start)
-            entry = changed_entry(message, moves.removed(place), list(moves.added(place)), names)
-            writer.add(entry)
+            came = list(moves.added(place))
+            yield changed_entry(message, moves.removed(place), came, names)
     if at < len(data):
-        writer.add(data[at:])
-    return EntriesWritten(writer.finish(), changed.size)
+        yield data[at:]
 
 
 def _names(

@@ -57,12 +57,12 @@ def write_inodes(task: INodesTask) -> INodesWritten:
     part = unchanged(task.item)
     if updated.size or deleted.size or task.codec:
         path = Path(task.work) / attempt_name(f"part-inodes-{task.item.number}")
-        writer = PartWriter(path, task.codec)
-        writer.add(task.head)
         data = memoryview(read_window(task.item).data)[: task.item.length]
-        for piece in _spliced(data, index, updated, deleted, updates):
-            writer.add(piece)
-        part = writer.finish()
+        with PartWriter(path, task.codec) as writer:
+            writer.add(task.head)
+            for piece in _spliced(data, index, updated, deleted, updates):
+                writer.add(piece)
+            part = writer.finish()
     count = index.ids.size - deleted.size
     return INodesWritten(part, count, updated.size, deleted.size, names)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from namenode_sim.image.codecs import Compressor, compressor
 from spark.image.ranges import ImageRange
@@ -26,7 +26,10 @@ def unchanged(item: ImageRange) -> Part:
 
 
 class PartWriter:
-    """Gathers small pieces, compresses them if need be, and writes them to a part's file."""
+    """Gathers small pieces, compresses them if need be, and writes them to a part's file.
+
+    Use it in a ``with``, which closes the file.
+    """
 
     def __init__(self, path: Path, codec: str) -> None:
         self._path = path
@@ -34,6 +37,12 @@ class PartWriter:
         self._stream: Compressor | None = compressor(codec) if codec else None
         self._pieces: list[bytes | memoryview] = []
         self._waiting = self._written = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
     def add(self, piece: bytes | memoryview) -> None:
         """The next bytes; the memory of a view must stay until `finish`."""
@@ -63,5 +72,4 @@ class PartWriter:
             self._flush()
         if self._stream is not None:
             self._put(self._stream.flush())
-        self._file.close()
         return Part(str(self._path), 0, self._written, temporary=True)
