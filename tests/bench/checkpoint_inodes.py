@@ -48,15 +48,14 @@ Flags = NDArray[np.bool_]
 
 
 def _acls() -> tuple[tuple[AclEntry, ...], ...]:
-    """The features, without what the mode says."""
+    """The features, without what the mode says.
+
+    None is inherited: then every creation below it would have to log what it inherits.
+    """
     named = AclEntry(AclScope.ACCESS, AclType.USER, USERS[3], 5)
     group = AclEntry(AclScope.ACCESS, AclType.GROUP, None, 5)
     other = AclEntry(AclScope.ACCESS, AclType.GROUP, GROUPS[3], 4)
-    inherited = tuple(
-        AclEntry(AclScope.DEFAULT, kind, None, 5)
-        for kind in (AclType.USER, AclType.GROUP, AclType.MASK, AclType.OTHER)
-    )
-    return (), (named, group), (group, other), (named, group, other, *inherited)
+    return (), (named, group), (group, other)
 
 
 _XATTRS: Final = (
@@ -137,7 +136,6 @@ def traits(shape: Shape, position: Places) -> Traits:
     one_in = rare % FEATURE_ONE_IN
     is_open = is_file & (rare % OPEN_ONE_IN == 77) & (blocks > 0)
     acl = np.where(one_in == 1, 1 + rare // FEATURE_ONE_IN % 2, 0)
-    acl = np.where((one_in == 1) & ~is_file, 1 + rare // FEATURE_ONE_IN % 3, acl)
     return Traits(
         ids=shape.id_of(position),
         is_file=is_file,

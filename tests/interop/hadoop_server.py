@@ -195,7 +195,7 @@ class Hadoop:
 
 
 @contextmanager
-def running_hadoop(folder: Path) -> Iterator[Hadoop]:
+def running_hadoop(folder: Path, *, heap_megabytes: int = HEAP_MEGABYTES) -> Iterator[Hadoop]:
     """Start the JVM; it ends with the block, or with this process.  Its log is in ``folder``.
 
     Raises:
@@ -211,7 +211,7 @@ def running_hadoop(folder: Path) -> Iterator[Hadoop]:
             jarpath=str(next(find_jars().glob("py4j-*.jar"))),
             classpath=jars,
             javaopts=[
-                *quick_start_flags(java, heap_megabytes=HEAP_MEGABYTES),
+                *quick_start_flags(java, heap_megabytes=heap_megabytes),
                 f"-Dlog4j2.configurationFile={settings}",
                 f"-Dhadoop.log.dir={folder}",
                 f"-Dhadoop.tmp.dir={folder}",
