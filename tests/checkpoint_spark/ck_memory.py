@@ -17,6 +17,7 @@ from namenode_sim.image.container import ImageWriter
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.sections import ImageSections
+from namenode_sim.image.writer import write_namespace
 from namenode_sim.inode import signed_order
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_dump import differences
@@ -28,7 +29,7 @@ from spark.merge.replay import replay
 from spark.merge.rounds import questions_and_answers
 from spark.merge.sparse import Sparse, sparse_namespace
 from spark.merge.trie import GAINS, NEED, ROOT, BaseTrie
-from tests.image.image_world import saved
+from tests.image.image_world import info
 
 Edits = list[tuple[TxId, Op]]
 
@@ -185,7 +186,9 @@ def check_against_oracle(
     for txid, op in edits:
         oracle.apply(txid, op)
     merged = merge_in_memory(data, edits, planner=planner)
-    expected = saved(oracle, merged.image.base.facts.layout)
+    facts, file = merged.image.base.facts, io.BytesIO()
+    write_namespace(oracle, file, info(facts.layout, facts.namespace_id))
+    expected = file.getvalue()
     ours, theirs = (read_namespace(io.BytesIO(image)) for image in (merged.data, expected))
     assert differences(ours, theirs) == []
     assert ours.unknown_fields == theirs.unknown_fields

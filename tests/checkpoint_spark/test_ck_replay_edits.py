@@ -1,13 +1,18 @@
 """Logs by hand about what files hold, attributes, and what lies outside of the tree."""
 
+import io
 from collections.abc import Callable
 
 import pytest
 
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import AclEntry, AclScope, AclType, Block, Permission, XAttr
+from namenode_sim.edits.segment_file import read_segment
+from namenode_sim.image.reader import read_namespace
+from namenode_sim.namespace_dump import differences
+from tests.checkpoint_spark.ck_memory import check_against_oracle
 from tests.checkpoint_spark.ck_script import Script
-from tests.image.image_world import KEY, TOKEN
+from tests.image.image_world import KEY, TOKEN, real
 
 KEEP = 2**63 - 1
 ACCESS = (
@@ -156,6 +161,14 @@ def test_edits(case: Callable[[Script], None]) -> None:
     if case in {set_to_what_it_was, nothing}:
         assert not merged.delta.updated
         assert not merged.delta.created
+
+
+def test_edits_of_a_real_namenode_give_the_image_that_it_saved() -> None:
+    folder = real("name-dir")
+    data, saved = ((folder / f"fsimage_{txid:019d}").read_bytes() for txid in (0, 26))
+    merged = check_against_oracle(data, read_segment(folder / f"edits_{1:019d}-{26:019d}"))
+    ours, hadoops = (read_namespace(io.BytesIO(image)) for image in (merged.data, saved))
+    assert differences(ours, hadoops) == []
 
 
 def test_ids_of_strings_stay_and_new_ones_are_dense_in_an_old_table() -> None:
