@@ -61,6 +61,7 @@ class Plan:
         trie: the places asked about.
         first, last: the transactions; ``last`` is ``first - 1`` if there are none.
         count: how many edits.
+        reached: the edits reach no trie node from this one on; only paths of open files do.
         trusted: by trie node, the names that the edits put into that directory without asking
             whether they are taken.  If one was, the merged directory has it twice: an error.
         guesses: what the planner took for granted, as ``spark.merge.kinds`` packs it.
@@ -71,6 +72,7 @@ class Plan:
     first: TxId
     last: TxId
     count: int
+    reached: int
     trusted: Mapping[int, Container[bytes]] = field(default_factory=dict)
     guesses: Sequence[int] = ()
     single_process_because: str | None = None

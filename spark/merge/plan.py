@@ -18,6 +18,7 @@ from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op, RenameOption
 from namenode_sim.namespace_errors import TxIdOutOfOrder
+from namenode_sim.namespace_tree import components
 from spark.merge.kinds import ABSENT, DIRECTORY, KIND_BITS, OTHER, UNKNOWN, Kinds
 from spark.merge.model import BaseFacts, Plan
 from spark.merge.trie import GAINS, NEED, ROOT, BaseTrie
@@ -55,7 +56,6 @@ def plan_edits(
         TxIdOutOfOrder: if an edit is missing.
     """
     planner = _Planner(base, trie or BaseTrie(), kinds or Kinds(b""))
-    planner.ask_for_open_files()
     first = expected = base.last_applied + 1
     handlers = planner.handlers()
     reason: str | None = None
@@ -74,6 +74,9 @@ def plan_edits(
                 "reach every inode of a tree"
             )
             break
+    # Whoever plans again does not know which of the trie's nodes the edits reach.
+    reached = len(planner.trie) if trie is None else None
+    planner.ask_for_open_files()
     return Plan(
         trie=planner.trie,
         first=TxId(first),
@@ -81,6 +84,7 @@ def plan_edits(
         count=expected - first,
         trusted={node: names for node, names in planner.overlays.items() if node >= 0},
         guesses=planner.guesses,
+        reached=len(planner.trie) if reached is None else reached,
         single_process_because=reason,
     )
 
@@ -161,9 +165,15 @@ class _Planner:
         }
 
     def ask_for_open_files(self) -> None:
-        """Their paths are written anew, and change when a directory above is renamed."""
+        """Their paths are written anew, and change when a directory above is renamed.
+
+        They are paths in the image, so they do not go through the overlays.
+        """
         for file in self._base.open_files:
-            self._find(file.path)
+            node = ROOT
+            for name in components(file.path):
+                node = self.trie.child(node, name)
+            self._need(node)
 
     # Where things lie
 

@@ -134,7 +134,7 @@ def sparse_namespace(base: Base, plan: Plan, looked: Looked) -> Sparse:
     materialised = np.sort(looked.ids[looked.ids >= 0])
     if (materialised[1:] == materialised[:-1]).any():
         raise EditsDoNotBelong("the image has one inode at two of the places looked up")
-    _check_snapshots(base.facts, trie, ids)
+    _check_snapshots(base.facts, trie, ids[: plan.reached])
     _check_open_files(base.facts, trie, ids)
     root = INodeDirectory(ids[ROOT], b"", "", "", 0, 0)
     namespace, strings = base.open(root)
@@ -214,11 +214,6 @@ def _link(sparse: Sparse, trie: BaseTrie, ids: list[int], nodes: dict[int, INode
             raise EditsDoNotBelong(f"inode {inode_id} is not at {path}, where it was found")
         inode.parent = parent
         cast(SparseChildren, parent.children).put(inode.name, inode)
-
-
-def is_sparse(directory: INodeDirectory) -> bool:
-    """Whether it is a directory of the image, of which not everything is known."""
-    return isinstance(cast(object, directory.children), SparseChildren)
 
 
 def known_ids(found: Collection[int]) -> Ids:

@@ -56,6 +56,27 @@ def test_a_path_through_a_snapshottable_directory_is_for_one_process() -> None:
         sparse_namespace(image.base, plan, image.look_up(plan.trie))
 
 
+def test_an_open_file_in_a_snapshottable_directory_disturbs_nobody() -> None:
+    script = _script()
+    script.open("/a/open")
+    script.write(ops.AllowSnapshot("/a"))
+    script.image()
+    script.files("/b/new")
+    script.rename("/a", "/z")
+    image = MemoryImage.of(script.data)
+    for count, touched in ((len(script.edits), True), (len(script.edits) - 1, False)):
+        edits = script.edits[:count]
+        plan = plan_edits(edits, image.base.facts)
+        looked = image.look_up(plan.trie)
+        if touched:
+            with pytest.raises(NeedsWholeNamespace, match="touch /a, "):
+                sparse_namespace(image.base, plan, looked)
+        else:
+            sparse = sparse_namespace(image.base, plan, looked)
+            replay(sparse, edits)
+            assert b"/a/open" in delta_of(sparse).sections["FILES_UNDERCONSTRUCTION"]
+
+
 def test_an_open_file_that_is_elsewhere_is_for_one_process() -> None:
     script = _script()
     script.open("/a/open")
