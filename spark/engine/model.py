@@ -7,6 +7,10 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+class SparkUnavailable(Exception):
+    """Spark did not start; says why and what to do."""
+
+
 class TaskFailed(Exception):
     """A task of a stage failed for good; the message is the task's own, without a stack.
 

@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
 from ha.daemon.java import JavaMissing, find_java
+from spark.engine.model import SparkUnavailable
 from spark.engine.shipping import pack_code, root_of_code
 from spark.engine.spark import SparkEngine
 
@@ -35,10 +36,6 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
 """
 _SECONDS_TO_LEAVE: Final = 20.0
-
-
-class SparkUnavailable(Exception):
-    """Spark did not start; says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,58 +1,87 @@
-"""``nnha checkpoint merge``: make a newer image from files, without a NameNode."""
+"""``nnha checkpoint merge``: make a newer image from an image and its edits."""
 
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
-from rich import progress as bars
-from rich.console import Console
 
+from ha.conf.errors import ConfigurationError
 from ha.daemon.logs import configure_logging
-from namenode_sim.checkpoint.merge import Merged, Progress, merge
 from namenode_sim.checkpoint.publication import MergeRefused
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
+from namenode_sim.storage import path_of
 from namenode_sim.storage_errors import StorageError
+from spark.ends import Ends, end_options, open_sink, open_source
+from spark.engine.model import SparkUnavailable
+from spark.hadoop_files import HadoopFileError
+from spark.merge.errors import MergeFailed
+from spark.merge.merger import DEFAULT_MASTER, EngineName, Merger, Report
+from spark.merge.progress import Tell
+from spark.merge.screen import shown
+from spark.sinks.model import Published, SinkFailed, SinkRefused
+from spark.sources.errors import SourceError
 
 EXIT_REFUSED: Final = 3
 EXIT_FAILED: Final = 4
-_SECONDS_BETWEEN_LINES: Final = 5.0
+
+REFUSALS: Final = (MergeRefused, SinkRefused, StorageError)
+FAILURES: Final = (
+    EditsError,
+    ImageError,
+    MergeFailed,
+    SourceError,
+    SinkFailed,
+    HadoopFileError,
+    SparkUnavailable,
+    OSError,
+)
 
 
 @click.command("merge")
+@end_options
 @click.option(
     "--engine",
-    type=click.Choice(["local"]),
-    default="local",
+    type=click.Choice([str(name) for name in EngineName]),
+    default=str(EngineName.AUTO),
     show_default=True,
-    help="local: one process that holds the whole namespace.",
+    help="local: one process that holds the whole namespace; spark: divided; auto: by the image's "
+    "size.",
 )
 @click.option(
-    "--image",
-    required=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="fsimage_N, with its .md5 beside it.",
+    "--master",
+    default=DEFAULT_MASTER,
+    show_default=True,
+    metavar="URL",
+    help="Spark's master, as for spark-submit: local[4], spark://host:7077, yarn.",
 )
 @click.option(
-    "--edits",
-    required=True,
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A directory with the finalized edits_* behind it (or with current/ that has them).",
+    "--conf",
+    "properties",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A property of Spark, as for spark-submit.",
 )
 @click.option(
-    "--out",
-    required=True,
+    "--work",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where fsimage_M and its .md5 are put.",
+    help="Directory for work directories, about twice the image's size; Spark's executors must "
+    "see it under the same path.  Default: --out.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def merge_command(*, engine: str, image: Path, edits: Path, out: Path, as_json: bool) -> None:
-    """Replay edits on an image and save the result as a newer image.
+def merge_command(
+    *,
+    engine: str,
+    master: str,
+    properties: tuple[str, ...],
+    work: Path | None,
+    as_json: bool,
+    **ends: Any,  # noqa: ANN401 - the options of end_options
+) -> None:
+    """Apply edits to an image and publish the result as a newer image.
 
     A second run with the same input finds its image there and changes nothing.
 
@@ -61,14 +90,57 @@ def merge_command(*, engine: str, image: Path, edits: Path, out: Path, as_json: 
     """
     configure_logging("checkpoint", level="warning")
     began = time.monotonic()
+    wanted = Ends(**ends)
+    room = _room(wanted, work)
+    merger = Merger(room, asked=EngineName(engine), master=master, properties=_pairs(properties))
     try:
-        with _shown() as tell:
-            result = merge(image, edits, out, progress=tell)
-    except (MergeRefused, StorageError) as refusal:
+        with merger, shown() as tell:
+            report, published = run_merge(merger, wanted, room, tell)
+    except ConfigurationError as problem:
+        raise click.UsageError(str(problem)) from problem
+    except REFUSALS as refusal:
         _end(EXIT_REFUSED, str(refusal))
-    except (EditsError, ImageError, OSError) as failure:
+    except FAILURES as failure:
         _end(EXIT_FAILED, f"{failure}. Nothing was published.")
-    _report(result, engine, time.monotonic() - began, as_json=as_json)
+    _print(report, published, time.monotonic() - began, as_json=as_json)
+
+
+def run_merge(merger: Merger, ends: Ends, work: Path, tell: Tell) -> tuple[Report, Published]:
+    """Fetch, merge, publish; raises what is in REFUSALS and FAILURES, and ConfigurationError."""
+    source, sink = open_source(ends, merger.hadoop), open_sink(ends, merger.hadoop)
+    staged = source.stage(work, _said)
+    report = merger.merge(
+        staged.image, staged.edits, sink.folder(work), tell, digest_checked=staged.digest_checked
+    )
+    published = sink.publish(report.merged.image, staged, _said)
+    return report, published
+
+
+def _said(words: str) -> None:
+    click.echo(f"checkpoint: {words}", err=True)
+
+
+def _room(ends: Ends, work: Path | None) -> Path:
+    """Where to work; where nothing is named, in the local directory of the result."""
+    if work is None:
+        if ends.out is None or ends.need_java or ends.from_cluster:
+            raise click.UsageError(
+                "give --work DIR, a directory for files on the way: not everything is local here"
+            )
+        work = path_of(ends.out)
+    if ends.image is not None and not ends.need_java and not path_of(ends.image).exists():
+        raise click.UsageError(f"--image {ends.image} does not exist")
+    return work.absolute()
+
+
+def _pairs(properties: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for text in properties:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise click.UsageError(f"--conf takes KEY=VALUE; there is no = in {text!r}")
+        pairs[name] = value
+    return pairs
 
 
 def _end(code: int, message: str) -> NoReturn:
@@ -76,58 +148,40 @@ def _end(code: int, message: str) -> NoReturn:
     sys.exit(code)
 
 
-def _report(result: Merged, engine: str, seconds: float, *, as_json: bool) -> None:
+def as_facts(report: Report, published: Published, seconds: float) -> dict[str, object]:
+    """What ``--json`` prints."""
+    merged, start = report.merged, report.spark_start_seconds
+    return {
+        "image": str(merged.image),
+        "where": published.where,
+        "engine": str(report.choice.engine),
+        "reason": report.choice.reason,
+        "from_txid": merged.from_txid,
+        "to_txid": merged.to_txid,
+        "segments": merged.segments,
+        "inodes": merged.inodes,
+        "md5": merged.digest,
+        "already_there": merged.already_there,
+        "seconds": round(seconds, 3),
+        "spark_start_seconds": None if start is None else round(start, 3),
+        "stages": {name: round(took, 3) for name, took in report.seconds.items()},
+    }
+
+
+def _print(report: Report, published: Published, seconds: float, *, as_json: bool) -> None:
     if as_json:
-        facts = {
-            "image": str(result.image),
-            "engine": engine,
-            "from_txid": result.from_txid,
-            "to_txid": result.to_txid,
-            "segments": result.segments,
-            "inodes": result.inodes,
-            "md5": result.digest,
-            "already_there": result.already_there,
-            "seconds": round(seconds, 3),
-        }
-        click.echo(json.dumps(facts))
+        click.echo(json.dumps(as_facts(report, published, seconds)))
         return
-    edits = result.to_txid - result.from_txid
-    what = "was there already, the same" if result.already_there else "saved"
+    merged, start = report.merged, report.spark_start_seconds
+    edits = merged.to_txid - merged.from_txid
+    what = "was there already, the same" if merged.already_there else "saved"
     click.echo(
-        f"checkpoint: {result.image} {what}: {edits} edits of {result.segments} segments, "
-        f"{result.inodes} inodes, md5 {result.digest}, {seconds:.1f} s"
+        f"checkpoint: {published.where} {what}: {edits} edits of {merged.segments} segments, "
+        f"{merged.inodes} inodes, md5 {merged.digest}, {seconds:.1f} s"
     )
-
-
-@contextmanager
-def _shown() -> Iterator[Callable[[Progress], None]]:
-    """A bar on a terminal; elsewhere a line now and then."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _lines()
-        return
-    columns = (
-        bars.TextColumn("replaying"),
-        bars.BarColumn(),
-        bars.DownloadColumn(),
-        bars.TextColumn("transaction {task.fields[txid]}"),
-        bars.TimeRemainingColumn(),
-    )
-    with bars.Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("replay", total=None, txid=0)
-        yield lambda at: bar.update(
-            task, completed=at.done_bytes, total=at.total_bytes, txid=at.txid
-        )
-
-
-def _lines() -> Callable[[Progress], None]:
-    told = time.monotonic()
-
-    def tell(at: Progress) -> None:
-        nonlocal told
-        if time.monotonic() - told >= _SECONDS_BETWEEN_LINES:
-            told = time.monotonic()
-            share = 100 * at.done_bytes // max(at.total_bytes, 1)
-            click.echo(f"checkpoint: {share} %, transaction {at.txid}", err=True)
-
-    return tell
+    click.echo(f"engine {report.choice.engine}: {report.choice.reason}")
+    if report.seconds:
+        parts = [f"{name} {took:.1f} s" for name, took in report.seconds.items()]
+        if start is not None:
+            parts.insert(0, f"start of Spark {start:.1f} s")
+        click.echo(f"stages: {', '.join(parts)}")

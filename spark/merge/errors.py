@@ -1,6 +1,10 @@
 """Why a merge cannot go on as planned."""
 
 
+class MergeFailed(Exception):
+    """The merge could not be done and nothing was published; says what and where."""
+
+
 class NeedsWholeNamespace(Exception):
     """Only the single-process merge is exact here; the text tells the operator why.
 

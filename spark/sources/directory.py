@@ -24,23 +24,32 @@ class DirectorySource:
     edits: Path
 
     def stage(self, work: Path, tell: Tell) -> Staged:
-        """Check the image's digest, and that no edit behind it is missing; see ``Source``."""
+        """Check that no edit behind it is missing; see ``Source``.
+
+        The digest is left to the merge, which does something else meanwhile.
+        """
         del work  # nothing is kept there
         image = newest_image(self.image) if self.image.is_dir() else self.image
         if not image.is_file():
             raise SourceError(f"{image} does not exist; give an fsimage_N or a name directory")
-        tell(f"checking {image}")
-        return staged_here(image, current_of(self.edits))
+        tell(f"taking {image}")
+        return staged_here(image, current_of(self.edits), check=False)
 
 
-def staged_here(image: Path, edits: Path) -> Staged:
+def staged_here(image: Path, edits: Path, *, check: bool = True) -> Staged:
     """What these files are, if the image is sound and no edit behind it is missing.
+
+    Args:
+        image: ``fsimage_N``.
+        edits: the folder with the segments.
+        check: whether to compare the image with its digest.
 
     Raises:
         SourceError: if the image's name does not say which edits it holds.
         ImageError, EditsError: if the image is damaged, or edits are missing.
     """
-    check_digest(image)
+    if check:
+        check_digest(image)
     match = IMAGE.fullmatch(image.name)
     if match is None:
         raise SourceError(
@@ -49,7 +58,7 @@ def staged_here(image: Path, edits: Path) -> Staged:
     base = TxId(int(match[1]))
     segments = chain(finalized_in(edits), TxId(base + 1))
     last = segments[-1].last if segments else base
-    return Staged(image=image, edits=edits, base_txid=base, last_txid=last)
+    return Staged(image=image, edits=edits, base_txid=base, last_txid=last, digest_checked=check)
 
 
 def newest_image(folder: Path) -> Path:

@@ -24,6 +24,7 @@ class Staged:
         epoch: under which the edits were written, where the source knows.
         fetched_bytes: how much had to be brought here.
         reused_files: how many files were here already and sound.
+        digest_checked: whether the image's digest was compared; else the merge does it.
     """
 
     image: Path
@@ -34,6 +35,7 @@ class Staged:
     epoch: Epoch | None = None
     fetched_bytes: int = 0
     reused_files: int = 0
+    digest_checked: bool = True
 
 
 class Source(Protocol):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from spark.engine.inline import InlineEngine
-from spark.engine.model import Engine, TaskFailed
+from spark.engine.model import Engine, SparkUnavailable, TaskFailed
 from spark.engine.pool import PoolEngine
-from spark.engine.session import SparkSettings, SparkUnavailable, spark_started
+from spark.engine.session import SparkSettings, spark_started
 from tests.checkpoint_spark.engine_tasks import (
     SPIN_SECONDS,
     Square,

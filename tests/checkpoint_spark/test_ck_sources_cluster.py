@@ -156,9 +156,10 @@ def test_files_that_are_here_already_are_only_checked(tmp_path: Path) -> None:
     staged = DirectorySource(tmp_path / "name", tmp_path / "name").stage(tmp_path, print)
     assert (staged.image, staged.edits) == (current / IMAGE_0, current)
     assert (staged.base_txid, staged.last_txid) == (0, len(ROLLED))  # the open segment is left out
+    assert not staged.digest_checked  # the merge does it, beside other work
     (current / IMAGE_0).write_bytes(b"x")
     with pytest.raises(ImageError, match="is corrupt"):
-        DirectorySource(current / IMAGE_0, current).stage(tmp_path, print)
+        staged_here(current / IMAGE_0, current)
     with pytest.raises(SourceError, match="holds no fsimage_N"):
         DirectorySource(tmp_path, current).stage(tmp_path, print)
     with pytest.raises(SourceError, match="is no directory"):

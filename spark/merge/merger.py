@@ -1,0 +1,159 @@
+"""Chooses the engine of a merge, and starts Spark when something needs it first."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from namenode_sim.checkpoint import merge as whole
+from namenode_sim.checkpoint.merge import Merged
+from spark.hadoop_files import HadoopFiles
+from spark.merge.progress import Progress, Tell, tell_nobody
+from spark.merge.workdir import work_directory
+
+if TYPE_CHECKING:
+    from spark.engine.session import Started
+
+SPARK_FROM_BYTES: Final = 256 * 1024 * 1024
+"""Image size from which Spark is taken; about three million inodes (docs/checkpoint.md)."""
+
+DEFAULT_MASTER: Final = "local[*]"
+
+
+class EngineName(StrEnum):
+    """What ``--engine`` takes."""
+
+    AUTO = "auto"
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which engine, and why."""
+
+    engine: EngineName
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A merge that was done.
+
+    Attributes:
+        merged: the image and its figures.
+        choice: the engine that did it, which is ``local`` if Spark's could not divide it.
+        seconds: by stage.
+        spark_start_seconds: None if this merge did not start it.
+    """
+
+    merged: Merged
+    choice: Choice
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    spark_start_seconds: float | None = None
+
+
+def choose(asked: EngineName, image_bytes: int) -> Choice:
+    """The engine for an image of this size."""
+    if asked is not EngineName.AUTO:
+        return Choice(asked, "as asked for")
+    size = f"the image has {image_bytes / 1e6:.0f} MB"
+    limit = f"{SPARK_FROM_BYTES / 1e6:.0f} MB"
+    if image_bytes < SPARK_FROM_BYTES:
+        return Choice(EngineName.LOCAL, f"{size}, and below {limit} one process is quicker")
+    return Choice(EngineName.SPARK, f"{size}; from {limit} on it is divided")
+
+
+class Merger:
+    """Merges one after the other, with at most one Spark, which is kept until the end.
+
+    Used as a context manager.
+    """
+
+    def __init__(
+        self,
+        work: Path,
+        *,
+        asked: EngineName = EngineName.AUTO,
+        master: str = DEFAULT_MASTER,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            work: where work directories are made; executors see it under the same path.
+            asked: the engine.
+            master: Spark's, as spark-submit has it.
+            properties: more of Spark's properties.
+        """
+        self._work = work
+        self._asked = asked
+        self._master = master
+        self._properties = dict(properties or {})
+        self._started: Started | None = None
+        self._rooms = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        stack: TracebackType | None,
+    ) -> None:
+        self._started = None
+        self._rooms.close()
+
+    def hadoop(self) -> HadoopFiles:
+        """Hadoop's file systems, through Spark's JVM; errors as ``spark_started``."""
+        context = self._spark().engine.context
+        return HadoopFiles(context._jvm, context._jsc.hadoopConfiguration())
+
+    def merge(
+        self,
+        image: Path,
+        edits: Path,
+        out: Path,
+        tell: Tell = tell_nobody,
+        *,
+        digest_checked: bool = False,
+    ) -> Report:
+        """Merge on the engine that suits the image; arguments and errors as ``merge_on``.
+
+        Raises:
+            SparkUnavailable: if Spark is wanted and does not start.
+        """
+        choice = choose(self._asked, image.stat().st_size)
+        if choice.engine is EngineName.LOCAL:
+            return Report(whole.merge(image, edits, out, progress=_retold(tell)), choice)
+        # Loaded here: the single process is to start without Spark's 0.3 s.
+        from spark.merge.job import merge_on
+
+        fresh = self._started is None
+        tell(Progress("start Spark", 0, None, "seconds"))
+        started = self._spark()
+        done = merge_on(
+            started.engine, image, edits, out, self._work, tell, digest_checked=digest_checked
+        )
+        if done.single_process_because is not None:
+            choice = Choice(EngineName.LOCAL, done.single_process_because)
+        return Report(done.merged, choice, done.seconds, started.seconds if fresh else None)
+
+    def _spark(self) -> "Started":
+        if self._started is None:
+            from spark.engine.session import SparkSettings, spark_started
+
+            room = self._rooms.enter_context(work_directory(self._work))
+            settings = SparkSettings(self._master, room, properties=self._properties)
+            self._started = self._rooms.enter_context(spark_started(settings))
+        return self._started
+
+
+def _retold(tell: Tell) -> Callable[[whole.Progress], None]:
+    return lambda at: tell(
+        Progress("single process", at.done_bytes, at.total_bytes, "bytes of edits")
+    )
