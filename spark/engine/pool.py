@@ -1,9 +1,12 @@
 """A few processes of this machine as an engine, for images that are worth no JVM."""
 
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -22,7 +25,9 @@ class PoolEngine:
 
     def __init__(self, processes: int) -> None:
         self._processes = processes
-        self._pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+        self._pool = ProcessPoolExecutor(
+            processes, mp_context=get_context("spawn"), initializer=_end_with_the_parent
+        )
 
     @property
     def name(self) -> str:
@@ -58,6 +63,18 @@ class PoolEngine:
         stack: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _end_with_the_parent() -> None:
+    """A killed driver closes nothing: its workers would wait for more tasks for ever."""
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
+
+
+def _watch(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
 
 
 def _results(stage: str, futures: dict["Future[Done[R] | Failed]", int]) -> Iterator[tuple[int, R]]:

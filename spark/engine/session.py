@@ -35,6 +35,8 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
 """
+_SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
+"""What spark-submit leaves in the environment of a Python program."""
 _SECONDS_TO_LEAVE: Final = 20.0
 
 
@@ -74,14 +76,18 @@ def spark_started(settings: SparkSettings) -> Iterator[Started]:
     """
     began = time.monotonic()
     settings.scratch.mkdir(parents=True, exist_ok=True)
-    local = _LOCAL.fullmatch(settings.master) is not None
     words = settings.scratch / "spark.log"
     with tempfile.TemporaryDirectory(prefix="nnha-") as sockets, words.open("ab") as log_file:
-        _environment(local=local)
-        conf = _configuration(settings, Path(sockets), local=local)
         gateway = None
         try:
-            gateway = launch_gateway(conf, {"stderr": log_file, "stdout": log_file})
+            if _SUBMITTED in os.environ:
+                gateway = launch_gateway()
+                conf = _as_submitted(SparkConf(_jvm=gateway.jvm), settings, Path(sockets))
+            else:
+                local = _is_local(settings.master)
+                _environment(local=local)
+                conf = _configuration(settings, Path(sockets), local=local)
+                gateway = launch_gateway(conf, {"stderr": log_file, "stdout": log_file})
             context = SparkContext(gateway=gateway, conf=conf)
         except (Py4JError, PySparkException, OSError, ValueError) as problem:
             _end(gateway)
@@ -90,7 +96,7 @@ def spark_started(settings: SparkSettings) -> Iterator[Started]:
                 "--master and --conf, or use --engine local"
             ) from problem
         try:
-            if not local:
+            if not _is_local(context.master):
                 context.addPyFile(str(pack_code(settings.scratch / "nnha-code.zip")))
             yield Started(SparkEngine(context), time.monotonic() - began)
         finally:
@@ -132,26 +138,42 @@ def _environment(*, local: bool) -> None:
 
 
 def _configuration(settings: SparkSettings, sockets: Path, *, local: bool) -> SparkConf:
-    scratch = settings.scratch
-    log4j = scratch / "log4j2.properties"
+    log4j = settings.scratch / "log4j2.properties"
     log4j.write_text(_LOG4J)
     java = (
         f"-Dlog4j2.configurationFile={log4j.absolute().as_uri()} "
-        f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     )
+    found = {
+        "spark.driver.memory": f"{settings.heap_megabytes}m",
+        "spark.driver.extraJavaOptions": java,
+        **_ours(settings, sockets, local=local),
+        **settings.properties,
+    }
+    return SparkConf().setMaster(_with_attempts(settings.master)).setAll(list(found.items()))
+
+
+def _as_submitted(conf: SparkConf, settings: SparkSettings, sockets: Path) -> SparkConf:
+    """What spark-submit was given, and ours where it was given nothing; its JVM runs already."""
+    master = conf.get("spark.master", settings.master)
+    for name, value in _ours(settings, sockets, local=_is_local(master)).items():
+        conf.setIfMissing(name, value)
+    return conf.setMaster(_with_attempts(master)).setAll(list(settings.properties.items()))
+
+
+def _ours(settings: SparkSettings, sockets: Path, *, local: bool) -> dict[str, str]:
     found = {
         "spark.app.name": "nnha checkpoint",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
-        "spark.driver.memory": f"{settings.heap_megabytes}m",
-        "spark.driver.extraJavaOptions": java,
-        "spark.local.dir": str(scratch),
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.warehouse.dir": str(settings.scratch / "warehouse"),
         "spark.python.worker.reuse": "true",
     }
     if local:
         found |= {
+            # Elsewhere the workers have directories of their own, and would be told ours.
+            "spark.local.dir": str(settings.scratch),
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             # Measured: a small task takes 20 ms over these, 50 ms over TCP.
@@ -160,8 +182,11 @@ def _configuration(settings: SparkSettings, sockets: Path, *, local: bool) -> Sp
             # The workers import the very files that the driver runs.
             "spark.executorEnv.PYTHONPATH": str(root_of_code()),
         }
-    found |= settings.properties
-    return SparkConf().setMaster(_with_attempts(settings.master)).setAll(list(found.items()))
+    return found
+
+
+def _is_local(master: str) -> bool:
+    return _LOCAL.fullmatch(master) is not None
 
 
 def _with_attempts(master: str) -> str:

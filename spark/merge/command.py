@@ -48,7 +48,8 @@ FAILURES: Final = (
     type=click.Choice([str(name) for name in EngineName]),
     default=str(EngineName.AUTO),
     show_default=True,
-    help="local: one process that holds the whole namespace; spark: divided; auto: by the image's "
+    help="local: one process that holds the whole namespace; spark: divided, on Spark; pool: "
+    "divided among processes of this machine, without Java; auto: local or spark by the image's "
     "size.",
 )
 @click.option(

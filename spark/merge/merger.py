@@ -1,5 +1,6 @@
 """Chooses the engine of a merge, and starts Spark when something needs it first."""
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from spark.merge.progress import Progress, Tell, tell_nobody
 from spark.merge.workdir import work_directory
 
 if TYPE_CHECKING:
+    from spark.engine.model import Engine
+    from spark.engine.pool import PoolEngine
     from spark.engine.session import Started
 
 SPARK_FROM_BYTES: Final = 256 * 1024 * 1024
@@ -29,6 +32,7 @@ class EngineName(StrEnum):
     AUTO = "auto"
     LOCAL = "local"
     SPARK = "spark"
+    POOL = "pool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,7 @@ class Merger:
         self._master = master
         self._properties = dict(properties or {})
         self._started: Started | None = None
+        self._processes: PoolEngine | None = None
         self._rooms = ExitStack()
 
     def __enter__(self) -> Self:
@@ -105,7 +110,7 @@ class Merger:
         error: BaseException | None,
         stack: TracebackType | None,
     ) -> None:
-        self._started = None
+        self._started = self._processes = None
         self._rooms.close()
 
     def hadoop(self) -> HadoopFiles:
@@ -130,18 +135,29 @@ class Merger:
         choice = choose(self._asked, image.stat().st_size)
         if choice.engine is EngineName.LOCAL:
             return Report(whole.merge(image, edits, out, progress=_retold(tell)), choice)
-        # Loaded here: the single process is to start without Spark's 0.3 s.
+        # Loaded here: the single process is to start without numpy and PySpark.
         from spark.merge.job import merge_on
 
-        fresh = self._started is None
-        tell(Progress("start Spark", 0, None, "seconds"))
-        started = self._spark()
-        done = merge_on(
-            started.engine, image, edits, out, self._work, tell, digest_checked=digest_checked
-        )
+        started: float | None = None
+        if choice.engine is EngineName.POOL:
+            engine: Engine = self._pool()
+        else:
+            if self._started is None:
+                tell(Progress("start of Spark", 0, None, "seconds"))
+                started = self._spark().seconds
+            engine = self._spark().engine
+        done = merge_on(engine, image, edits, out, self._work, tell, digest_checked=digest_checked)
         if done.single_process_because is not None:
             choice = Choice(EngineName.LOCAL, done.single_process_because)
-        return Report(done.merged, choice, done.seconds, started.seconds if fresh else None)
+        return Report(done.merged, choice, done.seconds, started)
+
+    def _pool(self) -> "PoolEngine":
+        if self._processes is None:
+            from spark.engine.pool import PoolEngine
+
+            # As many as this process may use, which a container limits.
+            self._processes = self._rooms.enter_context(PoolEngine(len(os.sched_getaffinity(0))))
+        return self._processes
 
     def _spark(self) -> "Started":
         if self._started is None:

@@ -34,7 +34,11 @@ class Stages:
 
     def tell(self, stage: str, done: int, total: int | None, unit: str) -> None:
         """Say how far a stage is."""
-        self._tell(Progress(stage, done, total, unit))
+        self.progress(Progress(stage, done, total, unit))
+
+    def progress(self, at: Progress) -> None:
+        """The same, for parts that make their own words."""
+        self._tell(at)
 
     def counted(self, items: Iterable[T], stage: str, total: int | None, unit: str) -> Iterator[T]:
         """The items, telling now and then how many have passed."""
