@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 from journal.model import TxId
 from namenode_sim.edits.errors import EditsError
@@ -10,12 +9,13 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.edits.segment_file import open_segment
 from namenode_sim.local_edits import LocalSegment, chain, edits_of, finalized_in
 
-KEPT_BYTES: Final = 8 * 1024 * 1024
-"""Of segments; decoded edits take about ten times as much memory, and decoding again takes time."""
-
 
 class Edits:
-    """The finalized segments behind an image, as edits."""
+    """The finalized segments behind an image, as edits.
+
+    They are decoded each time they are asked for: that takes 5 µs for each, and to keep them
+    takes 500 bytes.
+    """
 
     def __init__(self, folder: Path, after: TxId) -> None:
         """Find them.
@@ -30,7 +30,6 @@ class Edits:
         )
         self.after = after
         self.total_bytes = sum(segment.path.stat().st_size for segment in self.segments)
-        self._kept: list[tuple[TxId, Op]] | None = None
 
     @property
     def count(self) -> int:
@@ -55,23 +54,10 @@ class Edits:
         Raises:
             EditsError: while iterating; names file, offset and transaction.
         """
-        if self._kept is not None:
-            yield from self._kept
-            return
-        keep: list[tuple[TxId, Op]] | None = [] if self.total_bytes <= KEPT_BYTES else None
         for segment in self.segments:
             for located in edits_of(segment):
-                if located.txid <= self.after:
-                    continue
-                edit = (located.txid, located.op)
-                if keep is not None:
-                    keep.append(edit)
-                yield edit
-        self._kept = keep  # only now: a pass that was broken off has not seen all
-
-    def forget(self) -> None:
-        """Let go of the decoded edits."""
-        self._kept = None
+                if located.txid > self.after:
+                    yield located.txid, located.op
 
     def error(self, txid: TxId, what: str) -> EditsError:
         """An error about one edit, with its place."""

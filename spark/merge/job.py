@@ -132,7 +132,6 @@ class _Job:
             digest = beside.submit(check_digest, self._image) if check else None
             base, edits = self._open()
             index, delta, last = self._difference(base, edits, digest)
-            edits.forget()
             if digest is not None:
                 digest.result()
         with staged(out) as stage:
