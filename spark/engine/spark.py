@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any, Final, Generic, TypeVar
 from uuid import uuid4
@@ -11,7 +12,7 @@ import structlog
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext, TaskContext
 
-from spark.engine.model import TaskFailed
+from spark.engine.model import SparkUnavailable, TaskFailed
 from spark.engine.outcome import Done, Failed, attempted, settled
 
 log = structlog.get_logger()
@@ -68,8 +69,13 @@ class SparkEngine:
 
     @property
     def parallelism(self) -> int:
-        """The cores of all executors, as far as Spark knows them."""
-        return int(self._context.defaultParallelism)
+        """The cores of all executors, as far as Spark knows them.
+
+        Raises:
+            SparkUnavailable: if Spark has stopped, as it does a minute after no master answered.
+        """
+        with _alive(self._context.master):
+            return int(self._context.defaultParallelism)
 
     @property
     def context(self) -> SparkContext:
@@ -82,9 +88,22 @@ class SparkEngine:
         """See `spark.engine.model.Engine`; each task is one task of one Spark job."""
         if not tasks:
             return iter(())
-        running: _Stage[R] = _Stage(self._context, stage, len(tasks))
-        running.start(function, tasks, self._attempts)
+        with _alive(self._context.master):
+            running: _Stage[R] = _Stage(self._context, stage, len(tasks))
+            running.start(function, tasks, self._attempts)
         return running.results()
+
+
+@contextmanager
+def _alive(master: str) -> Iterator[None]:
+    try:
+        yield
+    except (Py4JError, AttributeError) as problem:
+        # PySpark has no object any more to ask, or its JVM has no context.
+        raise SparkUnavailable(
+            f"Spark on {master} has stopped. Does that master answer, and has it workers with "
+            "free cores and memory?"
+        ) from problem
 
 
 class _Ended:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from spark.engine.inline import InlineEngine
-from spark.engine.model import Engine
+from spark.engine.model import Engine, SparkUnavailable
 from spark.engine.pool import PoolEngine
 
 INLINE_BYTES: Final = 128 * 1024 * 1024
@@ -41,7 +41,7 @@ def spark_engine(master: str, properties: Mapping[str, str]) -> Iterator[Engine]
     # Loaded here: an export without Spark takes less time than to load it.
     from py4j.protocol import Py4JError
 
-    from spark.engine.session import SparkSettings, SparkUnavailable, spark_started
+    from spark.engine.session import SparkSettings, spark_started
 
     with tempfile.TemporaryDirectory(prefix="nnha-spark-") as scratch:
         settings = SparkSettings(master, Path(scratch), properties=properties)
