@@ -51,7 +51,9 @@ class Export:
         for path in self.inode_files:
             for batch in _batches(path, _INODE_COLUMNS, _WORDS):
                 rows += batch.num_rows
-                yield _inodes(batch, words, path)
+                with _reading(path):
+                    found = _inodes(batch, words, path)
+                yield found
         if rows != self.source.inodes:
             raise ExportDamaged(
                 f"{self.folder / 'inodes'} has {rows} rows, but export.json says "
@@ -91,7 +93,8 @@ class Export:
         for path in self.directory_files if found else ():
             for batch in _batches(path, ("id", "path")):
                 hits = batch.filter(pc.is_in(batch.column("id"), value_set=wanted))
-                columns = (hits.column("id").to_pylist(), hits.column("path").to_pylist())
+                with _reading(path):
+                    columns = (hits.column("id").to_pylist(), hits.column("path").to_pylist())
                 found.update(zip(*columns, strict=True))
         return found
 
@@ -112,14 +115,14 @@ def open_export(folder: Path) -> Export:
         raise ExportDamaged(f"{facts} cannot be read: {error}") from error
     said = _source(folder, facts, text)
     inode_files = _files(folder / "inodes")
-    newest = max(map(_newest_ms, inode_files))
-    source = replace(said, as_of_ms=min(newest, said.at_ms) if newest else said.at_ms)
-    export = Export(folder, source, inode_files, _files(folder / "directories"))
+    export = Export(folder, said, inode_files, _files(folder / "directories"))
     for path in export.inode_files:
         _check_columns(path, _INODE_COLUMNS)
     for path in export.directory_files:
         _check_columns(path, (*_DIRECTORY_COLUMNS, "path"))
-    return export
+    newest = max(map(_newest_ms, inode_files))
+    as_of_ms = min(newest, said.at_ms) if newest else said.at_ms
+    return replace(export, source=replace(said, as_of_ms=as_of_ms))
 
 
 def _source(folder: Path, facts: Path, text: str) -> Source:
@@ -158,16 +161,14 @@ def _files(folder: Path) -> tuple[Path, ...]:
 
 
 def _newest_ms(path: Path) -> int:
-    """The newest time in a file, from its statistics; 0 if it has none."""
+    """The newest time in a file; 0 if it has none.
+
+    Not from the file's statistics: asked of a damaged file, pyarrow 26 ends the process.
+    """
     newest = 0
-    with _reading(path), pq.ParquetFile(path) as file:
-        for number in range(file.metadata.num_row_groups):
-            group = file.metadata.row_group(number)
-            for place in range(group.num_columns):
-                column = group.column(place)
-                known = column.statistics
-                if column.path_in_schema in _TIMES and known is not None and known.has_min_max:
-                    newest = max(newest, known.max)
+    for batch in _batches(path, _TIMES):
+        for name in _TIMES:
+            newest = max(newest, pc.max(batch.column(name)).as_py() or 0)
     return newest
 
 
@@ -181,9 +182,10 @@ def _check_columns(path: Path, wanted: Iterable[str]) -> None:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
+    # Damage that no checksum covers shows up as indexes that lead nowhere, or as no UTF-8.
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, IndexError) as error:
         first_line = str(error).splitlines()[0] if str(error) else repr(error)
         raise ExportDamaged(
             f"{path} cannot be read: {first_line}; export the image again"
@@ -194,8 +196,12 @@ def _batches(
     path: Path, columns: Iterable[str], words: tuple[str, ...] = ()
 ) -> Iterator[pa.RecordBatch]:
     # One file after the other: an error names its file, and the memory is that of a few batches.
-    with _reading(path), pq.ParquetFile(path, read_dictionary=list(words)) as file:
+    with _reading(path), _opened(path, words) as file:
         yield from file.iter_batches(BATCH_ROWS, columns=list(columns))
+
+
+def _opened(path: Path, words: tuple[str, ...]) -> pq.ParquetFile:
+    return pq.ParquetFile(path, read_dictionary=list(words), page_checksum_verification=True)
 
 
 def _inodes(batch: pa.RecordBatch, words: Words, path: Path) -> Inodes:

@@ -170,7 +170,8 @@ def write_parquet(path: Path, schema: pa.Schema, batches: Iterator[Batch]) -> in
     """Write record batches in row groups of a good size; returns how many rows."""
     total = held = 0
     waiting: list[Batch] = []
-    with pq.ParquetWriter(str(path), schema, compression="zstd", compression_level=1) as parquet:
+    form = {"compression": "zstd", "compression_level": 1, "write_page_checksum": True}
+    with pq.ParquetWriter(str(path), schema, **form) as parquet:
         for batch in batches:
             waiting.append(batch)
             held += batch.num_rows

@@ -51,7 +51,7 @@ def random_rows(dice: random.Random, count: int) -> dict[int, Row]:
 def _random_row(dice: random.Random, inode: int, rows: Rows) -> Row:
     parents = [row.id for row in list(rows.values())[-60:] if row.type == "DIRECTORY"] or [ROOT]
     kind = dice.choices(("FILE", "DIRECTORY", "SYMLINK"), (12, 4, 1))[0]
-    written = AT_MS - dice.choice((0, 1, 40, 200, 400, 2000)) * DAY + dice.randrange(-9, 9)
+    written = AT_MS - dice.choice((0, 1, 40, 200, 365, 400, 2000)) * DAY + dice.randrange(-9, 9)
     row = Row(
         inode, dice.choice(parents), kind, f"n{inode}", dice.choice(USERS),
         dice.choice(("staff", "users")), written, None,
@@ -66,7 +66,7 @@ def _random_row(dice: random.Random, inode: int, rows: Rows) -> Row:
     if kind == "SYMLINK":
         return replace(row, atime_ms=read)
     length = dice.choice((0, 1, 900, 1 << 20, (1 << 20) - 1, 70 << 20, 300 << 20, 9 << 40))
-    replication, policy = dice.choice(((3, 0), (1, 0), (0, 1)))
+    replication, policy = dice.choice(((3, 0), (1, 0), (0, 1), (0, 2)))
     return replace(
         row,
         atime_ms=read,
@@ -164,7 +164,8 @@ def _schema(
 def _put(folder: Path, rows: list[dict[str, object]], schema: pa.Schema) -> None:
     half = len(rows) // 2
     for number, part in enumerate((rows[:half], rows[half:])):
-        pq.write_table(pa.Table.from_pylist(part, schema), folder / f"part-{number}.parquet")
+        table, path = pa.Table.from_pylist(part, schema), folder / f"part-{number}.parquet"
+        pq.write_table(table, path, write_page_checksum=True)
 
 
 def _directory(rows: Rows, row: Row) -> dict[str, object]:

@@ -51,7 +51,8 @@ def cold(row: Row) -> bool:
 
 
 def on_disks(row: Row) -> int:
-    return row.length + -(-row.length // 2) if row.ec_policy_id else row.length * row.replication
+    data, parity = {0: (1, row.replication - 1), 1: (6, 3), 2: (3, 2)}[row.ec_policy_id]
+    return row.length + -(-row.length * parity // data)
 
 
 def held(rows: Iterable[Row]) -> int:
@@ -175,7 +176,12 @@ def test_what_coding_would_save(case: tuple[Rows, Report]) -> None:
         on_disks(row) - row.length - -(-row.length // 2) for row in part
     )
     kinds = report.redundancy.kinds
-    assert {(kind.replication, kind.ec_policy_id) for kind in kinds} == {(3, 0), (1, 0), (0, 1)}
+    assert {(kind.replication, kind.ec_policy_id) for kind in kinds} == {
+        (3, 0),
+        (1, 0),
+        (0, 1),
+        (0, 2),
+    }
     assert sum(kind.disk_bytes for kind in kinds) == sum(map(on_disks, files(rows.values())))
 
 
