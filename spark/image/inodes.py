@@ -40,6 +40,13 @@ class Heads:
         start = int(self.name_starts[row])
         return bytes(self.names.data[start : start + int(self.name_lengths[row])])
 
+    def all_names(self) -> list[bytes]:
+        """The names of all."""
+        data = memoryview(self.names.data)
+        ends = (self.name_starts + self.name_lengths).tolist()
+        spans = zip(self.name_starts.tolist(), ends, strict=True)
+        return [bytes(data[start:end]) for start, end in spans]
+
 
 class BadMessage(ImageError):
     """What lies at ``position`` of the window is no INode or DirEntry."""

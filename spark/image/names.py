@@ -63,7 +63,7 @@ class HashSet:
     __slots__ = ("_table", "sorted")
 
     def __init__(self, hashes: Words) -> None:
-        self.sorted: Words = np.unique(hashes)
+        self.sorted: Words = np.sort(hashes)
         self._table = np.zeros(1 << _PREFILTER_BITS, np.bool_)
         self._table[self._slots_of(self.sorted)] = True
 

@@ -95,4 +95,4 @@ def save_directories(path: Path, index: DirectoryIndex) -> str:
 
 def load_directories(path: str) -> DirectoryIndex:
     """An index as it was written; mapped, so that only what is looked at takes memory."""
-    return DirectoryIndex(*np.load(path, mmap_mode="r"))
+    return DirectoryIndex(*np.asarray(np.load(path, mmap_mode="r")))

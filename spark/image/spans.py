@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from namenode_sim.image.errors import ImageError
+from spark.image.messages import Chunk
 from spark.image.ranges import ImageRange, read_window
 from spark.image.varints import Numbers, Window, gathered, window_of
 
@@ -21,7 +22,7 @@ def read_spans(item: ImageRange, starts: Numbers, ends: Numbers) -> bytes:
     """
     if not starts.size:
         return b""
-    if starts.size * _WORTH_A_SEEK + int((ends - starts).sum()) >= item.length:
+    if not _worth_seeking(item, starts, ends):
         return gathered(read_window(item), starts, ends)
     return b"".join(_each(item, starts, ends))
 
@@ -39,6 +40,14 @@ def _each(item: ImageRange, starts: Numbers, ends: Numbers) -> Iterator[bytes]:
             yield data
 
 
-def packed_window(item: ImageRange, starts: Numbers, ends: Numbers) -> tuple[Window, Numbers]:
-    """The spans behind each other as a window, and where in it each one ends."""
-    return window_of(read_spans(item, starts, ends)), np.cumsum(ends - starts)
+def messages_at(item: ImageRange, starts: Numbers, ends: Numbers) -> tuple[Window, Chunk]:
+    """A window that holds the messages at these positions of a range, and where in it they lie."""
+    if not _worth_seeking(item, starts, ends):
+        return read_window(item), Chunk(0, starts, ends)
+    behind = np.cumsum(ends - starts)
+    data = b"".join(_each(item, starts, ends))
+    return window_of(data), Chunk(0, behind - (ends - starts), behind)
+
+
+def _worth_seeking(item: ImageRange, starts: Numbers, ends: Numbers) -> bool:
+    return starts.size * _WORTH_A_SEEK + int((ends - starts).sum()) < item.length

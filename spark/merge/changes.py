@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spark.image.varints import Bytes, Numbers
+from spark.image.varints import Numbers
 
 _BLOB = ".bytes"
 
@@ -21,12 +21,12 @@ class Messages:
         self._ends: Numbers = table[1]
         size = int(self._ends[-1]) if self._ends.size else 0
         blob = Path(path + _BLOB)
-        self._blob: Bytes = np.memmap(blob, np.uint8, "r") if size else np.empty(0, np.uint8)
+        self._blob = np.memmap(blob, np.uint8, "r").data if size else memoryview(b"")
 
     def at(self, place: int) -> bytes:
         """The bytes of the id at a place of ``ids``."""
         begin = int(self._ends[place - 1]) if place else 0
-        return self._blob[begin : int(self._ends[place])].tobytes()
+        return bytes(self._blob[begin : int(self._ends[place])])
 
 
 def save_messages(path: Path, messages: Iterable[tuple[int, bytes]]) -> str:

@@ -15,7 +15,7 @@ from namenode_sim.inode import signed_order
 from spark.engine.attempt import attempt_name
 from spark.image.children import children_of
 from spark.image.directories import parsed
-from spark.image.ids import IdSet, load_ids
+from spark.image.ids import IdSet, load_ids, sorted_ids
 from spark.image.ranges import ImageRange, read_window
 from spark.image.side import DirectoryIndex, load_directories
 from spark.image.varints import Numbers
@@ -87,7 +87,7 @@ def _spliced(
     """
     data, at = memoryview(read_window(task.item).data)[: task.item.length], 0
     for row, place in changed:
-        begin, start, end = int(index.begins[row]), int(index.starts[row]), int(index.ends[row])
+        begin, start, end = index.begins[row], int(index.starts[row]), index.ends[row]
         if begin > at:
             yield data[at:begin]
         at = end
@@ -106,7 +106,7 @@ def _names(
     gains = [any(True for _ in moves.added(place)) for place in places.tolist()]
     rows = changed[np.array(gains, np.bool_)]
     children, _ = children_of(task.item, index, rows)
-    wanted = IdSet(np.unique(children))
+    wanted = IdSet(sorted_ids(children))
     return dict(found for path in task.names for found in read_names(path, wanted))
 
 
@@ -134,7 +134,10 @@ def changed_entry(
             f"hold it in the image: {_BELONG}"
         )
     if added:
-        kept = ordered(message.parent, [*_named(message.parent, kept, names), *added])
+        came, numbers = zip(*added, strict=True)
+        kept = ordered(
+            message.parent, [*_named(message.parent, kept, names), *came], [*kept, *numbers]
+        )
     if not kept:
         return b""
     del message.children[:]
@@ -142,30 +145,28 @@ def changed_entry(
     return delimited(message.SerializeToString())
 
 
-def _named(
-    parent: int, children: Iterable[int], names: Mapping[int, bytes]
-) -> Iterator[tuple[bytes, int]]:
-    for child in children:
-        name = names.get(child)
-        if name is None:
-            raise ImageError(f"directory {parent} has a child {child} that is no inode")
-        yield name, child
+def _named(parent: int, children: list[int], names: Mapping[int, bytes]) -> list[bytes]:
+    try:
+        return [names[child] for child in children]
+    except KeyError as missing:
+        raise ImageError(f"directory {parent} has a child {missing} that is no inode") from None
 
 
-def ordered(parent: int, children: Iterable[tuple[bytes, int]]) -> list[int]:
+def ordered(parent: int, names: Sequence[bytes], ids: Sequence[int]) -> list[int]:
     """The ids of children in Hadoop's order of their names, which is that of signed bytes.
 
     Raises:
         EditsDoNotBelong: if a name is there twice.
     """
-    keyed = sorted((signed_order(name), number, name) for name, number in children)
-    for (key, number, name), (other, taken, _) in pairwise(keyed):
-        if key == other:
-            raise EditsDoNotBelong(
-                f"directory {parent} would have two children {name!r}, inodes {number} and "
-                f"{taken}: {_BELONG}"
-            )
-    return [number for _, number, _ in keyed]
+    keyed = sorted(zip(map(signed_order, names), ids, strict=True))
+    if len(set(names)) != len(names):
+        for (key, number), (other, taken) in pairwise(keyed):
+            if key == other:
+                raise EditsDoNotBelong(
+                    f"directory {parent} would have two children {signed_order(key)!r}, inodes "
+                    f"{number} and {taken}: {_BELONG}"
+                )
+    return [number for _, number in keyed]
 
 
 def new_entries(
@@ -175,5 +176,6 @@ def new_entries(
     for parent, ids in created.items():
         yield delimited(pb.DirEntry(parent=parent, children=ids).SerializeToString())
     for parent, children in filled.items():
-        message = pb.DirEntry(parent=parent, children=ordered(parent, children))
+        names, ids = zip(*children, strict=True)
+        message = pb.DirEntry(parent=parent, children=ordered(parent, names, ids))
         yield delimited(message.SerializeToString())

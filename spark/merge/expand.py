@@ -8,7 +8,7 @@ import numpy as np
 from namenode_sim.image.errors import ImageError
 from spark.engine.attempt import attempt_name
 from spark.image.children import children_of
-from spark.image.ids import IdSet, load_ids, save_ids
+from spark.image.ids import IdSet, load_ids, save_ids, sorted_ids
 from spark.image.ranges import ImageRange
 from spark.image.side import DirectoryIndex, load_directories
 from spark.image.varints import Numbers
@@ -56,12 +56,12 @@ def expand(task: ExpandTask) -> Expanded:
     count = gone[0].size
     while frontier.size:
         found = [_below(item, index, frontier, decided, empty) for item, index in parts]
-        frontier = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+        frontier = sorted_ids(np.concatenate([np.empty(0, np.int64), *found]))
         gone.append(frontier)
         count += frontier.size
         if count > task.inodes:
             raise ImageError("a directory that was deleted is below itself in the image")
-    deleted = np.unique(np.concatenate(gone))
+    deleted = sorted_ids(np.concatenate(gone))
     path = Path(task.work) / attempt_name("deleted")
     return Expanded(save_ids(path, deleted), deleted.size)
 

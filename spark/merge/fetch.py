@@ -14,8 +14,8 @@ from spark.image.inodes import BadMessage, Heads, heads
 from spark.image.messages import Chunk
 from spark.image.names import HashSet, name_hashes, paired
 from spark.image.ranges import ImageRange
-from spark.image.side import load_directories, load_inodes
-from spark.image.spans import packed_window
+from spark.image.side import INodeIndex, load_directories, load_inodes
+from spark.image.spans import messages_at, read_spans
 from spark.image.varints import Numbers, window_of
 
 
@@ -92,30 +92,34 @@ def fetch(task: FetchTask) -> str:
     asked = IdSet(children)
     below = asked.rows_in(index.ids)
     owners = np.array(parents[asked.places_of(index.ids[below])])
-    window, ends = packed_window(task.item, index.starts[below], index.ends[below])
-    starts = ends - (index.ends[below] - index.starts[below])
     kept = np.empty(0, np.int64)
     if below.size:
-        found = _heads(task.item, index.starts[below], Chunk(0, starts, ends), window.data)
+        found = heads_at(task.item, index, below)
         hashes = name_hashes(found.names, found.name_starts, found.name_lengths)
         kept = HashSet(load_hashes(task.keys)).rows_in(paired(hashes, owners))
     rows = np.concatenate([by_id, below[kept]])
     told = np.concatenate([np.full(by_id.size, -1, np.int64), owners[kept]])
-    # Only now and then does a name match without its parent: those are read twice.
-    data, _ = packed_window(task.item, index.starts[rows], index.ends[rows])
+    data = read_spans(task.item, index.starts[rows], index.ends[rows])
     path = Path(task.work) / attempt_name(f"fetched-{task.item.number}")
     with path.open("wb") as file:
         np.save(file, np.stack([index.ids[rows], told, index.ends[rows] - index.starts[rows]]))
-        file.write(memoryview(data.data)[: data.size])
+        file.write(data)
     return str(path)
 
 
-def _heads(item: ImageRange, places: Numbers, chunk: Chunk, data: bytes | bytearray) -> Heads:
+def heads_at(item: ImageRange, index: INodeIndex, rows: Numbers) -> Heads:
+    """The heads of some inodes of a range.
+
+    Raises:
+        ImageError: if one is malformed; names file and offset.
+    """
+    starts = index.starts[rows]
+    window, chunk = messages_at(item, starts, index.ends[rows])
     try:
-        return heads(window_of(bytes(data)), chunk)
+        return heads(window, chunk)
     except BadMessage as problem:
         row = int(np.searchsorted(chunk.starts, problem.position))
-        raise ImageError(f"{item.where(int(places[row]))}: {problem}") from problem
+        raise ImageError(f"{item.where(int(starts[row]))}: {problem}") from problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,7 @@ def read_fetched(path: str) -> Iterator[Fetched]:
     if not ends.size:
         return
     found = heads(window_of(data), Chunk(0, ends - sizes, ends))
-    rows = zip(ids.tolist(), parents.tolist(), ends.tolist(), sizes.tolist(), strict=True)
-    for row, (inode_id, parent, end, size) in enumerate(rows):
-        yield Fetched(inode_id, parent, found.name(row), data[end - size : end])
+    names = found.all_names()
+    rows = zip(ids.tolist(), parents.tolist(), names, ends.tolist(), sizes.tolist(), strict=True)
+    for inode_id, parent, name, end, size in rows:
+        yield Fetched(inode_id, parent, name, data[end - size : end])

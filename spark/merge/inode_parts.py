@@ -7,17 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from namenode_sim.edits.attributes import delimited
-from namenode_sim.image.errors import ImageError
 from spark.engine.attempt import attempt_name
 from spark.image.ids import IdSet, load_ids
-from spark.image.inodes import BadMessage, heads
-from spark.image.messages import Chunk
 from spark.image.ranges import ImageRange, read_window
 from spark.image.side import INodeIndex, load_inodes
-from spark.image.spans import packed_window
 from spark.image.varints import Numbers
 from spark.merge.changes import Messages
-from spark.merge.fetch import load_rows
+from spark.merge.fetch import heads_at, load_rows
 from spark.merge.parts import Part, PartWriter, unchanged
 
 
@@ -94,19 +90,12 @@ def _write_names(task: INodesTask, index: INodeIndex) -> str:
     rows = IdSet(children).rows_in(index.ids)
     if not rows.size:
         return ""
-    window, ends = packed_window(task.item, index.starts[rows], index.ends[rows])
-    starts = ends - (index.ends[rows] - index.starts[rows])
-    try:
-        found = heads(window, Chunk(0, starts, ends))
-    except BadMessage as problem:
-        row = rows[int(np.searchsorted(starts, problem.position))]
-        raise ImageError(f"{task.item.where(int(index.starts[row]))}: {problem}") from problem
+    rows = rows[np.argsort(index.ids[rows], kind="stable")]
+    found = heads_at(task.item, index, rows)
     path = Path(task.work) / attempt_name(f"names-{task.item.number}")
-    order = np.argsort(index.ids[rows], kind="stable")
-    lengths = found.name_lengths[order]
     with path.open("wb") as file:
-        np.save(file, np.stack([index.ids[rows][order], np.cumsum(lengths)]))
-        file.write(b"".join([found.name(row) for row in order.tolist()]))
+        np.save(file, np.stack([index.ids[rows], np.cumsum(found.name_lengths)]))
+        file.write(b"".join(found.all_names()))
     return str(path)
 
 
@@ -117,7 +106,5 @@ def read_names(path: str, wanted: IdSet) -> Iterator[tuple[int, bytes]]:
         names = file.read()
     begins = np.concatenate([[0], ends[:-1]])
     rows = wanted.rows_in(ids)
-    for number, begin, end in zip(
-        ids[rows].tolist(), begins[rows].tolist(), ends[rows].tolist(), strict=True
-    ):
-        yield number, names[begin:end]
+    spans = zip(begins[rows].tolist(), ends[rows].tolist(), strict=True)
+    return zip(ids[rows].tolist(), [names[begin:end] for begin, end in spans], strict=True)

@@ -11,7 +11,7 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.inode import ROOT_ID
 from spark.engine.attempt import attempt_name
 from spark.engine.model import Engine
-from spark.image.ids import load_ids, save_hashes, save_ids
+from spark.image.ids import load_ids, save_hashes, save_ids, sorted_ids
 from spark.image.names import hashes_of, paired
 from spark.image.opened import OpenedImage
 from spark.image.proof import Proved, proved
@@ -182,9 +182,10 @@ class _Fetch:
         above = np.array(trie.parents, np.int64)
         leaves = np.flatnonzero((ids == ABSENT) & (ids[np.maximum(above, 0)] != ABSENT))
         keys = paired(hashes_of([trie.names[node] for node in leaves.tolist()]), ids[above[leaves]])
-        if np.unique(keys).size != keys.size:
+        keys.sort()
+        if (keys[1:] == keys[:-1]).any():
             raise NeedsWholeNamespace(_COLLISION)
-        rows = self._children(np.unique(ids[above[leaves]]))
+        rows = self._children(sorted_ids(ids[above[leaves]]))
         wanted = _saved(self._work, "directories", np.sort(ids[known]))
         keys_file = save_hashes(self._work / attempt_name("keys"), keys)
         tasks = [

@@ -2,8 +2,10 @@
 
 import hashlib
 import random
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from namenode_sim.image.writer import save_image
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_tree import new_root
 from spark.engine.inline import InlineEngine
+from spark.engine.model import Engine
 from spark.image.opened import open_image
 from spark.merge.assemble import Written
 from spark.merge.lookup import ImageIndex, look_up
@@ -22,7 +25,7 @@ from spark.merge.model import Delta, Looked
 from spark.merge.trie import BaseTrie
 from spark.merge.write import apply_delta
 
-RANGE_BYTES = 600
+RANGE_BYTES = 700
 PERMISSION = ops.Permission("alice", "users", 0o644)
 INFO = NamespaceInfo(-65, 7, "CID-test", 0, "BP-1-127.0.0.1-2")
 POPULAR = ("_SUCCESS", "part-00000", "data", "é", "日本", "x" * 140)
@@ -85,6 +88,39 @@ def sections(path: Path) -> dict[str, list[bytes]]:
     return found
 
 
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class UnrulyEngine:
+    """Runs every task twice, keeps either result, and gives them in any order.
+
+    Engines may do all that: tasks are tried again, or run twice at the same time.
+    """
+
+    name, parallelism = "unruly", 2
+
+    def __init__(self, seed: int = 1) -> None:
+        self._rng = random.Random(seed)
+
+    def run(
+        self, stage: str, function: Callable[[T], R], tasks: Sequence[T]
+    ) -> Iterator[tuple[int, R]]:
+        """See `spark.engine.model.Engine`."""
+        order = list(range(len(tasks)))
+        self._rng.shuffle(order)
+        for number in order:
+            again = [
+                result
+                for _ in range(2)
+                for _, result in InlineEngine().run(stage, function, tasks[number : number + 1])
+            ]
+            yield number, self._rng.choice(again)
+
+
+ENGINE = UnrulyEngine()
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """An image that was looked into."""
@@ -100,8 +136,8 @@ def opened(
 ) -> Opened:
     """Look up the trie in an image of small ranges."""
     work.mkdir(parents=True, exist_ok=True)
-    image = open_image(InlineEngine(), path, work, size=size)
-    looked, index = look_up(InlineEngine(), image, trie or BaseTrie(), work)
+    image = open_image(ENGINE, path, work, size=size)
+    looked, index = look_up(ENGINE, image, trie or BaseTrie(), work)
     return Opened(path, looked, index, work)
 
 
@@ -112,11 +148,13 @@ def nothing_changes(found: Opened) -> Delta:
     return Delta({}, [], NONE, NONE, NONE, root, {}, {}, {}, last, {})
 
 
-def merged(found: Opened, delta: Delta, folder: Path) -> tuple[Path, Written]:
+def merged(
+    found: Opened, delta: Delta, folder: Path, engine: Engine = ENGINE
+) -> tuple[Path, Written]:
     """The new image, with its digest beside it as the merge tells it; checked against the file."""
     folder.mkdir(parents=True, exist_ok=True)
     out = folder / found.path.name
-    written = apply_delta(InlineEngine(), found.index, delta, found.work, out)
+    written = apply_delta(engine, found.index, delta, found.work, out)
     assert hashlib.md5(out.read_bytes()).hexdigest() == written.md5
     assert out.stat().st_size == written.bytes
     write_digest(out, written.md5)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from namenode_sim.image.codecs import BZIP2_CODEC, LZ4_CODEC, ZLIB_CODEC
+from namenode_sim.image.codecs import LZ4_CODEC, ZLIB_CODEC
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import load_image
@@ -29,15 +29,15 @@ TESTDATA = Path(
 
 
 @pytest.mark.parametrize("parts", [0, 5])
-@pytest.mark.parametrize("codec", ["", ZLIB_CODEC, BZIP2_CODEC, LZ4_CODEC])
+@pytest.mark.parametrize("codec", ["", ZLIB_CODEC, LZ4_CODEC])
 def test_no_edits_copy_the_image(tmp_path: Path, codec: str, parts: int) -> None:
-    path = saved(grown(1, 600), tmp_path / "old", codec=codec, parts=parts)
+    path = saved(grown(1, 500), tmp_path / "old", codec=codec, parts=parts)
     found = opened(path, tmp_path / "work")
     assert len(found.index.inodes) > 8, "there are boundaries to get wrong"
     assert len(found.index.directories) > 1
     out, written = merged(found, nothing_changes(found), tmp_path / "new")
     assert sections(out) == sections(path)
-    assert written.inodes == 601
+    assert written.inodes == 501
     assert list(dump_tree(load_image(out).tree.root)) == list(dump_tree(load_image(path).tree.root))
     ours, theirs = summary(out), summary(path)
     assert (ours.layout, ours.codec) == (theirs.layout, theirs.codec)
@@ -99,7 +99,7 @@ def test_images_of_hadoop_come_out_byte_for_byte(
 def test_parts_are_gone_when_they_are_in_the_image(tmp_path: Path) -> None:
     path = saved(grown(4, 400), tmp_path / "old", codec=ZLIB_CODEC)
     found = opened(path, tmp_path / "work")
-    merged(found, nothing_changes(found), tmp_path / "new")
+    merged(found, nothing_changes(found), tmp_path / "new", InlineEngine())
     assert not [entry for entry in (tmp_path / "work").iterdir() if entry.name.startswith("part-")]
 
 
