@@ -9,6 +9,7 @@ import click
 
 CAMPAIGNS: Final = {
     "soak": {
+        "checkpoint": "tests.soak.checkpoint:main",
         "failover": "tests.soak.failover:main",
         "fuzz": "tests.soak.fuzz:fuzz",
         "journal": "tests.soak.journal:main",
@@ -16,6 +17,7 @@ CAMPAIGNS: Final = {
         "zkfc": "tests.soak.zkfc:main",
     },
     "bench": {
+        "checkpoint": "tests.bench.checkpoint:main",
         "failover": "tests.bench.failover:main",
         "journal": "tests.bench.journal:main",
         "formats": "tests.bench.formats:main",

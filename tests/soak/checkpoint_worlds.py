@@ -99,7 +99,7 @@ def make_world(seed: int, folder: Path) -> World:
     """Write image and segments of a seed into a folder."""
     random = Random(seed)
     layout = random.choice(LAYOUTS)
-    snapshots = random.choice((*(Snapshots.NONE,) * 12, *Snapshots, *Snapshots))
+    snapshots = random.choice((*(Snapshots.NONE,) * 20, *Snapshots, *Snapshots))
     mixed = snapshots is Snapshots.NONE and layout != LAYOUTS[-1] and random.random() < 0.1
     author = Author(random, Namespace.empty("hdfs"))
     author.namespace.last_applied = TxId(FIRST_TXID)
