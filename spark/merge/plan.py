@@ -19,6 +19,7 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op, RenameOption
 from namenode_sim.namespace_errors import TxIdOutOfOrder
 from namenode_sim.namespace_tree import components
+from spark.merge.collection import no_collection
 from spark.merge.kinds import ABSENT, DIRECTORY, KIND_BITS, OTHER, UNKNOWN, Kinds
 from spark.merge.model import BaseFacts, Plan
 from spark.merge.trie import GAINS, NEED, ROOT, BaseTrie
@@ -56,32 +57,17 @@ def plan_edits(
         TxIdOutOfOrder: if an edit is missing.
     """
     planner = _Planner(base, trie or BaseTrie(), kinds or Kinds(b""))
-    first = expected = base.last_applied + 1
-    handlers = planner.handlers()
-    reason: str | None = None
-    for txid, op in edits:
-        if txid != expected:
-            if txid < first:
-                continue
-            raise TxIdOutOfOrder(expected, txid)
-        expected += 1
-        handler = handlers.get(type(op))
-        if handler is not None:
-            handler(op)
-        elif isinstance(op, _SNAPSHOT_OPS):
-            reason = (
-                f"transaction {txid} is an edit about snapshots ({type(op).__name__}), which may "
-                "reach every inode of a tree"
-            )
-            break
+    first = TxId(base.last_applied + 1)
+    with no_collection():
+        last, reason = planner.follow(edits, first)
     # Whoever plans again does not know which of the trie's nodes the edits reach.
     reached = len(planner.trie) if trie is None else None
     planner.ask_for_open_files()
     return Plan(
         trie=planner.trie,
-        first=TxId(first),
-        last=TxId(expected - 1),
-        count=expected - first,
+        first=first,
+        last=last,
+        count=last - first + 1,
         trusted={node: names for node, names in planner.overlays.items() if node >= 0},
         guesses=planner.guesses,
         reached=len(planner.trie) if reached is None else reached,
@@ -151,7 +137,27 @@ class _Planner:
         self._last_id = base.last_inode_id
         self._next_directory = _FIRST_DIRECTORY
 
-    def handlers(self) -> dict[type[Op], Callable[..., None]]:
+    def follow(self, edits: Iterable[tuple[TxId, Op]], first: TxId) -> tuple[TxId, str | None]:
+        """Go through the edits; the last one, and why one process must do it if that shows."""
+        handlers = self._handlers()
+        expected = int(first)
+        for txid, op in edits:
+            if txid != expected:
+                if txid < first:
+                    continue
+                raise TxIdOutOfOrder(expected, txid)
+            expected += 1
+            handler = handlers.get(type(op))
+            if handler is not None:
+                handler(op)
+            elif isinstance(op, _SNAPSHOT_OPS):
+                return txid, (
+                    f"transaction {txid} is an edit about snapshots ({type(op).__name__}), which "
+                    "may reach every inode of a tree"
+                )
+        return TxId(expected - 1), None
+
+    def _handlers(self) -> dict[type[Op], Callable[..., None]]:
         """What to do by class of edit; edits about no path have nothing."""
         return {
             **dict.fromkeys(_ON_ONE_NODE, self._one_node),

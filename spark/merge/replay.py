@@ -1,14 +1,13 @@
 """The replay: every edit is applied to the sparse namespace by the namespace's own code (P4)."""
 
-import gc
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Final
 
 from journal.model import TxId
 from namenode_sim.edits.ops import Op
 from namenode_sim.inode import NO_QUOTAS, INodeDirectory
 from namenode_sim.retry_cache import RetryCache
+from spark.merge.collection import no_collection
 from spark.merge.errors import EditsDoNotBelong, Miss
 from spark.merge.sparse import Sparse
 
@@ -53,15 +52,3 @@ def _changed(directory: INodeDirectory) -> bool:
         or directory.xattrs is not None
         or directory.quotas is not NO_QUOTAS
     )
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Millions of objects come and nearly none goes: to look for garbage only takes time."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()

@@ -18,6 +18,7 @@ from namenode_sim.inode import INode, INodeDirectory, INodeFile
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_tree import components
 from spark.merge.base import Base
+from spark.merge.collection import no_collection
 from spark.merge.errors import EditsDoNotBelong, Miss, NeedsWholeNamespace
 from spark.merge.model import BaseFacts, Ids, Looked, Plan
 from spark.merge.trie import NEED, ROOT, BaseTrie
@@ -138,9 +139,10 @@ def sparse_namespace(base: Base, plan: Plan, looked: Looked) -> Sparse:
     _check_open_files(base.facts, trie, ids)
     root = INodeDirectory(ids[ROOT], b"", "", "", 0, 0)
     namespace, strings = base.open(root)
-    nodes = _parsed(looked.messages, strings, namespace.unknown_fields)
     sparse = Sparse(namespace, base, plan, looked, strings, [], [], materialised)
-    _link(sparse, trie, ids, nodes)
+    with no_collection():
+        nodes = _parsed(looked.messages, strings, namespace.unknown_fields)
+        _link(sparse, trie, ids, nodes)
     return sparse
 
 
