@@ -31,7 +31,7 @@ pytestmark = pytest.mark.cluster  # starts a Spark
 
 DEADLINE_SECONDS = 40.0
 KILLS = 10
-KILLS_PER_STAGE = 3
+KILLS_PER_STAGE = 4
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_killed_workers_change_nothing(engine: SparkEngine, current: Path, tmp_p
         engine, current / BASE_NAME, current, tmp_path, tmp_path, told, range_bytes=RANGE_BYTES
     )
     assert_right(done, tmp_path)
-    assert (len(stages), len(set(stages))) == (KILLS, 4), stages
+    assert (len(stages), len(set(stages))) == (KILLS, 3), stages
 
 
 def test_a_killed_driver_takes_its_spark_along(
