@@ -68,13 +68,20 @@ class ServiceWorld:
 
     async def make_active(self) -> None:
         """Active, and if it is so already, in a new term."""
-        client = await ServiceClient.open(
-            self.cluster.namenodes[0].service, deadline_seconds=SECONDS
-        )
+        await self.make_standby()
+        async with self._service_client() as client:
+            await client.transition_to_active(RequestSource.USER, deadline_seconds=SECONDS)
+
+    async def make_standby(self) -> None:
+        async with self._service_client() as client:
+            await client.transition_to_standby(RequestSource.USER, deadline_seconds=SECONDS)
+
+    @asynccontextmanager
+    async def _service_client(self) -> AsyncIterator[ServiceClient]:
+        service = self.cluster.namenodes[0].service
+        client = await ServiceClient.open(service, deadline_seconds=SECONDS)
         try:
-            source = RequestSource.USER
-            await client.transition_to_standby(source, deadline_seconds=SECONDS)
-            await client.transition_to_active(source, deadline_seconds=SECONDS)
+            yield client
         finally:
             await client.close()
 

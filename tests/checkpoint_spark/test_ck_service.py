@@ -11,8 +11,12 @@ from journal.model import TxId
 from namenode_sim.image.files import image_name
 from namenode_sim.image.reader import load_image
 from namenode_sim.storage_errors import InUse
+from spark.ends import Ends, open_sink, open_source
+from spark.hadoop_files import HadoopFiles
 from spark.service.merging import MergeFailed, MergeProcess
+from spark.service.rolling import roll_log
 from spark.service.service import CheckpointService
+from spark.sinks.model import Outcome, Sink, SinkFailed, SinkRefused
 from spark.sources.directory import DirectorySource
 from spark.sources.model import Staged
 from tests.checkpoint_spark.ck_service_world import (
@@ -185,3 +189,53 @@ def _holders(path: Path) -> list[int]:
             if str(path).encode() in line.split(b"\0"):
                 found.append(int(folder.name))
     return found
+
+
+def ends_of(world: ServiceWorld) -> Ends:
+    return Ends(from_cluster=True, upload=True, conf_dir=world.servers.conf_dir)
+
+
+def no_java() -> HadoopFiles:
+    raise AssertionError("nothing here takes a JVM")
+
+
+async def stage_and_merge(world: ServiceWorld, sink: Sink) -> tuple[Path, Staged]:
+    """One merge by hand, outside of the event loop as a command does it."""
+    work = world.servers.folder / "by-hand"
+    work.mkdir(exist_ok=True)
+    source = open_source(ends_of(world), no_java)
+    staged = await asyncio.to_thread(source.stage, work, print)
+    return await HereMerger().merge(staged, sink.folder(work)), staged
+
+
+async def test_one_merge_by_hand_is_taken_once(tmp_path: Path) -> None:
+    async with service_world(tmp_path) as world:
+        sink = open_sink(ends_of(world), no_java)
+        await world.mkdirs(*(f"/a{i}" for i in range(6)))
+        await world.make_active()  # which ends a segment
+        image, staged = await stage_and_merge(world, sink)
+        done = await asyncio.to_thread(sink.publish, image, staged, print)
+        assert (done.outcome, done.where) == (Outcome.PUBLISHED, "NameNode nn1")
+        assert_image_has(world, world.paths)
+        again = await asyncio.to_thread(sink.publish, image, staged, print)
+        assert again.outcome is Outcome.ALREADY_THERE
+        await world.mkdirs("/b")
+        await roll_log(world.cluster)
+        image, staged = await stage_and_merge(world, sink)
+        with pytest.raises(SinkRefused, match=r"does not need .* taken an image lately"):
+            await asyncio.to_thread(sink.publish, image, staged, print)
+
+
+async def test_one_merge_by_hand_of_an_earlier_term_is_refused(tmp_path: Path) -> None:
+    async with service_world(tmp_path) as world:
+        sink = open_sink(ends_of(world), no_java)
+        await world.mkdirs("/a")
+        await roll_log(world.cluster)
+        image, staged = await stage_and_merge(world, sink)
+        await world.make_active()
+        with pytest.raises(SinkRefused, match="superseded"):
+            await asyncio.to_thread(sink.publish, image, staged, print)
+        await world.make_standby()
+        with pytest.raises(SinkFailed, match="no NameNode is active"):
+            await asyncio.to_thread(sink.publish, image, staged, print)
+        assert world.images() == [0]
