@@ -18,6 +18,7 @@ from spark.sources.model import Staged
 log = structlog.get_logger()
 
 LOG_NAME: Final = "merge.log"
+PROGRAM: Final = (sys.executable, "-m", "ha.cli.main", "checkpoint", "merge")
 GRACE_SECONDS: Final = 10.0
 _TAIL_BYTES: Final = 2000
 
@@ -45,10 +46,12 @@ class MergeProcess:
     Args:
         arguments: what follows ``nnha checkpoint merge``, such as ``--engine auto``.
         log_folder: where its log is kept, the last run's only.
+        program: the command itself.
     """
 
     arguments: Sequence[str]
     log_folder: Path
+    program: Sequence[str] = PROGRAM
 
     async def merge(self, staged: Staged, out: Path) -> Path:
         """See ``Merger``.  Cancelled, it ends the whole group before it returns."""
@@ -72,7 +75,7 @@ class MergeProcess:
     def _command(self, staged: Staged, out: Path) -> list[str]:
         places = ("--image", staged.image, "--edits", staged.edits, "--out", out)
         return [
-            *(sys.executable, "-m", "ha.cli.main", "checkpoint", "merge"),
+            *self.program,
             *map(str, places),
             "--json",
             *self.arguments,

@@ -1,7 +1,6 @@
 """The checkpoint service against a real NameNode and real JournalNodes, all in this process."""
 
 import asyncio
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -163,32 +162,18 @@ async def test_the_merge_is_a_process_that_says_where_its_image_is(tmp_path: Pat
 
 
 async def test_a_merge_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
-    staged = await staged_here(tmp_path)
-    staged.image.unlink()
-    os.mkfifo(staged.image)  # it waits for bytes that never come
-    merging = asyncio.create_task(
-        MergeProcess(("--engine", "local"), tmp_path).merge(staged, tmp_path / "out")
-    )
-    await until(lambda: bool(_holders(staged.image)), "the process to open its image")
-    (pid,) = _holders(staged.image)
+    """Not even one that the merge started itself, and that does not listen."""
+    staged, pid_file = await staged_here(tmp_path), tmp_path / "pid"
+    script = f"sh -c 'trap : TERM; echo $$ > {pid_file}; while :; do sleep 1; done' & wait"
+    merger = MergeProcess((), tmp_path, program=("sh", "-c", script))
+    merging = asyncio.create_task(merger.merge(staged, tmp_path / "out"))
+    await until(lambda: pid_file.exists() and pid_file.read_text().strip(), "it to run")
+    stat = Path("/proc", pid_file.read_text().strip(), "stat")
+    assert stat.exists()
     merging.cancel()
     with pytest.raises(asyncio.CancelledError):
         await merging
-    assert not Path(f"/proc/{pid}").exists()
-
-
-def _holders(path: Path) -> list[int]:
-    """The processes that were started with this path as an argument."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                line = (folder / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if str(path).encode() in line.split(b"\0"):
-                found.append(int(folder.name))
-    return found
+    await until(lambda: not stat.exists() or " Z " in stat.read_text(), "it to be gone")
 
 
 def ends_of(world: ServiceWorld) -> Ends:
