@@ -57,17 +57,21 @@ class MergeProcess:
         """See ``Merger``.  Cancelled, it ends the whole group before it returns."""
         said = self.log_folder / LOG_NAME
         with said.open("wb") as file:
-            process = await asyncio.create_subprocess_exec(
-                *self._command(staged, out),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=file,
-                start_new_session=True,
+            starting = asyncio.ensure_future(
+                asyncio.create_subprocess_exec(
+                    *self._command(staged, out),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=file,
+                    start_new_session=True,
+                )
             )
             try:
+                # Cancelled while it starts, its first children may run already: see it through.
+                process = await asyncio.shield(starting)
                 printed, _ = await process.communicate()
             finally:
-                await _end_group(process)
+                await _end_group(await starting)
         if process.returncode != 0:
             raise MergeFailed(f"exit code {process.returncode}: {_tail(said)}")
         return _image_of(printed, said)
