@@ -81,7 +81,7 @@ class Elector:
         self._look_interval_seconds = look_interval_seconds
         self._state = ElectorState()
         self._inbox: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._work: asyncio.Task[None] | None = None
+        self._works: set[asyncio.Task[None]] = set()
         self._takeover: asyncio.Task[None] | None = None
 
     @property
@@ -124,8 +124,8 @@ class Elector:
         finally:
             ticker.cancel()
             self._step(QuitRequested(keep_breadcrumb=True))
-            if self._work is not None:
-                self._work.cancel()
+            for work in self._works:
+                work.cancel()
             await asyncio.shield(self.keeper.settled())
 
     async def _tick(self) -> None:
@@ -197,9 +197,15 @@ class Elector:
                 assert_never(action)
 
     def _begin(self, work: Work) -> asyncio.Task[None]:
-        """One piece of work at a time: a demotion must not overtake a cancelled promotion."""
-        self._work = asyncio.get_running_loop().create_task(_after(self._work, work))
-        return self._work
+        """One piece of work at a time: a demotion must not overtake a cancelled promotion.
+
+        Each waits for all before it, not for the last one alone: that one may have been cancelled
+        while it waited itself, for a demotion which would then end behind the next promotion.
+        """
+        begun = asyncio.get_running_loop().create_task(_after(frozenset(self._works), work))
+        self._works.add(begun)
+        begun.add_done_callback(self._works.discard)
+        return begun
 
     async def _attempted(self, work: Work, attempt: AttemptNumber, done: Event) -> None:
         try:
@@ -214,9 +220,9 @@ class Elector:
             self.post(done)
 
 
-async def _after(previous: asyncio.Task[None] | None, work: Work) -> None:
-    if previous is not None and not previous.done():
-        await asyncio.wait({previous})
+async def _after(earlier: frozenset[asyncio.Task[None]], work: Work) -> None:
+    if earlier:
+        await asyncio.wait(earlier)
     await work()
 
 

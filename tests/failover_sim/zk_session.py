@@ -19,7 +19,7 @@ from ha.elector.outcome import (
 from ha.elector.settings import ZooKeeperSettings
 from ha.elector.ticket import SessionTicket
 from tests.failover_sim.zk_ensemble import Ensemble
-from tests.failover_sim.zk_server import Link, Reply, Request
+from tests.failover_sim.zk_server import Link, Replica, Reply, Request
 from tests.failover_sim.zk_tree import News, Znode
 from tests.simulation.clock import PROCESS, Process, VirtualLoop
 
@@ -58,6 +58,7 @@ class ModelSession:
         self._closing = False
         self._over = False
         self._failures = 0
+        self._refused_by: str | None = None
         self._heard_at = self._sent_at = 0.0
         self.timeout_seconds: float | None = None
         self.ticket = ticket
@@ -83,7 +84,7 @@ class ModelSession:
     def _connect(self) -> None:
         if self._over or self._closing or not self._process.alive:
             return
-        replica = self._rng.choice(list(self._ensemble.replicas.values()))
+        replica = self._server()
         link = self._link = Link(self._ensemble, replica, self._process.machine, self._hear)
         arrive = partial(
             self._ensemble.accept,
@@ -97,12 +98,21 @@ class ModelSession:
         cap = self._settings.connect_cap_seconds + self._settings.handshake_cap_seconds
         self._loop.call_later(cap, self._abandon, link)
 
+    def _server(self) -> Replica:
+        """Any server but the one that was just tried in vain: kazoo asks each before one again."""
+        servers = list(self._ensemble.replicas.values())
+        chosen = self._rng.randrange(len(servers))
+        if servers[chosen].name == self._refused_by:
+            chosen = (chosen + 1) % len(servers)
+        return servers[chosen]
+
     def _abandon(self, link: Link) -> None:
         if self._link is link and not self._connected:
             link.forget()
             self._again()
 
     def _again(self) -> None:
+        self._refused_by = None if self._link is None else self._link.replica.name
         self._link = None
         pause = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
         self._failures += 1
@@ -150,6 +160,7 @@ class ModelSession:
         self._connected = False
         if self._link is not None:
             self._link.forget()
+            self._link = None
         waiting = tuple(self._waiting)
         # kazoo's threads hand over the state and the requests' ends in either order.
         if self._rng.random() < 0.5:
