@@ -4,13 +4,14 @@ import numpy as np
 
 from namenode_sim.image.errors import ImageError
 from spark.image.directories import ODD, parsed
-from spark.image.ranges import ImageRange
 from spark.image.side import DirectoryIndex
-from spark.image.spans import read_spans
+from spark.image.spans import RangeReader
 from spark.image.varints import Numbers, packed_numbers, window_of
 
 
-def children_of(item: ImageRange, index: DirectoryIndex, rows: Numbers) -> tuple[Numbers, Numbers]:
+def children_of(
+    reader: RangeReader, index: DirectoryIndex, rows: Numbers
+) -> tuple[Numbers, Numbers]:
     """The children of the entries in ``rows`` behind each other, and how many each one has.
 
     Raises:
@@ -19,9 +20,9 @@ def children_of(item: ImageRange, index: DirectoryIndex, rows: Numbers) -> tuple
     starts, ends = index.child_starts[rows], index.child_ends[rows]
     odd = starts == ODD
     if odd.any():
-        return _parsed(item, index, rows)
-    data = read_spans(item, starts, ends)
-    return split_numbers(data, ends - starts, item.where(0))
+        return _parsed(reader, index, rows)
+    data = reader.spans(starts, ends)
+    return split_numbers(data, ends - starts, reader.item.where(0))
 
 
 def split_numbers(data: bytes, sizes: Numbers, where: str) -> tuple[Numbers, Numbers]:
@@ -37,11 +38,11 @@ def split_numbers(data: bytes, sizes: Numbers, where: str) -> tuple[Numbers, Num
     return numbers, np.diff(before[edges])
 
 
-def _parsed(item: ImageRange, index: DirectoryIndex, rows: Numbers) -> tuple[Numbers, Numbers]:
+def _parsed(reader: RangeReader, index: DirectoryIndex, rows: Numbers) -> tuple[Numbers, Numbers]:
     lists = []
     for row in rows.tolist():
         start, end = index.starts[row : row + 1], index.ends[row : row + 1]
-        message = parsed(read_spans(item, start, end), int(start[0]))
+        message = parsed(reader.spans(start, end), int(start[0]))
         lists.append(np.array(message.children, np.uint64).astype(np.int64))
     sizes = np.array([found.size for found in lists], np.int64)
     return np.concatenate([np.empty(0, np.int64), *lists]), sizes

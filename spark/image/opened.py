@@ -96,7 +96,7 @@ def _ranges(
     engine: Engine, image: Path, name: str, places: list[Place], size: int | None
 ) -> Iterator[ImageRange]:
     total = sum(end - begin for _, begin, end in places)
-    size = size or range_bytes(total, engine.parallelism)
+    size = size or range_bytes(name, total, engine.parallelism)
     number = 0
     for path, begin, end in places:
         told = "" if path == str(image) else str(image)

@@ -67,9 +67,12 @@ def read_window(item: ImageRange) -> Window:
     return Window(data)
 
 
-def range_bytes(length: int, parallelism: int) -> int:
+def range_bytes(section: str, length: int, parallelism: int) -> int:
     """How large the ranges of ``length`` bytes are to be, for some tasks per core."""
-    return max(SMALLEST_RANGE_BYTES, min(RANGE_BYTES, length // (3 * parallelism)))
+    # A byte of INODE_DIR takes about ten times as long: it holds a third of an id.
+    share = 1 if section == "INODE" else 8
+    wanted = min(RANGE_BYTES // share, length // (3 * parallelism))
+    return max(SMALLEST_RANGE_BYTES // share, wanted)
 
 
 def cut(

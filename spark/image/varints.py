@@ -1,6 +1,6 @@
 """Protobuf varints, many at a time, and wide looks into bytes (design section 1)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -14,6 +14,10 @@ SLACK: Final = 32
 Bytes: TypeAlias = NDArray[np.uint8]
 Words: TypeAlias = NDArray[np.uint64]
 Numbers: TypeAlias = NDArray[np.int64]
+
+_SHORT_BYTES: Final = 150
+_SHORT_BATCH: Final = 20_000
+"""Spans at a time, so that their indices stay below some 20 MB."""
 
 _CONTINUES: Final = np.uint64(0x8080808080808080)
 _ONE: Final = np.uint64(1)
@@ -95,9 +99,25 @@ def packed_numbers(data: bytes) -> Numbers:
 
 def gathered(window: Window, starts: Numbers, ends: Numbers) -> bytes:
     """The bytes of many spans behind each other."""
+    total = int((ends - starts).sum())
+    if total < starts.size * _SHORT_BYTES:
+        return b"".join(_gathered_short(window, starts, ends))
     data = memoryview(window.data)
     spans: Sequence[tuple[int, int]] = list(zip(starts.tolist(), ends.tolist(), strict=True))
     return b"".join([data[start:end] for start, end in spans])
+
+
+def _gathered_short(window: Window, starts: Numbers, ends: Numbers) -> Iterator[bytes]:
+    """The same for short ones, byte by byte in numpy: about 6 ns for each byte.
+
+    To slice and join takes about 1 µs for each span, however short it is.
+    """
+    for begin in range(0, starts.size, _SHORT_BATCH):
+        at = starts[begin : begin + _SHORT_BATCH]
+        sizes = ends[begin : begin + _SHORT_BATCH] - at
+        behind = np.cumsum(sizes)
+        places = np.arange(behind[-1]) + np.repeat(at - (behind - sizes), sizes)
+        yield window.octets[places].tobytes()
 
 
 def encode_varint(number: int) -> bytes:

@@ -16,8 +16,9 @@ from spark.engine.attempt import attempt_name
 from spark.image.children import children_of
 from spark.image.directories import parsed
 from spark.image.ids import IdSet, load_ids, sorted_ids
-from spark.image.ranges import ImageRange, read_window
+from spark.image.ranges import ImageRange
 from spark.image.side import DirectoryIndex, load_directories
+from spark.image.spans import RangeReader
 from spark.image.varints import Numbers
 from spark.merge.changes import Moves
 from spark.merge.errors import EditsDoNotBelong, NeedsWholeNamespace
@@ -56,26 +57,26 @@ def write_entries(task: EntriesTask) -> EntriesWritten:
         NeedsWholeNamespace: if a changed directory holds inodes that a snapshot keeps.
         ImageError: if a child is no inode.
     """
-    index = load_directories(task.index)
+    index, reader = load_directories(task.index), RangeReader(task.item)
     moves = Moves(task.moves)
     changed, places = index.rows_of(moves.parents)
     dropped = IdSet(load_ids(task.deleted)).rows_in(np.array(index.parents))
     if not (changed.size or dropped.size or task.codec):
         return EntriesWritten(unchanged(task.item), 0)
-    names = _names(task, index, moves, changed, places)
+    names = _names(task, index, reader, moves, (changed, places))
     rows = np.concatenate([changed, dropped])
     told = np.concatenate([places, np.full(dropped.size, -1, np.int64)])
     order = np.argsort(index.begins[rows], kind="stable")
     path = Path(task.work) / attempt_name(f"part-directories-{task.item.number}")
     with PartWriter(path, task.codec) as writer:
-        pieces = _spliced(task, index, zip(rows[order], told[order], strict=True), moves, names)
+        pieces = _spliced(reader, index, zip(rows[order], told[order], strict=True), moves, names)
         for piece in pieces:
             writer.add(piece)
         return EntriesWritten(writer.finish(), changed.size)
 
 
 def _spliced(
-    task: EntriesTask,
+    reader: RangeReader,
     index: DirectoryIndex,
     changed: Iterable[tuple[int, int]],
     moves: Moves,
@@ -85,7 +86,7 @@ def _spliced(
 
     ``changed`` are rows, and their places in ``moves``: negative if the directory is gone.
     """
-    data, at = memoryview(read_window(task.item).data)[: task.item.length], 0
+    data, at = reader.all_bytes(), 0
     for row, place in changed:
         begin, start, end = index.begins[row], int(index.starts[row]), index.ends[row]
         if begin > at:
@@ -100,12 +101,17 @@ def _spliced(
 
 
 def _names(
-    task: EntriesTask, index: DirectoryIndex, moves: Moves, changed: Numbers, places: Numbers
+    task: EntriesTask,
+    index: DirectoryIndex,
+    reader: RangeReader,
+    moves: Moves,
+    found: tuple[Numbers, Numbers],
 ) -> dict[int, bytes]:
     """The names of the children of the directories that gain some."""
+    changed, places = found
     gains = [any(True for _ in moves.added(place)) for place in places.tolist()]
     rows = changed[np.array(gains, np.bool_)]
-    children, _ = children_of(task.item, index, rows)
+    children, _ = children_of(reader, index, rows)
     wanted = IdSet(sorted_ids(children))
     return dict(found for path in task.names for found in read_names(path, wanted))
 

@@ -11,6 +11,7 @@ from spark.image.children import children_of
 from spark.image.ids import IdSet, load_ids, save_ids, sorted_ids
 from spark.image.ranges import ImageRange
 from spark.image.side import DirectoryIndex, load_directories
+from spark.image.spans import RangeReader
 from spark.image.varints import Numbers
 from spark.merge.errors import EditsDoNotBelong, NeedsWholeNamespace
 
@@ -48,14 +49,14 @@ def expand(task: ExpandTask) -> Expanded:
         NeedsWholeNamespace: if a directory holds inodes that a snapshot keeps.
         ImageError: if a directory is below itself.
     """
-    parts = [(item, load_directories(index)) for item, index in task.parts]
+    parts = [(RangeReader(item), load_directories(index)) for item, index in task.parts]
     decided = IdSet(load_ids(task.materialised))
     empty = load_ids(task.must_be_empty)
     gone = [np.array(load_ids(task.gone))]
     frontier = np.array(load_ids(task.tombstones))
     count = gone[0].size
     while frontier.size:
-        found = [_below(item, index, frontier, decided, empty) for item, index in parts]
+        found = [_below(reader, index, frontier, decided, empty) for reader, index in parts]
         frontier = sorted_ids(np.concatenate([np.empty(0, np.int64), *found]))
         gone.append(frontier)
         count += frontier.size
@@ -67,7 +68,7 @@ def expand(task: ExpandTask) -> Expanded:
 
 
 def _below(
-    item: ImageRange, index: DirectoryIndex, parents: Numbers, decided: IdSet, empty: Numbers
+    reader: RangeReader, index: DirectoryIndex, parents: Numbers, decided: IdSet, empty: Numbers
 ) -> Numbers:
     """The children in one range that go with their parents."""
     rows, _ = index.rows_of(parents)
@@ -77,7 +78,7 @@ def _below(
             f"the directory of inode {index.parents[referring[0]]} was deleted, to which inodes "
             "were moved that a snapshot holds"
         )
-    children, counts = children_of(item, index, rows)
+    children, counts = children_of(reader, index, rows)
     going = np.ones(children.size, np.bool_)
     going[decided.rows_in(children)] = False
     if empty.size:

@@ -10,12 +10,12 @@ from namenode_sim.image.errors import ImageError
 from spark.engine.attempt import attempt_name
 from spark.image.children import children_of
 from spark.image.ids import IdSet, load_hashes, load_ids, save_ids
-from spark.image.inodes import BadMessage, Heads, heads
+from spark.image.inodes import heads
 from spark.image.messages import Chunk
 from spark.image.names import HashSet, name_hashes, paired
 from spark.image.ranges import ImageRange
-from spark.image.side import INodeIndex, load_directories, load_inodes
-from spark.image.spans import messages_at, read_spans
+from spark.image.side import load_directories, load_inodes
+from spark.image.spans import RangeReader
 from spark.image.varints import Numbers, window_of
 
 
@@ -45,7 +45,7 @@ def find_children(task: ChildrenTask) -> ChildrenFound:
     """A task over INODE_DIR."""
     index = load_directories(task.index)
     rows, _ = index.rows_of(load_ids(task.wanted))
-    children, counts = children_of(task.item, index, rows)
+    children, counts = children_of(RangeReader(task.item), index, rows)
     parents = np.repeat(index.parents[rows], counts)
     order = np.argsort(children, kind="stable")
     stem = Path(task.work) / attempt_name(f"children-{task.item.number}")
@@ -86,7 +86,7 @@ class FetchTask:
 
 def fetch(task: FetchTask) -> str:
     """A task over INODE; returns the file with what was found."""
-    index = load_inodes(task.index)
+    index, reader = load_inodes(task.index), RangeReader(task.item)
     by_id = IdSet(load_ids(task.ids)).rows_in(index.ids)
     children, parents = load_rows(task.rows)
     asked = IdSet(children)
@@ -94,32 +94,17 @@ def fetch(task: FetchTask) -> str:
     owners = np.array(parents[asked.places_of(index.ids[below])])
     kept = np.empty(0, np.int64)
     if below.size:
-        found = heads_at(task.item, index, below)
+        found = reader.heads(index, below)
         hashes = name_hashes(found.names, found.name_starts, found.name_lengths)
         kept = HashSet(load_hashes(task.keys)).rows_in(paired(hashes, owners))
     rows = np.concatenate([by_id, below[kept]])
     told = np.concatenate([np.full(by_id.size, -1, np.int64), owners[kept]])
-    data = read_spans(task.item, index.starts[rows], index.ends[rows])
+    data = reader.spans(index.starts[rows], index.ends[rows])
     path = Path(task.work) / attempt_name(f"fetched-{task.item.number}")
     with path.open("wb") as file:
         np.save(file, np.stack([index.ids[rows], told, index.ends[rows] - index.starts[rows]]))
         file.write(data)
     return str(path)
-
-
-def heads_at(item: ImageRange, index: INodeIndex, rows: Numbers) -> Heads:
-    """The heads of some inodes of a range.
-
-    Raises:
-        ImageError: if one is malformed; names file and offset.
-    """
-    starts = index.starts[rows]
-    window, chunk = messages_at(item, starts, index.ends[rows])
-    try:
-        return heads(window, chunk)
-    except BadMessage as problem:
-        row = int(np.searchsorted(chunk.starts, problem.position))
-        raise ImageError(f"{item.where(int(starts[row]))}: {problem}") from problem
 
 
 @dataclass(frozen=True, slots=True)

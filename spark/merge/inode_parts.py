@@ -9,11 +9,12 @@ import numpy as np
 from namenode_sim.edits.attributes import delimited
 from spark.engine.attempt import attempt_name
 from spark.image.ids import IdSet, load_ids
-from spark.image.ranges import ImageRange, read_window
+from spark.image.ranges import ImageRange
 from spark.image.side import INodeIndex, load_inodes
+from spark.image.spans import RangeReader
 from spark.image.varints import Numbers
 from spark.merge.changes import Messages
-from spark.merge.fetch import heads_at, load_rows
+from spark.merge.fetch import load_rows
 from spark.merge.parts import Part, PartWriter, unchanged
 
 
@@ -45,15 +46,15 @@ class INodesWritten:
 
 def write_inodes(task: INodesTask) -> INodesWritten:
     """A task over INODE."""
-    index = load_inodes(task.index)
+    index, reader = load_inodes(task.index), RangeReader(task.item)
     updates = Messages(task.updates)
     updated = IdSet(updates.ids).rows_in(index.ids)
     deleted = IdSet(load_ids(task.deleted)).rows_in(index.ids)
-    names = _write_names(task, index)
+    names = _write_names(task, index, reader)
     part = unchanged(task.item)
     if updated.size or deleted.size or task.codec:
         path = Path(task.work) / attempt_name(f"part-inodes-{task.item.number}")
-        data = memoryview(read_window(task.item).data)[: task.item.length]
+        data = reader.all_bytes()
         with PartWriter(path, task.codec) as writer:
             writer.add(task.head)
             for piece in _spliced(data, index, updated, deleted, updates):
@@ -84,14 +85,14 @@ def _spliced(
         yield data[at:]
 
 
-def _write_names(task: INodesTask, index: INodeIndex) -> str:
+def _write_names(task: INodesTask, index: INodeIndex, reader: RangeReader) -> str:
     """A file with the names of the children wanted that lie in this range; empty for none."""
     children, _ = load_rows(task.siblings)
     rows = IdSet(children).rows_in(index.ids)
     if not rows.size:
         return ""
     rows = rows[np.argsort(index.ids[rows], kind="stable")]
-    found = heads_at(task.item, index, rows)
+    found = reader.heads(index, rows)
     path = Path(task.work) / attempt_name(f"names-{task.item.number}")
     with path.open("wb") as file:
         np.save(file, np.stack([index.ids[rows], np.cumsum(found.name_lengths)]))

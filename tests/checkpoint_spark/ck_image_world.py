@@ -2,7 +2,8 @@
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -110,12 +111,34 @@ class UnrulyEngine:
         order = list(range(len(tasks)))
         self._rng.shuffle(order)
         for number in order:
-            again = [
-                result
-                for _ in range(2)
-                for _, result in InlineEngine().run(stage, function, tasks[number : number + 1])
-            ]
-            yield number, self._rng.choice(again)
+            yield number, self._twice(stage, function, tasks[number])
+
+    def _twice(self, stage: str, function: Callable[[T], R], task: T) -> R:
+        """The first attempt's result or the second's; what the other one wrote is cut off."""
+        work = Path(str(getattr(task, "work", "")))
+        before = _seen(work)
+        [(_, first)] = InlineEngine().run(stage, function, [task])
+        between = _seen(work)
+        if keep_second := self._rng.random() < 0.5:
+            _cut_off(between.keys() - before.keys())
+        [(_, second)] = InlineEngine().run(stage, function, [task])
+        if not keep_second:
+            _cut_off({path for path, seen in _seen(work).items() if between.get(path) != seen})
+        return second if keep_second else first
+
+
+def _seen(work: Path) -> dict[Path, tuple[int, int]]:
+    """The files of a work directory, and what tells when they are written."""
+    found = {}
+    for path in work.iterdir():
+        with suppress(FileNotFoundError):  # a part is removed as soon as it is in the image
+            found[path] = (path.stat().st_ino, path.stat().st_mtime_ns)
+    return found
+
+
+def _cut_off(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.write_bytes(b"")
 
 
 ENGINE = UnrulyEngine()
