@@ -112,8 +112,15 @@ class TreeChanges:
     after_bytes: Ints
 
     def largest(self, amounts: Ints, count: int) -> Ints:
-        """Rows that changed most in this direction, without those that one child explains."""
-        return first(np.flatnonzero(telling(self.parent, amounts)), amounts, self.id, count)
+        """Rows that changed most in this direction, without those that one child explains.
+
+        A tree that came or went is one row: what lay in it came or went with it.
+        """
+        inside = self.parent != NOTHING
+        whole = (self.older_row == NOTHING) | (self.newer_row == NOTHING)
+        part_of_whole = whole & inside & whole[self.parent]
+        shown = (telling(self.parent, amounts) | (whole & inside)) & ~part_of_whole
+        return first(np.flatnonzero(shown), amounts, self.id, count)
 
     def described(self, rows: Ints, paths: dict[int, str]) -> tuple[TreeGrowth, ...]:
         """Rows as the report's trees."""

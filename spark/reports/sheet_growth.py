@@ -55,7 +55,10 @@ def growth_sheet(part: GrowthSection, top: int) -> Sheet:
 
 
 def _days(days: float) -> str:
-    return f" ({days:.3g} days before)" if days else ""
+    for unit, count in (("days", days), ("hours", days * 24), ("minutes", days * 1440)):
+        if count >= 1:
+            return f" ({count:.3g} {unit} before)"
+    return ""
 
 
 def _came(flow: Flow) -> int:

@@ -93,10 +93,21 @@ def later(dice: random.Random, rows: Rows) -> dict[int, Row]:
     for directory in gone:
         for inode in [directory, *below(found, directory)]:
             found.pop(inode, None)
+    found.pop(min(row.id for row in rows.values() if row.type == "FILE"), None)
+    _move_a_tree(dice, found)
     first = max(rows) + 1
     for inode in range(first, first + len(rows) // 4):
         found[inode] = _random_row(dice, inode, {ROOT: found[ROOT], **found})
     return found
+
+
+def _move_a_tree(dice: random.Random, rows: dict[int, Row]) -> None:
+    """Rename a directory to the root, or to another one that is not below it."""
+    trees = [row for row in rows.values() if row.type == "DIRECTORY" and row.id != ROOT]
+    moved = max(trees, key=lambda row: sum(1 for _ in below(rows, row.id)))
+    inside = {moved.id, moved.parent_id, *below(rows, moved.id)}
+    parent = dice.choice([row.id for row in trees if row.id not in inside] or [ROOT])
+    rows[moved.id] = replace(moved, parent_id=parent)
 
 
 def children(rows: Rows, directory: int) -> list[Row]:

@@ -194,7 +194,9 @@ def test_quotas(case: tuple[Rows, Report]) -> None:
         if row.id != ROOT and (row.ns_quota is not None or row.ds_quota is not None)
     ]
     assert report.quota.count == len(limited) > 0
-    found = {quota.path: quota for quota in report.quota.fullest}
+    fullest = report.quota.fullest
+    assert list(fullest) == sorted(fullest, key=lambda quota: (-quota.used_percent, quota.path))
+    found = {quota.path: quota for quota in fullest}
     for row in limited:
         quota = found[path_of(rows, row.id)]
         own = tree(rows, row.id)
@@ -202,8 +204,8 @@ def test_quotas(case: tuple[Rows, Report]) -> None:
         assert quota.names_used == 1 + len(own)
         assert quota.space_used == sum(map(on_disks, files(own)))
         shares = [(quota.names_used, row.ns_quota), (quota.space_used, row.ds_quota)]
-        fullest = max(100 * used / of if of else 100.0 for used, of in shares if of is not None)
-        assert quota.used_percent == pytest.approx(fullest, abs=0.01)
+        most = max(100 * used / of if of else 100.0 for used, of in shares if of is not None)
+        assert quota.used_percent == pytest.approx(most, abs=0.01)
 
 
 def test_the_largest_directories(case: tuple[Rows, Report]) -> None:
@@ -284,17 +286,20 @@ def test_growth_of_trees(tmp_path: Path, seed: int) -> None:
     assert growth is not None
     then = {row.id: held(files(tree(older, row.id))) for row in directories(older)}
     now = {row.id: held(files(tree(newer, row.id))) for row in directories(newer)}
-    parents = {inode: newer.get(inode, older.get(inode)) for inode in then.keys() | now.keys()}
+    parents = {inode: (newer if inode in now else older)[inode] for inode in then | now}
     more = {inode: now.get(inode, 0) - then.get(inode, 0) for inode in parents}
     explained = {
         row.parent_id
         for inode, row in parents.items()
-        if row and row.parent_id and abs(more[inode]) * 100 > abs(more[row.parent_id]) * 90
+        if row.parent_id and abs(more[inode]) * 100 > abs(more[row.parent_id]) * 90
     }
+    whole = then.keys() ^ now.keys()
+    assert whole
     wanted = {
         path_of(newer if inode in now else older, inode): amount
         for inode, amount in more.items()
-        if amount and inode != ROOT and inode not in explained
+        if amount and inode != ROOT
+        if (parents[inode].parent_id not in whole if inode in whole else inode not in explained)
     }
     found = {
         one.path: one.after_bytes - one.before_bytes for one in (*growth.grown, *growth.shrunk)
