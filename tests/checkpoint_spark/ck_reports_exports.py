@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 DAY = 86_400_000
 AT_MS = 1_700_000_000_000
 ROOT = 16385
-USERS = ("ada", "bob", "étienne", "hive", "x<&>\"'$a$")
+USERS = ("ada", "bob", "étienne", "hive", "x<&>\"'$\\frac$")
 
 
 @dataclass(frozen=True, slots=True)

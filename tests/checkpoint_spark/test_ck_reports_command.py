@@ -118,7 +118,7 @@ def test_the_page_holds_the_figures_and_escapes_names(exports: tuple[Path, Path]
     assert report.usage is not None
     for user in report.usage.users:
         assert f' data-v="{user.bytes}" title="{user.bytes:,} bytes">' in text
-    assert "x&lt;&amp;&gt;&quot;&#x27;$a$" in text
+    assert "x&lt;&amp;&gt;&quot;&#x27;$\\frac$" in text
     assert "x<&>" not in text
     assert report.directories is not None
     assert all(one.path in text for one in report.directories.by_bytes)
@@ -211,6 +211,12 @@ def test_wrong_usage(exports: tuple[Path, Path], words: tuple[str, ...], said: s
     done = run(exports[1], *words)
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+def test_a_page_that_cannot_be_written_is_told(exports: tuple[Path, Path], tmp_path: Path) -> None:
+    done = run(exports[1], "--html", tmp_path / "nowhere" / "report.html")
+    assert (done.exit_code, done.stdout) == (4, "")
+    assert "nowhere" in done.stderr
 
 
 def test_growth_is_from_the_older_to_the_newer(exports: tuple[Path, Path]) -> None:
