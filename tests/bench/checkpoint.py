@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -76,8 +75,7 @@ def prepare(folder: Path, inodes: int, ops: Sequence[int]) -> Inputs:
     return found
 
 
-@contextmanager
-def prepared(folder: Path, sizes: Sequence[int], ops: int) -> Iterator[dict[int, Inputs]]:
+def prepared(folder: Path, sizes: Sequence[int], ops: int) -> dict[int, Inputs]:
     """The inputs of all sizes, the largest first and two at a time."""
     wanted = {size: (ops, MANY_OPS) if size == MANY_OPS_ON else (ops,) for size in sizes}
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
@@ -85,7 +83,7 @@ def prepared(folder: Path, sizes: Sequence[int], ops: int) -> Iterator[dict[int,
             size: pool.submit(prepare, folder / str(size), size, wanted[size])
             for size in sorted(sizes, reverse=True)
         }
-        yield {size: future.result() for size, future in futures.items()}
+        return {size: future.result() for size, future in futures.items()}
 
 
 def measure(inputs: Inputs, inodes: int, ops: int, figures: Figures) -> None:
@@ -204,21 +202,21 @@ def figures_of(sizes: Sequence[int], ops: int, folder: Path) -> Figures:
     """Generate and measure."""
     figures = Figures()
     began = time.monotonic()
-    with prepared(folder, sizes, ops) as inputs:
-        _say(f"images and edits are written: {time.monotonic() - began:.0f} s")
-        for inodes in sorted(sizes):
-            found = inputs[inodes]
-            if not figures.rates:
-                figures.rates = rate_rows(found.image, folder)
-            for count, edits in found.edits.items():
-                figures.touched[inodes, count] = count_touched(found.image, edits)
-                measure(found, inodes, count, figures)
-            if os.environ.get("NNHA_INTEROP") == "1" and inodes <= COMPARED_UP_TO:
-                from tests.bench.hadoop_checkpoint import run_hadoop
+    inputs = prepared(folder, sizes, ops)
+    _say(f"images and edits are written: {time.monotonic() - began:.0f} s")
+    for inodes in sorted(sizes):
+        found = inputs[inodes]
+        if not figures.rates:
+            figures.rates = rate_rows(found.image, folder)
+        for count, edits in found.edits.items():
+            figures.touched[inodes, count] = count_touched(found.image, edits)
+            measure(found, inodes, count, figures)
+        if os.environ.get("NNHA_INTEROP") == "1" and inodes <= COMPARED_UP_TO:
+            from tests.bench.hadoop_checkpoint import run_hadoop
 
-                edits = found.edits[ops]
-                figures.hadoop[inodes, ops] = run_hadoop(found.image, edits, folder / "hadoop")
-            shutil.rmtree(folder / str(inodes))
+            edits = found.edits[ops]
+            figures.hadoop[inodes, ops] = run_hadoop(found.image, edits, folder / "hadoop")
+        shutil.rmtree(folder / str(inodes))
     return figures
 
 
