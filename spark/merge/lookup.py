@@ -28,7 +28,6 @@ from spark.merge.fetch import (
 )
 from spark.merge.model import Looked
 from spark.merge.scan import (
-    DirectoriesFound,
     DirectoryScan,
     INodeScan,
     INodesFound,
@@ -106,7 +105,6 @@ def _look_up(
         tuple(Indexed(done.item, done.result.index, done.result.count) for done in directories),
     )
     ids = walk(trie, root, [load_ids(done.result.edges) for done in directories])
-    _refuse_references(trie, ids, directories)
     return _Fetch(engine, index, trie, ids, work).run(), index
 
 
@@ -139,16 +137,6 @@ def _root(image: OpenedImage, inodes: Sequence[Proved[INodesFound]]) -> int:
     if not roots:
         raise ImageError(f"{image.path}: section INODE has no root directory")
     return ROOT_ID if ROOT_ID in roots else roots[0]
-
-
-def _refuse_references(
-    trie: BaseTrie, ids: Numbers, directories: Sequence[Proved[DirectoriesFound]]
-) -> None:
-    """What a directory has by reference is not among its children: a lookup would miss it."""
-    for done in directories:
-        found = np.flatnonzero(np.isin(ids, load_ids(done.result.references)) & (ids != ABSENT))
-        if found.size:
-            raise referring(trie.path(int(found[0])).decode("utf-8", "replace"))
 
 
 def referring(directory: str) -> NeedsWholeNamespace:
@@ -210,6 +198,7 @@ class _Fetch:
         paths = []
         for _, found in self._engine.run("list children", find_children, tasks):
             if found.references:
+                # What it has by reference is not among its children: a lookup would miss it.
                 raise referring(f"the directory of inode {found.references[0]}")
             paths.append(found.rows)
         return tuple(paths)

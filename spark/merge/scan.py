@@ -114,17 +114,13 @@ class DirectoryScan:
 
 @dataclass(frozen=True, slots=True)
 class DirectoriesFound:
-    """Side files of a range: its index, edges (hash of parent and name; child) sorted by hash.
-
-    ``references`` are the candidates that hold children which snapshots moved.
-    """
+    """Side files of a range: its index, edges (hash of parent and name; child) sorted by hash."""
 
     ended: int
     broken: str
     count: int = 0
     index: str = ""
     edges: str = ""
-    references: str = ""
 
 
 def load_candidates(paths: tuple[str, ...]) -> tuple[Numbers, Words]:
@@ -163,7 +159,6 @@ def scan_directories(task: DirectoryScan) -> DirectoriesFound:
         columns[0].size,
         save_directories(Path(f"{stem}.index"), DirectoryIndex(*columns)),
         save_ids(Path(f"{stem}.edges"), edges.table()),
-        save_ids(Path(f"{stem}.references"), edges.references()),
     )
 
 
@@ -177,7 +172,6 @@ class _EdgeFinder:
         self._item = task.item
         self._window = window
         self._edges: list[tuple[Words, Numbers]] = []
-        self._references: list[Numbers] = []
 
     def look_at(self, chunk: Chunk, found: Entries) -> None:
         """Take what a chunk of entries has."""
@@ -185,7 +179,6 @@ class _EdgeFinder:
         if not rows.size:
             return
         parents = found.parents[rows]
-        self._references.append(parents[found.child_ends[rows] != chunk.ends[rows]])
         children, counts = self._children(chunk, found, rows)
         kept = self._ids.rows_in(children)
         owners = np.repeat(np.arange(rows.size), counts)[kept]
@@ -214,7 +207,3 @@ class _EdgeFinder:
         children = np.concatenate([np.empty(0, np.int64), *(ids for _, ids in self._edges)])
         order = np.argsort(keys, kind="stable")
         return np.stack([keys[order].view(np.int64), children[order]])
-
-    def references(self) -> Numbers:
-        """The candidates with references."""
-        return np.sort(np.concatenate([np.empty(0, np.int64), *self._references]))
