@@ -12,7 +12,7 @@ _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _FOLD: Final = np.uint64(0xD6E8FEB86659FD93)
 _SHIFT: Final = np.uint64(32)
 _MASKS: Final = np.array([(1 << 8 * size) - 1 for size in range(8)] + [2**64 - 1], np.uint64)
-_PREFILTER_BITS: Final = 18
+_PREFILTER_BITS: Final = (14, 24)
 
 
 def name_hashes(window: Window, starts: Numbers, lengths: Numbers) -> Words:
@@ -60,16 +60,18 @@ def paired(hashes: Words, numbers: Numbers) -> Words:
 class HashSet:
     """Which of many hashes are in a set; a small table turns most of the others away."""
 
-    __slots__ = ("_table", "sorted")
+    __slots__ = ("_shift", "_table", "sorted")
 
     def __init__(self, hashes: Words) -> None:
         self.sorted: Words = np.sort(hashes)
-        self._table = np.zeros(1 << _PREFILTER_BITS, np.bool_)
+        least, most = _PREFILTER_BITS
+        bits = min(max(least, hashes.size.bit_length() + 4), most)
+        self._shift = np.uint64(64 - bits)
+        self._table = np.zeros(1 << bits, np.bool_)
         self._table[self._slots_of(self.sorted)] = True
 
-    @staticmethod
-    def _slots_of(hashes: Words) -> NDArray[np.int64]:
-        return (hashes >> np.uint64(64 - _PREFILTER_BITS)).astype(np.int64)
+    def _slots_of(self, hashes: Words) -> NDArray[np.int64]:
+        return (hashes >> self._shift).astype(np.int64)
 
     def rows_in(self, hashes: Words) -> Numbers:
         """The rows of those that are in the set, ascending."""

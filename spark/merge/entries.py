@@ -132,8 +132,11 @@ def changed_entry(
             "that a snapshot holds"
         )
     left = set(removed.tolist())
-    kept = [child for child in message.children if child not in left]
-    if len(kept) + len(left) != len(message.children):
+    kept = list(message.children)
+    before = len(kept)
+    if left:
+        kept = [child for child in kept if child not in left]
+    if len(kept) + len(left) != before:
         missing = sorted(left.difference(message.children))
         raise EditsDoNotBelong(
             f"an edit takes inode {missing[:1]} out of directory {message.parent}, which does not "
@@ -164,13 +167,17 @@ def ordered(parent: int, names: Sequence[bytes], ids: Sequence[int]) -> list[int
     Raises:
         EditsDoNotBelong: if a name is there twice.
     """
-    keyed = sorted(zip(map(signed_order, names), ids, strict=True))
+    # Names in ASCII sort the same with and without sign.
+    ascii_only = b"".join(names).isascii()
+    keys = names if ascii_only else list(map(signed_order, names))
+    keyed = sorted(zip(keys, ids, strict=True))
     if len(set(names)) != len(names):
         for (key, number), (other, taken) in pairwise(keyed):
             if key == other:
                 raise EditsDoNotBelong(
-                    f"directory {parent} would have two children {signed_order(key)!r}, inodes "
-                    f"{number} and {taken}: {_BELONG}"
+                    f"directory {parent} would have two children "
+                    f"{key if ascii_only else signed_order(key)!r}, inodes {number} and {taken}: "
+                    f"{_BELONG}"
                 )
     return [number for _, number in keyed]
 
