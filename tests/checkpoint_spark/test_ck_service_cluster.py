@@ -22,7 +22,7 @@ from tests.checkpoint_spark.ck_journal_watch import JournalWatch
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
-ENGINE = ("--engine", "local")
+ENGINE = ("--engine", "spark", "--master", "local[2]")
 CHECKPOINT_SECONDS = 150.0
 """Spark's start and a merge on a loaded machine."""
 STOP_SECONDS = 30.0
