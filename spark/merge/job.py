@@ -158,9 +158,12 @@ class _Job:
             with _of_image(self._image), self._image.open("rb") as file:
                 base = read_base(file)
             edits = Edits(self._edits_folder, base.facts.last_applied)
-            if others := edits.layouts() - {base.facts.layout}:
+            # Versions count downwards.  Older edits leave an image in its layout: our NameNodes
+            # format at the newest layout, and log at one that every Hadoop in use reads.
+            newest = min(edits.layouts(), default=base.facts.layout)
+            if newest < base.facts.layout:
                 raise NeedsWholeNamespace(
-                    f"the edits have layout version {min(others)} and the image has "
+                    f"the edits have layout version {newest} and the image has "
                     f"{base.facts.layout}: the whole image is written anew"
                 )
         return base, edits

@@ -15,9 +15,9 @@ ROLLED = (*_BEFORE_SNAPSHOTS, EndLogSegment())
 LAST = len(ROLLED) + len(OPEN)
 
 
-def name_directory(folder: Path) -> Path:
+def name_directory(folder: Path, *, image_layout: int = -65) -> Path:
     """A name directory with an image and two finalized segments; its ``current``."""
-    format_name_dirs([folder], info(), Namespace.empty("hdfs"))
+    format_name_dirs([folder], info(image_layout), Namespace.empty("hdfs"))
     current = folder / "current"
     write_segment(current, 1, ROLLED)
     write_segment(current, len(ROLLED) + 1, OPEN)

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from namenode_sim.checkpoint.merge import merge
 from namenode_sim.checkpoint.publication import MergeRefused
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import AllowSnapshot, StartLogSegment
 from namenode_sim.image.errors import ImageError
+from namenode_sim.image.facts import image_facts
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace_dump import differences
@@ -64,6 +66,16 @@ def test_hadoops_own_checkpoint_holds_the_same(tmp_path: Path) -> None:
     assert differences(load_image(done.merged.image), theirs) == []
     assert done.single_process_because is None
     assert names_in(tmp_path / "work") == []
+
+
+def test_edits_of_an_older_layout_leave_the_image_in_its_own(tmp_path: Path) -> None:
+    """As with every NameNode of ours: it formats at -67 and logs at -65."""
+    current = name_directory(tmp_path / "name", image_layout=-67)
+    done = merged(current, tmp_path / "out")
+    assert done.single_process_because is None
+    assert image_facts(done.merged.image).layout == -67
+    theirs = merge(first_image(current), current, tmp_path / "whole")
+    assert differences(load_image(done.merged.image), load_image(theirs.image)) == []
 
 
 def test_a_second_run_changes_nothing(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from deploy.local.screen import Screen
 from deploy.local.stage import Stage, request_failover, staged
 from deploy.local.state import status
 from deploy.local.trial import hand_over, kill_active, settle, the_active
+from spark.service.merging import LOG_NAME
 from tests.checkpoint_spark.ck_journal_watch import JournalWatch
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
@@ -101,6 +102,8 @@ def checkpoint_under_writes(stage: Stage, watch: JournalWatch, url: str) -> None
         deadline_seconds=CHECKPOINT_SECONDS,
         abandon=service.ended_early,
     )
+    merge_log = stage.cluster.layout.directory / "checkpoint-work" / LOG_NAME
+    assert "single_process" not in merge_log.read_text(), "it was to be divided"
     service.send(signal.SIGTERM)
     assert service.wait(STOP_SECONDS) == 0, service.log_tail()
     assert processes_in(stage.cluster.layout.directory) == []
