@@ -24,7 +24,7 @@ from tests.checkpoint_spark.ck_journal_watch import JournalWatch
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 ENGINE = ("--engine", "spark", "--master", "local[2]")
-CHECKPOINT_SECONDS = 150.0
+CHECKPOINT_SECONDS = 240.0
 """Spark's start and a merge on a loaded machine."""
 STOP_SECONDS = 30.0
 
