@@ -62,11 +62,12 @@ class HaFace:
             raise HealthCheckFailed(trouble)
 
     async def transition_to_active(
-        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+        self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
     ) -> None:
         """Become active; answered when the first edit of the new term is durable.
 
-        Unless ``predecessor_gone``, not before the former active's read lease has run out.
+        Not before the former active's read lease has run out, unless an epoch is won while
+        ``predecessor_gone_until`` lies ahead.
 
         Raises:
             AccessDenied: if the caller may not ask for it.
@@ -74,7 +75,7 @@ class HaFace:
         """
         self._check_caller(source, call, "transitionToActive")
         try:
-            await self._namenode.become_active(predecessor_gone=predecessor_gone)
+            await self._namenode.become_active(predecessor_gone_until=predecessor_gone_until)
         except TransitionRefused as refusal:
             raise ServiceFailed(f"{self._namenode.name} did not become active: {refusal}") from None
 

@@ -22,9 +22,9 @@ class JournalSet:
         """The quorum's."""
         return self._quorum.read_lease
 
-    async def become_writer(self, *, predecessor_gone: bool = False) -> Recovered:
+    async def become_writer(self, *, predecessor_gone_until: float = 0.0) -> Recovered:
         """See ``QuorumWriter``; local directories have no say in who writes."""
-        return await self._quorum.become_writer(predecessor_gone=predecessor_gone)
+        return await self._quorum.become_writer(predecessor_gone_until=predecessor_gone_until)
 
     async def start_segment(self, first: TxId) -> None:
         """Begin a segment on the quorum, then in every directory, those that failed included."""

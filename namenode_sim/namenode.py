@@ -127,13 +127,14 @@ class NameNode:
         await self._drop_writer()
         await self._journal.reader.close()
 
-    async def become_active(self, *, predecessor_gone: bool = False) -> None:
+    async def become_active(self, *, predecessor_gone_until: float = 0.0) -> None:
         """Become active, or raise TransitionRefused.  Returns once the first edit is durable.
 
-        Unless ``predecessor_gone``, not before the former active's read lease has run out.
+        Not before the former active's read lease has run out, unless an epoch is won while
+        ``predecessor_gone_until`` lies ahead on the loop's clock.
         """
         ticket, done = self._new_ticket()
-        self._inbox.put_nowait(ActiveRequested(ticket, predecessor_gone))
+        self._inbox.put_nowait(ActiveRequested(ticket, predecessor_gone_until))
         await done
 
     async def become_standby(self) -> None:
@@ -301,7 +302,9 @@ class NameNode:
         self.writer = self._journal.new_writer()
         self.writer.read_lease.on_superseded = self.end_because
         try:
-            recovered = await self.writer.become_writer(predecessor_gone=action.predecessor_gone)
+            recovered = await self.writer.become_writer(
+                predecessor_gone_until=action.predecessor_gone_until
+            )
         except JournalError as failure:
             self._takeover_failed(attempt, f"the journal could not be recovered: {failure}")
             return

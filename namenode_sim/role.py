@@ -46,7 +46,7 @@ class ActiveRequested:
     """Somebody entitled to it asks this NameNode to become active."""
 
     ticket: Ticket
-    predecessor_gone: bool = False
+    predecessor_gone_until: float = 0.0
     """He knows that no earlier active can serve anything any more, not even a read."""
 
 
@@ -117,7 +117,7 @@ class RecoverJournal:
     """Stop tailing, become the journal's writer and recover its newest segment."""
 
     attempt: int
-    predecessor_gone: bool = False
+    predecessor_gone_until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ def _active_requested(state: RoleState, event: ActiveRequested) -> Step:
         return Step(state, (Refuse(ticket, reason),))
     attempt = state.attempt + 1
     taking = replace(state, role=Role.RECOVERING, attempt=attempt, waiting=(ticket,))
-    return Step(taking, (RecoverJournal(attempt, event.predecessor_gone),))
+    return Step(taking, (RecoverJournal(attempt, event.predecessor_gone_until),))
 
 
 def _standby_requested(state: RoleState, ticket: Ticket) -> Step:

@@ -1,6 +1,7 @@
 """Which process is this: enough to find it again on this machine, and to know it is not another."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 _START_FIELD = 19
@@ -11,6 +12,16 @@ def machine() -> str:
     """This boot of this machine and this pid namespace: a pid means one process within it."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return f"{boot} {os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 - no path, a name
+
+
+@cache
+def clock() -> str:
+    """Whose monotonic clock our event loop reads: this boot's, shifted by this time namespace."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    try:
+        return f"{boot} {os.readlink('/proc/self/ns/time')}"  # noqa: PTH115 - no path, a name
+    except FileNotFoundError:
+        return boot  # a kernel without them
 
 
 def started_ticks(pid: int) -> int | None:

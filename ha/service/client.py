@@ -1,6 +1,7 @@
 """Asks a NameNode for its status and health, and tells it to change its role."""
 
 from ha.conf.topology import HostPort
+from ha.daemon.identity import clock
 from ha.rpc.client import RpcConnection
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL
 from ha.rpc.proto.ha_service_pb2 import (
@@ -94,12 +95,13 @@ class ServiceClient:
         source: RequestSource,
         *,
         deadline_seconds: float,
-        predecessor_gone: bool = False,
+        predecessor_gone_until: float = 0.0,
         turn: int = 0,
     ) -> None:
         """Make it active; no change if it is.
 
-        ``predecessor_gone``: no earlier active can serve anything any more, not even a read.
+        ``predecessor_gone_until``: up to this moment of the loop's clock no other can serve
+        anything, not even a read; 0 if that is not known.
         ``turn``: which lock this is asked under; 0 where none is.
 
         Raises:
@@ -110,7 +112,7 @@ class ServiceClient:
             await self._connection.call(
                 "transitionToActive",
                 TransitionToActiveRequestProto(
-                    reqInfo=_info(source, predecessor_gone=predecessor_gone, turn=turn)
+                    reqInfo=_info(source, predecessor_gone_until=predecessor_gone_until, turn=turn)
                 ),
                 TransitionToActiveResponseProto,
                 deadline_seconds=deadline_seconds,
@@ -150,10 +152,12 @@ class ServiceClient:
 
 
 def _info(
-    source: RequestSource, *, predecessor_gone: bool = False, turn: int = 0
+    source: RequestSource, *, predecessor_gone_until: float = 0.0, turn: int = 0
 ) -> HAStateChangeRequestInfoProto:
     return HAStateChangeRequestInfoProto(
         reqSource=HARequestSource.ValueType(source),
-        nnhaPredecessorGone=True if predecessor_gone else None,
+        nnhaPredecessorGone=True if predecessor_gone_until else None,
+        nnhaGoneUntilMicros=int(predecessor_gone_until * 1e6) or None,
+        nnhaClock=clock() if predecessor_gone_until else None,
         nnhaTurn=turn or None,
     )

@@ -3,11 +3,13 @@
 import asyncio
 from typing import Final, Protocol
 
+from ha.daemon.identity import clock
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL, ZKFC_PROTOCOL
 from ha.rpc.proto.ha_service_pb2 import (
     GetServiceStatusRequestProto,
     GetServiceStatusResponseProto,
     HAServiceStateProto,
+    HAStateChangeRequestInfoProto,
     MonitorHealthRequestProto,
     MonitorHealthResponseProto,
     TransitionToActiveRequestProto,
@@ -46,7 +48,7 @@ class HaService(Protocol):
         """Return if well, raise HealthCheckFailed with the reason if not."""
 
     async def transition_to_active(
-        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+        self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
     ) -> None:
         """Become active; no change if it is."""
 
@@ -98,6 +100,18 @@ class _Turns:
             )
 
 
+def _gone_until(info: HAStateChangeRequestInfoProto) -> float:
+    """Up to when nobody else can serve anything, on our loop's clock; 0 if nobody knows.
+
+    The bad schedule for a claim without an end: the host stops with the request in a socket,
+    another NameNode becomes active behind ``journal-epoch`` alone, and the request is read when
+    the host goes on.  What it says is true of an older active only.
+    """
+    if not info.nnhaPredecessorGone or info.nnhaClock != clock():
+        return 0.0
+    return info.nnhaGoneUntilMicros / 1e6
+
+
 def ha_service_protocol(service: HaService) -> RpcProtocol:
     """HAServiceProtocol served by ``service``."""
 
@@ -130,7 +144,7 @@ def ha_service_protocol(service: HaService) -> RpcProtocol:
             await service.transition_to_active(
                 RequestSource(request.reqInfo.reqSource),
                 call,
-                predecessor_gone=request.reqInfo.nnhaPredecessorGone,
+                predecessor_gone_until=_gone_until(request.reqInfo),
             )
         return TransitionToActiveResponseProto()
 

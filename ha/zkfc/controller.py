@@ -54,6 +54,7 @@ from ha.zkfc.history import History
 from ha.zkfc.local_process import LocalProcess
 from ha.zkfc.membership import Membership, OpenBoard
 from ha.zkfc.observer import Observer
+from ha.zkfc.predecessor import lasting_until
 from ha.zkfc.record import Asked
 from ha.zkfc.server import ZkfcFace, rpc_server
 from ha.zkfc.settings import ZkfcSettings
@@ -278,9 +279,8 @@ class Controller:
         """Promote our NameNode."""
         self._decide(TransitionBegun())
         self.observer.promoting(attempt)
-        await self._takeover.promote(
-            self._open_connection(), predecessor_gone=self._predecessor_gone
-        )
+        until = lasting_until(self.elector.keeper) if self._predecessor_gone else 0.0
+        await self._takeover.promote(self._open_connection(), predecessor_gone_until=until)
 
     async def serve_as_standby(self) -> None:
         """Demote our NameNode; one that does not confirm is no candidate for a while (W18)."""
@@ -302,8 +302,8 @@ class Controller:
         if isinstance(event, BreadcrumbRead) and event.attempt == after.attempt:
             # In a hand-over the former active deletes its breadcrumb when it was active and has
             # confirmed that it is standby.  Without one, nobody knows why there is none.
-            handed_over = event.breadcrumb is None and self.hand_over.asked is not None
-            self._predecessor_gone = handed_over
+            by_hand = self.hand_over.asked is not None
+            self._predecessor_gone = by_hand and event.breadcrumb is None
             self.observer.breadcrumb_read(event.breadcrumb, self.hand_over.active)
         if after.role is not Role.ACTIVE:
             self._process.forget()

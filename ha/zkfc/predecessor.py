@@ -2,8 +2,12 @@
 
 from collections.abc import Sequence
 from enum import Enum, auto
+from typing import Final, Protocol
 
 from ha.elector.model import Term
+
+_SURE_SHARE: Final = 0.9
+"""Of a session's timeout: ZooKeeper's clock and ours differ."""
 
 
 class Proof(Enum):
@@ -32,3 +36,25 @@ def predecessor_gone(term: Term, proofs: Sequence[Proof]) -> bool:
         or (proof is Proof.NOBODY_LISTENS and term is Term.ENDED)
         for proof in proofs
     )
+
+
+class Contact(Protocol):
+    """What is known of our session with ZooKeeper."""
+
+    @property
+    def session_timeout_seconds(self) -> float | None:
+        """As negotiated; None without a session."""
+
+    @property
+    def last_contact(self) -> float | None:
+        """When the newest answered request was sent, on the loop's clock."""
+
+
+def lasting_until(contact: Contact) -> float:
+    """Up to when the lock that we hold surely stands, on the loop's clock; 0 if nobody knows.
+
+    Up to then nobody else becomes active, and what was proven of our predecessors is true of
+    everybody.
+    """
+    sent, timeout = contact.last_contact, contact.session_timeout_seconds
+    return 0.0 if sent is None or timeout is None else sent + _SURE_SHARE * timeout

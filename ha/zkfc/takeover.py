@@ -83,7 +83,7 @@ class Takeover:
         elif after.role is Role.TAKING_OVER and before.role is not Role.TAKING_OVER:
             self._turn = 0  # a new lock, not looked at yet
 
-    async def promote(self, client: ServiceClient | None, *, predecessor_gone: bool) -> None:
+    async def promote(self, client: ServiceClient | None, *, predecessor_gone_until: float) -> None:
         """Make our NameNode active, over this open connection if there is one."""
         deadline = self._settings.new_active_timeout_seconds
         own = self._settings.own
@@ -92,7 +92,7 @@ class Takeover:
                 await client.transition_to_active(
                     RequestSource.ZKFC,
                     deadline_seconds=deadline,
-                    predecessor_gone=predecessor_gone,
+                    predecessor_gone_until=predecessor_gone_until,
                     turn=self._turn,
                 )
                 return
@@ -101,7 +101,7 @@ class Takeover:
                 await fresh.transition_to_active(
                     RequestSource.ZKFC,
                     deadline_seconds=deadline,
-                    predecessor_gone=predecessor_gone,
+                    predecessor_gone_until=predecessor_gone_until,
                     turn=self._turn,
                 )
             finally:

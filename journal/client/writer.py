@@ -169,11 +169,12 @@ class QuorumWriter:
 
     # ---- becoming the writer ----
 
-    async def become_writer(self, *, predecessor_gone: bool = False) -> Recovered:
+    async def become_writer(self, *, predecessor_gone_until: float = 0.0) -> Recovered:
         """Win a new epoch and make the newest segment whole on a quorum (qjm 4.4-4.6).
 
-        ``predecessor_gone`` says that no older writer can serve a read any more.  Otherwise the
-        first segment is not started before its read lease has run out for certain.
+        ``predecessor_gone_until``, on the loop's clock: no other writer can serve a read up to
+        then.  If that is over when the epoch is won, the first segment is not started before an
+        older writer's read lease has run out for certain.
         """
         ensure(self._epoch == NO_EPOCH, "a writer wins one epoch in its life")
         states = await self._ask(
@@ -190,7 +191,7 @@ class QuorumWriter:
         self._epoch = epoch
         for channel in self._channels:
             channel.epoch = epoch
-        if not predecessor_gone:
+        if asyncio.get_running_loop().time() >= predecessor_gone_until:
             self.read_lease.older_heard(newest.values())
         segments = [
             TxId(r.last_segment_txid) for r in newest.values() if r.HasField("last_segment_txid")

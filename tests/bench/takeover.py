@@ -1,6 +1,7 @@
 """What a new writer needs: recovery of an unclosed segment; and what a node keeps in memory."""
 
 import asyncio
+import math
 import statistics
 import time
 from collections.abc import Sequence
@@ -56,7 +57,7 @@ async def _take_over(nodes: OurNodes, size: int, *, lacking: bool = False) -> fl
     new = nodes.writer(name=writer_journal(old))
     with still(nodes.processes[1:2] if lacking else ()):
         began = time.perf_counter()
-        recovered = await new.become_writer(predecessor_gone=True)
+        recovered = await new.become_writer(predecessor_gone_until=math.inf)
         took = time.perf_counter() - began
     await new.close()
     if recovered.last_txid != last:

@@ -33,7 +33,7 @@ class NameNode:
             raise HealthCheckFailed(self.unwell)
 
     async def transition_to_active(
-        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+        self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
     ) -> None:
         self.asked.append(("active", source))
         self.state = ServiceState.ACTIVE

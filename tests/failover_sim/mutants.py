@@ -58,6 +58,7 @@ MUTANTS: Final = (
     Mutant("a death is guessed", control.death_is_guessed()),
     Mutant("a record of any term counts", control.any_term_counts()),
     Mutant("nobody else serves, without proof", control.claims_nobody_serves()),
+    Mutant("nobody else serves, and never will", control.claim_without_end()),
     # ---- cedes and hand-overs ----
     Mutant("a cede never fences", control.cede_never_fences()),
     Mutant("a cede without a demotion", control.cede_without_demotion()),

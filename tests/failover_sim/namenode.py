@@ -142,7 +142,7 @@ class NameNode:
             raise HealthCheckFailed(self.condition.unwell)
 
     async def transition_to_active(
-        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+        self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
     ) -> None:
         """Become active; it may take long, or fail."""
         if name := self._faults.strikes("promote-fail", self.name):
@@ -153,9 +153,7 @@ class NameNode:
                 return
             if self.state is not ServiceState.STANDBY:
                 raise ServiceFailed(f"it is {self.state}")
-            if predecessor_gone:
-                self._witness.told_that_predecessor_is_gone(self.name)
-            task = self._promotion = asyncio.create_task(self._take_over(predecessor_gone))
+            task = self._promotion = asyncio.create_task(self._take_over(predecessor_gone_until))
             try:
                 await asyncio.shield(task)
             except asyncio.CancelledError as end:
@@ -181,7 +179,7 @@ class NameNode:
 
     # ---- what it does ----------------------------------------------------------------------
 
-    async def _take_over(self, predecessor_gone: bool) -> None:
+    async def _take_over(self, predecessor_gone_until: float) -> None:
         if name := self._faults.strikes("promote-slow", self.name):
             seconds = self._faults.random(name).choice((0.5, 2.5, 6.0, 9.0, 12.0))
             self._trace.add(self.name, f"takes {seconds} s to become active", name)
@@ -189,7 +187,9 @@ class NameNode:
         epoch = await self._journal.claim(self.name)
         if epoch is None:
             raise ServiceFailed("no journal")
-        if not predecessor_gone:
+        if self._loop.time() < predecessor_gone_until:
+            self._witness.told_that_predecessor_is_gone(self.name)
+        else:
             await asyncio.sleep(LEASE_SECONDS * LEASE_MARGIN)
         if not await self._journal.write(self.name, epoch):
             raise ServiceFailed("the journal is another's")

@@ -220,10 +220,9 @@ class Oracle:
     def _check_leases(self, namenode: str, what: str) -> None:
         if not self.told[namenode].may_be_active:
             # Its promotion was overtaken: a successor has fenced it (or heard it stand by), and
-            # the request arrives only now.  Its epoch ends the successor's; reads of that one
-            # may be stale for the rest of its lease, as after any double failover.
+            # the request arrives only now.  Its epoch ends the successor's, whose lease it must
+            # wait for like anybody's.
             self.counts.late += 1
-            return
         for other in self.cluster.namenodes():
             told = self.told[other.name]
             counts = told.may_be_active or told.by_epoch

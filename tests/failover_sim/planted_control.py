@@ -277,11 +277,16 @@ def promotes_though_failed() -> Planting:
     return replacing(Takeover, "promote", promote)
 
 
+def claim_without_end() -> Planting:
+    """What was proven of the predecessors is claimed for ever, also of those that come later."""
+    return replacing(controller, "lasting_until", lambda contact: 1e9)
+
+
 def claims_nobody_serves() -> Planting:
     """The new active is always told that no earlier one serves anything."""
     really = Takeover.promote
 
     async def promote(self: Takeover, client: Any, **_named: Any) -> None:  # noqa: ANN401
-        await really(self, client, predecessor_gone=True)
+        await really(self, client, predecessor_gone_until=1e9)
 
     return replacing(Takeover, "promote", promote)

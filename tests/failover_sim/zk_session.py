@@ -61,6 +61,7 @@ class ModelSession:
         self._refused_by: str | None = None
         self._heard_at = self._sent_at = 0.0
         self.timeout_seconds: float | None = None
+        self.last_contact: float | None = None
         self.ticket = ticket
         assert ticket is None, "simulated controllers have no parent that keeps their sessions"
 
@@ -289,7 +290,7 @@ class ModelSession:
         timer = self._loop.call_later(deadline, self._settle, future, Unknown(Doubt.LATE))
         future.add_done_callback(lambda _: timer.cancel())
         if self._connected and not self._closing and not self._over:
-            self._send(request, partial(self._answered, future, value))
+            self._send(request, partial(self._answered, future, value, self._loop.time()))
         else:
             self._loop.call_soon(self._settle, future, Unknown(Doubt.LOST))
         return future
@@ -300,12 +301,13 @@ class ModelSession:
             self._link.send(request, respond)
 
     def _answered(
-        self, future: asyncio.Future[Any], value: Callable[[Any], Any], reply: Reply
+        self, future: asyncio.Future[Any], value: Callable[[Any], Any], sent: float, reply: Reply
     ) -> None:
         self._seen = max(self._seen, reply.seen)
         if reply.error is not None:
             self._settle(future, Refused(reply.error.why, reply.error.text))
         else:
+            self.last_contact = max(sent, self.last_contact or sent)
             self._settle(future, Done(value(reply.value)))
 
     def _settle(self, future: asyncio.Future[Any], outcome: Outcome[Any]) -> None:

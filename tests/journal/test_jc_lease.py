@@ -1,6 +1,7 @@
 """The read lease between real writers and nodes: who renews it, who waits for it, for how long."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -129,15 +130,31 @@ async def test_a_new_writer_respects_a_longer_lease_than_its_own(
         await last.close()
 
 
+async def test_what_was_known_before_the_epoch_was_won_is_not_enough(tmp_path: Path) -> None:
+    """The bad schedule: it was known, the process stopped, another writer came and went."""
+    async with formatted_nodes(tmp_path) as nodes:
+        old = nodes.writer(LEASED)
+        await old.become_writer()
+        await old.start_segment(TxId(1))
+        await old.write(TxId(1), 3, edits(1, 3))
+        heard = now()
+        await old.close()
+        new = nodes.writer(LEASED)
+        await new.become_writer(predecessor_gone_until=now())
+        await new.start_segment(TxId(4))
+        assert now() - heard > LEASE
+        await new.close()
+
+
 async def test_a_new_writer_does_not_wait_for_one_that_is_known_to_be_gone(tmp_path: Path) -> None:
     async with formatted_nodes(tmp_path) as nodes:
         old = nodes.writer(ENDLESS)
-        await old.become_writer(predecessor_gone=True)
+        await old.become_writer(predecessor_gone_until=math.inf)
         await old.start_segment(TxId(1))
         await old.write(TxId(1), 3, edits(1, 3))
         await old.close()
         new = nodes.writer(ENDLESS)
-        await new.become_writer(predecessor_gone=True)
+        await new.become_writer(predecessor_gone_until=math.inf)
         await asyncio.wait_for(new.start_segment(TxId(4)), 30)
         await new.close()
 
@@ -231,7 +248,7 @@ async def test_a_heartbeat_renews_from_when_it_was_sent() -> None:
 async def test_a_batch_renews_from_when_it_was_sent(tmp_path: Path) -> None:
     async with formatted_nodes(tmp_path) as nodes:
         writer = nodes.writer(WriterSettings(**{**FIELDS, "read_lease_seconds": 60.0}))
-        await writer.become_writer(predecessor_gone=True)
+        await writer.become_writer(predecessor_gone_until=math.inf)
         clock = _Clock()
         writer.read_lease.clock = clock
         await writer.start_segment(TxId(1))

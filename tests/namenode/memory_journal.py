@@ -54,8 +54,8 @@ class MemoryWriter:
     closed: bool = False
     read_lease: ReadLease = field(default_factory=lambda: ReadLease((), 0.0))
 
-    async def become_writer(self, *, predecessor_gone: bool = False) -> Recovered:
-        self.journal.told_gone.append(predecessor_gone)
+    async def become_writer(self, *, predecessor_gone_until: float = 0.0) -> Recovered:
+        self.journal.told_gone.append(predecessor_gone_until > 0)
         await self.journal.answers.wait()
         if self.journal.refuse_epochs is not None:
             raise self.journal.refuse_epochs

@@ -32,7 +32,7 @@ class Slow:
         raise HealthCheckFailed("not asked for here")
 
     async def transition_to_active(
-        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+        self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
     ) -> None:
         raise ServiceFailed("not asked for here")
 

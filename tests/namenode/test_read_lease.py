@@ -1,6 +1,7 @@
 """When an active answers from what it has seen: only while it is certainly the only one."""
 
 import asyncio
+import math
 
 import pytest
 
@@ -82,5 +83,5 @@ async def test_whether_the_former_active_is_gone_reaches_the_journal() -> None:
     async with namenode(journal) as node:
         await node.become_active()
         await node.become_standby()
-        await node.become_active(predecessor_gone=True)
+        await node.become_active(predecessor_gone_until=math.inf)
     assert journal.told_gone == [False, True]

@@ -62,7 +62,7 @@ class Ours:
         self._refuse()
 
     async def transition_to_active(
-        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+        self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
     ) -> None:
         self.asked.append(("active", source, call.user))
         self._refuse()

@@ -46,7 +46,7 @@ class NameNode:
             raise self.refusal
 
     async def transition_to_active(
-        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+        self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
     ) -> None:
         await self._note("active", source, call)
 

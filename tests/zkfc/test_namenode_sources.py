@@ -29,7 +29,7 @@ class Untouched:
     def __init__(self) -> None:
         self.touched: list[str] = []
 
-    async def become_active(self, *, predecessor_gone: bool) -> None:
+    async def become_active(self, *, predecessor_gone_until: float) -> None:
         self.touched.append("active")
 
     async def become_standby(self) -> None:

@@ -1,6 +1,7 @@
 """When a successor may take over without waiting for the old active's read lease."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -69,6 +70,7 @@ def test_only_the_very_process_on_this_very_machine_is_seen_to_end() -> None:
         other.serves(replace(known, started_ticks=known.started_ticks - 1))
         assert watched.ended() == ""
         process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert f"pid {known.pid}" in watched.ended()  # a zombie has ended
         assert elsewhere.ended() == other.ended() == ""
         watched.forget()

@@ -104,11 +104,11 @@ class ToyNameNode:
             raise HealthCheckFailed("the toy is switched to unhealthy")
 
     async def transition_to_active(
-        self, source: RequestSource, call: Call, *, predecessor_gone: bool = False
+        self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
     ) -> None:
         self.seen.append(f"active by {source.name}")
         self.active_transitions += 1
-        self.told_gone.append(predecessor_gone)
+        self.told_gone.append(predecessor_gone_until > asyncio.get_running_loop().time())
         fences = self.resource.fences(self.name)
         async with self.busy:
             if self.hold_promotion is not None:

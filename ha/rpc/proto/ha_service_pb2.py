@@ -24,37 +24,37 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dha/rpc/proto/ha_service.proto\x12\x08nnha.rpc\"|\n\x1dHAStateChangeRequestInfoProto\x12,\n\treqSource\x18\x01 \x02(\x0e\x32\x19.nnha.rpc.HARequestSource\x12\x1b\n\x13nnhaPredecessorGone\x18\x64 \x01(\x08\x12\x10\n\x08nnhaTurn\x18\x65 \x01(\x04\"\x1b\n\x19MonitorHealthRequestProto\"\x1c\n\x1aMonitorHealthResponseProto\"Z\n\x1eTransitionToActiveRequestProto\x12\x38\n\x07reqInfo\x18\x01 \x02(\x0b\x32\'.nnha.rpc.HAStateChangeRequestInfoProto\"!\n\x1fTransitionToActiveResponseProto\"[\n\x1fTransitionToStandbyRequestProto\x12\x38\n\x07reqInfo\x18\x01 \x02(\x0b\x32\'.nnha.rpc.HAStateChangeRequestInfoProto\"\"\n TransitionToStandbyResponseProto\"\\\n TransitionToObserverRequestProto\x12\x38\n\x07reqInfo\x18\x01 \x02(\x0b\x32\'.nnha.rpc.HAStateChangeRequestInfoProto\"#\n!TransitionToObserverResponseProto\"\x1e\n\x1cGetServiceStatusRequestProto\"\xc2\x01\n\x1dGetServiceStatusResponseProto\x12,\n\x05state\x18\x01 \x02(\x0e\x32\x1d.nnha.rpc.HAServiceStateProto\x12\x1b\n\x13readyToBecomeActive\x18\x02 \x01(\x08\x12\x16\n\x0enotReadyReason\x18\x03 \x01(\t\x12\x0f\n\x07nnhaPid\x18\x64 \x01(\r\x12\x18\n\x10nnhaStartedTicks\x18\x65 \x01(\x04\x12\x13\n\x0bnnhaMachine\x18\x66 \x01(\t*N\n\x13HAServiceStateProto\x12\x10\n\x0cINITIALIZING\x10\x00\x12\n\n\x06\x41\x43TIVE\x10\x01\x12\x0b\n\x07STANDBY\x10\x02\x12\x0c\n\x08OBSERVER\x10\x03*W\n\x0fHARequestSource\x12\x13\n\x0fREQUEST_BY_USER\x10\x00\x12\x1a\n\x16REQUEST_BY_USER_FORCED\x10\x01\x12\x13\n\x0fREQUEST_BY_ZKFC\x10\x02')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dha/rpc/proto/ha_service.proto\x12\x08nnha.rpc\"\xac\x01\n\x1dHAStateChangeRequestInfoProto\x12,\n\treqSource\x18\x01 \x02(\x0e\x32\x19.nnha.rpc.HARequestSource\x12\x1b\n\x13nnhaPredecessorGone\x18\x64 \x01(\x08\x12\x10\n\x08nnhaTurn\x18\x65 \x01(\x04\x12\x1b\n\x13nnhaGoneUntilMicros\x18\x66 \x01(\x04\x12\x11\n\tnnhaClock\x18g \x01(\t\"\x1b\n\x19MonitorHealthRequestProto\"\x1c\n\x1aMonitorHealthResponseProto\"Z\n\x1eTransitionToActiveRequestProto\x12\x38\n\x07reqInfo\x18\x01 \x02(\x0b\x32\'.nnha.rpc.HAStateChangeRequestInfoProto\"!\n\x1fTransitionToActiveResponseProto\"[\n\x1fTransitionToStandbyRequestProto\x12\x38\n\x07reqInfo\x18\x01 \x02(\x0b\x32\'.nnha.rpc.HAStateChangeRequestInfoProto\"\"\n TransitionToStandbyResponseProto\"\\\n TransitionToObserverRequestProto\x12\x38\n\x07reqInfo\x18\x01 \x02(\x0b\x32\'.nnha.rpc.HAStateChangeRequestInfoProto\"#\n!TransitionToObserverResponseProto\"\x1e\n\x1cGetServiceStatusRequestProto\"\xc2\x01\n\x1dGetServiceStatusResponseProto\x12,\n\x05state\x18\x01 \x02(\x0e\x32\x1d.nnha.rpc.HAServiceStateProto\x12\x1b\n\x13readyToBecomeActive\x18\x02 \x01(\x08\x12\x16\n\x0enotReadyReason\x18\x03 \x01(\t\x12\x0f\n\x07nnhaPid\x18\x64 \x01(\r\x12\x18\n\x10nnhaStartedTicks\x18\x65 \x01(\x04\x12\x13\n\x0bnnhaMachine\x18\x66 \x01(\t*N\n\x13HAServiceStateProto\x12\x10\n\x0cINITIALIZING\x10\x00\x12\n\n\x06\x41\x43TIVE\x10\x01\x12\x0b\n\x07STANDBY\x10\x02\x12\x0c\n\x08OBSERVER\x10\x03*W\n\x0fHARequestSource\x12\x13\n\x0fREQUEST_BY_USER\x10\x00\x12\x1a\n\x16REQUEST_BY_USER_FORCED\x10\x01\x12\x13\n\x0fREQUEST_BY_ZKFC\x10\x02')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'ha.rpc.proto.ha_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_HASERVICESTATEPROTO']._serialized_start=844
-  _globals['_HASERVICESTATEPROTO']._serialized_end=922
-  _globals['_HAREQUESTSOURCE']._serialized_start=924
-  _globals['_HAREQUESTSOURCE']._serialized_end=1011
-  _globals['_HASTATECHANGEREQUESTINFOPROTO']._serialized_start=43
-  _globals['_HASTATECHANGEREQUESTINFOPROTO']._serialized_end=167
-  _globals['_MONITORHEALTHREQUESTPROTO']._serialized_start=169
-  _globals['_MONITORHEALTHREQUESTPROTO']._serialized_end=196
-  _globals['_MONITORHEALTHRESPONSEPROTO']._serialized_start=198
-  _globals['_MONITORHEALTHRESPONSEPROTO']._serialized_end=226
-  _globals['_TRANSITIONTOACTIVEREQUESTPROTO']._serialized_start=228
-  _globals['_TRANSITIONTOACTIVEREQUESTPROTO']._serialized_end=318
-  _globals['_TRANSITIONTOACTIVERESPONSEPROTO']._serialized_start=320
-  _globals['_TRANSITIONTOACTIVERESPONSEPROTO']._serialized_end=353
-  _globals['_TRANSITIONTOSTANDBYREQUESTPROTO']._serialized_start=355
-  _globals['_TRANSITIONTOSTANDBYREQUESTPROTO']._serialized_end=446
-  _globals['_TRANSITIONTOSTANDBYRESPONSEPROTO']._serialized_start=448
-  _globals['_TRANSITIONTOSTANDBYRESPONSEPROTO']._serialized_end=482
-  _globals['_TRANSITIONTOOBSERVERREQUESTPROTO']._serialized_start=484
-  _globals['_TRANSITIONTOOBSERVERREQUESTPROTO']._serialized_end=576
-  _globals['_TRANSITIONTOOBSERVERRESPONSEPROTO']._serialized_start=578
-  _globals['_TRANSITIONTOOBSERVERRESPONSEPROTO']._serialized_end=613
-  _globals['_GETSERVICESTATUSREQUESTPROTO']._serialized_start=615
-  _globals['_GETSERVICESTATUSREQUESTPROTO']._serialized_end=645
-  _globals['_GETSERVICESTATUSRESPONSEPROTO']._serialized_start=648
-  _globals['_GETSERVICESTATUSRESPONSEPROTO']._serialized_end=842
+  _globals['_HASERVICESTATEPROTO']._serialized_start=893
+  _globals['_HASERVICESTATEPROTO']._serialized_end=971
+  _globals['_HAREQUESTSOURCE']._serialized_start=973
+  _globals['_HAREQUESTSOURCE']._serialized_end=1060
+  _globals['_HASTATECHANGEREQUESTINFOPROTO']._serialized_start=44
+  _globals['_HASTATECHANGEREQUESTINFOPROTO']._serialized_end=216
+  _globals['_MONITORHEALTHREQUESTPROTO']._serialized_start=218
+  _globals['_MONITORHEALTHREQUESTPROTO']._serialized_end=245
+  _globals['_MONITORHEALTHRESPONSEPROTO']._serialized_start=247
+  _globals['_MONITORHEALTHRESPONSEPROTO']._serialized_end=275
+  _globals['_TRANSITIONTOACTIVEREQUESTPROTO']._serialized_start=277
+  _globals['_TRANSITIONTOACTIVEREQUESTPROTO']._serialized_end=367
+  _globals['_TRANSITIONTOACTIVERESPONSEPROTO']._serialized_start=369
+  _globals['_TRANSITIONTOACTIVERESPONSEPROTO']._serialized_end=402
+  _globals['_TRANSITIONTOSTANDBYREQUESTPROTO']._serialized_start=404
+  _globals['_TRANSITIONTOSTANDBYREQUESTPROTO']._serialized_end=495
+  _globals['_TRANSITIONTOSTANDBYRESPONSEPROTO']._serialized_start=497
+  _globals['_TRANSITIONTOSTANDBYRESPONSEPROTO']._serialized_end=531
+  _globals['_TRANSITIONTOOBSERVERREQUESTPROTO']._serialized_start=533
+  _globals['_TRANSITIONTOOBSERVERREQUESTPROTO']._serialized_end=625
+  _globals['_TRANSITIONTOOBSERVERRESPONSEPROTO']._serialized_start=627
+  _globals['_TRANSITIONTOOBSERVERRESPONSEPROTO']._serialized_end=662
+  _globals['_GETSERVICESTATUSREQUESTPROTO']._serialized_start=664
+  _globals['_GETSERVICESTATUSREQUESTPROTO']._serialized_end=694
+  _globals['_GETSERVICESTATUSRESPONSEPROTO']._serialized_start=697
+  _globals['_GETSERVICESTATUSRESPONSEPROTO']._serialized_end=891
 # @@protoc_insertion_point(module_scope)

@@ -65,6 +65,8 @@ class HAStateChangeRequestInfoProto(_message.Message):
     REQSOURCE_FIELD_NUMBER: _builtins.int
     NNHAPREDECESSORGONE_FIELD_NUMBER: _builtins.int
     NNHATURN_FIELD_NUMBER: _builtins.int
+    NNHAGONEUNTILMICROS_FIELD_NUMBER: _builtins.int
+    NNHACLOCK_FIELD_NUMBER: _builtins.int
     reqSource: Global___HARequestSource.ValueType
     nnhaPredecessorGone: _builtins.bool
     """Ours: no earlier active can serve anything any more, so nobody need wait for its read lease."""
@@ -72,16 +74,23 @@ class HAStateChangeRequestInfoProto(_message.Message):
     """Ours: the ZooKeeper transaction that made the newest lock that the asker knows of.  A request
     to become active under an older lock than a request to become standby is late, and refused.
     """
+    nnhaGoneUntilMicros: _builtins.int
+    """Ours: up to when that is true, on the clock that is named.  The asker's lock lasts that long,
+    so that nobody else can have become active after those that are gone.  0: nobody knows.
+    """
+    nnhaClock: _builtins.str
     def __init__(
         self,
         *,
         reqSource: Global___HARequestSource.ValueType | None = ...,
         nnhaPredecessorGone: _builtins.bool | None = ...,
         nnhaTurn: _builtins.int | None = ...,
+        nnhaGoneUntilMicros: _builtins.int | None = ...,
+        nnhaClock: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["nnhaPredecessorGone", b"nnhaPredecessorGone", "nnhaTurn", b"nnhaTurn", "reqSource", b"reqSource"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["nnhaClock", b"nnhaClock", "nnhaGoneUntilMicros", b"nnhaGoneUntilMicros", "nnhaPredecessorGone", b"nnhaPredecessorGone", "nnhaTurn", b"nnhaTurn", "reqSource", b"reqSource"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["nnhaPredecessorGone", b"nnhaPredecessorGone", "nnhaTurn", b"nnhaTurn", "reqSource", b"reqSource"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nnhaClock", b"nnhaClock", "nnhaGoneUntilMicros", b"nnhaGoneUntilMicros", "nnhaPredecessorGone", b"nnhaPredecessorGone", "nnhaTurn", b"nnhaTurn", "reqSource", b"reqSource"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
