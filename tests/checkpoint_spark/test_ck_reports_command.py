@@ -8,6 +8,8 @@ from collections.abc import Callable
 from html import parser
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -163,6 +165,13 @@ def _mix_up(export: Path) -> None:
     (export / "directories" / "part-0.parquet").write_bytes(_part(export).read_bytes())
 
 
+def _no_utf8(export: Path) -> None:
+    table = pq.read_table(_part(export))
+    place = table.schema.get_field_index("user")
+    users = pa.array([b"\xff\xfe"] * table.num_rows, pa.binary()).view(pa.string())
+    pq.write_table(table.set_column(place, table.schema.field(place), users), _part(export))
+
+
 DAMAGES: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "no facts": (lambda e: (e / "export.json").unlink(), 2, "nnha namespace export"),
     "another format": (
@@ -180,6 +189,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], int, str]] = {
     ),
     "a part is missing": (lambda e: _part(e).unlink(), 4, "export.json says"),
     "no directories": (_no_directories, 4, "has no Parquet file"),
+    "a name is no UTF-8": (_no_utf8, 4, "part-1.parquet cannot be read"),
     "bytes overwritten": (_flip, 4, "part-1.parquet"),
 }
 

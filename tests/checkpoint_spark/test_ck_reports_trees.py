@@ -9,6 +9,7 @@ import pytest
 from spark.reports.batch import Directories
 from spark.reports.errors import ExportDamaged, NotAnExport
 from spark.reports.export import open_export
+from spark.reports.growth import tree_changes
 from spark.reports.making import make_report
 from spark.reports.model import Section, Settings
 from spark.reports.sums import Sums
@@ -53,6 +54,13 @@ def test_sums_go_up_by_depth_and_not_by_id() -> None:
         zeros, zeros, zeros, zeros, zeros, zeros,
     )  # fmt: skip
     assert subtree_sums(tree, np.array([1, 10, 100])).tolist() == [1, 111, 101]
+
+
+def test_a_tree_that_moved_is_below_its_newer_parent() -> None:
+    changes = tree_changes(chain(-1, 0, 0, 1), chain(-1, 0, 0, 2))
+    assert changes.parent.tolist() == [-1, 0, 0, 2]
+    changes = tree_changes(chain(-1, 0, 0, 1), chain(-1, 0))
+    assert changes.parent.tolist() == [-1, 0, 0, 1]
 
 
 def test_ids_that_are_no_directory_have_no_row() -> None:
