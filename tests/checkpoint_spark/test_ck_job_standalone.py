@@ -1,11 +1,11 @@
 """A standalone cluster of two workers, which have nothing of the driver's but what is shared."""
 
-import inspect
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,6 @@ import pytest
 from ha.daemon.java import find_jars, find_java
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace_dump import differences
-from spark.engine.model import TaskFailed
-from spark.engine.session import SparkSettings, spark_started
 from tests.checkpoint_spark.job_tree import (
     BASE_NAME,
     LAST_OF_TREE,
@@ -35,22 +33,24 @@ SMALL: Mapping[str, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where it is, and where its workers have their directories."""
+
+    url: str
+    folder: Path
+
+    def executors(self) -> set[Path]:
+        """The directories that executors stood in, with the code that was sent to them."""
+        found = self.folder.glob("worker-*/work/app-*/*/nnha-code.zip")
+        return {path.parent for path in found}
+
+
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with standalone(tmp_path_factory.mktemp("cluster"), workers=2) as url:
-        yield url
-
-
-def test_executors_stand_elsewhere_and_run_the_code_that_was_shipped(
-    cluster: str, tmp_path: Path
-) -> None:
-    with spark_started(SparkSettings(cluster, tmp_path, properties=SMALL)) as started:
-        assert started.engine.parallelism == 2
-        # Functions of the standard library: these tests are not shipped.
-        files = [path for _, path in started.engine.run("code", inspect.getfile, [TaskFailed] * 4)]
-        places = [path for _, path in started.engine.run("place", os.path.abspath, ["x"] * 4)]
-    assert {path.lstrip("./") for path in files} == {"nnha-code.zip/spark/engine/model.py"}
-    assert all("/worker-" in path for path in places), places
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    with standalone(folder, workers=2) as url:
+        yield Cluster(url, folder)
 
 
 def merge_arguments(current: Path, out: Path) -> list[str]:
@@ -68,23 +68,25 @@ def assert_merged(ended: "subprocess.CompletedProcess[str]", out: Path) -> dict[
     return facts
 
 
-def test_the_command_merges_on_the_cluster(cluster: str, tmp_path: Path) -> None:
+def test_the_command_merges_on_the_cluster(cluster: Cluster, tmp_path: Path) -> None:
     current, out = tree_directory(tmp_path), tmp_path / "out"
     command = [sys.executable, "-m", "ha.cli.main", "checkpoint", "merge", "--engine", "spark"]
     ended = subprocess.run(
-        [*command, "--master", cluster, *merge_arguments(current, out)],
+        [*command, "--master", cluster.url, *merge_arguments(current, out)],
         capture_output=True,
         text=True,
         check=False,
         cwd=ROOT,
     )
     facts = assert_merged(ended, out)
+    assert {path.parents[2].name for path in cluster.executors()} == {"worker-0", "worker-1"}
     seconds = facts["spark_start_seconds"]
     assert isinstance(seconds, float)
     assert seconds > 0
 
 
-def test_spark_submit_merges(cluster: str, tmp_path: Path) -> None:
+def test_spark_submit_merges(cluster: Cluster, tmp_path: Path) -> None:
+    before = cluster.executors()
     current, out = tree_directory(tmp_path), tmp_path / "out"
     home = find_jars().parent
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -94,7 +96,7 @@ def test_spark_submit_merges(cluster: str, tmp_path: Path) -> None:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    submit = [home / "bin" / "spark-submit", "--master", cluster, "--driver-memory", "512m"]
+    submit = [home / "bin" / "spark-submit", "--master", cluster.url, "--driver-memory", "512m"]
     submit += ["--conf", "spark.log.level=ERROR", ROOT / "spark" / "submit.py"]
     ended = subprocess.run(
         [*map(str, submit), *merge_arguments(current, out)],
@@ -105,3 +107,4 @@ def test_spark_submit_merges(cluster: str, tmp_path: Path) -> None:
         env=environ,
     )
     assert_merged(ended, out)
+    assert len(cluster.executors() - before) == 2
