@@ -38,6 +38,7 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
 _SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 """What spark-submit leaves in the environment of a Python program."""
 _SECONDS_TO_LEAVE: Final = 20.0
+_TELLING: Final = ("Exception", "Error", "spark: ERROR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def spark_started(settings: SparkSettings) -> Iterator[Started]:
     settings.scratch.mkdir(parents=True, exist_ok=True)
     words = settings.scratch / "spark.log"
     with tempfile.TemporaryDirectory(prefix="nnha-") as sockets, words.open("ab") as log_file:
-        gateway = None
+        gateway = context = None
         try:
             if _SUBMITTED in os.environ:
                 gateway = launch_gateway()
@@ -89,20 +90,26 @@ def spark_started(settings: SparkSettings) -> Iterator[Started]:
                 conf = _configuration(settings, Path(sockets), local=local)
                 gateway = launch_gateway(conf, {"stderr": log_file, "stdout": log_file})
             context = SparkContext(gateway=gateway, conf=conf)
+            if not _is_local(context.master):
+                # Waits for the master; Spark gives up after a minute.
+                context.addPyFile(str(pack_code(settings.scratch / "nnha-code.zip")))
         except (Py4JError, PySparkException, OSError, ValueError) as problem:
-            _end(gateway)
+            _stop(context, gateway)
             raise SparkUnavailable(
                 f"Spark did not start on {settings.master}: {_said(words, problem)}. Check "
                 "--master and --conf, or use --engine local"
             ) from problem
         try:
-            if not _is_local(context.master):
-                context.addPyFile(str(pack_code(settings.scratch / "nnha-code.zip")))
             yield Started(SparkEngine(context), time.monotonic() - began)
         finally:
-            with suppress(Py4JError, OSError):  # its JVM died before: nothing is left to stop
-                context.stop()
-            _end(gateway)
+            _stop(context, gateway)
+
+
+def _stop(context: SparkContext | None, gateway: Any) -> None:  # noqa: ANN401 - not typed
+    if context is not None:
+        with suppress(Py4JError, OSError):  # its JVM died before: nothing is left to stop
+            context.stop()
+    _end(gateway)
 
 
 def _end(gateway: Any) -> None:  # noqa: ANN401 - py4j is not typed
@@ -200,8 +207,9 @@ def _with_attempts(master: str) -> str:
 def _said(words: Path, problem: Exception) -> str:
     """The line of Spark's own words that tells most, or PySpark's."""
     lines = [line.strip() for line in words.read_text("utf-8", "replace").splitlines()]
-    telling = [line for line in lines if "Exception" in line or "rror" in line]
-    if telling:
-        return telling[0]
+    telling = [line for line in lines if any(word in line for word in _TELLING)]
+    if telling or isinstance(problem, Py4JError):
+        # The text of a Py4JError is asked of the JVM, which may be gone.
+        return telling[0] if telling else "its JVM ended"
     own = [line for line in str(problem).splitlines() if line.strip()]
     return own[0] if own else type(problem).__name__

@@ -42,7 +42,7 @@ class Cluster:
 
     def executors(self) -> set[Path]:
         """The directories that executors stood in, with the code that was sent to them."""
-        found = self.folder.glob("worker-*/work/app-*/*/nnha-code.zip")
+        found = self.folder.glob("worker-*/*/app-*/*/nnha-code.zip")
         return {path.parent for path in found}
 
 
