@@ -65,9 +65,9 @@ def chunks_of(pieces: Iterator[bytes], *, limit: int) -> Iterator[Chunk]:
         if held < needed:
             continue
         data = b"".join(waiting)
-        found = _prefixes(data, offset)
-        stop, needed = _whole(data, found, offset, limit)
-        if found:
+        found = np.fromiter(_prefixes(data, offset), np.int64)
+        found, stop, needed = _whole(data, found, offset, limit)
+        if len(found):
             yield _chunk(data[:stop] + _SLACK, found, offset)
         waiting, held = [data[stop:]], len(data) - stop
         offset += stop
@@ -75,27 +75,27 @@ def chunks_of(pieces: Iterator[bytes], *, limit: int) -> Iterator[Chunk]:
         raise BadMessage(offset, f"a message is cut short: {held} bytes are left of it")
 
 
-def _prefixes(data: bytes, offset: int) -> list[int]:
+def _prefixes(data: bytes, offset: int) -> Iterator[int]:
     """Where the lengths of messages begin; the last one need not be whole.
 
     This loop is the only work per message that numpy cannot do: each step needs the one before.
+    numpy takes numbers from a generator for less than from a list.
     """
-    found: list[int] = []
-    add = found.append
     at, end = 0, len(data)
     try:
         while at < end:
-            add(at)
+            yield at
             size = data[at]
-            at += size + 1
-            if size > 0x7F:
-                more = data[at - size]
-                at += (more << 7) - 127
-                if more > 0x7F:
-                    at = _far(data, found[-1], offset)
+            if size < 0x80:
+                at += size + 1
+                continue
+            more = data[at + 1]
+            if more < 0x80:
+                at += size + (more << 7) - 126
+            else:
+                at = _far(data, at, offset)
     except IndexError:
         pass  # the length itself is cut by the end of the data
-    return found
 
 
 def _far(data: bytes, at: int, offset: int) -> int:
@@ -108,26 +108,23 @@ def _far(data: bytes, at: int, offset: int) -> int:
     raise BadMessage(offset + at, "the length of a message is longer than five bytes")
 
 
-def _whole(data: bytes, found: list[int], offset: int, limit: int) -> tuple[int, int]:
+def _whole(data: bytes, found: Ints, offset: int, limit: int) -> tuple[Ints, int, int]:
     """Drop the last prefix if its message is cut; where the rest begins, and what it needs."""
-    if not found:
-        return 0, 0
-    at = found[-1]
+    if not len(found):
+        return found, 0, 0
+    at = int(found[-1])
     try:
         end = at + 1 + data[at] if data[at] < 0x80 else _far(data, at, offset)
     except IndexError:
-        found.pop()
-        return at, 0
+        return found[:-1], at, 0
     if end - at - 5 > limit:
         raise BadMessage(offset + at, f"a message claims {end - at} bytes, at most {limit} can be")
     if end > len(data):
-        found.pop()
-        return at, end - at
-    return end, 0
+        return found[:-1], at, end - at
+    return found, end, 0
 
 
-def _chunk(data: bytes, found: list[int], offset: int) -> Chunk:
-    at = np.array(found, np.int64)
+def _chunk(data: bytes, at: Ints, offset: int) -> Chunk:
     length, size = varints(words_of(data)[at])
     starts = at + size
     return Chunk(data, starts, starts + length.view(np.int64), offset)
