@@ -1,6 +1,7 @@
 """Decoding inodes and children by columns says what the reader of whole namespaces says."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from journal.model import NamespaceInfo
 from namenode_sim.edits.attributes import delimited
+from namenode_sim.edits.values import XAttrNamespace
 from namenode_sim.image.codecs import BZIP2_CODEC, ZLIB_CODEC
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
@@ -24,10 +26,17 @@ from spark.tables import images
 from spark.tables.arrow import InodeBatches
 from spark.tables.entry_columns import decode_entries
 from spark.tables.framing import BadMessage, Chunk, chunks_of
-from spark.tables.images import open_tables, read_piece
+from spark.tables.images import Piece, open_tables, read_piece
 from spark.tables.inode_columns import decode_blocks, decode_inodes
 from spark.tables.lanes import SLACK_BYTES, Ints
-from tests.checkpoint_spark.ck_tables_world import Row, inode_row, real_images
+from spark.tables.split import split
+from tests.checkpoint_spark.ck_tables_world import (
+    Row,
+    inode_row,
+    random_namespace,
+    real_images,
+    save,
+)
 from tests.image.test_image_random import namespaces
 
 STRINGS = {1: "hdfs"}
@@ -177,16 +186,41 @@ def test_many_blocks_and_attributes(blocks: int, xattrs: int) -> None:
     assert found.block_id.tolist()[2:] == [-16 * (number + 1) for number in range(blocks)]
 
 
+def holding(body: bytes) -> bytes:
+    """A file of which the body is given."""
+    return b"\x08\x01\x10\x07\x1a\x01n\x22" + delimited(body)
+
+
 def test_a_malformed_message_is_told_by_its_place() -> None:
     good = a_file().SerializeToString()
-    for bad in (b"", b"\x08\x01", good[:-1], b"\x08\x04" + good[2:], b"\xff" * 40):
+    assert columns_of(framed(holding(b"\x08\x03")))[0]["replication"] == 3
+    claims = (b"\x08\x03\x3a\x7fa", b"\x08\x80", b"\x29\x01", b"\x32\x09\x08\x01\x10\x01")
+    for bad in (b"", b"\x08\x01", good[:-1], b"\x08\x04" + good[2:], b"\xff" * 40,
+                *map(holding, claims)):  # fmt: skip
         chunk = framed(good, bad)
         with pytest.raises(BadMessage) as caught:
             decode_inodes(chunk.data, chunk.starts, chunk.ends)
         assert caught.value.at == chunk.starts[1]
 
 
-def test_a_user_that_the_string_table_lacks(tmp_path: Path) -> None:
+POLICY = XAttrNamespace.SYSTEM << 30 | 9 << 6
+"""hsm.block.storage.policy.id, where the string table has it as 9."""
+
+
+@pytest.mark.parametrize("odd", [b"", b"\x7a" + delimited(b"of a newer Hadoop")])
+def test_large_serials_and_a_directorys_policy(odd: bytes) -> None:
+    inode = pb.INode(type=pb.INode.DIRECTORY, id=7, name=b"d")
+    inode.directory.permission = 2**24 - 1 << 40 | 70000 << 16 | 0o1777
+    inode.directory.xAttrs.xAttrs.add(name=64, value=b"x")
+    inode.directory.xAttrs.xAttrs.add(name=POLICY, value=b"\x0c")
+    names = {1: "x", 9: "hsm.block.storage.policy.id"}
+    strings = Strings(users={2**24 - 1: "far"}, groups={70000: "out"}, xattrs=names)
+    (row,) = InodeBatches(strings).batch(framed(inode.SerializeToString() + odd)).to_pylist()
+    found = [row[name] for name in ("user", "group", "mode", "storage_policy_id", "xattrs")]
+    assert found == ["far", "out", 0o1777, 12, 2]
+
+
+def test_a_user_that_the_string_table_lacks() -> None:
     chunk = framed(a_file().SerializeToString())
     for users, groups in (({}, STRINGS), (STRINGS, {}), ({2: "b"}, STRINGS)):
         strings = Strings(users=dict(users), groups=dict(groups))
@@ -250,6 +284,30 @@ def test_children_of_all_sizes_and_moved_ones() -> None:
     assert (16385, 5) in entries(framed(not_packed))
     with pytest.raises(BadMessage):
         entries(framed(b"\x08\x07\x12\x02\x01\x80"))
+
+
+@pytest.mark.parametrize("size", [1, 20, 70])
+def test_an_image_in_pieces_is_the_image(tmp_path: Path, size: int) -> None:
+    image = open_tables(str(save(random_namespace(31, 800)[0], tmp_path, parts=2)))
+    for whole in (image.inode_pieces, image.entry_pieces):
+        pieces = list(split(whole, size))
+        assert len(pieces) > len(whole)
+        messages = [piece_messages(part) for part in (whole, pieces)]
+        assert messages[0] == messages[1]
+        moved = replace(pieces[1], offset=pieces[1].offset + 1, length=pieces[1].length - 1)
+        before = replace(pieces[0], length=pieces[0].length + 1)
+        with pytest.raises(ImageError, match="byte"):
+            piece_messages([before, moved])
+
+
+def piece_messages(pieces: Sequence[Piece]) -> list[bytes]:
+    """The messages of pieces, one after the other."""
+
+    def messages(chunk: Chunk) -> list[bytes]:
+        places = zip(chunk.starts.tolist(), chunk.ends.tolist(), strict=True)
+        return [chunk.data[start:end] for start, end in places]
+
+    return [one for piece in pieces for found in read_piece(piece, messages) for one in found]
 
 
 def test_an_error_names_file_and_offset(tmp_path: Path) -> None:

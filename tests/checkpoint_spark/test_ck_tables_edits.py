@@ -166,6 +166,10 @@ def test_missing_edits_are_told(tmp_path: Path, log: Log) -> None:
     short.write_bytes(short.read_bytes()[:-4])
     with pytest.raises(EditsError):
         table(parts_of(short, in_progress=False, size=1 << 20))
+    early = write_segment(tmp_path, log[:20]).rename(tmp_path / short.name)
+    with pytest.raises(EditsError, match="should go on to transaction 40") as caught:
+        table(parts_of(early, in_progress=False, size=1 << 20))
+    assert (caught.value.offset, caught.value.txid) == (early.stat().st_size, 21)
     (tmp_path / "none").mkdir()
     with pytest.raises(EditsError, match="holds no segments"):
         parts_of(tmp_path / "none", in_progress=False, size=1 << 20)

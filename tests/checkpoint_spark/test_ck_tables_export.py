@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,12 @@ from namenode_sim.image.reader import read_namespace
 from namenode_sim.inode import INodeDirectory, subtree
 from namenode_sim.namespace import Namespace
 from spark.engine.inline import InlineEngine
+from spark.engine.pool import PoolEngine
+from spark.tables import export as export_module
+from spark.tables import split
 from spark.tables.command import namespace as namespace_command
-from spark.tables.export import ExportRefused, export
+from spark.tables.export import ExportProgress, ExportRefused, export
+from spark.tables.images import ImageTables
 from spark.tables.lanes import Ints
 from spark.tables.tree import TreeError, parents_of
 from tests.checkpoint_spark.ck_tables_world import (
@@ -78,6 +83,30 @@ def test_real_images(tmp_path: Path) -> None:
         out = tmp_path / str(number)
         export(image, out, InlineEngine(), at=AT)
         check(image, out)
+
+
+def test_pieces_by_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    namespace, _ = random_namespace(7)
+    image = save(namespace, tmp_path)
+    monkeypatch.setattr(split, "SMALLEST_RANGE_BYTES", 1000)
+    with PoolEngine(2) as pool:
+        told: list[ExportProgress] = []
+        export(image, tmp_path / "out", pool, at=AT, tell=told.append)
+        check(image, tmp_path / "out")
+        assert max(progress.total for progress in told) > 2
+        # A boundary that is none: the image is read as a whole then.
+        wrong = export_module._cut
+        monkeypatch.setattr(export_module, "_cut", lambda i, e: torn_apart(wrong(i, e)))
+        export(image, tmp_path / "again", pool, at=AT)
+    check(image, tmp_path / "again")
+
+
+def torn_apart(image: ImageTables) -> ImageTables:
+    """An image whose second piece begins a byte too late."""
+    first, second, *others = image.inode_pieces
+    late = replace(second, offset=second.offset + 1, length=second.length - 1)
+    longer = replace(first, length=first.length + 1)
+    return replace(image, inode_pieces=(longer, late, *others))
 
 
 def test_an_empty_namespace(tmp_path: Path) -> None:
