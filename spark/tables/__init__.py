@@ -3,9 +3,12 @@
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from spark.engine.shipping import pack_code, root_of_code
+
+_ARCHIVE: Final = "nnha-code"
+"""As `spark.engine.session` calls it."""
 
 
 def register(session: Any) -> None:  # noqa: ANN401 - a SparkSession; pyspark has no types for us
@@ -24,8 +27,9 @@ def register(session: Any) -> None:  # noqa: ANN401 - a SparkSession; pyspark ha
         root = str(root_of_code())
         if root not in known:
             context.environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, *known)))
-    else:
+    elif not any(name.startswith(_ARCHIVE) for name in context._python_includes):
+        # Spark takes no second file of one name; whoever started it may have sent our code.
         folder = Path(tempfile.mkdtemp(prefix="nnha-code-"))
-        context.addPyFile(str(pack_code(folder / "nnha-code.zip")))
+        context.addPyFile(str(pack_code(folder / f"{_ARCHIVE}.zip")))
     session.dataSource.register(FsImageSource)
     session.dataSource.register(EditsSource)
