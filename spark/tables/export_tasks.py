@@ -18,7 +18,7 @@ from spark.tables.images import Piece, open_tables, read_piece
 from spark.tables.inode_columns import DIRECTORY, InodeColumns, decode_inodes
 from spark.tables.lanes import Ints
 from spark.tables.tallies import Tallies
-from spark.tables.tree import Parents
+from spark.tables.tree import Parents, fingerprint
 
 ROW_GROUP_ROWS: Final = 1 << 18
 _BEHIND_ID: Final = ("parent_id", pa.int64())
@@ -49,13 +49,17 @@ class InodeTask:
 
 @dataclass(frozen=True, slots=True)
 class InodePart:
-    """What such a task made: its files, how many messages it saw, and how many rows it wrote."""
+    """What such a task made: its files, how many messages it saw, and how many rows it wrote.
+
+    ``fingerprint`` is of the ids of the rows but the root's (`spark.tables.tree.fingerprint`).
+    """
 
     parquet: str
     directories: str
     tallies: str
     inodes: int
     rows: int
+    fingerprint: int
 
 
 def write_edges(task: EdgeTask) -> str:
@@ -104,6 +108,7 @@ class _InodeWriter:
         self.tallies = Tallies.nothing(len(parents.directories))
         self.directories: list[Batch] = []
         self.inodes = 0
+        self.fingerprint = 0
         self._parents = parents
         self._batches = batches
 
@@ -124,6 +129,7 @@ class _InodeWriter:
         )
         columns = [batch.column(0), pa.array(above, mask=top), *batch.columns[1:]]
         self._count(decoded, slots, keep & ~top)
+        self.fingerprint += fingerprint(ids[keep & ~top])
         rows = pa.record_batch(columns, schema=SCHEMA)
         if not keep.all():
             rows = rows.filter(pa.array(keep))
@@ -163,7 +169,9 @@ def write_inodes(task: InodeTask) -> InodePart:
     counted = writer.tallies
     with tallies.open("wb") as npy:
         np.save(npy, np.stack((counted.files, counted.subdirectories, counted.bytes)))
-    return InodePart(str(out), str(directories), str(tallies), writer.inodes, rows)
+    return InodePart(
+        str(out), str(directories), str(tallies), writer.inodes, rows, writer.fingerprint
+    )
 
 
 def write_parquet(path: Path, schema: pa.Schema, batches: Iterator[Batch]) -> int:

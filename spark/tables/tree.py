@@ -18,6 +18,13 @@ NOWHERE: Final = -1
 _DENSE: Final = 8
 """Ids lie densely if there are so many times as many numbers as inodes, or fewer."""
 _MOST_DOUBLINGS: Final = 64
+_AT_A_TIME: Final = 1 << 20
+_MASK_64: Final = (1 << 64) - 1
+_MIXING: Final = (
+    (np.uint64(33), np.uint64(0xFF51AFD7ED558CCD)),
+    (np.uint64(33), np.uint64(0xC4CEB9FE1A85EC53)),
+)
+"""MurmurHash3's finalizer."""
 
 
 class TreeError(Exception):
@@ -57,12 +64,36 @@ class Parents:
         at = np.minimum(np.searchsorted(self.children, ids), len(self.children) - 1)
         return np.where(self.children[at] == ids, self.slots[at], NOWHERE)
 
+    def fingerprint(self) -> int:
+        """That of all inodes in directories that lie below the root."""
+        total = 0
+        for begin in range(0, len(self.slots), _AT_A_TIME):
+            slots = self.slots[begin : begin + _AT_A_TIME]
+            kept = np.flatnonzero(slots >= 0)
+            kept = kept[self.reachable[slots[kept]]] + begin
+            total += fingerprint(kept + self.base if self.children is None else self.children[kept])
+        return total & _MASK_64
+
     def current(self, ids: Ints, slots: Ints) -> Flags:
         """Which inodes are of the current tree; ``slots`` are those of ``ids``."""
         found: Flags = ids == self.root
         if len(self.directories):
             found |= (slots >= 0) & self.reachable[slots]
         return found
+
+
+def fingerprint(ids: Ints) -> int:
+    """A number of 64 bits for a set of inodes, the sum of those of its parts.
+
+    Two sets with the same one are the same, but for a chance of one in 2^64: it tells whether
+    inodes and edges speak of the same inodes without bringing them together.
+    """
+    mixed = ids.astype(np.uint64)
+    for shift, factor in _MIXING:
+        mixed ^= mixed >> shift
+        mixed *= factor
+    mixed ^= mixed >> np.uint64(33)
+    return int(mixed.sum(dtype=np.uint64))
 
 
 def parents_of(edges: Iterable[tuple[Ints, Ints]], root: int) -> Parents:

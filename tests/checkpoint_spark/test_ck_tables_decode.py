@@ -280,6 +280,8 @@ def test_children_of_all_sizes_and_moved_ones() -> None:
     assert sorted(entries(usual)) == expected
     odd = [message.SerializeToString() + b"\x7a" + UNKNOWN for message in messages]
     assert sorted(entries(framed(*odd))) == expected
+    large = pb.DirEntry(parent=2**40, children=[5, 2**60, 6]).SerializeToString()
+    assert entries(framed(large)) == [(2**40, 5), (2**40, 2**60), (2**40, 6)]
     not_packed = messages[0].SerializeToString() + b"\x10\x05"
     assert (16385, 5) in entries(framed(not_packed))
     with pytest.raises(BadMessage):

@@ -1,6 +1,7 @@
 """An export says of each inode and each directory what the loaded namespace says."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,12 @@ from click.testing import CliRunner
 
 from journal.model import TxId
 from namenode_sim.edits import ops
+from namenode_sim.edits.attributes import delimited
 from namenode_sim.image.codecs import ZLIB_CODEC
 from namenode_sim.image.errors import ImageError
+from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import read_namespace
+from namenode_sim.image.sections import ImageSections
 from namenode_sim.inode import INodeDirectory, subtree
 from namenode_sim.namespace import Namespace
 from spark.engine.inline import InlineEngine
@@ -170,6 +174,58 @@ def test_a_torn_image_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ImageError, match=image.name):
         export(image, tmp_path / "new", InlineEngine(), at=AT)
     assert not (tmp_path / "new").exists()
+
+
+def with_section(image: Path, name: str, change: Callable[[list[bytes]], None]) -> None:
+    """Change the messages of a section in place, without changing its length."""
+    image.with_name(f"{image.name}.md5").unlink()
+    with image.open("rb") as file:
+        section = ImageSections(file).summary.find(name)
+        file.seek(0)
+        with ImageSections(file).open(name) as messages:
+            found = list(messages)
+    assert section is not None
+    change(found)
+    changed = b"".join(map(delimited, found))
+    assert len(changed) == section.length
+    raw = bytearray(image.read_bytes())
+    raw[section.offset : section.offset + section.length] = changed
+    image.write_bytes(raw)
+
+
+def another_count(messages: list[bytes]) -> None:
+    header = pb.INodeSection.FromString(messages[0])
+    header.numInodes -= 1
+    messages[0] = header.SerializeToString()
+
+
+def a_stranger(messages: list[bytes]) -> None:
+    entry = pb.DirEntry.FromString(messages[0])
+    entry.children[0] = 99_999
+    messages[0] = entry.SerializeToString()
+
+
+def one_twice(messages: list[bytes]) -> None:
+    inodes = [pb.INode.FromString(raw) for raw in messages[1:]]
+    inodes[-1].id = next(inode.id for inode in inodes[:-1] if inode.type != pb.INode.DIRECTORY)
+    messages[-1] = inodes[-1].SerializeToString()
+
+
+ODD_IMAGES: dict[str, tuple[str, Callable[[list[bytes]], None], str]] = {
+    "another count of inodes": ("INODE", another_count, r"announces \d+ inodes and holds"),
+    "a child without an inode": ("INODE_DIR", a_stranger, "some are missing or there twice"),
+    "an inode twice": ("INODE", one_twice, "some are missing or there twice|no directory"),
+}
+
+
+@pytest.mark.parametrize("case", ODD_IMAGES)
+def test_an_image_that_does_not_add_up(tmp_path: Path, case: str) -> None:
+    section, change, said = ODD_IMAGES[case]
+    image = save(random_namespace(8)[0], tmp_path)
+    with_section(image, section, change)
+    with pytest.raises(ImageError, match=said):
+        export(image, tmp_path / "out", InlineEngine(), at=AT)
+    assert not (tmp_path / "out").exists()
 
 
 def run(*arguments: object) -> tuple[int, str]:
