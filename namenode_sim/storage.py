@@ -207,6 +207,7 @@ class NameStorage:
         good = []
         for directory in self.directories:
             try:
+                _still_ours(directory)
                 write(directory / "current")
                 good.append(directory)
             except OSError as problem:
@@ -230,6 +231,16 @@ class NameStorage:
 
 
 Write = Callable[[Path], None]
+
+
+def _still_ours(directory: Path) -> None:
+    """Raise OSError where the VERSION file is gone.
+
+    Local edits make a lost ``current`` anew; an image saved there could never be loaded again, so
+    it would be no copy behind which edits may be purged.
+    """
+    if not (directory / "current" / "VERSION").is_file():
+        raise OSError(f"{directory}/current/VERSION is gone; the directory was emptied meanwhile")
 
 
 def _images(directories: Iterable[Path]) -> dict[int, tuple[Path, ...]]:

@@ -74,10 +74,11 @@ def merge(
     folder = edits / "current" if (edits / "current").is_dir() else edits
     segments = chain(finalized_in(folder), TxId(start + 1))
     replay(namespace, segments, progress=_telling(segments, progress))
-    info = namespace_info(image_facts(image), segments)
+    facts = image_facts(image)
+    info = namespace_info(facts, segments)
     with staged(out) as stage:
         made = stage / image_name(namespace.last_applied)
-        save_image(namespace, made, info)
+        save_image(namespace, made, info, codec=facts.codec, sub_sections=facts.sub_sections)
         check_digest(made)
         digest = read_digest(made)
         already_there = publish(made, out)

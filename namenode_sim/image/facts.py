@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from namenode_sim.image.container import SUB
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import ImageSections
@@ -10,11 +11,15 @@ from namenode_sim.image.sections import ImageSections
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """Layout version, namespace id and compression codec (empty for none) of an image."""
+    """What a newer image takes over from an image.
+
+    ``codec`` is empty for none, and so many ``sub_sections`` has the section of inodes (0: none).
+    """
 
     layout: int
     namespace_id: int
     codec: str
+    sub_sections: int
 
 
 def image_facts(path: Path) -> ImageFacts:
@@ -33,4 +38,6 @@ def image_facts(path: Path) -> ImageFacts:
         raise ImageError(f"{path}: {problem}") from problem
     if len(found) != 1:
         raise ImageError(f"{path}: section NS_INFO holds {len(found)} messages, expected one")
-    return ImageFacts(sections.summary.layout, found[0].namespaceId, sections.summary.codec)
+    summary = sections.summary
+    parts = sum(1 for section in summary.sections if section.name == f"INODE{SUB}")
+    return ImageFacts(summary.layout, found[0].namespaceId, summary.codec, parts)

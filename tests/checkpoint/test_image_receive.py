@@ -221,6 +221,17 @@ async def test_a_directory_that_fails_is_dropped_and_the_image_taken(tmp_path: P
         assert active.storage.failed == (tmp_path / "two",)
 
 
+async def test_a_directory_that_was_emptied_and_made_anew_is_no_copy(tmp_path: Path) -> None:
+    """Local edits make a lost `current` again; without its VERSION no image there can be loaded."""
+    image = saved_image(tmp_path / "from")
+    async with receiving(tmp_path) as (active, at):
+        (tmp_path / "two" / "current").rename(tmp_path / "two" / "gone")
+        (tmp_path / "two" / "current").mkdir()
+        assert await offer(at, image) is UploadAnswer.ACCEPTED
+        assert active.got == [(TXID, 1)]
+        assert active.storage.failed == (tmp_path / "two",)
+
+
 async def test_a_sender_that_falls_silent_is_given_up(tmp_path: Path) -> None:
     data = saved_image(tmp_path / "from").read_bytes()
     async with receiving(tmp_path, stall_seconds=0.2) as (active, at), ClientSession() as session:

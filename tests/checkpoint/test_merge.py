@@ -15,9 +15,11 @@ from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import StartLogSegment
 from namenode_sim.image.container import ImageWriter
 from namenode_sim.image.errors import ImageError
+from namenode_sim.image.facts import image_facts
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import load_image, read_namespace
 from namenode_sim.image.sections import ImageSections
+from namenode_sim.image.writer import save_image
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_dump import differences
 from namenode_sim.storage_errors import InUse
@@ -55,6 +57,17 @@ def test_the_result_is_the_replayed_namespace(tmp_path: Path) -> None:
     assert differences(load_image(result.image), held_by((*ROLLED, *OPEN))) == []
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == [f"fsimage_{LAST:019d}", f"fsimage_{LAST:019d}.md5"]
+
+
+def test_the_result_has_the_codec_and_the_parts_of_the_old_image(tmp_path: Path) -> None:
+    current = directory(tmp_path / "name")
+    old, codec = first_image(current), "org.apache.hadoop.io.compress.DefaultCodec"
+    save_image(load_image(old), old, info(), codec=codec, sub_sections=3)
+    before = image_facts(old)
+    assert (before.codec, before.sub_sections) == (codec, 1)  # one inode, one part
+    after = image_facts(merged(current, tmp_path / "out").image)
+    assert after.codec == codec
+    assert after.sub_sections > 0
 
 
 def test_a_segment_in_progress_is_left_out(tmp_path: Path) -> None:
