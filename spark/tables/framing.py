@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from spark.image.messages import BadPrefix, long_prefix, prefixes
 from spark.tables.lanes import SLACK_BYTES, Ints, varints, words_of
 
 CHUNK_BYTES: Final = 1 << 20
@@ -76,36 +77,13 @@ def chunks_of(pieces: Iterator[bytes], *, limit: int) -> Iterator[Chunk]:
 
 
 def _prefixes(data: bytes, offset: int) -> Iterator[int]:
-    """Where the lengths of messages begin; the last one need not be whole.
-
-    This loop is the only work per message that numpy cannot do: each step needs the one before.
-    numpy takes numbers from a generator for less than from a list.
-    """
-    at, end = 0, len(data)
+    """Where the lengths of messages begin; the last one need not be whole."""
     try:
-        while at < end:
-            yield at
-            size = data[at]
-            if size < 0x80:
-                at += size + 1
-                continue
-            more = data[at + 1]
-            if more < 0x80:
-                at += size + (more << 7) - 126
-            else:
-                at = _far(data, at, offset)
+        yield from prefixes(data, 0, len(data))
     except IndexError:
         pass  # the length itself is cut by the end of the data
-
-
-def _far(data: bytes, at: int, offset: int) -> int:
-    """Where a message with a length of three to five bytes ends."""
-    size = 0
-    for byte in range(5):
-        size |= (data[at + byte] & 0x7F) << 7 * byte
-        if data[at + byte] < 0x80:
-            return at + byte + 1 + size
-    raise BadMessage(offset + at, "the length of a message is longer than five bytes")
+    except BadPrefix as bad:
+        raise BadMessage(offset + bad.position, str(bad)) from None
 
 
 def _whole(data: bytes, found: Ints, offset: int, limit: int) -> tuple[Ints, int, int]:
@@ -114,7 +92,8 @@ def _whole(data: bytes, found: Ints, offset: int, limit: int) -> tuple[Ints, int
         return found, 0, 0
     at = int(found[-1])
     try:
-        end = at + 1 + data[at] if data[at] < 0x80 else _far(data, at, offset)
+        start, size = long_prefix(data, at)
+        end = start + size
     except IndexError:
         return found[:-1], at, 0
     if end - at - 5 > limit:
