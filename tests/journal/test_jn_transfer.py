@@ -216,7 +216,7 @@ async def test_x11_a_source_that_lies_changes_nothing_and_the_next_is_asked(
             await client.accept(writer, segment(4, 6, 7), [bad, "http://127.0.0.1:1/getJournal"])
         assert caught.value.code is grpc.StatusCode.UNAVAILABLE
         assert caught.value.refusal is not None
-        assert caught.value.refusal.kind == R.UNKNOWN
+        assert caught.value.refusal.kind == R.UNAVAILABLE
         prepared = await client.prepare(writer, 4)
         assert prepared.segment.digest == digest(4, 6)
         assert not prepared.HasField("accepted_in_epoch")
