@@ -116,6 +116,8 @@ def _end(gateway: Any) -> None:  # noqa: ANN401 - py4j is not typed
     """End the JVM, which PySpark would keep for as long as this process lives."""
     SparkContext._gateway = None
     SparkContext._jvm = None
+    # A context whose JVM died cannot stop, and would be in the way of the next one for good.
+    SparkContext._active_spark_context = None
     if gateway is None:
         return
     with suppress(Py4JError, OSError):

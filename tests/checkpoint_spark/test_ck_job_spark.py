@@ -12,10 +12,8 @@ import pytest
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace_dump import differences
-from spark.engine.model import SparkUnavailable
 from spark.engine.session import SparkSettings, spark_started
 from spark.engine.spark import SparkEngine
-from spark.merge.errors import MergeFailed
 from spark.merge.job import MergedOn, merge_on
 from spark.merge.progress import Progress
 from spark.merge.workdir import PREFIX
@@ -137,20 +135,3 @@ def test_damage_that_a_task_finds_is_told_in_its_words(
     with pytest.raises(ImageError, match=f"{image.name}.*INODE"):
         merge_on(engine, image, current, out, out)
     assert list(out.iterdir()) == []
-
-
-def test_a_dead_spark_is_told(engine: SparkEngine, current: Path, tmp_path: Path) -> None:
-    """The last one here: it ends the JVM of all."""
-    jvm, told = engine.context._gateway.proc, list[str]()
-
-    def kill(at: Progress) -> None:
-        if at.unit == "parts" and not told:
-            told.append(at.stage)
-            jvm.kill()
-
-    with pytest.raises((MergeFailed, SparkUnavailable), match=r"Spark's JVM is gone|has stopped"):
-        merge_on(
-            engine, current / BASE_NAME, current, tmp_path, tmp_path, kill, range_bytes=RANGE_BYTES
-        )
-    assert told != []
-    assert list(tmp_path.iterdir()) == []
