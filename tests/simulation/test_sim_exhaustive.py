@@ -15,7 +15,7 @@ from tests.soak.exhaustive import explore_all
 JOBS = os.cpu_count() or 1
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_every_pair_of_faults_loses_nothing() -> None:
     """Up to the names of the nodes; `./run soak journal --exhaustive pairs` names them all."""
     tally = explore_all(Scope(2, symmetric=True, rest=True), JOBS)
