@@ -116,13 +116,14 @@ class Cluster:
         znode = self.ensemble.znode(self.breadcrumb)
         return None if znode is None else decode(znode.data).namenode
 
-    def knows_a_bar(self, name: str) -> bool:
-        """Whether a host's controller knows of a pause, or of a drain of its NameNode."""
+    def known_bars(self, name: str) -> frozenset[str]:
+        """Which of them a host's controller knows of: a pause, a drain of its NameNode."""
         controller = self.controller(name)
         if controller is None or controller.candidacy.standing.notices is None:
-            return False
+            return frozenset()
         notices = controller.candidacy.standing.notices
-        return notices.pause is not None or notices.drain is not None
+        bars = {"pause": notices.pause, "drain": notices.drain}
+        return frozenset(kind for kind, notice in bars.items() if notice is not None)
 
     def free_since(self, name: str) -> float:
         """Since when a host's controller has not been frozen."""

@@ -30,8 +30,8 @@ class Witness(Protocol):
     def served_read(self, namenode: str, epoch: int) -> None:
         """An active has answered a read."""
 
-    def became(self, namenode: str, state: ServiceState) -> None:
-        """Its role has changed."""
+    def became(self, namenode: str, state: ServiceState, asked: int | None) -> None:
+        """Its role has changed, or was confirmed, by the call of this number (None: by itself)."""
 
     def told_that_predecessor_is_gone(self, namenode: str) -> None:
         """Its controller says that nobody else can serve anything."""
@@ -126,7 +126,7 @@ class NameNode:
     async def start(self, seconds: float) -> None:
         """Load the image, so to say."""
         await asyncio.sleep(seconds)
-        self._become(ServiceState.STANDBY)
+        self._become(ServiceState.STANDBY, None)
 
     # ---- HAServiceProtocol -----------------------------------------------------------------
 
@@ -153,7 +153,9 @@ class NameNode:
                 return
             if self.state is not ServiceState.STANDBY:
                 raise ServiceFailed(f"it is {self.state}")
-            task = self._promotion = asyncio.create_task(self._take_over(predecessor_gone_until))
+            task = self._promotion = asyncio.create_task(
+                self._take_over(call.call_id, predecessor_gone_until)
+            )
             try:
                 await asyncio.shield(task)
             except asyncio.CancelledError as end:
@@ -175,11 +177,11 @@ class NameNode:
         async with self._turn:
             if self.state is ServiceState.INITIALIZING:
                 raise ServiceFailed("still starting")
-            self._become(ServiceState.STANDBY)
+            self._become(ServiceState.STANDBY, call.call_id)
 
     # ---- what it does ----------------------------------------------------------------------
 
-    async def _take_over(self, predecessor_gone_until: float) -> None:
+    async def _take_over(self, asked: int, predecessor_gone_until: float) -> None:
         if name := self._faults.strikes("promote-slow", self.name):
             seconds = self._faults.random(name).choice((0.5, 2.5, 6.0, 9.0, 12.0))
             self._trace.add(self.name, f"takes {seconds} s to become active", name)
@@ -195,7 +197,7 @@ class NameNode:
             raise ServiceFailed("the journal is another's")
         self.epoch = epoch
         self.lease_until = 0.0
-        self._become(ServiceState.ACTIVE)
+        self._become(ServiceState.ACTIVE, asked)
         self._serving = asyncio.create_task(self._serve(epoch))
 
     async def _serve(self, epoch: int) -> None:
@@ -217,13 +219,13 @@ class NameNode:
                     return
             await asyncio.sleep(_BEAT_SECONDS)
 
-    def _become(self, state: ServiceState) -> None:
+    def _become(self, state: ServiceState, asked: int | None) -> None:
         if state is not self.state:
             self._trace.add(self.name, f"NameNode {self.state} -> {state}")
         self.state = state
         if state is ServiceState.STANDBY:
             self.lease_until = 0.0
-        self._witness.became(self.name, state)
+        self._witness.became(self.name, state, asked)
 
 
 def _nothing() -> None:

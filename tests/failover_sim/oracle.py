@@ -29,8 +29,14 @@ class Told:
     by_epoch: bool = False
     """It was only declared harmless: its lease runs on, and nobody may forget that."""
     lockless_since: float | None = None
+    told_by: int = 0
+    """The number of the last call that told it to become active."""
+    obeyed: int = 0
+    """The number of the last such call that it has carried out."""
+    bars: frozenset[str] = frozenset()
+    """What its controller knows of: a pause, a drain of it."""
     barred_since: float | None = None
-    """Since when its controller has known of a pause, or of a drain of it."""
+    """Since when without a gap; a drain that follows a pause is another bar than that."""
     kept_on: bool = False
     """It held the lock when it heard of that, and has never left the election since."""
     lock_since: float = 0.0
@@ -78,6 +84,8 @@ class Oracle:
         """The ensemble has taken a change."""
         lock, breadcrumb = self.cluster.lock, self.cluster.breadcrumb
         now = self.cluster.loop.now
+        # A pause may end and another begin between two looks, and the lock be won in between.
+        self._look_at_bars(now, self.cluster.lock_owner())
         match change:
             case Create(path=path, owner=owner) if path == lock:
                 self._lock_sessions[owner] = float("inf")
@@ -113,7 +121,9 @@ class Oracle:
 
     # ---- NameNodes -------------------------------------------------------------------------
 
-    def called(self, sender: str, receiver: str, method: str, request: Message) -> None:
+    def called(
+        self, sender: str, receiver: str, method: str, request: Message, number: int
+    ) -> None:
         """Somebody sends a call."""
         if method != "transitionToActive" or not isinstance(
             request, TransitionToActiveRequestProto
@@ -137,6 +147,7 @@ class Oracle:
             self._check(not overdue, "I7", f"{sender} promotes long after its lock was lost")
         self._wanted(sender)
         self.told[sender].may_be_active = True
+        self.told[sender].told_by = number
         self._last_promoted = sender
 
     def _fair(self, name: str) -> None:
@@ -150,7 +161,7 @@ class Oracle:
         """In a pause or a drain nobody becomes active by itself but who was (operators A)."""
         told, controller = self.told[name], self.cluster.controllers[name]
         known = told.barred_since is not None and told.lock_since > told.barred_since + 0.5
-        known = known and self.cluster.knows_a_bar(name)
+        known = known and bool(self.cluster.known_bars(name))
         unasked = controller.hand_over.asked is None
         own = name == self._last_active or controller.candidacy.standing.may_return
         bad = known and unasked and not own and not told.kept_on
@@ -170,13 +181,17 @@ class Oracle:
         self.told[name].lied_about = self.told[name].by_epoch = False
         self._note_owner()
 
-    def became(self, namenode: str, state: ServiceState) -> None:
-        """A NameNode's role has changed, or was confirmed."""
-        if state is ServiceState.STANDBY:
-            self.told[namenode].may_be_active = False
-            self.told[namenode].lied_about = self.told[namenode].by_epoch = False
-        elif state is ServiceState.ACTIVE and not self.told[namenode].may_be_active:
-            self._late(namenode)
+    def became(self, namenode: str, state: ServiceState, asked: int | None) -> None:
+        """A NameNode's role has changed, or was confirmed, by the call of this number."""
+        told = self.told[namenode]
+        if state is ServiceState.ACTIVE:
+            told.obeyed = max(told.obeyed, asked or 0)
+            if not told.may_be_active:
+                self._late(namenode)
+        elif asked is None or asked > told.told_by or told.obeyed == told.told_by:
+            told.may_be_active = told.lied_about = told.by_epoch = False
+        # else: thawed, it obeys an old request to stand by, and the one to become active that was
+        # sent after that is still on its way (seeds 27284, 38242).
         self.counts.role_changes += 1
         self._note_owner()
 
@@ -273,9 +288,10 @@ class Oracle:
 
     def _look_at_bars(self, now: float, owner: str | None) -> None:
         for name, told in self.told.items():
-            if not self.cluster.knows_a_bar(name):
+            before, told.bars = told.bars, self.cluster.known_bars(name)
+            if not told.bars:
                 told.barred_since, told.kept_on = None, False
-            elif told.barred_since is None:
+            elif not told.bars & before:
                 told.barred_since, told.kept_on = now, owner == name
             elif not self.cluster.controllers[name].elector.state.wanted:
                 told.kept_on = False

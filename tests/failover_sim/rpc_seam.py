@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import count
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
@@ -15,8 +16,8 @@ from tests.failover_sim.hosts import LIFE, Host, Life, Listener, WorldNetwork
 from tests.simulation.clock import PROCESS, Process, VirtualLoop
 
 M = TypeVar("M", bound=Message)
-Sent = Callable[[str, str, str, Message], None]
-"""Told of each call as it is sent: sender's machine, receiver's, method, request."""
+Sent = Callable[[str, str, str, Message, int], None]
+"""Told of each call as it is sent: sender's machine, receiver's, method, request, its number."""
 
 _NOBODY: Final = b"\0" * 16
 
@@ -28,7 +29,8 @@ class Switchboard:
         self.loop = loop
         self.network = network
         self.hosts = hosts
-        self.on_call: Sent = lambda _from, _to, _method, _request: None
+        self.on_call: Sent = lambda _from, _to, _method, _request, _number: None
+        self.calls = count(1)
         self._rng = network.faults.random("rpc")
 
     async def open(
@@ -110,12 +112,13 @@ class SimConnection:
             raise ConnectionLost(f"{method} was not sent: {self._gone.result()}")
         answer: asyncio.Future[M] = self._loop.create_future()
         self._pending[answer] = None
+        number = next(self._board.calls)
         if self._here.alive:
-            self._board.on_call(self._here.machine, self._there.name, method, request)
+            self._board.on_call(self._here.machine, self._there.name, method, request, number)
             self._up_due = self._board.network.post(
                 (self._here.machine, self._there.name),
                 method,
-                partial(self._arrived, method, request, answer),
+                partial(self._arrived, method, request, number, answer),
                 lost=self._break,
                 not_before=self._up_due,
             )
@@ -143,24 +146,27 @@ class SimConnection:
 
     # ---- at the server ---------------------------------------------------------------------
 
-    def _arrived(self, method: str, request: Message, answer: asyncio.Future[Any]) -> None:
+    def _arrived(
+        self, method: str, request: Message, number: int, answer: asyncio.Future[Any]
+    ) -> None:
         life = self._listener.life
         if not self._there.on:
             return
         if not life.alive:
             self._tell("RST", partial(self._end, "reset by peer"))
             return
-        life.process.spawn(self._serve(life, method, request, answer))
+        life.process.spawn(self._serve(life, method, request, number, answer))
 
     async def _serve(
-        self, life: Life, method: str, request: Message, answer: asyncio.Future[Any]
+        self, life: Life, method: str, request: Message, number: int, answer: asyncio.Future[Any]
     ) -> None:
         found = self._listener.catalogue.find(self._protocol, method, 1)
         reply: Message | Exception
         if isinstance(found, NotServed):
             reply = RemoteFault(found.java_class, found.message)
         else:
-            call = Call(self._protocol, method, _NOBODY, 0, 0, self._user, None, self._here.machine)
+            here = self._here.machine
+            call = Call(self._protocol, method, _NOBODY, number, 0, self._user, None, here)
             try:
                 reply = await found.handle(call, request)
             except RemoteFault as fault:

@@ -23,8 +23,14 @@ from tests.simulation.walks import (
 PORTION_SECONDS = 8.0
 LEAST_SEEDS = 40
 MOST_SEEDS = 200
-FOUND = (18_045,)
-"""Seeds that once broke an invariant; the story of each is a test of its own."""
+FOUND = (18_045, 25_355, 39_992, 27_284, 38_242)
+"""Seeds that once broke an invariant.
+
+18045: a demotion that was slow ended behind the next promotion (told in a unit test as well).
+The others were flaws of the oracle.  25355, 39992: it took a drain, or another pause, that came
+after the end of a pause for one bar.  27284, 38242: a thawed NameNode obeyed an old request to
+stand by, and the oracle took back the one to become active that was sent after it.
+"""
 
 
 @pytest.mark.parametrize("first", [1, 50_000])
