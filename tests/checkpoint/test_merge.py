@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from namenode_sim.checkpoint.merge import Merged, Progress, merge
-from namenode_sim.checkpoint.publication import MergeRefused
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import StartLogSegment
@@ -22,11 +21,9 @@ from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_dump import differences
-from namenode_sim.storage_errors import InUse
 from namenode_sim.storage_format import format_name_dirs
-from namenode_sim.storage_lock import DirectoryLock
 from tests.image.image_world import info, real
-from tests.startup.startup_world import OPEN, ROLLED, held_by, mkdir, snapshot, write_segment
+from tests.startup.startup_world import OPEN, ROLLED, held_by, mkdir, write_segment
 
 LAST = len(ROLLED) + len(OPEN)
 
@@ -74,46 +71,6 @@ def test_a_segment_in_progress_is_left_out(tmp_path: Path) -> None:
     current = directory(tmp_path / "name")
     write_segment(current, LAST + 1, (StartLogSegment(), mkdir("/new")), closed=False)
     assert merged(current, tmp_path / "out").to_txid == LAST
-
-
-def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
-    current, out = directory(tmp_path / "name"), tmp_path / "out"
-    first = merged(current, out)
-    before = snapshot(out)
-    stamp = first.image.stat().st_mtime_ns
-    second = merged(current, out)
-    assert second.already_there
-    assert (snapshot(out), first.image.stat().st_mtime_ns) == (before, stamp)
-
-
-def test_a_run_that_was_killed_before_the_last_rename_is_completed(tmp_path: Path) -> None:
-    current, out = directory(tmp_path / "name"), tmp_path / "out"
-    result = merged(current, out)
-    whole = snapshot(out)
-    result.image.unlink()
-    (out / "merge.tmp").mkdir()
-    (out / "merge.tmp" / "fsimage.ckpt_1").write_bytes(b"half")
-    assert not merged(current, out).already_there
-    assert snapshot(out) == whole
-
-
-def test_another_image_is_never_overwritten(tmp_path: Path) -> None:
-    current, out = directory(tmp_path / "name"), tmp_path / "out"
-    other = merged(current, out).image
-    other.write_bytes(other.read_bytes() + b"x")
-    before = snapshot(out)
-    with pytest.raises(MergeRefused, match="is another image of the same transaction"):
-        merged(current, out)
-    assert snapshot(out) == before
-
-
-def test_two_merges_into_one_directory_do_not_meet(tmp_path: Path) -> None:
-    current, out = directory(tmp_path / "name"), tmp_path / "out"
-    out.mkdir()
-    lock = DirectoryLock(out)
-    with pytest.raises(InUse):
-        merged(current, out)
-    lock.release()
 
 
 def _flip(path: Path, offset: int) -> None:

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from namenode_sim.checkpoint.merge import merge
-from namenode_sim.checkpoint.publication import MergeRefused
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import AllowSnapshot, StartLogSegment
 from namenode_sim.image.errors import ImageError
@@ -18,8 +17,6 @@ from namenode_sim.image.facts import image_facts
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace_dump import differences
-from namenode_sim.storage_errors import InUse
-from namenode_sim.storage_lock import DirectoryLock
 from spark.engine.inline import InlineEngine
 from spark.merge import job
 from spark.merge.command import merge_command
@@ -29,7 +26,7 @@ from spark.merge.progress import Progress
 from spark.merge.screen import in_words
 from tests.checkpoint_spark.job_world import LAST, ROLLED, first_image, merged_name, name_directory
 from tests.image.image_world import real
-from tests.startup.startup_world import OPEN, held_by, mkdir, snapshot, write_segment
+from tests.startup.startup_world import OPEN, held_by, mkdir, write_segment
 
 
 def merged(current: Path, out: Path, tell: Callable[[Progress], None] = lambda _: None) -> MergedOn:
@@ -76,34 +73,6 @@ def test_edits_of_an_older_layout_leave_the_image_in_its_own(tmp_path: Path) -> 
     assert image_facts(done.merged.image).layout == -67
     theirs = merge(first_image(current), current, tmp_path / "whole")
     assert differences(load_image(done.merged.image), load_image(theirs.image)) == []
-
-
-def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
-    current, out = name_directory(tmp_path / "name"), tmp_path / "out"
-    first = merged(current, out).merged
-    before, stamp = snapshot(out), first.image.stat().st_mtime_ns
-    assert merged(current, out).merged.already_there
-    assert (snapshot(out), first.image.stat().st_mtime_ns) == (before, stamp)
-
-
-def test_another_image_is_never_overwritten(tmp_path: Path) -> None:
-    current, out = name_directory(tmp_path / "name"), tmp_path / "out"
-    other = merged(current, out).merged.image
-    other.write_bytes(other.read_bytes() + b"x")
-    before = snapshot(out)
-    with pytest.raises(MergeRefused, match="is another image of the same transaction"):
-        merged(current, out)
-    assert snapshot(out) == before
-
-
-def test_two_merges_into_one_directory_do_not_meet(tmp_path: Path) -> None:
-    current, out = name_directory(tmp_path / "name"), tmp_path / "out"
-    out.mkdir()
-    lock = DirectoryLock(out)
-    with pytest.raises(InUse):
-        merged(current, out)
-    lock.release()
-    assert names_in(out) == []
 
 
 def command(current: Path, out: Path, *more: str) -> Result:
@@ -242,7 +211,7 @@ def test_the_command_tells_what_it_did_and_where_the_time_went(tmp_path: Path) -
     assert (again.exit_code, "was there already, the same" in again.stdout) == (0, True)
     assert "engine pool: as asked for\nstages: open " in again.stdout
     by_size = command(current, tmp_path / "other")
-    assert "engine local: the image has 0 MB, and below 268 MB one process" in by_size.stdout
+    assert "engine local: the image has 0 MB, and below 67 MB one process" in by_size.stdout
 
 
 def test_what_the_command_cannot_use_is_wrong_usage(tmp_path: Path) -> None:
@@ -256,9 +225,9 @@ def test_what_the_command_cannot_use_is_wrong_usage(tmp_path: Path) -> None:
 
 
 def test_the_engine_goes_by_the_image_s_size() -> None:
-    small, large = choose(EngineName.AUTO, 10**6), choose(EngineName.AUTO, 10**9)
+    small, large = choose(EngineName.AUTO, 60_000_000), choose(EngineName.AUTO, 84_000_000)
     assert (small.engine, large.engine) == (EngineName.LOCAL, EngineName.SPARK)
-    assert large.reason == "the image has 1000 MB; from 268 MB on it is divided"
+    assert large.reason == "the image has 84 MB; from 67 MB on it is divided"
     assert choose(EngineName.SPARK, 1).engine is EngineName.SPARK
 
 

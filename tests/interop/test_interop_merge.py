@@ -1,6 +1,7 @@
-"""The divided merge against Hadoop: its own checkpoints, and its NameNode that loads ours."""
+"""The divided merge against Hadoop: its own checkpoints, and its NameNode that loads Spark's."""
 
 import shutil
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.files import digest_path
 from namenode_sim.image.reader import load_image
 from spark.engine.inline import InlineEngine
+from spark.engine.model import Engine
+from spark.engine.session import SparkSettings, spark_started
 from spark.merge.job import MergedOn, merge_on
 from tests.interop import admin_workload, file_workload
 from tests.interop.hadoop_server import Hadoop
@@ -27,7 +30,13 @@ def txid_of(image: Path) -> int:
     return int(image.name.rpartition("_")[2])
 
 
-def merged(worked_in: Path, base: Path, until: Path, folder: Path) -> MergedOn:
+@pytest.fixture
+def on_spark(tmp_path: Path) -> Iterator[Engine]:
+    with spark_started(SparkSettings("local[2]", tmp_path / "spark")) as started:
+        yield started.engine
+
+
+def merged(engine: Engine, worked_in: Path, base: Path, until: Path, folder: Path) -> MergedOn:
     """Merge, on ``base``, the edits that ``until`` holds, too."""
     edits = folder / "edits"
     edits.mkdir(parents=True)
@@ -37,7 +46,7 @@ def merged(worked_in: Path, base: Path, until: Path, folder: Path) -> MergedOn:
         if (promised.last or 0) <= txid_of(until):
             shutil.copy(segment, edits)
     out = folder / "out"
-    return merge_on(InlineEngine(), base, edits, out, folder, range_bytes=RANGE_BYTES)
+    return merge_on(engine, base, edits, out, folder, range_bytes=RANGE_BYTES)
 
 
 def test_each_step_of_a_workload_is_merged_as_hadoop_saved_it(
@@ -45,18 +54,18 @@ def test_each_step_of_a_workload_is_merged_as_hadoop_saved_it(
 ) -> None:
     found = images(worked_in)[: STEPS + 1]
     for number, (base, theirs) in enumerate(pairwise(found)):
-        done = merged(worked_in, base, theirs, tmp_path / str(number))
+        done = merged(InlineEngine(), worked_in, base, theirs, tmp_path / str(number))
         assert done.single_process_because is None
         assert done.merged.image.name == theirs.name
         ours = load_image(done.merged.image)
         assert content_differences(ours, load_image(theirs), live=True) == [], theirs.name
 
 
-def test_a_name_node_loads_what_we_merged_and_prints_the_same_tree(
-    hadoop: Hadoop, worked_in: Path, tmp_path: Path
+def test_a_name_node_starts_from_what_spark_merged_and_prints_the_same_tree(
+    hadoop: Hadoop, on_spark: Engine, worked_in: Path, tmp_path: Path
 ) -> None:
     first, last = images(worked_in)[0], images(worked_in)[STEPS]
-    done = merged(worked_in, first, last, tmp_path)
+    done = merged(on_spark, worked_in, first, last, tmp_path)
     assert done.single_process_because is None
     printed = [
         sorted(hadoop.print_image(image, "Delimited").splitlines())
