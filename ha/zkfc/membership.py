@@ -15,7 +15,6 @@ from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.core import Candidacy
 from ha.zkfc.settings import ZkfcSettings
 from ha.zkfc.standing import Standing
-from ha.zkfc.standing_page import count_standing
 
 CONNECT_SECONDS = 2.0
 
@@ -58,7 +57,6 @@ class Membership:
 
     def show(self, candidacy: Candidacy, health: Health, port: int) -> None:
         """Show this state; ``port`` is the one that our RPC server got."""
-        count_standing(f"{self._settings.own.nameservice}.{self._settings.own.namenode}", candidacy)
         if self._board is None or port == 0:
             return
         own, standing = self._settings.own, candidacy.standing

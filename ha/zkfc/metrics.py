@@ -39,15 +39,6 @@ ZK_RECONNECTS = Counter("nnha_zk_reconnects", "Sessions connected again", ["node
 ZK_UNKNOWN = Counter(
     "nnha_zk_unknown_outcomes", "Requests whose outcome was never learnt", ["node"]
 )
-PAUSED = Gauge("nnha_paused", "1 while automatic failover is paused", ["node"])
-PAUSE_EXPIRES = Gauge(
-    "nnha_pause_expires_timestamp_seconds", "When the pause ends; 0: none, or it does not", ["node"]
-)
-DRAINED = Gauge("nnha_drained", "1 while this NameNode is drained", ["node"])
-CANDIDATE = Gauge("nnha_candidate_eligible", "1 while it stands for election", ["node"])
-CANDIDATE_PRIORITY = Gauge(
-    "nnha_candidate_priority", "nnha.candidate.priority; higher goes first", ["node"]
-)
 
 
 def set_state(gauge: Gauge, node: str, present: StrEnum) -> None:

@@ -1,11 +1,10 @@
-"""A candidate's standing as operators see it: in /status, and as metrics (operators E.1)."""
+"""A candidate's standing as operators see it in /status."""
 
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from ha.notices.model import Drain, Pause, encode_member, encode_pause
-from ha.zkfc import metrics
 from ha.zkfc.core import Candidacy
 from ha.zkfc.flapping import too_many
 
@@ -33,20 +32,6 @@ def standing_page(candidacy: Candidacy, *, now: float) -> Mapping[str, object]:
         "flapping": too_many(candidacy.flapping, now),
         "members": [json.loads(encode_member(member)) for member in members],
     }
-
-
-def count_standing(node: str, candidacy: Candidacy) -> None:
-    """Set the gauges; ``node`` is ``<nameservice>.<namenode>``."""
-    standing = candidacy.standing
-    notices = standing.notices
-    pause = None if notices is None else notices.pause
-    drain = None if notices is None else notices.drain
-    until = None if pause is None else pause.until
-    metrics.PAUSED.labels(node).set(pause is not None)
-    metrics.PAUSE_EXPIRES.labels(node).set(0 if until is None else until.timestamp())
-    metrics.DRAINED.labels(node).set(drain is not None)
-    metrics.CANDIDATE.labels(node).set(candidacy.joined)
-    metrics.CANDIDATE_PRIORITY.labels(node).set(standing.rank.priority)
 
 
 def _notice(notice: Pause | Drain | None) -> object:
