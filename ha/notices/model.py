@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -343,7 +344,8 @@ class _Found:
     def number(self, key: str) -> float:
         value = self._values.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
+            with suppress(OverflowError):
+                return float(value)
         return self._bad(key, "a number")
 
     def moment(self, key: str) -> datetime:
@@ -354,7 +356,11 @@ class _Found:
             return self._bad(key, "a time such as 2026-01-31T12:00:00.000Z")
         if moment.tzinfo is None:
             return self._bad(key, "a time with its zone")
-        return moment.astimezone(UTC)
+        try:
+            return moment.astimezone(UTC)
+        except OverflowError:
+            # Somebody's "for ever", 9999-12-31T23:59:59-05:00: in UTC it is in the year 10000.
+            return self._bad(key, "a time whose UTC is in the calendar")
 
     def one_of(self, key: str, words: type[E]) -> E:
         try:

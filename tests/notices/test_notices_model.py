@@ -119,6 +119,11 @@ def test_long_texts_are_cut() -> None:
         (b'{"owner":1}', "owner should be a text, found '1'"),
         (b'{"owner":"a","reason":"b","since":"noon"}', "since should be a time such as"),
         (b'{"owner":"a","reason":"b","since":"2026-05-01T12:00:00"}', "a time with its zone"),
+        (
+            b'{"owner":"a","reason":"b","since":"2026-05-01T12:00:00Z",'
+            b'"until":"9999-12-31T23:59:59-05:00"}',
+            "until should be a time whose UTC is in the calendar",
+        ),
     ],
 )
 def test_garbage_is_refused_with_what_was_found(data: bytes, complaint: str) -> None:
@@ -133,6 +138,7 @@ def test_garbage_is_refused_with_what_was_found(data: bytes, complaint: str) -> 
         ("kind", "magic", "kind should be one of auto, switchover, manual"),
         ("phases", 3, "phases should be a list"),
         ("phases", [{"name": "lock"}], r"record of a failover \(phases\): seconds should be"),
+        ("phases", [{"name": "lock", "seconds": 10**400}], "seconds should be a number"),
         ("epoch", True, "epoch should be a whole number"),
         ("fencing", ["x"], "a JSON object is wanted"),
     ],
