@@ -5,6 +5,8 @@ import os
 import select
 import signal
 import socket
+import threading
+import time
 from pathlib import Path
 from typing import Final
 
@@ -23,42 +25,81 @@ async def kill_on_this_machine(target: Target, *, deadline_seconds: float) -> tu
 
     It proves nothing about another machine, so a target elsewhere is not this method's business.
     """
-    return await asyncio.to_thread(_kill, target, deadline_seconds)
-
-
-def _kill(target: Target, deadline_seconds: float) -> tuple[Outcome, str]:
-    if not _is_here(target.host):
-        return Outcome.NOT_RUN, f"{target.host} is not this machine"
-    inodes = _listening(target.port)
-    if not inodes:
-        return Outcome.SUCCEEDED, f"nobody listens on port {target.port} of this machine"
-    pids = _holders(inodes)
-    if not pids:
-        return Outcome.FAILED, f"somebody listens on port {target.port}; we may not see who"
-    for pid in sorted(pids):
-        why = _kill_one(pid, deadline_seconds)
-        if why is not None:
-            return Outcome.FAILED, why
-        log.info("fencing.killed", pid=pid, port=target.port)
-    return Outcome.SUCCEEDED, f"killed process {', '.join(map(str, sorted(pids)))}"
-
-
-def _kill_one(pid: int, deadline_seconds: float) -> str | None:
-    """Kill a process and see it end; why that failed, or None.  A pidfd is never reused."""
+    attempt = _Attempt(target, time.monotonic() + deadline_seconds)
+    work = asyncio.create_task(asyncio.to_thread(attempt.run), name="kill")
     try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return None
-    try:
-        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-        ended, _, _ = select.select([descriptor], [], [], deadline_seconds)
-    except ProcessLookupError:
-        return None
-    except PermissionError as failure:
-        return f"process {pid} cannot be killed: {failure}"
+        async with asyncio.timeout(deadline_seconds):
+            return await asyncio.shield(work)
+    except TimeoutError:
+        return Outcome.TIMED_OUT, f"gave up after {deadline_seconds:.1f} s while {attempt.doing}"
     finally:
-        os.close(descriptor)
-    return None if ended else f"process {pid} has not ended {deadline_seconds:.1f} s after SIGKILL"
+        attempt.call_off()
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+class _Attempt:
+    """One search for the victim and its kill, on a thread that nobody need wait for.
+
+    The bad schedule: a resolver hangs, the takeover is called off, the victim is rightly made
+    active again, and only then the resolver answers.  So a kill needs leave that can be withdrawn.
+    """
+
+    def __init__(self, target: Target, deadline: float) -> None:
+        self._target = target
+        self._deadline = deadline
+        self._leave = threading.Lock()
+        self._called_off = False
+        self.doing = "starting"
+
+    def call_off(self) -> None:
+        """Nobody is killed any more when this has returned."""
+        with self._leave:
+            self._called_off = True
+
+    def run(self) -> tuple[Outcome, str]:
+        """Find, kill, see it end."""
+        host, port = self._target.host, self._target.port
+        self.doing = f"asking whether {host} is this machine"
+        if not _is_here(host):
+            return Outcome.NOT_RUN, f"{host} is not this machine"
+        self.doing = f"looking for who listens on port {port}"
+        inodes = _listening(port)
+        if not inodes:
+            return Outcome.SUCCEEDED, f"nobody listens on port {port} of this machine"
+        pids = _holders(inodes)
+        if not pids:
+            return Outcome.FAILED, f"somebody listens on port {port}; we may not see who"
+        for pid in sorted(pids):
+            self.doing = f"killing process {pid}"
+            why = self._kill(pid, inodes)
+            if why is not None:
+                return Outcome.FAILED, why
+            log.info("fencing.killed", pid=pid, port=port)
+        return Outcome.SUCCEEDED, f"killed process {', '.join(map(str, sorted(pids)))}"
+
+    def _kill(self, pid: int, inodes: set[str]) -> str | None:
+        """Kill a process and see it end; why that failed, or None."""
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return None
+        try:
+            # Its number may have gone to another process since we looked; the descriptor's cannot.
+            if pid not in _holders(inodes, f"{pid}/fd"):
+                return f"process {pid} does not listen any more; whether it is gone, nobody knows"
+            with self._leave:
+                if self._called_off:
+                    return "the time was up"
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            left = max(0.0, self._deadline - time.monotonic())
+            ended, _, _ = select.select([descriptor], [], [], left)
+        except ProcessLookupError:
+            return None
+        except PermissionError as failure:
+            return f"process {pid} cannot be killed: {failure}"
+        finally:
+            os.close(descriptor)
+        return None if ended else f"process {pid} has not ended in time after SIGKILL"
 
 
 def _is_here(host: str) -> bool:
@@ -94,11 +135,11 @@ def _listening(port: int) -> set[str]:
     return found
 
 
-def _holders(inodes: set[str]) -> set[int]:
-    """The processes that have one of these sockets open."""
+def _holders(inodes: set[str], folders: str = "[0-9]*/fd") -> set[int]:
+    """The processes that have one of these sockets open, of those in these folders of /proc."""
     wanted = {f"socket:[{inode}]" for inode in inodes}
     found = set()
-    for folder in Path("/proc").glob("[0-9]*/fd"):
+    for folder in Path("/proc").glob(folders):
         try:
             held = any(str(entry.readlink()) in wanted for entry in folder.iterdir())
         except OSError:

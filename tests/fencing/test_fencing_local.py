@@ -1,5 +1,13 @@
 """The methods ``kill`` and ``journal-epoch``: what they do, and what they prove."""
 
+import asyncio
+import socket
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
 from fencing.fencer import fence
 from fencing.model import Outcome, Report, Target, proves_gone
 from fencing.spec import parse_methods
@@ -48,3 +56,59 @@ async def test_journal_epoch_fences_edits_and_proves_nothing_about_reads() -> No
 def test_a_script_that_does_nothing_proves_nothing() -> None:
     proven = {str(m): proves_gone(m) for m in parse_methods("shell(/bin/true)\nshell(stonith a)")}
     assert proven == {"shell(/bin/true)": False, "shell(stonith a)": True}
+
+
+async def test_a_resolver_that_hangs_costs_kill_its_own_time_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The method after it must have its turn, and nobody is killed when the answer comes."""
+    with victim() as (process, port):
+        answers = _hold_resolver(monkeypatch)
+        try:
+            report = await fence(
+                parse_methods("kill\njournal-epoch"),
+                Target("ns1", "nn1", "localhost", port),
+                environment={},
+                method_timeout_seconds=0.2,
+                total_timeout_seconds=20,
+            )
+        finally:
+            answers.release.set()
+        assert [one.outcome for one in report.attempts] == [Outcome.TIMED_OUT, Outcome.SUCCEEDED]
+        await asyncio.get_running_loop().shutdown_default_executor()  # its thread has ended
+        assert process.poll() is None
+
+
+async def test_a_kill_that_was_called_off_kills_nobody_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The victim may be rightly active again by then (hadoop-ha W4)."""
+    with victim() as (process, port):
+        answers = _hold_resolver(monkeypatch)
+        fencing = asyncio.create_task(fenced_by("kill", port, "localhost"))
+        await asyncio.to_thread(answers.asked.wait, 30)
+        fencing.cancel()
+        await asyncio.wait({fencing})
+        answers.release.set()
+        await asyncio.get_running_loop().shutdown_default_executor()  # its thread has ended
+        assert process.poll() is None
+
+
+@dataclass
+class _Answers:
+    """A resolver that answers when it is let."""
+
+    asked: threading.Event = field(default_factory=threading.Event)
+    release: threading.Event = field(default_factory=threading.Event)
+
+
+def _hold_resolver(monkeypatch: pytest.MonkeyPatch) -> _Answers:
+    answers, resolve = _Answers(), socket.getaddrinfo
+
+    def slowly(*asked: Any, **named: Any) -> Any:  # noqa: ANN401 - as the resolver's own
+        answers.asked.set()
+        answers.release.wait(60)
+        return resolve(*asked, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slowly)
+    return answers
