@@ -56,7 +56,7 @@ async def fence(
         before = loop.time()
         allowed = min(method_timeout_seconds, deadline - before)
         surroundings = _Surroundings(environment, ssh or SshSettings(), allowed)
-        outcome, detail, output = await _try(method, target, surroundings)
+        outcome, detail, output = await _supervised(method, target, surroundings)
         attempt = Attempt(
             shown(method), outcome, detail, loop.time() - before, output, proves_gone(method)
         )
@@ -96,6 +96,17 @@ class _Surroundings:
     environment: Mapping[str, str]
     ssh: SshSettings
     allowed_seconds: float
+
+
+async def _supervised(
+    method: MethodSpec, target: Target, given: _Surroundings
+) -> tuple[Outcome, str, str]:
+    try:
+        return await _try(method, target, given)
+    except Exception as failure:
+        # A bug in one method must not cost the methods behind it their turn: nobody is active.
+        log.exception("fencing.method_crashed", target=str(target), method=shown(method))
+        return Outcome.FAILED, f"unexpected {type(failure).__name__}: {failure}", ""
 
 
 async def _try(

@@ -16,6 +16,7 @@ from typing import Final
 
 import paramiko
 import structlog
+from paramiko.hostkeys import InvalidHostKey
 
 from fencing.model import Outcome, SshMethod, Target
 from fencing.ssh_settings import HostKeys, SshSettings
@@ -130,8 +131,14 @@ class _Session:
             case HostKeys.OFF:
                 self._client.set_missing_host_key_policy(_TrustAnybody())
                 return
-        if known.exists():
+        if not known.exists():
+            return
+        try:
             self._client.load_host_keys(str(known))
+        except (InvalidHostKey, ValueError) as failure:
+            raise _Failed(
+                f"a line of {settings.known_hosts} is no host key: {failure}"
+            ) from failure
 
     def _passphrase(self) -> str | None:
         path = self._settings.passphrase_file
@@ -139,7 +146,11 @@ class _Session:
             return None
         if path.expanduser().stat().st_mode & 0o077:
             raise _Failed(f"others can read the passphrase in {path}; chmod it to 600")
-        return path.expanduser().read_text().rstrip("\n")
+        try:
+            return path.expanduser().read_text("utf-8").rstrip("\n")
+        except UnicodeDecodeError:
+            # The error itself would show the passphrase.
+            raise _Failed(f"the passphrase in {path} is no UTF-8") from None
 
     def _kill(self) -> Verdict:
         port = shlex.quote(str(self._target.port))

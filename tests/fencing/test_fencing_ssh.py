@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fencing.fencer import fence
-from fencing.model import Outcome, SshMethod, Target
+from fencing.model import JournalEpochMethod, Outcome, Report, SshMethod, Target
 from fencing.ssh_settings import HostKeys, SshSettings
 from fencing.ssh_verdict import Killed, Port, judge_killed, judge_port
 from tests.fencing.sshd import (
@@ -240,3 +240,54 @@ def test_a_restarted_namenode_is_not_the_one_that_was_killed() -> None:
     again = judge_killed(Killed(0, frozenset({7})), frozenset({8}))
     assert again is not None
     assert again.outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"host ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI",  # a line that was cut off
+        b"host ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQ==",
+        b"\xff\xfe",
+    ],
+)
+async def test_a_damaged_known_hosts_file_costs_this_method_only(
+    tmp_path: Path, line: bytes
+) -> None:
+    known = tmp_path / "known_hosts"
+    known.write_bytes(line + b"\n")
+    report = await _then_journal_epoch(SshSettings(known_hosts=known))
+    assert "known_hosts is no host key" in report.attempts[0].detail
+    assert report.fenced
+
+
+async def test_a_passphrase_that_cannot_be_read_is_not_told(tmp_path: Path) -> None:
+    secret = tmp_path / "passphrase"
+    secret.write_bytes(b"hunter2\xff")
+    secret.chmod(0o600)
+    report = await _then_journal_epoch(SshSettings(passphrase_file=secret))
+    assert "is no UTF-8" in report.attempts[0].detail
+    assert "hunter2" not in str(report)
+    assert report.fenced
+
+
+async def test_a_bug_in_a_method_does_not_cost_the_next_one_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug of the library's")
+
+    monkeypatch.setattr("paramiko.SSHClient.connect", crash)
+    report = await _then_journal_epoch(SshSettings(known_hosts=tmp_path / "none"))
+    assert [one.outcome for one in report.attempts] == [Outcome.FAILED, Outcome.SUCCEEDED]
+    assert "a bug of the library's" in report.attempts[0].detail
+
+
+async def _then_journal_epoch(ssh: SshSettings) -> Report:
+    return await fence(
+        (SshMethod("nobody", free_port()), JournalEpochMethod()),
+        Target("ns1", "nn1", "127.0.0.1", free_port()),
+        environment={},
+        method_timeout_seconds=10.0,
+        total_timeout_seconds=20.0,
+        ssh=ssh,
+    )
