@@ -10,8 +10,8 @@ from fnmatch import fnmatchcase
 from typing import Final
 from urllib.parse import parse_qs
 
-from ha.daemon.facts import version
 from ha.daemon.pages import Answer, json_answer
+from ha.daemon.version import version
 from journal.model import NamespaceInfo
 from namenode_sim.namenode import NameNode
 from namenode_sim.role import Role

@@ -11,6 +11,9 @@ from deploy.local.errors import LocalClusterError
 from deploy.local.hadoop_client import client_argv
 from deploy.local.java import Java, find_java
 from deploy.local.places import last_cluster
+from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
+from ha.conf.configuration import load_configuration
+from ha.conf.errors import ConfigurationError
 
 _MAIN_CLASS = "org.apache.hadoop.fs.FsShell"
 
@@ -79,10 +82,26 @@ def dfs(context: click.Context, arguments: tuple[str, ...]) -> None:
         java = find_java()
         with tempfile.TemporaryDirectory() as scratch:
             argv = client_argv(java, directory, _MAIN_CLASS, log_directory=Path(scratch))
-            code = subprocess.run([*argv, *rest], check=False).returncode
-    except LocalClusterError as error:
+            code = subprocess.run(
+                [*argv, *where_the_active_is(directory), *rest], check=False
+            ).returncode
+    except (LocalClusterError, ConfigurationError) as error:
         raise click.ClickException(str(error)) from error
     context.exit(code if code >= 0 else 128 - code)
+
+
+def where_the_active_is(directory: Path) -> list[str]:
+    """Options that let the shell find the active where the configuration does not; says so."""
+    options: list[str] = []
+    for nameservice in without_client_proxy(load_configuration(directory)):
+        name = f"{CLIENT_PROXY}.{nameservice}"
+        click.echo(
+            f"nnha dfs: {name} is not set in {directory}; taking {USUAL_PROXY}. "
+            "Your other clients need it in their hdfs-site.xml.",
+            err=True,
+        )
+        options += ["-D", f"{name}={USUAL_PROXY}"]
+    return options
 
 
 def split_conf_dir(arguments: tuple[str, ...]) -> tuple[Path | None, tuple[str, ...]]:

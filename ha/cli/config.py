@@ -4,9 +4,9 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 from rich.console import Console
@@ -14,6 +14,7 @@ from rich.table import Table
 
 from fencing.environment import is_secret
 from ha.cli.exits import DONE, REFUSED, UNHEALTHY, USAGE
+from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.key import Key, Scope
@@ -36,28 +37,66 @@ class Shown:
     known: bool
 
 
-@click.group()
-@click.option(
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What stood on the command line before the subcommand's name."""
+
+    conf_dir: Path | None
+    overrides: tuple[str, ...]
+
+
+_CONF_DIR = click.option(
     "--conf-dir",
     type=click.Path(path_type=Path),
     default=None,
     help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
 )
-@click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key.")
+_OVERRIDES = click.option(
+    "-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key."
+)
+
+
+@click.group()
+@_CONF_DIR
+@_OVERRIDES
 @click.pass_context
 def config(ctx: click.Context, *, conf_dir: Path | None, overrides: tuple[str, ...]) -> None:
     """Show the configuration, explain a key, or check everything before a start."""
-    try:
-        ctx.obj = load_configuration(conf_dir, overrides)
-    except ConfigurationError as error:
-        click.echo(f"nnha config: {error}", err=True)
-        sys.exit(USAGE)
+    ctx.obj = Given(conf_dir, overrides)
+
+
+def _about_the_configuration(function: Callable[..., None]) -> Callable[..., None]:
+    """Add --conf-dir and -D, which may stand behind a subcommand's name as with every command.
+
+    The function gets the ``Configuration``; one that cannot be read ends it with exit code 2.
+    """
+
+    @_CONF_DIR
+    @_OVERRIDES
+    @wraps(function)
+    def wrapper(
+        *,
+        conf_dir: Path | None,
+        overrides: tuple[str, ...],
+        **own: Any,  # noqa: ANN401 - the subcommand's own options, of click's making
+    ) -> None:
+        given = click.get_current_context().find_object(Given) or Given(None, ())
+        try:
+            configuration = load_configuration(
+                conf_dir or given.conf_dir, (*given.overrides, *overrides)
+            )
+        except ConfigurationError as error:
+            click.echo(f"nnha config: {error}", err=True)
+            sys.exit(USAGE)
+        function(configuration, **own)
+
+    return wrapper
 
 
 @config.command()
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
 @click.option("--all", "everything", is_flag=True, help="Also the keys that have their default.")
-@click.pass_obj
+@_about_the_configuration
 def show(configuration: Configuration, *, output: str, everything: bool) -> None:
     """List every key that is set, with the file and line that set it."""
     rows = [_set_key(configuration, name) for name in sorted(configuration.settings)]
@@ -87,7 +126,7 @@ def show(configuration: Configuration, *, output: str, everything: bool) -> None
 @click.argument("key")
 @click.option("-ns", "--nameservice", default=None, help="As this nameservice sees it.")
 @click.option("-nn", "--namenode", default=None, help="As this NameNode sees it.")
-@click.pass_obj
+@_about_the_configuration
 def explain(
     configuration: Configuration, *, key: str, nameservice: str | None, namenode: str | None
 ) -> None:
@@ -113,7 +152,7 @@ def explain(
 
 
 @config.command()
-@click.pass_obj
+@_about_the_configuration
 def validate(configuration: Configuration) -> None:
     """Read every key, every address and the fencing methods as the daemons would.
 
@@ -123,6 +162,7 @@ def validate(configuration: Configuration) -> None:
     for problem in dict.fromkeys(problems):
         click.echo(f"problem: {problem}", err=True)
     _warn(configuration)
+    _doubt_clients(configuration)
     if problems:
         click.echo(f"{len(set(problems))} problems; nothing was changed.", err=True)
         sys.exit(UNHEALTHY)
@@ -156,6 +196,16 @@ def problems_of(configuration: Configuration) -> list[str]:
             )
         ]
     return problems
+
+
+def _doubt_clients(configuration: Configuration) -> None:
+    """What no daemon minds: Hadoop's clients cannot find the active without it."""
+    for name in without_client_proxy(configuration):
+        click.echo(
+            f"warning: {CLIENT_PROXY}.{name} is not set: Hadoop's clients take hdfs://{name} for a "
+            f"host's name without it; set it to {USUAL_PROXY}",
+            err=True,
+        )
 
 
 def _note(problems: list[str], read: Callable[[], object]) -> None:

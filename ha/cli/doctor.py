@@ -13,6 +13,7 @@ from rich.text import Text
 from ha.cli.asking import look_at
 from ha.cli.doctor_cluster import check_clocks, check_cluster
 from ha.cli.doctor_local import (
+    check_clients,
     check_configuration,
     check_credentials,
     check_fencing,
@@ -63,6 +64,7 @@ async def _check(place: Place) -> list[Finding]:
         check_znodes(place, seconds=LOOK_SECONDS) if automatic else _nothing(),
     )
     found: list[Finding] = [*check_configuration(configuration), *names]
+    found += check_clients(configuration)
     found += check_cluster(view)
     found += znodes
     found += check_clocks(skews)

@@ -24,6 +24,7 @@ from fencing.ssh_settings import HostKeys, SshSettings
 from ha.cli.config import problems_of
 from ha.cli.finding import Finding, fail, ok, unknown, warn
 from ha.conf import keys, keys_journal
+from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import NameNodeAddress, namenodes, shared_edits
@@ -42,6 +43,13 @@ def check_configuration(configuration: Configuration) -> Iterator[Finding]:
         yield warn("configuration", warning, "correct the key, or delete it")
     if not problems and not configuration.warnings:
         yield ok("configuration", f"{len(configuration.settings)} settings can be used")
+
+
+def check_clients(configuration: Configuration) -> Iterator[Finding]:
+    """Clients with these files find the active NameNode; told only where they do not."""
+    for name in without_client_proxy(configuration):
+        found = f"{CLIENT_PROXY}.{name} is not set: Hadoop's clients do not find hdfs://{name}"
+        yield warn("clients", found, f"set it to {USUAL_PROXY}")
 
 
 async def check_names(configuration: Configuration, nameservice: str) -> list[Finding]:

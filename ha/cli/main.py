@@ -4,7 +4,6 @@ import importlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -162,7 +161,7 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """The commands from the table, without importing any; and the group's own options."""
-        # Loaded here, as in version(): only a shell's Tab needs it.
+        # Loaded here, as in _show_version(): only a shell's Tab needs it.
         from click.shell_completion import CompletionItem
 
         if incomplete.startswith("-"):
@@ -178,7 +177,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which one may have been meant."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            # Loaded here, as in version(): a daemon would keep it for all its life.
+            # Loaded here, as in _show_version(): a daemon would keep it for all its life.
             import difflib
 
             near = difflib.get_close_matches(args[0], COMMANDS, n=2, cutoff=0.5)
@@ -192,20 +191,11 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
 
-def version() -> str:
-    """The installed version, or that of the checkout we run from."""
-    import tomllib
-    from importlib import metadata
-
-    try:
-        return metadata.version("nnha")
-    except metadata.PackageNotFoundError:
-        project = Path(__file__).parents[2] / "pyproject.toml"
-        return f"{tomllib.loads(project.read_text())['project']['version']} (from a checkout)"
-
-
 def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's own shape
     if wanted and not ctx.resilient_parsing:
+        # Loaded here: no command needs it.
+        from ha.daemon.version import version
+
         click.echo(f"nnha {version()}")
         ctx.exit()
 

@@ -15,6 +15,7 @@ from prometheus_client.registry import CollectorRegistry
 
 from ha.conf.configuration import COMMAND_LINE, Configuration
 from ha.conf.keys import NAMENODE_ID, NAMESERVICE_ID
+from ha.daemon.version import version
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
@@ -84,14 +85,3 @@ def configuration_hash(configuration: Configuration) -> str:
     }
     text = "\n".join(f"{name}={value}" for name, value in sorted(named.items()))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def version() -> str:
-    """The installed version of nnha; ``unknown`` where it runs from a checkout."""
-    # Loaded when somebody scrapes: a daemon does without it for most of its life.
-    from importlib import metadata
-
-    try:
-        return metadata.version("nnha")
-    except metadata.PackageNotFoundError:
-        return "unknown"

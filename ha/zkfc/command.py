@@ -15,10 +15,11 @@ from ha.conf import keys
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.daemon.endpoint import Endpoint
-from ha.daemon.facts import publish_facts, version
+from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
 from ha.daemon.probes import RoleSeen
 from ha.daemon.process import ExitWith, run_daemon
+from ha.daemon.version import version
 from ha.elector.credentials import open_to_all
 from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.keeper import KazooKeeper

@@ -34,6 +34,28 @@ def prepared(folder: Path, **extra: str) -> Path:
     return folder
 
 
+def test_the_folder_may_stand_behind_the_subcommand_as_with_every_command(tmp_path: Path) -> None:
+    conf_dir = prepared(tmp_path)
+    behind = ["--conf-dir", str(conf_dir), "-D", "dfs.ha.fencing.methods=shell(true)"]
+    for words in (["show"], ["explain", "dfs.ha.fencing.methods"]):
+        result = CliRunner().invoke(config, [*words, *behind])
+        assert result.exit_code == 0, result.output
+        assert "shell(true)" in result.stdout
+    assert CliRunner().invoke(config, ["show", "--conf-dir", "none"]).exit_code == 2
+
+
+def test_a_nameservice_that_no_client_could_find_is_doubted(tmp_path: Path) -> None:
+    conf_dir = prepared(tmp_path, **{"dfs.ha.fencing.methods": "shell(true)"})
+    key = "dfs.client.failover.proxy.provider"
+    told = run("config", conf_dir, "validate")
+    assert told.exit_code == 0
+    assert f"warning: {key}.ns1 is not set: Hadoop's clients take hdfs://ns1" in told.stderr
+    with_it = CliRunner().invoke(
+        config, ["validate", "--conf-dir", str(conf_dir), "-D", f"{key}.ns1=a.Class"]
+    )
+    assert with_it.stderr == ""
+
+
 def test_show_names_the_file_and_hides_secrets(tmp_path: Path) -> None:
     secret = {"ha.zookeeper.auth": "digest:me:hush", "dfs.ha.fencing.methods": "shell(true)"}
     conf_dir = prepared(tmp_path, **secret)

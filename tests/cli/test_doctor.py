@@ -8,7 +8,13 @@ import pytest
 
 from ha.cli.cluster_view import ClusterView, LockView, NoticesView, ZooKeeperRow
 from ha.cli.doctor_cluster import check_clocks, check_cluster
-from ha.cli.doctor_local import check_configuration, check_credentials, check_fencing, check_names
+from ha.cli.doctor_local import (
+    check_clients,
+    check_configuration,
+    check_credentials,
+    check_fencing,
+    check_names,
+)
 from ha.cli.finding import Finding, Verdict
 from ha.conf.configuration import Configuration, load_configuration
 from ha.elector.credentials import parse_acl, parse_auth
@@ -219,6 +225,14 @@ def test_credentials_belong_into_a_file_of_ones_own(tmp_path: Path) -> None:
     assert verdicts(found) == {W}
     assert "word" not in found[0].found
     assert list(check_credentials(configured(tmp_path), "ns1")) == []
+
+
+def test_files_by_which_no_client_finds_the_active_are_told(tmp_path: Path) -> None:
+    (found,) = check_clients(configured(tmp_path))
+    assert found.verdict is Verdict.WARN
+    assert "dfs.client.failover.proxy.provider.ns1 is not set" in found.found
+    proxy = {"dfs_client_failover_proxy_provider_ns1": "a.Class"}
+    assert list(check_clients(configured(tmp_path, **proxy))) == []
 
 
 def test_a_misspelt_key_and_a_bad_value_are_told(tmp_path: Path) -> None:

@@ -4,10 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from ha.cli import exits
+from ha.cli.config import config
 from ha.cli.ending import Code
 from ha.cli.main import COMMANDS
+from ha.conf.client_proxy import without_client_proxy
+from ha.conf.configuration import load_configuration
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").read_text()
 
@@ -26,3 +30,13 @@ def test_every_exit_code_is_explained() -> None:
 def test_every_command_that_is_named_exists() -> None:
     named = set(re.findall(r"\bnnha ([a-z]+)", GUIDE))
     assert named <= set(COMMANDS)
+
+
+def test_the_sample_configuration_is_whole_and_can_be_used(tmp_path: Path) -> None:
+    """As printed, in two files; what a client needs is in it, too."""
+    for name in ("core-site.xml", "hdfs-site.xml"):
+        printed = GUIDE.split(f"`conf/{name}`:")[1].split("```xml\n")[1].split("```")[0]
+        (tmp_path / name).write_text(printed)
+    told = CliRunner().invoke(config, ["validate", "--conf-dir", str(tmp_path)])
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert without_client_proxy(load_configuration(tmp_path)) == ()

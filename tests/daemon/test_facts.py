@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from ha.conf.configuration import Configuration, load_configuration
 from ha.daemon.facts import configuration_hash, publish_facts
+from ha.daemon.version import version
 
 
 def written(folder: Path, **values: str) -> Configuration:
@@ -34,7 +35,8 @@ def test_the_facts_are_there_in_prometheus_form(tmp_path: Path) -> None:
     conf = written(tmp_path / "one", nameservices="ns1")
     publish_facts("zkfc", conf, open_to=("rpc",), registry=registry)
     text = generate_latest(registry).decode()
-    assert 'nnha_build_info{commit="unknown",process="zkfc",version="' in text
+    assert f'nnha_build_info{{commit="unknown",process="zkfc",version="{version()}"}}' in text
+    assert version() != "unknown", "a checkout has a version, too"
     assert f'nnha_config_hash_info{{hash="{configuration_hash(conf)}",process="zkfc"}} 1.0' in text
     assert 'nnha_insecure_mode{what="rpc"} 1.0' in text
     started = registry.get_sample_value("nnha_start_time_seconds", {"process": "zkfc"})

@@ -1,0 +1,21 @@
+"""The one setting by which Hadoop's clients find the active NameNode of a nameservice."""
+
+from typing import Final
+
+from ha.conf import keys
+from ha.conf.configuration import Configuration
+
+CLIENT_PROXY: Final = "dfs.client.failover.proxy.provider"
+"""Without it a client resolves the nameservice as a host (NameNodeProxiesClient)."""
+USUAL_PROXY: Final = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+
+
+def without_client_proxy(configuration: Configuration) -> tuple[str, ...]:
+    """The nameservices with several NameNodes whose active no client could find."""
+    return tuple(
+        nameservice
+        for nameservice in configuration.get(keys.NAMESERVICES)
+        if configuration.raw(f"dfs.ha.namenodes.{nameservice}")
+        and not configuration.raw(f"{CLIENT_PROXY}.{nameservice}")
+        and not configuration.raw(CLIENT_PROXY)
+    )
