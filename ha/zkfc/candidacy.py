@@ -94,7 +94,7 @@ class HandOverBegun:
 
 @dataclass(frozen=True, slots=True)
 class HandOverEnded:
-    """That has succeeded or failed."""
+    """One that was begun has succeeded or failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,9 +153,9 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901, 
         case CedeEnded():
             return _recheck(replace(state, out_until=now, stood_back_because=""), now)
         case HandOverBegun():
-            return _recheck(_asked(state, asked=True), now)
+            return _recheck(_asked(state, 1), now)
         case HandOverEnded():
-            return _recheck(_asked(state, asked=False), now)
+            return _recheck(_asked(state, -1), now)
         case DrainTried(failure=failure):
             again = now + DRAIN_RETRY_SECONDS
             tried = replace(state, handing_over=False, drain_failed=failure, drain_retry_at=again)
@@ -176,7 +176,9 @@ def _heard(state: Candidacy, said: StatusReported) -> Candidacy:
     return replace(state, reported=said.state, standing=standing, not_demoted=unclear)
 
 
-def _asked(state: Candidacy, *, asked: bool) -> Candidacy:
+def _asked(state: Candidacy, more: int) -> Candidacy:
+    # Counted: two operators may ask at once, and the end of one is not that of the other.
+    asked = state.standing.asked + more
     return replace(state, standing=replace(state.standing, asked=asked))
 
 

@@ -42,8 +42,8 @@ class Standing:
     ready: bool = True
     not_ready_reason: str = ""
     unready_in_a_row: int = 0
-    asked: bool = False
-    """An operator's hand-over to us is under way."""
+    asked: int = 0
+    """Operators' hand-overs to us that are under way, or wait for the one before them."""
     may_return: bool = False
     """We gave the lock away, and it is not known that anybody has become active in our place."""
     free_since: float | None = None
@@ -97,7 +97,7 @@ def bar(standing: Standing, *, now: float, joined: bool, is_active: bool) -> Bar
         return None
     if notices.drain is not None:
         return Bar(drained(notices.drain))
-    if standing.asked:
+    if standing.asked > 0:
         return None
     if notices.pause is not None:
         return Bar(paused(notices.pause))

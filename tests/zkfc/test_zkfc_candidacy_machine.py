@@ -69,7 +69,7 @@ class CandidacyMachine(RuleBasedStateMachine):
         self.gone = False
         self.said: ServiceState | None = None
         self.notices: Notices | None = None
-        self.asked = False
+        self.asked = 0
         self.ceded_until = 0.0
         self.gave_away = False
         self.cause: Event | None = None
@@ -141,12 +141,13 @@ class CandidacyMachine(RuleBasedStateMachine):
 
     @rule()
     def is_to_take_over(self) -> None:
-        self.asked = True
+        self.asked += 1
         self.feed(HandOverBegun())
 
+    @precondition(lambda self: self.asked > 0)
     @rule()
     def that_has_ended(self) -> None:
-        self.asked = False
+        self.asked -= 1
         self.feed(HandOverEnded())
 
     @rule(failure=st.sampled_from(["", "refused"]))
@@ -236,7 +237,8 @@ class CandidacyMachine(RuleBasedStateMachine):
         self.notices = Notices(lock_holder="nn2", members=(replace(PEER, state="active"),))
         self.gave_away = False
         self.feed(NoticesSeen(self.notices))
-        self.that_has_ended()
+        while self.asked:
+            self.that_has_ended()
         self.is_let_back()
         said = S.ACTIVE if self.active else S.STANDBY
         self.is_well(said, True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.zookeeper import ZooKeeper
+from ha.elector.errors import ZooKeeperUnavailable
 from ha.elector.model import Role
 from ha.elector.outcome import Done
 from ha.elector.znodes import connected
@@ -173,6 +174,32 @@ async def test_w19_an_operator_may_hand_over_in_a_pause(
         # It came to nothing: who gave the lock away has it again, pause or not.
         await here.active(other)
         await out(here, one, "paused")
+
+
+async def test_the_failure_of_one_operator_s_hand_over_is_not_the_end_of_the_next_one_s(
+    zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second would have had the active cede, and then have stayed out of the election."""
+    async with two(zookeeper, tmp_path) as (here, one, other):
+        await pause(here, one, other)
+        hand_over, fail = other.zkfc.hand_over, asyncio.Event()
+        really = hand_over._read_active
+
+        async def cannot_tell() -> None:
+            monkeypatch.setattr(hand_over, "_read_active", really)
+            await fail.wait()
+            raise ZooKeeperUnavailable("away for a moment")
+
+        monkeypatch.setattr(hand_over, "_read_active", cannot_tell)
+        first = asyncio.create_task(ask_to_take_over(other))
+        await here.until(lambda: hand_over.asked, "the first under way")
+        second = asyncio.create_task(ask_to_take_over(other))
+        await here.until(lambda: other.zkfc.candidacy.standing.asked == 2, "the second waits")
+        fail.set()
+        with pytest.raises(ServiceFailed, match="away for a moment"):
+            await first
+        await second
+        assert is_active(other)
 
 
 async def test_a_pause_ends_by_its_time(zookeeper: ZooKeeper, tmp_path: Path) -> None:

@@ -111,8 +111,11 @@ CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
     "the end of a pause lets standbys in": (PAUSED_OUT, NoticesSeen(HELD), (Join(),)),
     "an operator may hand over in a pause": (PAUSED_OUT, HandOverBegun(), (Join(),)),
     "when that has come to nothing, the pause holds": (
-        replace(inside(PAUSED_OUT), standing=replace(PAUSED_OUT.standing, asked=True)),
+        replace(inside(PAUSED_OUT), standing=replace(PAUSED_OUT.standing, asked=1)),
         HandOverEnded(), (Leave(True, PAUSED),)),
+    "and out again only with the last of two": (
+        replace(inside(PAUSED_OUT), standing=replace(PAUSED_OUT.standing, asked=2)),
+        HandOverEnded(), ()),
     "an active whose zkfc was restarted takes its free lock": (
         replace(sees(PAUSED_OUT, lock_holder=FREE), reported=S.ACTIVE), RecheckDue(), (Join(),)),
     "one that an operator made active beside another's lock does not": (
