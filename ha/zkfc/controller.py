@@ -23,7 +23,6 @@ from ha.zkfc.absence import Absence
 from ha.zkfc.attempts import Attempts
 from ha.zkfc.candidacy import (
     AskAgainAfter,
-    CedeAsked,
     CedeEnded,
     Demoted,
     DemotionUnconfirmed,
@@ -59,6 +58,7 @@ from ha.zkfc.record import Asked
 from ha.zkfc.server import ZkfcFace, rpc_server
 from ha.zkfc.settings import ZkfcSettings
 from ha.zkfc.standing import drained
+from ha.zkfc.standing_back import StandingBack
 from ha.zkfc.takeover import Takeover
 from ha.zkfc.thread_dump import ThreadDump
 from ha.zkfc.trouble import trouble_of
@@ -66,8 +66,6 @@ from ha.zkfc.trouble import trouble_of
 log = structlog.get_logger()
 
 READ_ACTIVE_DEADLINE_SECONDS = 5.0
-STEP_BACK_SECONDS = 1.0
-LEFT_ALONE = "no ZooKeeper has answered for longer than an active may serve without one"
 
 
 class ElectionImpossible(Exception):
@@ -113,6 +111,7 @@ class Controller:
             application=self,
             keeper=lambda post: keeper(post, self.observer.lock_released),
         )
+        self._standing_back = StandingBack(settings, self._takeover, self.elector, self._decide)
         self.hand_over = HandOver(
             settings,
             self.attempts,
@@ -130,7 +129,6 @@ class Controller:
             settings.own.namenode, settings.own.http, settings.thread_dump
         )
         self.absence = Absence(settings.step_down_after_seconds, self._zookeeper_stays_away)
-        self._stepping_down: asyncio.Task[None] | None = None
         self._predecessor_gone = False
         self._own_data = b""
         self._recheck: asyncio.TimerHandle | None = None
@@ -195,8 +193,7 @@ class Controller:
         finally:
             if self._recheck is not None:
                 self._recheck.cancel()
-            if self._stepping_down is not None:
-                self._stepping_down.cancel()
+            self._standing_back.stop()
             self._membership.stop()
             self.absence.stop()
             self.thread_dump.stop()
@@ -210,38 +207,12 @@ class Controller:
         await hand_over_first(self._settings, self._candidacy, self._membership.hand_over_to)
 
     async def cede(self, seconds: float) -> None:
-        """Leave the election for so long (hadoop-ha 3.6); 0 or less: come back now."""
-        if seconds <= 0:
-            self._decide(CedeEnded())
-            return
-        self._decide(TransitionBegun())
-        before = self.elector.state
-        confirmed = await self._takeover.demote()
-        # A promotion that was or came under way meanwhile may have won over the demotion: then
-        # the successor must fence.
-        overtaken = before.role is Role.TAKING_OVER or self.elector.state.attempt != before.attempt
-        self._decide(CedeAsked(seconds, needs_fencing=overtaken or not confirmed))
-        try:
-            async with asyncio.timeout(self._settings.graceful_fence_timeout_seconds):
-                await self.elector.settled()
-        except TimeoutError:
-            log.warning("zkfc.cede.release_unconfirmed", namenode=self._settings.own.namenode)
+        """See ``StandingBack``."""
+        await self._standing_back.cede(seconds)
 
     def _zookeeper_stays_away(self) -> None:
         if self.believed is ServiceState.ACTIVE:
-            log.error("zkfc.steps_down", namenode=self._settings.own.namenode, because=LEFT_ALONE)
-            stepping = self._step_down()
-            self._stepping_down = asyncio.get_running_loop().create_task(stepping)
-
-    async def _step_down(self) -> None:
-        """Make our NameNode standby, and be a candidate again, in a session of its own.
-
-        Kept, the old session would find its lock when ZooKeeper is back, and rest on a promotion
-        that is undone.
-        """
-        self._decide(TransitionBegun())
-        confirmed = await self._takeover.demote()
-        self._decide(CedeAsked(STEP_BACK_SECONDS, not confirmed, because=LEFT_ALONE))
+            self._standing_back.step_down()
 
     def trouble(self) -> str | None:
         """Why this controller could not fail over right now; None when it could."""

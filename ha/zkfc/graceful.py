@@ -200,10 +200,13 @@ class HandOver:
         if not peers:
             return
         tasks = [asyncio.create_task(self._cede(peer, self._cede_seconds)) for peer in peers]
-        _, late = await asyncio.wait(tasks, timeout=PEER_PATIENCE_SECONDS)
-        for task in late:
-            task.cancel()
-        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        try:
+            await asyncio.wait(tasks, timeout=PEER_PATIENCE_SECONDS)
+        finally:
+            # Also where we are given up: a peer must not hear this after it was let go.
+            for task in tasks:
+                task.cancel()
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         for peer, outcome in zip(peers, outcomes, strict=True):
             if isinstance(outcome, BaseException):
                 log.warning("handover.peer.silent", peer=str(peer), reason=repr(outcome))

@@ -9,7 +9,7 @@ from ha.elector.errors import TakeoverImpossible
 from ha.elector.model import Term
 from ha.elector.term import term_of as term_of_record
 from ha.service.errors import ServiceUnreachable
-from ha.zkfc import controller, core, local_process, takeover
+from ha.zkfc import controller, core, local_process, standing_back, takeover
 from ha.zkfc.attempts import Attempts
 from ha.zkfc.candidacy import CedeAsked, CedeEnded, Demoted, RecheckDue, StatusReported
 from ha.zkfc.controller import Controller
@@ -17,6 +17,7 @@ from ha.zkfc.graceful import HandOver
 from ha.zkfc.predecessor import Proof, predecessor_gone
 from ha.zkfc.standing import Bar
 from ha.zkfc.standing import bar as bar_of
+from ha.zkfc.standing_back import StandingBack
 from ha.zkfc.takeover import Takeover
 from tests.failover_sim.seams import wall_step
 from tests.simulation.planting import Planting, replacing
@@ -30,7 +31,7 @@ def cede_never_fences() -> Planting:
     def asked(seconds: float, *, needs_fencing: bool) -> Any:  # noqa: ANN401
         return CedeAsked(seconds, needs_fencing=False)
 
-    return replacing(controller, "CedeAsked", asked)
+    return replacing(standing_back, "CedeAsked", asked)
 
 
 def cede_without_demotion() -> Planting:
@@ -45,14 +46,14 @@ def cede_without_demotion() -> Planting:
 def cede_forgets_the_promotion() -> Planting:
     """A promotion that came under way meanwhile is not thought of."""
 
-    async def cede(self: Controller, seconds: float) -> None:
+    async def cede(self: StandingBack, seconds: float) -> None:
         if seconds > 0:
             confirmed = await self._takeover.demote()
             self._decide(CedeAsked(seconds, needs_fencing=not confirmed))
         else:
             self._decide(CedeEnded())
 
-    return replacing(Controller, "cede", cede)
+    return replacing(StandingBack, "cede", cede)
 
 
 def cede_ends_at_once() -> Planting:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from ha.daemon.identity import machine, started_ticks
 from ha.service.errors import AccessDenied
 from ha.service.model import ProcessIdentity, ServiceState
 from ha.service.zkfc_client import ZkfcClient
+from ha.zkfc.settings import ZkfcSettings
+from tests.zkfc.toy_namenode import HOST
 from tests.zkfc.zkfc_world import Node, World, until, world
 
 pytestmark = pytest.mark.zookeeper
@@ -72,3 +75,51 @@ async def test_strangers_may_not_ask(zookeeper: ZooKeeper, tmp_path: Path) -> No
             await client.cede_active(1000, deadline_seconds=5.0)
         await client.close()
         assert one.namenode.state is ServiceState.ACTIVE
+
+
+async def test_who_is_let_go_while_its_namenode_is_slow_to_stand_by_comes_back_at_once(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """Else the hand-over is long over, and its only other candidate stands back all the same."""
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
+        one, two = here.nodes
+        async with two.namenode.busy:
+            ceding = asyncio.create_task(two.zkfc.cede(600.0))
+            await here.until(lambda: two.zkfc.candidacy.in_transition, "nn2 is asked to stand by")
+            await two.zkfc.cede(0.0)
+        await ceding
+        await here.standby(two)
+        await one.namenode.die()
+        await here.active(two)
+
+
+async def test_a_hand_over_that_is_given_up_asks_nobody_any_more(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """A peer that hears it only when all were let go would stand back for nobody."""
+    asked, hung_up = asyncio.Event(), asyncio.Event()
+
+    async def never_answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        first = not asked.is_set()  # the second one lets it go
+        asked.set()
+        while await reader.read(1024):
+            pass
+        if first:
+            hung_up.set()
+        writer.close()
+
+    def patient(settings: ZkfcSettings) -> ZkfcSettings:
+        return replace(settings, graceful_fence_timeout_seconds=300.0)
+
+    async with world(
+        zookeeper.connect, tmp_path, "nn1", "nn2", "nn3", settings_hook=patient
+    ) as here:
+        _, two, three = here.nodes
+        await three.stop()
+        mute = await asyncio.start_server(never_answers, HOST, three.zkfc_port)
+        asking = asyncio.create_task(_to(two))
+        await until(asked.is_set, "nn3's controller is asked to stand back")
+        await two.zkfc.hand_over.stop()
+        await until(hung_up.is_set, "the question is given up")
+        asking.cancel()
+        mute.close()
