@@ -6,7 +6,6 @@ passes, closes the connection under the thread.
 
 import asyncio
 import contextlib
-import getpass
 import shlex
 import socket
 import time
@@ -21,6 +20,7 @@ from paramiko.hostkeys import InvalidHostKey
 from fencing.model import Outcome, SshMethod, Target
 from fencing.ssh_settings import HostKeys, SshSettings
 from fencing.ssh_verdict import NOT_FOUND, Killed, Port, Verdict, judge_killed, judge_port
+from ha.conf.person import own_user
 
 log = structlog.get_logger()
 
@@ -90,7 +90,7 @@ class _Session:
 
     def _log_in(self) -> None:
         settings, host, port = self._settings, self._target.host, self._method.port
-        user = self._method.user or getpass.getuser()
+        user = self._method.user or own_user()
         self.doing = f"logging in at {user}@{host}:{port}"
         self._trust()
         try:

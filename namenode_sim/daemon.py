@@ -1,7 +1,6 @@
 """One NameNode process: storage, namespace, journal, RPC and HTTP, put together."""
 
 import asyncio
-import getpass
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -11,6 +10,7 @@ import structlog
 
 from ha.conf import keys, keys_namenode
 from ha.conf.configuration import Configuration
+from ha.conf.person import own_user
 from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.process import ExitWith, halt
@@ -133,7 +133,7 @@ async def _start_parts(
     protocols = [
         client_face.protocol(),
         ha_service_protocol(face),
-        peer_protocol(namenode, storage, getpass.getuser()),
+        peer_protocol(namenode, storage, own_user()),
     ]
     for where, bind_host in _rpc_addresses(conf, place):
         server = RpcServer(protocols)
@@ -210,7 +210,7 @@ def _faces(
     conf: Configuration, place: Place, namenode: NameNode, gate: Gate
 ) -> tuple[HaFace, ClientFace]:
     """What operators and ZKFCs see of the NameNode, and what its clients see."""
-    superuser = getpass.getuser()
+    superuser = own_user()
     face = HaFace(
         namenode,
         superuser=superuser,

@@ -1,6 +1,5 @@
 """``nnha namenode --format``: a new, empty file system in the name directories and the journal."""
 
-import getpass
 import random
 import socket
 import time
@@ -9,6 +8,7 @@ import uuid
 import structlog
 
 from ha.conf.configuration import Configuration
+from ha.conf.person import own_user
 from ha.daemon.process import ExitWith
 from journal.errors import JournalError
 from journal.model import NamespaceInfo
@@ -65,7 +65,7 @@ async def format_all(
     format_name_dirs(
         name_directories(conf, place.address),
         namespace_info,
-        Namespace.empty(getpass.getuser()),
+        Namespace.empty(own_user()),
         force=force,
     )
     log.info(

@@ -1,7 +1,6 @@
 """What pause and drain have in common: their options, who asks, until when, and the wait."""
 
 import asyncio
-import getpass
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import click
 from ha.cli.notice_endings import Members
 from ha.cli.spans import span
 from ha.conf.errors import BadValue
+from ha.conf.person import own_user
 from ha.conf.units import duration
 from ha.elector.settings import ZooKeeperSettings
 from ha.elector.zookeeper import Session
@@ -94,7 +94,7 @@ def terms(*, for_seconds: float | None, until_ended: bool, reason: str | None) -
         until = None if for_seconds is None else since + timedelta(seconds=for_seconds)
     except OverflowError as error:
         raise click.UsageError("--for is longer than the calendar; see --until-ended.") from error
-    owner = f"{getpass.getuser()}@{socket.gethostname()}"
+    owner = f"{own_user()}@{socket.gethostname()}"
     return Terms(owner=owner, reason=reason.strip(), since=since, until=until)
 
 

@@ -1,6 +1,5 @@
 """The configuration of one cluster: files, overrides and defaults behind typed keys."""
 
-import getpass
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from ha.conf.key import Key, Scope
 from ha.conf.keys import INTERNAL_NAMESERVICES, KEYS, NAMENODE_ID, NAMENODES, NAMESERVICE_ID
 from ha.conf.keys import NAMESERVICES as ALL_NAMESERVICES
 from ha.conf.known import RENAMED
+from ha.conf.person import own_user
 from ha.conf.reader import Origin, Setting, read_settings
 from ha.conf.spelling import doubts
 from ha.conf.units import words
@@ -132,7 +132,7 @@ class Configuration:
         # Hadoop asks Java's system properties first; these are the ones found in real files.
         match name:
             case "user.name":
-                return _user(self.environment)
+                return own_user()
             case "user.home":
                 return self.environment.get("HOME", "/")
             case "java.io.tmpdir":
@@ -229,10 +229,3 @@ def _override(text: str) -> Setting:
     if not equals or not name.strip():
         raise ConfigurationError(f"-D {text!r} is not a setting. Write -D key=value.")
     return Setting(name.strip(), value, COMMAND_LINE)
-
-
-def _user(environment: Mapping[str, str]) -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return environment.get("USER", "unknown")  # a container's uid without a name

@@ -27,6 +27,9 @@ _SECONDS = {
 }
 _POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 _HIGHEST_PORT = 65535
+_LONGEST_LABEL = 63
+_NAMEABLE = re.compile(rf"[^.]{{1,{_LONGEST_LABEL}}}(\.[^.]{{1,{_LONGEST_LABEL}}})*\.?")
+"""What DNS can hold.  For anything else Python's resolver raises what no caller expects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +161,12 @@ def host_port(*, default_port: int | None = None) -> Callable[[str], HostPort]:
         else:
             host, colon, after = found.partition(":")
             port_text = after if colon else None
-        if not host or re.search(r"[\s/,;@]", host):
+        if not host or re.search(r"[\s/,;@\0]", host):
             raise BadValue(shape)
+        if not _NAMEABLE.fullmatch(host):
+            raise BadValue(
+                f"{shape}; in the host, 1 to {_LONGEST_LABEL} characters stand between two dots"
+            )
         if port_text is None:
             if default_port is None:
                 raise BadValue(shape)

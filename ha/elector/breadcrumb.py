@@ -44,6 +44,9 @@ def decode(data: bytes) -> ActiveNodeInfo:
         ) from failure
     if not message.IsInitialized():
         raise BadBreadcrumb(f"the znode's ActiveNodeInfo lacks fields: {data[:64].hex()}")
+    # Where the UTF-8 is broken, protobuf hands out bytes for a text.
+    if bytes in map(type, (message.nameserviceId, message.namenodeId, message.hostname)):
+        raise BadBreadcrumb(f"the znode's ActiveNodeInfo has names in no UTF-8: {data[:64].hex()}")
     return ActiveNodeInfo(
         nameservice=message.nameserviceId,
         namenode=message.namenodeId,

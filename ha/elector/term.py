@@ -37,5 +37,5 @@ def term_of(breadcrumb: int, data: bytes | None) -> Term:
     try:
         value = json.loads(data)
         return Term(value["term"]) if value["breadcrumb"] == breadcrumb else Term.UNKNOWN
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return Term.UNKNOWN

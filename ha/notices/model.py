@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from math import isfinite
 from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -329,7 +330,9 @@ class _Found:
 
     def text(self, key: str) -> str:
         value = self._values.get(key)
-        return value if isinstance(value, str) else self._bad(key, "a text")
+        if not isinstance(value, str):
+            return self._bad(key, "a text")
+        return value.encode("utf-8", "replace").decode()  # half a surrogate pair fits no terminal
 
     def flag(self, key: str) -> bool:
         value = self._values.get(key)
@@ -345,7 +348,8 @@ class _Found:
         value = self._values.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool):
             with suppress(OverflowError):
-                return float(value)
+                if isfinite(found := float(value)):  # Python reads and writes NaN, JSON has none
+                    return found
         return self._bad(key, "a number")
 
     def moment(self, key: str) -> datetime:
@@ -358,8 +362,7 @@ class _Found:
             return self._bad(key, "a time with its zone")
         try:
             return moment.astimezone(UTC)
-        except OverflowError:
-            # Somebody's "for ever", 9999-12-31T23:59:59-05:00: in UTC it is in the year 10000.
+        except OverflowError:  # somebody's "for ever", 9999-12-31T23:59:59-05:00, is year 10000
             return self._bad(key, "a time whose UTC is in the calendar")
 
     def one_of(self, key: str, words: type[E]) -> E:

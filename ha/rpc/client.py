@@ -1,12 +1,12 @@
 """A Hadoop RPC client: one connection, many calls at once, a deadline on each."""
 
 import asyncio
-import getpass
 import uuid
 from typing import TypeVar, cast
 
 from google.protobuf.message import Message
 
+from ha.conf.person import own_user
 from ha.rpc.errors import (
     ConnectFailed,
     ConnectionLost,
@@ -74,7 +74,11 @@ class RpcConnection:
             ) from failure
         except OSError as failure:
             raise ConnectFailed(f"no connection to {host}:{port}: {failure}") from failure
-        wire.send(PREAMBLE + encode_context(client_id, protocol, user or getpass.getuser(), None))
+        except (ValueError, OverflowError) as failure:
+            # A name that DNS cannot have (an empty label), or a port beyond 65535.  Addresses come
+            # from ZooKeeper, too: one that cannot be must count as one where nobody is.
+            raise ConnectFailed(f"{host!r}:{port} is no address: {failure}") from failure
+        wire.send(PREAMBLE + encode_context(client_id, protocol, user or own_user(), None))
         return cls(protocol, wire)
 
     async def call(

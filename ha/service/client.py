@@ -4,6 +4,7 @@ from ha.conf.topology import HostPort
 from ha.daemon.identity import clock
 from ha.rpc.client import RpcConnection
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL
+from ha.rpc.packets import text
 from ha.rpc.proto.ha_service_pb2 import (
     GetServiceStatusRequestProto,
     GetServiceStatusResponseProto,
@@ -71,9 +72,10 @@ class ServiceClient:
             )
         process = None
         if answer.HasField("nnhaPid") and answer.HasField("nnhaMachine"):
-            process = ProcessIdentity(answer.nnhaPid, answer.nnhaStartedTicks, answer.nnhaMachine)
+            machine = text(answer.nnhaMachine)
+            process = ProcessIdentity(answer.nnhaPid, answer.nnhaStartedTicks, machine)
         return ServiceStatus(
-            _STATES[answer.state], answer.readyToBecomeActive, answer.notReadyReason, process
+            _STATES[answer.state], answer.readyToBecomeActive, text(answer.notReadyReason), process
         )
 
     async def monitor_health(self, *, deadline_seconds: float) -> None:

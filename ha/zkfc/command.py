@@ -38,6 +38,7 @@ from ha.zkfc.prepare import (
     format_zookeeper,
 )
 from ha.zkfc.readings import publish_readings
+from ha.zkfc.server import listen
 from ha.zkfc.settings import ZkfcSettings, automatic_failover, fencing_plans, zkfc_settings
 from ha.zkfc.supervisor import supervise
 
@@ -198,7 +199,7 @@ async def _serve(
     publish_readings(f"{settings.own.nameservice}.{settings.own.namenode}", controller)
     publish_facts("zkfc", conf, open_to=_open_to(settings))
     address = settings.own.zkfc_http
-    await endpoint.start(address.host, address.port)
+    await listen(endpoint.start, address.host, address.port, key=keys.ZKFC_HTTP.name)
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
     inheriting = asyncio.create_task(_let_go_in_time(controller))

@@ -55,7 +55,7 @@ from ha.zkfc.membership import Membership, OpenBoard
 from ha.zkfc.observer import Observer
 from ha.zkfc.predecessor import lasting_until
 from ha.zkfc.record import Asked
-from ha.zkfc.server import ZkfcFace, rpc_server
+from ha.zkfc.server import ZkfcFace, listen, rpc_server
 from ha.zkfc.settings import ZkfcSettings
 from ha.zkfc.standing import drained
 from ha.zkfc.standing_back import StandingBack
@@ -169,11 +169,11 @@ class Controller:
         """Work until cancelled; then leave the election, the breadcrumb kept (hadoop-ha W14).
 
         The NameNode stays what it is; whoever takes over asks it politely first.  Raises
-        ElectionImpossible where only an operator can help, OSError if the port cannot be had.
+        ElectionImpossible where only an operator can help, ExitWith if the port cannot be had.
         """
         self._fatal = asyncio.get_running_loop().create_future()
         own = self._settings.own
-        self.port = await self._server.start(self._settings.bind_host, own.zkfc.port)
+        self.port = await listen(self._server.start, self._settings.bind_host, own.zkfc.port)
         self._own_data = encode(
             ActiveNodeInfo(
                 own.nameservice, own.namenode, own.service.host, own.service.port, self.port

@@ -65,7 +65,7 @@ def _open(process: ProcessIdentity) -> int | None:
         if process.machine != machine():
             return None
         descriptor = os.pidfd_open(process.pid)
-    except OSError:
+    except (OSError, OverflowError):  # the number is what the NameNode says, and travels unsigned
         return None
     # Only now the number cannot be given to another process without our knowing.
     if started_ticks(process.pid) != process.started_ticks:

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from ha.conf import keys
+from ha.daemon.process import ExitWith
 from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from ha.service.errors import AccessDenied
@@ -62,6 +64,22 @@ class ZkfcFace:
             "zkfc.access.denied", user=call.user, host=call.host, method=call.method, reason=why
         )
         return AccessDenied(f"Access denied for user {call.user}: {call.method}: {why}")
+
+
+async def listen(
+    start: Callable[[str, int], Awaitable[int]], host: str, port: int, *, key: str = ""
+) -> int:
+    """Start a server of this controller; its port.  Raises ExitWith where it cannot be had."""
+    try:
+        return await start(host, port)
+    except (OSError, ValueError, OverflowError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else str(failure)
+        raise ExitWith(
+            1,
+            f"Unable to start failover controller: cannot listen on {host}:{port} "
+            f"({key or keys.ZKFC_PORT.name}): {reason}. Nothing was changed. Is another zkfc "
+            f"running here? Otherwise correct the address",
+        ) from failure
 
 
 def rpc_server(face: ZkfcFace) -> RpcServer:

@@ -1,6 +1,5 @@
 """What a failover controller must know, read once and checked once."""
 
-import getpass
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from fencing.ssh_settings import HostKeys, SshSettings
 from ha.conf import keys, keys_candidate, keys_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.person import own_user
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import HealthSettings
@@ -60,7 +60,7 @@ class ZkfcSettings:
     back_off: BackOff = field(default_factory=BackOff)
     rank: Rank = field(default_factory=Rank)
     flapping: FlapSettings = field(default_factory=FlapSettings)
-    user: str = field(default_factory=getpass.getuser)
+    user: str = field(default_factory=own_user)
     administrators: AccessList = NOBODY
     """Who may ask us for something beside our own user."""
     protocol_users: AccessList = AccessList(everybody=True)

@@ -187,7 +187,9 @@ TEXT = st.text(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(values=st.dictionaries(st.sampled_from(sorted(keys.KEYS)), TEXT, max_size=6))
 def test_any_text_survives_the_way_through_xml(tmp_path: Path, values: dict[str, str]) -> None:
     escaped = [
@@ -199,7 +201,9 @@ def test_any_text_survives_the_way_through_xml(tmp_path: Path, values: dict[str,
     assert found == values
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     pieces=st.lists(
         st.sampled_from(

@@ -50,6 +50,8 @@ BAD: dict[str, tuple[Callable[[str], object], str]] = {
     "no port": (units.host_port(), "h"),
     "no host": (units.host_port(), ":80"),
     "an IPv6 address without brackets": (units.host_port(), "::1:80"),
+    "an empty part of a host": (units.host_port(), "nn1..example:80"),
+    "a part of a host too long for DNS": (units.host_port(), f"{'n' * 64}.example:80"),
     "a URL": (units.host_port(), "http://h:80"),
     "two addresses": (units.host_port(), "a:1,b:2"),
     "a negative fraction": (units.fraction, "-0.5"),
@@ -96,7 +98,10 @@ def test_sizes_grow_by_1024(number: int, unit: str) -> None:
 
 
 @given(
-    st.from_regex(r"[a-z][a-z0-9.-]{0,20}|[0-9a-f]{1,4}:(:[0-9a-f]{1,4}){1,6}", fullmatch=True),
+    st.from_regex(
+        r"[a-z][a-z0-9-]{0,9}(\.[a-z0-9-]{1,9}){0,2}\.?|[0-9a-f]{1,4}:(:[0-9a-f]{1,4}){1,6}",
+        fullmatch=True,
+    ),
     st.integers(0, 65535),
 )
 def test_an_address_reads_back_as_it_prints(host: str, port: int) -> None:

@@ -29,7 +29,10 @@ def test_the_golden_vector_reads_and_writes_back() -> None:
     assert encode(NAMED) == GOLDEN
 
 
-@pytest.mark.parametrize("data", [b"", b"\xff\xff", GOLDEN[:-3], b"\x00\x00\x00\x01"])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\xff\xff", GOLDEN[:-3], b"\x00\x00\x00\x01", GOLDEN.replace(b"hdfs", b"\xff" * 4, 1)],
+)
 def test_bytes_that_name_nobody_are_told_as_such(data: bytes) -> None:
     with pytest.raises(BadBreadcrumb):
         decode(data)

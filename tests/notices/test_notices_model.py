@@ -132,6 +132,11 @@ def test_garbage_is_refused_with_what_was_found(data: bytes, complaint: str) -> 
     assert complaint in str(caught.value)
 
 
+def test_every_text_can_be_written_to_a_file() -> None:
+    halved = b'{"owner":"a","reason":"\\ud800","since":"2026-05-01T12:00:00Z"}'
+    assert decode_pause(halved).reason == "?"
+
+
 @pytest.mark.parametrize(
     ("key", "value", "complaint"),
     [
@@ -139,6 +144,7 @@ def test_garbage_is_refused_with_what_was_found(data: bytes, complaint: str) -> 
         ("phases", 3, "phases should be a list"),
         ("phases", [{"name": "lock"}], r"record of a failover \(phases\): seconds should be"),
         ("phases", [{"name": "lock", "seconds": 10**400}], "seconds should be a number"),
+        ("phases", [{"name": "lock", "seconds": float("nan")}], "seconds should be a number"),
         ("epoch", True, "epoch should be a whole number"),
         ("fencing", ["x"], "a JSON object is wanted"),
     ],

@@ -319,3 +319,12 @@ async def test_the_client_holds_no_more_than_it_may(monkeypatch: pytest.MonkeyPa
         with pytest.raises(MalformedFrame, match="the limit is 1000"):
             await ask(connection)
         await eventually(lambda: connection.closed)
+
+
+@pytest.mark.parametrize(
+    ("host", "port"), [("nn1..example", 8020), ("n" * 64, 8020), ("127.0.0.1", 1 << 20)]
+)
+async def test_an_address_that_cannot_be_is_one_where_nobody_is(host: str, port: int) -> None:
+    # Addresses are read from ZooKeeper, too, where anything may have been written.
+    with pytest.raises(ConnectFailed, match="is no address"):
+        await RpcConnection.open(host, port, protocol="any", deadline_seconds=20.0)

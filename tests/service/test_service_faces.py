@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from google.protobuf.message import Message
 
 from ha.conf.topology import HostPort
 from ha.rpc.client import RpcConnection
@@ -12,7 +13,7 @@ from ha.rpc.errors import ConnectFailed, DeadlineExceeded
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL, RETRIABLE, ZKFC_PROTOCOL
 from ha.rpc.proto.ha_service_pb2 import GetServiceStatusRequestProto, GetServiceStatusResponseProto
 from ha.rpc.proto.zkfc_pb2 import CedeActiveRequestProto, CedeActiveResponseProto
-from ha.rpc.server import Call, RpcServer
+from ha.rpc.server import Call, Method, RpcProtocol, RpcServer
 from ha.service.client import ServiceClient
 from ha.service.errors import (
     AccessDenied,
@@ -92,6 +93,24 @@ async def test_every_state_comes_back_with_its_readiness(state: ServiceState, re
     service.says = ServiceStatus(state, not reason, reason)
     async with running(service) as address, client_of(address) as client:
         assert await client.status(deadline_seconds=5) == service.says
+
+
+async def test_a_reason_in_no_utf8_is_still_a_text() -> None:
+    # As bytes it could not be shown in ZooKeeper, and the controller would die of trying.
+    broken = b"\x08\x01\x10\x00\x1a\x02\xff!"
+
+    async def answer(_call: Call, _request: Message) -> Message:
+        return GetServiceStatusResponseProto.FromString(broken)
+
+    methods = {"getServiceStatus": Method(GetServiceStatusRequestProto, answer)}
+    server = RpcServer([RpcProtocol(HA_SERVICE_PROTOCOL, methods)])
+    port = await server.start("127.0.0.1", 0)
+    try:
+        async with client_of(HostPort("127.0.0.1", port)) as client:
+            told = await client.status(deadline_seconds=5)
+    finally:
+        await server.stop()
+    assert told == ServiceStatus(ServiceState.ACTIVE, False, "\ufffd!")
 
 
 @pytest.mark.parametrize("state", list(ServiceState))

@@ -52,6 +52,26 @@ async def test_codes_come_in_hadoops_order(zookeeper: ZooKeeper, tmp_path: Path)
         assert (code, "dfs.ha.fencing.methods" in said) == (4, True)
 
 
+async def test_a_port_in_use_is_told_with_its_key(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    namenode = ToyNameNode("nn1", SharedResource())
+    await namenode.start()
+    site = Site(tmp_path, zookeeper.connect, namenode.port)
+    assert (await site.run("-formatZK"))[0] == 0
+    scope = f"{site.nameservice}.nn1"
+    try:
+        for key, value in {
+            "dfs.ha.zkfc.port": f"{namenode.port}",
+            "nnha.zkfc.http-address": f"127.0.0.1:{namenode.port}",
+        }.items():
+            code, said = await site.run("-D", f"{key}.{scope}={value}")
+            last = said.splitlines()[-1]
+            assert (code, "Traceback" in said) == (1, False), said
+            assert f"cannot listen on 127.0.0.1:{namenode.port} ({key})" in last
+            assert "another zkfc" in last
+    finally:
+        await namenode.die()
+
+
 async def test_the_process_serves_its_status_and_leaves_on_sigterm(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:

@@ -1,0 +1,25 @@
+"""Who we are, on a machine that has no name for us."""
+
+import os
+import pwd
+
+import pytest
+
+from ha.conf.person import own_user
+
+
+def test_the_environment_names_us_first_as_in_hadoop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "ann")
+    assert own_user() == "ann"
+
+
+def test_a_container_that_knows_no_name_has_us_under_our_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nobody(uid: int) -> pwd.struct_passwd:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    assert own_user() == str(os.getuid())
