@@ -31,6 +31,14 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 
 SILENCE_SECONDS: Final = 75.0
 """How long a connection may say nothing, as with aiohttp."""
+HEAD_SECONDS: Final = 20.0
+"""From a request's first byte to the end of its headers; aiohttp itself would wait for ever."""
+MAX_HEAD_BYTES: Final = 16 * 1024
+MAX_CONNECTIONS: Final = 256
+"""More are closed at once: with no descriptor left, a daemon could not reach its peers either."""
+TOLD_EVERY_SECONDS: Final = 10.0
+_BEGINS: Final = re.compile(rb"[A-Z]{1,20}(?: |\Z)")
+_ENDS: Final = re.compile(rb"\r\n\r\n|\n\n")
 _PLAIN: Final = re.compile(
     rb"(GET|HEAD|OPTIONS) (/[a-zA-Z]+)(?:\?([!-~]*))? HTTP/1\.[01]\r\n"
     rb"(?:(?!(?i:content-length|transfer-encoding|expect|upgrade):)[A-Za-z0-9-]+:[^\r\n\0]*\r\n)*"
@@ -76,13 +84,13 @@ class Endpoint:
         }
         self._listener: asyncio.Server | None = None
         self._runner: asyncio.Task[web.AppRunner] | None = None
-        self._connections: set[_Connection] = set()
+        self._open = _Open()
 
     async def start(self, host: str, port: int) -> int:
         """Listen on one address (port 0 = any) and return the bound port; raises ``OSError``."""
         loop = asyncio.get_running_loop()
         self._listener = await loop.create_server(
-            lambda: _Connection(self._pages, self._connections, self._whole_server), host, port
+            lambda: _Connection(self._pages, self._open, self._whole_server), host, port
         )
         return int(self._listener.sockets[0].getsockname()[1])
 
@@ -91,7 +99,7 @@ class Endpoint:
         listener, self._listener = self._listener, None
         if listener is not None:
             listener.close()
-        for connection in tuple(self._connections):
+        for connection in tuple(self._open.ours):
             connection.abort()
         runner, self._runner = self._runner, None
         if runner is not None:
@@ -126,26 +134,54 @@ class Endpoint:
         return json_answer({"healthy": reason is None, "reason": reason}, status)
 
 
+class _Open:
+    """All connections there are: ours until they are answered, and those that were handed on."""
+
+    def __init__(self) -> None:
+        self.ours: set[_Connection] = set()
+        self.handed_on: set[asyncio.Transport] = set()
+        self._told_until = 0.0
+
+    def has_room(self, now: float) -> bool:
+        """Whether one more may be; says so where it may not, but not for each."""
+        if len(self.ours) + len(self.handed_on) >= MAX_CONNECTIONS:
+            self.handed_on = {one for one in self.handed_on if not one.is_closing()}
+        if len(self.ours) + len(self.handed_on) < MAX_CONNECTIONS:
+            return True
+        if now >= self._told_until:
+            self._told_until = now + TOLD_EVERY_SECONDS
+            log.warning("http.full", connections=MAX_CONNECTIONS)
+        return False
+
+
 class _Connection(asyncio.Protocol):
     """One connection until it is answered or handed on."""
 
     def __init__(
         self,
         pages: Mapping[str, Page],
-        register: "set[_Connection]",
+        register: _Open,
         whole_server: Callable[[], Awaitable[asyncio.Protocol]],
     ) -> None:
         self._pages = pages
         self._register = register
         self._whole_server = whole_server
         self._handing_on: asyncio.Task[None] | None = None
+        self._said = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        loop = asyncio.get_running_loop()
         self._transport = cast("asyncio.Transport", transport)
-        self._patience = asyncio.get_running_loop().call_later(SILENCE_SECONDS, self.abort)
-        self._register.add(self)
+        self._patience = loop.call_later(SILENCE_SECONDS, self.abort)
+        if self._register.has_room(loop.time()):
+            self._register.ours.add(self)
+        else:
+            self.abort()
 
     def data_received(self, data: bytes) -> None:
+        if self._is_more_to_come(self._said + data):
+            return
+        data = self._said + data
         self._patience.cancel()
         plain = _PLAIN.fullmatch(data)
         page = self._pages.get(plain[2].decode()) if plain else None
@@ -163,13 +199,24 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._patience.cancel()
-        self._register.discard(self)
+        self._register.ours.discard(self)
 
     def abort(self) -> None:
         """Close it, whatever was said."""
         if self._handing_on is not None:
             self._handing_on.cancel()
         self._transport.abort()
+
+    def _is_more_to_come(self, said: bytes) -> bool:
+        """Keep the beginning of a request until all of its head is there, for a while."""
+        if len(said) > MAX_HEAD_BYTES or _ENDS.search(said) or not _BEGINS.match(said):
+            return False
+        if not self._said:
+            self._patience.cancel()
+            loop = asyncio.get_running_loop()
+            self._patience = loop.call_later(HEAD_SECONDS, self.abort)
+        self._said = said
+        return True
 
     async def _hand_on(self, said: bytes) -> None:
         try:
@@ -180,7 +227,8 @@ class _Connection(asyncio.Protocol):
             return
         if self._transport.is_closing():
             return
-        self._register.discard(self)
+        self._register.ours.discard(self)
+        self._register.handed_on.add(self._transport)
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
         self._transport.resume_reading()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,6 +19,10 @@ log = structlog.get_logger()
 
 UNEXPECTED = 1
 """Exit code of a daemon that died of an error it did not foresee."""
+
+FILES = 65536
+"""As many open files as the system allows us, but no more: what we start inherits it, and some
+programs look at each number up to it."""
 
 LAG_PROBE_SECONDS = 0.25
 LAG_WORTH_A_LINE_SECONDS = 1.0
@@ -58,6 +63,7 @@ def run_daemon(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> i
     signal cancels it.  ``ExitWith`` becomes its message and code; any other exception is logged
     and becomes 1.
     """
+    _allow_many_files()
     try:
         asyncio.run(_supervise(name, main))
     except ExitWith as wish:
@@ -73,6 +79,18 @@ def run_daemon(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> i
         return UNEXPECTED
     log.info("daemon.stopped")
     return 0
+
+
+def _allow_many_files() -> None:
+    """Raise the soft limit, as Java does: 1,024, which is usual, are fewer than our connections.
+
+    A daemon without a free descriptor reaches neither its peers nor ZooKeeper, and cannot fence.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _supervise(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> None:

@@ -8,6 +8,8 @@ from ha.daemon.pages import METHODS, Page
 
 MAX_REQUEST_BYTES = 64 * 1024
 """Our own routes take no bodies worth naming; a route that does reads its stream itself."""
+KEEP_ALIVE_SECONDS = 75.0
+"""How long a connection may wait for its next request; aiohttp's own limit is an hour."""
 SHUTDOWN_SECONDS = 1.0
 """How long requests that are under way may take when the daemon stops."""
 
@@ -19,7 +21,12 @@ async def serve(pages: Mapping[str, Page], routes: Sequence[web.RouteDef]) -> we
         handler = _handler(page)
         application.add_routes([web.get(path, handler), web.options(path, handler)])
     application.add_routes(routes)
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    runner = web.AppRunner(
+        application,
+        access_log=None,
+        shutdown_timeout=SHUTDOWN_SECONDS,
+        keepalive_timeout=KEEP_ALIVE_SECONDS,
+    )
     await runner.setup()
     return runner
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 PROGRAM = """
-import asyncio, logging, sys
+import asyncio, logging, resource, sys
 import structlog
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, run_daemon
@@ -29,6 +29,9 @@ async def ignores_the_first_signal(stop):
     await stop.wait()
     structlog.get_logger().info("main.stopping")
     await asyncio.Event().wait()
+
+async def counts_its_files(stop):
+    structlog.get_logger().info("main.files", limit=resource.getrlimit(resource.RLIMIT_NOFILE))
 
 async def uses_old_logging(stop):
     logging.getLogger("kazoo.client").warning("session %s", "lost")
@@ -108,3 +111,12 @@ def test_libraries_are_heard_from_warning_on_in_the_same_form() -> None:
     assert found["event"] == "session lost"
     assert found["process"] == "journalnode"
     assert found["level"] == "warning"
+
+
+def test_a_daemon_may_open_as_many_files_as_the_system_allows() -> None:
+    few = f"import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (64, 500))\n{PROGRAM}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", few, "counts_its_files"], stderr=subprocess.PIPE, text=True
+    )
+    assert until(process, "main.files")["limit"] == [500, 500]
+    process.communicate(timeout=30)

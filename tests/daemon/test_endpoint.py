@@ -4,11 +4,12 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import aiohttp
 import pytest
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from ha.daemon.endpoint import Endpoint
 
@@ -132,3 +133,58 @@ async def main():
 asyncio.run(main())
 """
     subprocess.run([sys.executable, "-c", said], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("piece", [b"GET /status HTTP/1.1\r\nX-Slow: ", b"POST /putImage HT", b"G"])
+async def test_a_request_that_never_ends_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, piece: bytes
+) -> None:
+    monkeypatch.setattr("ha.daemon.endpoint.HEAD_SECONDS", 0.2)
+    endpoint = Endpoint(status=dict, healthy=lambda: None)
+    port = await endpoint.start("127.0.0.1", 0)
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(piece)
+        async with asyncio.timeout(30.0):
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+        writer.close()
+    finally:
+        await endpoint.stop()
+
+
+async def test_thousands_of_connections_leave_the_daemon_its_descriptors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ha.daemon.endpoint.MAX_CONNECTIONS", 4)
+    endpoint = Endpoint(status=dict, healthy=lambda: None)
+    port = await endpoint.start("127.0.0.1", 0)
+    writers: list[asyncio.StreamWriter] = []
+
+    async def answer(said: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writers.append(writer)
+        writer.write(said)
+        try:
+            return await asyncio.wait_for(reader.read(12), 30.0)
+        except ConnectionResetError:
+            return b""
+
+    plain, kept = b"GET /health HTTP/1.1\r\n\r\n", b"GET /none HTTP/1.1\r\nHost: x\r\n\r\n"
+    try:
+        for _ in range(3):  # aiohttp keeps these open
+            assert await answer(kept) == b"HTTP/1.1 404"
+        silent = await asyncio.open_connection("127.0.0.1", port)
+        writers.append(silent[1])
+        with capture_logs() as lines:
+            assert [await answer(plain) for _ in range(3)] == [b"", b"", b""]
+        assert [line["event"] for line in lines] == ["http.full"]
+        for writer in writers:
+            writer.transport.abort()
+        async with asyncio.timeout(30.0):
+            while await answer(plain) != b"HTTP/1.1 200":
+                await asyncio.sleep(0.01)
+    finally:
+        for writer in writers:
+            writer.transport.abort()
+        await endpoint.stop()
