@@ -10,6 +10,11 @@ BEHIND_WORTH_TELLING = 1000
 """Transactions that a JournalNode which is in sync may seem to lack, as all are asked in turn."""
 
 
+def is_silence(error: str | None) -> bool:
+    """Nothing came back at all; a closed port is an answer."""
+    return error is not None and error.startswith("no answer")
+
+
 @dataclass(frozen=True, slots=True)
 class NameNodeRow:
     """One NameNode.  ``error`` is why it did not answer; then nothing else is known."""
@@ -24,6 +29,11 @@ class NameNodeRow:
     journal: tuple["JournalView", ...] = ()
     error: str | None = None
     note: str | None = None
+
+    @property
+    def silent(self) -> bool:
+        """It was waited for in vain: it hangs or the way there is cut, and it may be active."""
+        return is_silence(self.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +121,7 @@ def by_its_member(row: ZkfcRow, notices: NoticesView) -> ZkfcRow:
     A silent page is another matter: the process is frozen, and its member will vanish.
     """
     member = notices.members.get(row.namenode)
-    if not row.page_only or row.error is None or member is None or "no answer" in row.error:
+    if not row.page_only or row.error is None or member is None or is_silence(row.error):
         return row
     return replace(
         row,
@@ -169,6 +179,17 @@ class ClusterView:
         """The active NameNode, if exactly one says that it is."""
         found = [row for row in self.namenodes if row.state == "active"]
         return found[0] if len(found) == 1 else None
+
+    @property
+    def silent_holder(self) -> NameNodeRow | None:
+        """The lock's holder if it gives us no answer while nobody says that it is active.
+
+        It was active when it was last heard, and is to its ZKFC until that gives it up.
+        """
+        if any(row.state == "active" for row in self.namenodes) or self.lock.holder is None:
+            return None
+        row = self.namenode(self.lock.holder)
+        return row if row is not None and row.silent else None
 
     @property
     def elected_by(self) -> HistoryEntry | None:
@@ -269,6 +290,9 @@ class ClusterView:
         actives = [row.namenode for row in self.namenodes if row.state == "active"]
         if len(actives) > 1:
             yield f"{' and '.join(actives)} both say that they are active"
+        elif self.silent_holder is not None:
+            name = self.silent_holder.namenode
+            yield f"no NameNode says that it is active; {name} holds the lock and gives no answer"
         elif not actives:
             yield "no NameNode is active"
         elif self.lock.holder is not None and self.lock.holder != actives[0]:

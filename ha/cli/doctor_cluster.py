@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from ha.cli.cluster_view import ClusterView
+from ha.cli.cluster_view import ClusterView, is_silence
 from ha.cli.finding import Finding, fail, ok, unknown, warn
 from ha.cli.outlook import ranked, until, what_blocks
 from ha.cli.spans import since, span
@@ -83,13 +83,19 @@ def _namenodes(view: ClusterView) -> Iterator[Finding]:
         check = f"NameNode {row.namenode}"
         lag = view.lag(row)
         if row.error is not None:
-            yield fail(check, f"{row.address}: {row.error}", "start it, or open the port")
+            yield fail(check, f"{row.address}: {row.error}", _start(row.error))
         elif row.note is not None:
             yield warn(check, f"{row.address}: {row.note}", "open its HTTP port to operators")
         elif lag is not None and lag > FAR_BEHIND:
             yield warn(check, f"{lag:,} transactions behind", "see its log: does it tail edits?")
         else:
             yield ok(check, f"{row.address}: {row.state}")
+
+
+def _start(error: str) -> str:
+    if is_silence(error):
+        return "look on its host: it hangs (end it, start it again) or the way is cut"
+    return "start it, or open the port"
 
 
 def _journal(view: ClusterView) -> Iterator[Finding]:
@@ -170,7 +176,7 @@ def _zkfcs(view: ClusterView) -> Iterator[Finding]:
     for row in view.zkfcs:
         check = f"ZKFC of {row.namenode}"
         if row.error is not None:
-            yield fail(check, f"{row.address}: {row.error}", "start it, or open the port")
+            yield fail(check, f"{row.address}: {row.error}", _start(row.error))
         elif row.last_failure is not None:
             found = f"its last takeover failed: {row.last_failure}"
             yield fail(check, found, f"nnha fence test {row.namenode}, nnha history")

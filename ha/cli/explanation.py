@@ -12,6 +12,26 @@ from ha.cli.spans import since, span
 from ha.notices.model import FailoverRecord, HistoryEntry, time_text
 
 
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A NameNode that holds the lock and gives us no answer."""
+
+    namenode: str
+    zkfc_error: str | None
+    """Why its ZKFC does not answer either; None: it does."""
+
+    def ends(self) -> Iterator[str]:
+        """What it is, and what ends it."""
+        yield f"{self.namenode} holds the lock and gives no answer: it hangs, or the way is cut"
+        if self.zkfc_error is None:
+            yield (
+                f"its ZKFC keeps the lock until {self.namenode} has been silent to it for "
+                "ha.health-monitor.rpc-timeout.ms; then the next one fences it and takes over"
+            )
+        else:
+            yield f"its ZKFC: {self.zkfc_error}; the lock ends with its session in ZooKeeper"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """The answer to one ``nnha explain``."""
@@ -24,6 +44,8 @@ class Explanation:
     """Why the active is active, or why nobody is; the weightiest first."""
     elected_by: int | None
     """The record of the history that tells how the active became so."""
+    silent: Silence | None
+    """The active one, as it seems, which gives no answer."""
     next_active: str | None
     """Who would win if the active went away now."""
     in_general: tuple[Obstacle, ...]
@@ -62,7 +84,12 @@ class Explanation:
     def as_lines(self) -> Iterator[str]:
         """For people: the present, the future, each candidate, and what blocks them all."""
         epoch = "" if self.epoch is None else f" (epoch {self.epoch})"
-        yield f"{self.active} is active{epoch}" if self.active else "NO NameNode is active"
+        if self.active:
+            yield f"{self.active} is active{epoch}"
+        elif self.silent is not None:
+            yield "NO NameNode says that it is active"
+        else:
+            yield "NO NameNode is active"
         for reason in self.why:
             yield f"  because {reason}"
         for obstacle in self.in_general:
@@ -75,6 +102,11 @@ class Explanation:
 
     def _future(self) -> str:
         went = "if it went away now" if self.active else "now"
+        if self.silent is not None and self.next_active is not None and not self.in_general:
+            at_once = f"  → at once: nnha switchover {self.next_active}"
+            given_up = f"once {self.silent.namenode} has lost the lock"
+            arrow = at_once if self.silent.zkfc_error is None else ""
+            return f"{self.next_active} would become active {given_up}:{arrow}"
         if self.next_active is None:
             return f"Nobody could become active {went}:"
         if self.in_general:
@@ -110,6 +142,7 @@ def explain(view: ClusterView, *, only: str | None = None) -> Explanation:
         epoch=view.epoch,
         why=tuple(_why(view, elected) if active is not None else _why_nobody(view, ranking)),
         elected_by=None if elected is None else elected.number,
+        silent=_silence(view),
         next_active=ranking[0] if ranking else None,
         in_general=tuple(_in_general(view)),
         prospects=tuple(one for one in prospects(view) if only in (None, one.namenode)),
@@ -147,6 +180,8 @@ def _why_nobody(view: ClusterView, ranking: Sequence[str]) -> Iterator[str]:
         return
     if view.lock.error is not None:
         yield f"the election cannot be held: {view.lock.error}"
+    elif (silence := _silence(view)) is not None:
+        yield from silence.ends()
     elif view.lock.holder is not None:
         yield f"{view.lock.holder} holds the lock and is taking over, or tries to"
     for zkfc in view.zkfcs:
@@ -156,6 +191,14 @@ def _why_nobody(view: ClusterView, ranking: Sequence[str]) -> Iterator[str]:
         yield "the journal has no quorum, and without one nobody can serve"
     if not ranking:
         yield "no NameNode is fit, each for the reason below"
+
+
+def _silence(view: ClusterView) -> Silence | None:
+    row = view.silent_holder
+    if row is None:
+        return None
+    zkfc = view.zkfc(row.namenode)
+    return Silence(row.namenode, None if zkfc is None else zkfc.error)
 
 
 def _in_general(view: ClusterView) -> Iterator[Obstacle]:

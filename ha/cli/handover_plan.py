@@ -20,6 +20,8 @@ class Plan:
     """Who is to step back; None when nobody is active."""
     others: tuple[str, ...] = ()
     """Further candidates, which must stand back for it."""
+    silent: bool = False
+    """The active gives no answer: its ZKFC gives up its lock, and the target's fences it."""
 
 
 def plan_switchover(view: ClusterView, target: str | None) -> Plan | Ending:
@@ -28,6 +30,9 @@ def plan_switchover(view: ClusterView, target: str | None) -> Plan | Ending:
     if unusable is not None:
         return unusable
     actives = [one.namenode for one in prospects(view) if one.active]
+    silent = _silent_active(view)
+    if not actives and silent is not None:
+        return _planned(view, target, silent, silent=True)
     if not actives:
         return _refusal(
             view,
@@ -47,6 +52,13 @@ def plan_switchover(view: ClusterView, target: str | None) -> Plan | Ending:
             active_before=target,
             active_now=target,
         )
+    return _planned(view, target, actives[0])
+
+
+def _planned(
+    view: ClusterView, target: str | None, active: str, *, silent: bool = False
+) -> Plan | Ending:
+    """From ``active`` to ``target`` or to the best candidate, if it may become active."""
     candidates = ranked(view)
     if target is None and candidates:
         target = candidates[0].namenode
@@ -55,12 +67,19 @@ def plan_switchover(view: ClusterView, target: str | None) -> Plan | Ending:
             view,
             "switchover",
             Code.NO_CANDIDATE,
-            f"nobody can take over from {actives[0]} now",
+            f"nobody can take over from {active} now",
             hint="remove what is in the way of one of them, then: nnha switchover",
         )
     if target not in [one.namenode for one in prospects(view) if one.switchable]:
         return _unfit(view, "switchover", target)
-    return Plan(target, actives[0])
+    return Plan(target, active, silent=silent)
+
+
+def _silent_active(view: ClusterView) -> str | None:
+    """Who holds the lock and gives no answer, while its ZKFC, which can give up the lock, does."""
+    row = view.silent_holder
+    zkfc = None if row is None else view.zkfc(row.namenode)
+    return None if row is None or zkfc is None or zkfc.error is not None else row.namenode
 
 
 def plan_failover(view: ClusterView, target: str) -> Plan | Ending:
@@ -74,6 +93,17 @@ def plan_failover(view: ClusterView, target: str) -> Plan | Ending:
             "failover",
             Code.ACTIVE_PRESENT,
             f"{view.active.namenode} is active and answers; failover is for when nobody is",
+            target=target,
+            hint=f"nnha switchover {target}",
+        )
+    silent = _silent_active(view)
+    if silent not in (None, target):
+        return _refusal(
+            view,
+            "failover",
+            Code.ACTIVE_PRESENT,
+            f"{silent} holds the lock, gives no answer and may be active; failover is for when "
+            "nobody is",
             target=target,
             hint=f"nnha switchover {target}",
         )

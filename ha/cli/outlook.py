@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ha.cli.cluster_view import ClusterView, NameNodeRow
+from ha.cli.cluster_view import ClusterView, NameNodeRow, is_silence
 from ha.notices.model import Drain, Member, Pause, time_text
 
 DEFAULT_PRIORITY = 100
@@ -143,7 +143,9 @@ def _obstacles(view: ClusterView, row: NameNodeRow, member: Member | None) -> It
 
 
 def _of_the_namenode(row: NameNodeRow) -> Iterator[Obstacle]:
-    if row.error is not None:
+    if row.silent:
+        yield Obstacle(f"NameNode: {row.error}", _look_at(row))
+    elif row.error is not None:
         yield Obstacle(
             f"NameNode: {row.error}",
             f"start it on {_host(row)}: nnha namenode -D dfs.ha.namenode.id={row.namenode}",
@@ -163,7 +165,9 @@ def _of_the_zkfc(view: ClusterView, row: NameNodeRow, *, drained: bool) -> Itera
     zkfc = view.zkfc(row.namenode)
     if zkfc is None:
         return
-    if zkfc.error is not None:
+    if is_silence(zkfc.error):
+        yield Obstacle(f"ZKFC: {zkfc.error}", _look_at(row))
+    elif zkfc.error is not None:
         yield Obstacle(
             f"ZKFC: {zkfc.error}",
             f"start it on {_host(row)}: nnha zkfc -D dfs.ha.namenode.id={row.namenode}",
@@ -180,6 +184,10 @@ def _of_the_zkfc(view: ClusterView, row: NameNodeRow, *, drained: bool) -> Itera
         if not _is_told_already(because):
             text = f"ZKFC: not in the election: {because}"
             yield Obstacle(text, "wait: it comes back by itself", Bars.FOR_NOW)
+
+
+def _look_at(row: NameNodeRow) -> str:
+    return f"look on {_host(row)}: its process hangs (end it, start it again) or the way is cut"
 
 
 def _is_told_already(because: str) -> bool:

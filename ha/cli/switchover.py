@@ -170,4 +170,6 @@ def _confirmed(place: Place, command: str, plan: Plan, view: ClusterView) -> boo
 def _change(plan: Plan) -> str:
     if plan.active is None:
         return f"nobody is active; {plan.target} would become active"
+    if plan.silent:
+        return f"{plan.target} would become active; {plan.active}, which is silent, would be fenced"
     return f"{plan.target} would become active; {plan.active} would become standby"

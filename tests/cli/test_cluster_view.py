@@ -24,6 +24,7 @@ ACTIVE = NameNodeRow(
     journal=tuple(JournalView(node, in_sync=True, last_error=None) for node in JOURNALS),
 )
 STANDBY = NameNodeRow("nn2", "h:2", state="standby", last_txid=4990)
+SILENT = "no answer in 2 s"
 GONE = "not running (connection refused)"
 WELL = ClusterView(
     nameservice="ns1",
@@ -61,6 +62,13 @@ SITUATIONS: dict[str, tuple[dict[str, object], list[str]]] = {
     "nobody is active": (
         {"namenodes": (dataclasses.replace(ACTIVE, state="standby"), STANDBY)},
         ["no NameNode is active"],
+    ),
+    "the lock's holder is silent": (
+        {"namenodes": (dataclasses.replace(ACTIVE, state=None, error=SILENT), STANDBY)},
+        [
+            "no NameNode says that it is active; nn1 holds the lock and gives no answer",
+            f"NameNode nn1: {SILENT}",
+        ],
     ),
     "two are active": (
         {"namenodes": (ACTIVE, dataclasses.replace(STANDBY, state="active"))},

@@ -9,7 +9,7 @@ from ha.cli.cluster_view import ClusterView, LockView, NoticesView
 from ha.cli.explanation import explain
 from ha.notices.model import FailoverResult, HistoryEntry, Pause
 from tests.cli import schema
-from tests.cli.test_cluster_view import ACTIVE, GONE, STANDBY, WELL, journals
+from tests.cli.test_cluster_view import ACTIVE, GONE, SILENT, STANDBY, WELL, journals
 from tests.notices.test_notices_model import NOON, RECORD
 
 LATER = (NOON + timedelta(days=12, hours=4)).isoformat()
@@ -103,6 +103,32 @@ def test_where_nobody_is_active_the_cause_is_named(situation: str) -> None:
     told = explain(view)
     assert any(cause in reason for reason in told.why), told.why
     assert next(told.as_lines()) == "NO NameNode is active"
+
+
+def silent(**of_its_zkfc: str) -> ClusterView:
+    """nn1 holds the lock and gives no answer, as a process under SIGSTOP."""
+    row = dataclasses.replace(ACTIVE, state=None, error=SILENT)
+    zkfc = dataclasses.replace(WELL.zkfcs[0], **of_its_zkfc)  # type: ignore[arg-type]
+    return dataclasses.replace(VIEW, namenodes=(row, STANDBY), zkfcs=(zkfc, WELL.zkfcs[1]))
+
+
+def test_an_active_that_hangs_is_told_from_a_takeover_and_what_ends_the_wait() -> None:
+    assert lines(silent()) == [
+        "NO NameNode says that it is active",
+        "  because nn1 holds the lock and gives no answer: it hangs, or the way is cut",
+        "  because its ZKFC keeps the lock until nn1 has been silent to it for "
+        "ha.health-monitor.rpc-timeout.ms; then the next one fences it and takes over",
+        "nn2 would become active once nn1 has lost the lock:  → at once: nnha switchover nn2",
+        f"  nn1  no: NameNode: {SILENT}  → look on h: its process hangs (end it, start it again) "
+        "or the way is cut",
+        "  nn2  1. fit: 10 transactions behind, priority 100",
+    ]
+
+
+def test_where_its_zkfc_is_away_too_no_command_is_promised_to_help() -> None:
+    told = "\n".join(lines(silent(error=SILENT)))
+    assert f"its ZKFC: {SILENT}; the lock ends with its session in ZooKeeper" in told
+    assert "switchover" not in told
 
 
 def test_each_obstacle_has_its_line_and_what_helps() -> None:

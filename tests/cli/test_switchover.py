@@ -18,7 +18,7 @@ from ha.service.model import ServiceState
 from tests.cli import schema
 from tests.cli.nnha_run import Told, nnha
 from tests.cli.stand_ins import Cluster, running_cluster
-from tests.cli.test_cluster_view import GONE, WELL
+from tests.cli.test_cluster_view import GONE, SILENT, WELL
 from tests.notices.test_notices_model import MEMBER, NOON
 from tests.zkfc.zkfc_world import until
 
@@ -288,6 +288,29 @@ def test_failover_is_refused_while_somebody_is_active_and_answers() -> None:
     assert (ending.code, ending.hint) == (Code.ACTIVE_PRESENT, "nnha switchover nn2")
     nobody = dataclasses.replace(WELL, **changed(0, state="standby"))  # type: ignore[arg-type]
     assert plan_failover(nobody, "nn2") == Plan("nn2", None, ("nn1",))
+
+
+def test_a_silent_holder_of_the_lock_is_taken_over_from_by_a_switchover() -> None:
+    hangs = changed(0, state=None, error=SILENT)
+    view = dataclasses.replace(WELL, **hangs)  # type: ignore[arg-type]
+    for target in ("nn2", None):
+        assert plan_switchover(view, target) == Plan("nn2", "nn1", silent=True)
+    assert refused(plan_switchover(view, "nn1")).code is Code.CANDIDATE_UNFIT
+    ending = refused(plan_failover(view, "nn2"))
+    assert (ending.code, ending.hint) == (Code.ACTIVE_PRESENT, "nnha switchover nn2")
+
+
+@pytest.mark.parametrize("away", [{"error": GONE}, {"error": SILENT}])
+def test_without_the_holders_zkfc_nobody_could_give_up_its_lock(away: dict[str, object]) -> None:
+    hangs = {**changed(0, state=None, error=SILENT), **zkfc_changed(0, **away)}
+    view = dataclasses.replace(WELL, **hangs)  # type: ignore[arg-type]
+    assert refused(plan_switchover(view, "nn2")).code is Code.NO_ACTIVE
+    assert plan_failover(view, "nn2") == Plan("nn2", None)
+
+
+def test_a_closed_port_is_no_silence() -> None:
+    view = dataclasses.replace(WELL, **changed(0, state=None, error=GONE))  # type: ignore[arg-type]
+    assert refused(plan_switchover(view, "nn2")).code is Code.NO_ACTIVE
 
 
 async def test_an_interrupted_switchover_says_that_it_may_go_on(cluster: Cluster) -> None:
