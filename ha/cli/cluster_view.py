@@ -181,15 +181,16 @@ class ClusterView:
         return found[0] if len(found) == 1 else None
 
     @property
-    def silent_holder(self) -> NameNodeRow | None:
-        """The lock's holder if it gives us no answer while nobody says that it is active.
+    def unheard_holder(self) -> NameNodeRow | None:
+        """The lock's holder if it is not heard of while nobody says that it is active.
 
-        It was active when it was last heard, and is to its ZKFC until that gives it up.
+        It was active when it was last heard.  Its ZKFC keeps the lock until it gives it up: when it
+        has been silent for too long, and in a pause not even when it is gone.
         """
         if any(row.state == "active" for row in self.namenodes) or self.lock.holder is None:
             return None
         row = self.namenode(self.lock.holder)
-        return row if row is not None and row.silent else None
+        return row if row is not None and row.error is not None else None
 
     @property
     def elected_by(self) -> HistoryEntry | None:
@@ -290,8 +291,8 @@ class ClusterView:
         actives = [row.namenode for row in self.namenodes if row.state == "active"]
         if len(actives) > 1:
             yield f"{' and '.join(actives)} both say that they are active"
-        elif self.silent_holder is not None:
-            name = self.silent_holder.namenode
+        elif self.unheard_holder is not None and self.unheard_holder.silent:
+            name = self.unheard_holder.namenode
             yield f"no NameNode says that it is active; {name} holds the lock and gives no answer"
         elif not actives:
             yield "no NameNode is active"

@@ -12,24 +12,33 @@ from ha.cli.spans import since, span
 from ha.notices.model import FailoverRecord, HistoryEntry, time_text
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """A NameNode that holds the lock and gives us no answer."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unheard:
+    """A NameNode that holds the lock and is not heard of."""
 
     namenode: str
+    error: str
+    silent: bool
+    paused: bool
     zkfc_error: str | None
-    """Why its ZKFC does not answer either; None: it does."""
+    """Why its ZKFC does not answer either; None: it does, and can hand over."""
 
-    def ends(self) -> Iterator[str]:
-        """What it is, and what ends it."""
-        yield f"{self.namenode} holds the lock and gives no answer: it hangs, or the way is cut"
-        if self.zkfc_error is None:
+    def in_words(self) -> Iterator[str]:
+        """What it is, and how long it goes on."""
+        name = self.namenode
+        if self.silent:
+            yield f"{name} holds the lock and gives no answer: it hangs, or the way is cut"
+        else:
+            yield f"{name} holds the lock, but its NameNode is {self.error}"
+        if self.zkfc_error is not None:
+            yield f"its ZKFC: {self.zkfc_error}; the lock ends with its session in ZooKeeper"
+        elif self.paused:
+            yield "its ZKFC keeps the lock in a pause, whatever becomes of the NameNode"
+        elif self.silent:
             yield (
-                f"its ZKFC keeps the lock until {self.namenode} has been silent to it for "
+                f"its ZKFC keeps the lock until {name} has been silent to it for "
                 "ha.health-monitor.rpc-timeout.ms; then the next one fences it and takes over"
             )
-        else:
-            yield f"its ZKFC: {self.zkfc_error}; the lock ends with its session in ZooKeeper"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +53,8 @@ class Explanation:
     """Why the active is active, or why nobody is; the weightiest first."""
     elected_by: int | None
     """The record of the history that tells how the active became so."""
-    silent: Silence | None
-    """The active one, as it seems, which gives no answer."""
+    unheard: Unheard | None
+    """Who holds the lock and is not heard of."""
     next_active: str | None
     """Who would win if the active went away now."""
     in_general: tuple[Obstacle, ...]
@@ -86,7 +95,7 @@ class Explanation:
         epoch = "" if self.epoch is None else f" (epoch {self.epoch})"
         if self.active:
             yield f"{self.active} is active{epoch}"
-        elif self.silent is not None:
+        elif self.unheard is not None and self.unheard.silent:
             yield "NO NameNode says that it is active"
         else:
             yield "NO NameNode is active"
@@ -102,16 +111,16 @@ class Explanation:
 
     def _future(self) -> str:
         went = "if it went away now" if self.active else "now"
-        if self.silent is not None and self.next_active is not None and not self.in_general:
-            at_once = f"  → at once: nnha switchover {self.next_active}"
-            given_up = f"once {self.silent.namenode} has lost the lock"
-            arrow = at_once if self.silent.zkfc_error is None else ""
-            return f"{self.next_active} would become active {given_up}:{arrow}"
         if self.next_active is None:
             return f"Nobody could become active {went}:"
+        arrow = ""
+        if self.unheard is not None:
+            went = f"once {self.unheard.namenode} has lost the lock"
+            if self.unheard.zkfc_error is None and len(self.in_general) == self.unheard.paused:
+                arrow = f"  → at once: nnha switchover {self.next_active}"
         if self.in_general:
-            return f"{self.next_active} would become active {went}, but for what stands above:"
-        return f"{self.next_active} would become active {went}:"
+            went = f"{went}, but for what stands above"
+        return f"{self.next_active} would become active {went}:{arrow}"
 
     def _lines_of(self, one: Prospect, width: int) -> Iterator[str]:
         name = f"{one.namenode:<{width}}"
@@ -142,7 +151,7 @@ def explain(view: ClusterView, *, only: str | None = None) -> Explanation:
         epoch=view.epoch,
         why=tuple(_why(view, elected) if active is not None else _why_nobody(view, ranking)),
         elected_by=None if elected is None else elected.number,
-        silent=_silence(view),
+        unheard=_unheard(view),
         next_active=ranking[0] if ranking else None,
         in_general=tuple(_in_general(view)),
         prospects=tuple(one for one in prospects(view) if only in (None, one.namenode)),
@@ -151,7 +160,9 @@ def explain(view: ClusterView, *, only: str | None = None) -> Explanation:
 
 
 def _why(view: ClusterView, elected: HistoryEntry | None) -> Iterator[str]:
-    if elected is None or elected.record is None:
+    if view.lock.error is not None:
+        yield "it says so itself; how it became so stands in ZooKeeper, which cannot be read now"
+    elif elected is None or elected.record is None:
         yield "it won the election; the history does not tell how"
     else:
         yield _told(view, elected.number, elected.record)
@@ -180,8 +191,8 @@ def _why_nobody(view: ClusterView, ranking: Sequence[str]) -> Iterator[str]:
         return
     if view.lock.error is not None:
         yield f"the election cannot be held: {view.lock.error}"
-    elif (silence := _silence(view)) is not None:
-        yield from silence.ends()
+    elif (unheard := _unheard(view)) is not None:
+        yield from unheard.in_words()
     elif view.lock.holder is not None:
         yield f"{view.lock.holder} holds the lock and is taking over, or tries to"
     for zkfc in view.zkfcs:
@@ -193,23 +204,44 @@ def _why_nobody(view: ClusterView, ranking: Sequence[str]) -> Iterator[str]:
         yield "no NameNode is fit, each for the reason below"
 
 
-def _silence(view: ClusterView) -> Silence | None:
-    row = view.silent_holder
-    if row is None:
+def _unheard(view: ClusterView) -> Unheard | None:
+    row = view.unheard_holder
+    if row is None or row.error is None:
         return None
     zkfc = view.zkfc(row.namenode)
-    return Silence(row.namenode, None if zkfc is None else zkfc.error)
+    return Unheard(
+        namenode=row.namenode,
+        error=row.error,
+        silent=row.silent,
+        paused=view.pause is not None,
+        zkfc_error=None if zkfc is None else zkfc.error,
+    )
 
 
 def _in_general(view: ClusterView) -> Iterator[Obstacle]:
     if view.pause is not None:
         yield Obstacle(f"automatic failover is paused {until(view.pause)}", "nnha resume")
     if view.automatic_failover and view.lock.error is not None:
-        yield Obstacle(f"ZooKeeper: {view.lock.error}", "nnha doctor")
+        yield Obstacle(f"ZooKeeper: {view.lock.error}", _mend_zookeeper(view.lock.error))
     if view.journalnodes and view.spare_journalnodes < 0:
-        yield Obstacle("the journal has no quorum", "start the JournalNodes: nnha status")
+        yield Obstacle("the journal has no quorum", _mend_journal(view))
     for problem in view.notices.unreadable:
         yield Obstacle(problem, "look at that znode, and delete it if it is junk")
+
+
+def _mend_zookeeper(error: str) -> str:
+    if "not formatted" in error:
+        return "nnha zkfc --format-zk, once for each nameservice"
+    return "start its servers; nnha config explain ha.zookeeper.quorum says where we look for them"
+
+
+def _mend_journal(view: ClusterView) -> str:
+    if any(row.formatted is False for row in view.journalnodes):
+        return (
+            "format it: nnha namenode --format for a new file system, --initialize-shared-edits "
+            "for one that exists"
+        )
+    return "start the JournalNodes, or see why they failed: nnha journal status"
 
 
 def _obstacle(one: Obstacle) -> Mapping[str, object]:

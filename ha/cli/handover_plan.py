@@ -6,7 +6,7 @@ the ZKFC that carries it out, which knows more.
 
 from dataclasses import dataclass
 
-from ha.cli.cluster_view import ClusterView
+from ha.cli.cluster_view import ClusterView, NameNodeRow
 from ha.cli.ending import Code, Ending, Outcome, Reason
 from ha.cli.outlook import Prospect, prospects, ranked, until
 
@@ -20,8 +20,8 @@ class Plan:
     """Who is to step back; None when nobody is active."""
     others: tuple[str, ...] = ()
     """Further candidates, which must stand back for it."""
-    silent: bool = False
-    """The active gives no answer: its ZKFC gives up its lock, and the target's fences it."""
+    unheard: bool = False
+    """Who is to step back does not answer: its ZKFC gives up the lock, the target's fences it."""
 
 
 def plan_switchover(view: ClusterView, target: str | None) -> Plan | Ending:
@@ -30,9 +30,9 @@ def plan_switchover(view: ClusterView, target: str | None) -> Plan | Ending:
     if unusable is not None:
         return unusable
     actives = [one.namenode for one in prospects(view) if one.active]
-    silent = _silent_active(view)
-    if not actives and silent is not None:
-        return _planned(view, target, silent, silent=True)
+    unheard = _unheard_holder(view)
+    if not actives and unheard is not None:
+        return _planned(view, target, unheard.namenode, unheard=True)
     if not actives:
         return _refusal(
             view,
@@ -56,7 +56,7 @@ def plan_switchover(view: ClusterView, target: str | None) -> Plan | Ending:
 
 
 def _planned(
-    view: ClusterView, target: str | None, active: str, *, silent: bool = False
+    view: ClusterView, target: str | None, active: str, *, unheard: bool = False
 ) -> Plan | Ending:
     """From ``active`` to ``target`` or to the best candidate, if it may become active."""
     candidates = ranked(view)
@@ -72,14 +72,14 @@ def _planned(
         )
     if target not in [one.namenode for one in prospects(view) if one.switchable]:
         return _unfit(view, "switchover", target)
-    return Plan(target, active, silent=silent)
+    return Plan(target, active, unheard=unheard)
 
 
-def _silent_active(view: ClusterView) -> str | None:
-    """Who holds the lock and gives no answer, while its ZKFC, which can give up the lock, does."""
-    row = view.silent_holder
+def _unheard_holder(view: ClusterView) -> NameNodeRow | None:
+    """Who holds the lock and is not heard of, while its ZKFC, which can give up the lock, is."""
+    row = view.unheard_holder
     zkfc = None if row is None else view.zkfc(row.namenode)
-    return None if row is None or zkfc is None or zkfc.error is not None else row.namenode
+    return None if row is None or zkfc is None or zkfc.error is not None else row
 
 
 def plan_failover(view: ClusterView, target: str) -> Plan | Ending:
@@ -96,14 +96,14 @@ def plan_failover(view: ClusterView, target: str) -> Plan | Ending:
             target=target,
             hint=f"nnha switchover {target}",
         )
-    silent = _silent_active(view)
-    if silent not in (None, target):
+    unheard = _unheard_holder(view)
+    if unheard is not None and unheard.silent and unheard.namenode != target:
         return _refusal(
             view,
             "failover",
             Code.ACTIVE_PRESENT,
-            f"{silent} holds the lock, gives no answer and may be active; failover is for when "
-            "nobody is",
+            f"{unheard.namenode} holds the lock, gives no answer and may be active; failover is "
+            "for when nobody is",
             target=target,
             hint=f"nnha switchover {target}",
         )
@@ -114,7 +114,7 @@ def plan_failover(view: ClusterView, target: str) -> Plan | Ending:
             Code.PAUSED,
             f"automatic failover is paused {until(view.pause)}",
             target=target,
-            hint="nnha resume",
+            hint="nnha resume" if unheard is None else f"nnha switchover {target}, or nnha resume",
         )
     callable_ones = [one.namenode for one in prospects(view) if one.callable]
     if target not in callable_ones:
@@ -191,6 +191,7 @@ def _refusal(
     target: str | None = None,
 ) -> Ending:
     active = None if view.active is None else view.active.namenode
+    nobody = active is None and _unheard_holder(view) is None
     return Ending(
         command=command,
         outcome=Outcome.REFUSED,
@@ -200,5 +201,5 @@ def _refusal(
         target=target,
         active_before=active,
         active_now=active,
-        reasons=judged(view, command if active is None else "switchover"),
+        reasons=judged(view, command if nobody else "switchover"),
     )

@@ -170,6 +170,7 @@ def _confirmed(place: Place, command: str, plan: Plan, view: ClusterView) -> boo
 def _change(plan: Plan) -> str:
     if plan.active is None:
         return f"nobody is active; {plan.target} would become active"
-    if plan.silent:
-        return f"{plan.target} would become active; {plan.active}, which is silent, would be fenced"
+    if plan.unheard:
+        former = f"{plan.active}, which does not answer, would be fenced"
+        return f"{plan.target} would become active; {former}"
     return f"{plan.target} would become active; {plan.active} would become standby"

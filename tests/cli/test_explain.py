@@ -131,6 +131,43 @@ def test_where_its_zkfc_is_away_too_no_command_is_promised_to_help() -> None:
     assert "switchover" not in told
 
 
+def test_a_pause_in_which_the_active_is_gone_is_no_takeover() -> None:
+    pause = Pause(owner="ann@ops1", reason="new switch", since=NOON, until=None)
+    row = dataclasses.replace(ACTIVE, state=None, error=GONE)
+    notices = NoticesView(pause=pause)
+    told = lines(dataclasses.replace(VIEW, namenodes=(row, STANDBY), notices=notices))
+    assert told[:3] == [
+        "NO NameNode is active",
+        f"  because nn1 holds the lock, but its NameNode is {GONE}",
+        "  because its ZKFC keeps the lock in a pause, whatever becomes of the NameNode",
+    ]
+    assert (
+        "nn2 would become active once nn1 has lost the lock, but for what stands above:  "
+        "→ at once: nnha switchover nn2"
+    ) in told
+
+
+def test_without_zookeeper_the_history_is_not_blamed() -> None:
+    view = dataclasses.replace(VIEW, lock=LockView(error="no ZooKeeper server answers"))
+    assert "stands in ZooKeeper, which cannot be read now" in lines(view)[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "helps"),
+    [
+        ({"lock": LockView(error="/x is not formatted; nnha")}, "  → nnha zkfc --format-zk"),
+        ({"lock": LockView(error="no server answers")}, "  → start its servers"),
+        (journals({"formatted": False}, {"formatted": False}), "nnha namenode --format"),
+        (journals({"error": GONE}, {"error": GONE}), "start the JournalNodes"),
+    ],
+)
+def test_what_bars_everybody_is_told_with_what_mends_it(
+    changes: dict[str, object], helps: str
+) -> None:
+    view = dataclasses.replace(NOBODY, **changes)  # type: ignore[arg-type]
+    assert any(line.startswith("! ") and helps in line for line in lines(view)), lines(view)
+
+
 def test_each_obstacle_has_its_line_and_what_helps() -> None:
     down = dataclasses.replace(STANDBY, state=None, error=GONE)
     zkfc = dataclasses.replace(WELL.zkfcs[1], error=GONE)

@@ -13,7 +13,7 @@ import structlog
 
 from ha.cli.ending import Code, Ending, Outcome
 from ha.cli.handover_plan import Plan, plan_failover, plan_switchover
-from ha.notices.model import Drain
+from ha.notices.model import Drain, Pause
 from ha.service.model import ServiceState
 from tests.cli import schema
 from tests.cli.nnha_run import Told, nnha
@@ -294,7 +294,7 @@ def test_a_silent_holder_of_the_lock_is_taken_over_from_by_a_switchover() -> Non
     hangs = changed(0, state=None, error=SILENT)
     view = dataclasses.replace(WELL, **hangs)  # type: ignore[arg-type]
     for target in ("nn2", None):
-        assert plan_switchover(view, target) == Plan("nn2", "nn1", silent=True)
+        assert plan_switchover(view, target) == Plan("nn2", "nn1", unheard=True)
     assert refused(plan_switchover(view, "nn1")).code is Code.CANDIDATE_UNFIT
     ending = refused(plan_failover(view, "nn2"))
     assert (ending.code, ending.hint) == (Code.ACTIVE_PRESENT, "nnha switchover nn2")
@@ -308,9 +308,14 @@ def test_without_the_holders_zkfc_nobody_could_give_up_its_lock(away: dict[str, 
     assert plan_failover(view, "nn2") == Plan("nn2", None)
 
 
-def test_a_closed_port_is_no_silence() -> None:
-    view = dataclasses.replace(WELL, **changed(0, state=None, error=GONE))  # type: ignore[arg-type]
-    assert refused(plan_switchover(view, "nn2")).code is Code.NO_ACTIVE
+def test_in_a_pause_a_switchover_takes_over_from_a_holder_that_is_gone() -> None:
+    """Its ZKFC keeps the lock; the guide promises that a switchover works in a pause."""
+    pause = Pause(owner="ann@ops1", reason="new switch", since=NOON, until=None)
+    gone = {**changed(0, state=None, error=GONE), **noted(pause=pause)}
+    view = dataclasses.replace(WELL, **gone)  # type: ignore[arg-type]
+    assert plan_switchover(view, "nn2") == Plan("nn2", "nn1", unheard=True)
+    ending = refused(plan_failover(view, "nn2"))
+    assert (ending.code, ending.hint) == (Code.PAUSED, "nnha switchover nn2, or nnha resume")
 
 
 async def test_an_interrupted_switchover_says_that_it_may_go_on(cluster: Cluster) -> None:
