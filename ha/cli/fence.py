@@ -143,7 +143,13 @@ class Trial:
             yield f"{attempt.method}: {attempt.outcome} in {seconds}: {attempt.detail}"
             for line in attempt.output.splitlines():
                 yield f"    {line}"
-        yield "It was fenced." if report.fenced else "It was NOT fenced."
+        if not report.fenced:
+            yield "It was NOT fenced."
+        elif report.proven_gone:
+            yield "It was fenced: it serves nobody any more."
+        else:
+            yield "It was fenced, but for reads: the next active's epoch shuts out its edits, and"
+            yield "nothing shows that it is gone."
 
 
 def _text(lines: Iterator[str]) -> Text:

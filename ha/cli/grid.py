@@ -37,13 +37,19 @@ class Grid:
             if need == 0:
                 break
             kept.remove(index)
+        last = len(self.columns) - 1
+        # Empty it would be squeezed in: one letter of its heading below the other.
+        if not self._noted() and self._width(kept) + cell_len(self.columns[last].name) > width:
+            kept.remove(last)
         return self._table(kept)
+
+    def _noted(self) -> bool:
+        return any(str(row[-1]) for row in self.rows)
 
     def _width(self, kept: Sequence[int]) -> int:
         last = len(self.columns) - 1
         widths = [self._column_width(index) for index in kept if index != last]
-        noted = any(str(row[last]) for row in self.rows)
-        return sum(widths) + GAP * len(widths) + (NOTE_WIDTH if noted else 0)
+        return sum(widths) + GAP * len(widths) + (NOTE_WIDTH if self._noted() else 0)
 
     def _column_width(self, index: int) -> int:
         cells = [self.columns[index].name, *(str(row[index]) for row in self.rows)]

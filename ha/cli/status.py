@@ -67,7 +67,12 @@ async def _once(place: Place) -> ClusterView:
 async def _watch(place: Place) -> NoReturn:
     if place.output in ("json", "yaml"):
         await _stream(place)
-    with Live(console=console(), auto_refresh=False, screen=console().is_terminal) as live:
+    if not console().is_terminal:
+        while True:
+            # Into a pipe or a file: each look below the other, as soon as it is known.
+            await _once(place)
+            await asyncio.sleep(WATCH_SECONDS)
+    with Live(console=console(), auto_refresh=False, screen=True) as live:
         while True:
             view = await _look(place)
             live.update(Screen(view, wide=place.output == "wide"), refresh=True)

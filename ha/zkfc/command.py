@@ -14,6 +14,7 @@ from fencing.fencer import load_code_of
 from ha.conf import keys
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.topology import local_namenode, nameservice_of
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
@@ -23,6 +24,7 @@ from ha.daemon.version import version
 from ha.elector.credentials import open_to_all
 from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.keeper import KazooKeeper
+from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
 from ha.elector.ticket import SessionTicket
 from ha.elector.znodes import connected, parent_exists
 from ha.health.core import Health
@@ -108,17 +110,16 @@ def zkfc(
     async def main(stop: asyncio.Event, ticket: SessionTicket | None, keep: KeepTicket) -> None:
         try:
             conf = load_configuration(conf_dir, overrides)
-            settings = _checked_settings(conf)
             consent = Consent(force=force, ask=not non_interactive)
             match [format_zk, clear_zk, check_zk]:
                 case [True, False, False]:
-                    await format_zookeeper(settings.zookeeper, consent)
+                    await format_zookeeper(_zookeeper_alone(conf), consent)
                 case [False, True, False]:
-                    await clear_zookeeper(settings.zookeeper, consent)
+                    await clear_zookeeper(_zookeeper_alone(conf), consent)
                 case [False, False, True]:
-                    await check_zookeeper(settings.zookeeper)
+                    await check_zookeeper(_zookeeper_alone(conf))
                 case [False, False, False]:
-                    await _serve(conf, settings, stop, ticket, keep)
+                    await _serve(conf, _checked_settings(conf), stop, ticket, keep)
                 case _:
                     raise ExitWith(FAILED, "Give one of --format-zk, --clear-zk and --check-zk")
         except ConfigurationError as failure:
@@ -144,15 +145,33 @@ def _run(main: Main, *, supervised: bool) -> int:
 
 def _checked_settings(conf: Configuration) -> ZkfcSettings:
     settings = zkfc_settings(conf)
-    for warning in filter(None, (*conf.warnings, settings.zookeeper.warning)):
+    _check(conf, settings.own.nameservice, settings.zookeeper)
+    return settings
+
+
+def _zookeeper_alone(conf: Configuration) -> ZooKeeperSettings:
+    """The nameservice's znodes: they are the same whichever NameNode runs here, or none."""
+    nameservice = nameservice_of(conf)
+    try:
+        own = local_namenode(conf).namenode
+    except ConfigurationError:
+        if conf.get(keys.NAMENODE_ID) is not None:
+            raise
+        own = None
+    settings = zookeeper_settings(conf, nameservice=nameservice, namenode=own)
+    _check(conf, nameservice, settings)
+    return settings
+
+
+def _check(conf: Configuration, nameservice: str, zookeeper: ZooKeeperSettings) -> None:
+    for warning in filter(None, (*conf.warnings, zookeeper.warning)):
         log.warning("configuration.warning", text=warning)
-    if not automatic_failover(conf, settings.own.nameservice):
+    if not automatic_failover(conf, nameservice):
         raise ExitWith(
             NO_AUTO_FAILOVER,
-            f"Automatic failover is not enabled for nameservice {settings.own.nameservice}; set "
+            f"Automatic failover is not enabled for nameservice {nameservice}; set "
             f"{keys.AUTO_FAILOVER.name} to true, here and for the NameNodes, to run a zkfc",
         )
-    return settings
 
 
 # -- run -------------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ EXIT_INCOMPLETE: Final = 4
 EXIT_UNREACHABLE: Final = 6
 EXIT_UNHEALTHY: Final = 8
 ASK_SECONDS: Final = 5.0
+WIDE_ENOUGH: Final = 160
+"""Columns when nobody's terminal says otherwise: headings in a file are not to be cut."""
 API_VERSION: Final = "nnha/v1"
 
 
@@ -47,6 +49,12 @@ class Place:
     def needed(self) -> int:
         """How many nodes are a majority."""
         return majority(len(self.uri.nodes))
+
+
+def screen() -> Console:
+    """Standard output, as wide as the terminal, and wide enough where there is none."""
+    found = Console()
+    return found if found.is_terminal else Console(width=WIDE_ENOUGH)
 
 
 def options(command: F) -> F:

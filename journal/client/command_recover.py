@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Column, Table
 
 from journal.client import wire
@@ -21,6 +20,7 @@ from journal.client.command_common import (
     place_of,
     print_json,
     refused,
+    screen,
     tell,
 )
 from journal.client.remote import RemoteNode
@@ -103,7 +103,7 @@ def _show(
     answers: Mapping[NodeName, Answer | JournalError],
     chosen: Chosen,
 ) -> None:
-    console = Console()
+    console = screen()
     if first is not None:
         table = Table(
             Column("node", no_wrap=True),

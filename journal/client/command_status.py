@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Column, Table
 
 from journal.client import wire
@@ -20,6 +19,7 @@ from journal.client.command_common import (
     options,
     place_of,
     print_json,
+    screen,
     tell,
 )
 from journal.client.holdings import Row, judge, rows
@@ -78,7 +78,7 @@ def segments_command(conf_dir: Path | None, overrides: Sequence[str], output: st
         print_json(place, body)
     else:
         _show_segments(place, held, sorted({*dict(failures), *listed, *learners}))
-        console = Console()
+        console = screen()
         tell(console, [*failures, *learner_lines(learners, voters)])
         for finding in findings:
             console.print(f"[bold red]{finding.kind}[/]: {finding.message}", soft_wrap=True)
@@ -173,14 +173,17 @@ def _show_status(place: Place, answers: Answers) -> None:
     table = Table(
         Column("node", no_wrap=True),
         Column("state", no_wrap=True),
-        Column("promised", justify="right"),
-        Column("writer", justify="right"),
-        Column("last txid", justify="right"),
-        Column("committed", justify="right"),
-        Column("behind", justify="right"),
-        Column("open", justify="right"),
-        Column("free", justify="right", no_wrap=True),
+        *(
+            Column(name, justify="right", no_wrap=True)
+            for name in ("promised", "writer", "last txid", "committed", "behind", "open")
+        ),
+        Column("free", justify="right", overflow="fold"),
         title=f"journal {place.uri.journal_id}",
+        title_justify="left",
+        # Without lines it fits a terminal of 80 columns, headings and all.
+        box=None,
+        pad_edge=False,
+        collapse_padding=True,
     )
     for node, answer in answers.items():
         state = state_of(node, answers)
@@ -198,7 +201,7 @@ def _show_status(place: Place, answers: Answers) -> None:
             _number(answer, "open_segment_first_txid"),
             _free(answer),
         )
-    console = Console()
+    console = screen()
     console.print(table)
     tell(console, [(node, why) for node in answers for why in _remarks(answers[node])])
     voting = sum(votes(answer) for answer in answers.values())
@@ -210,6 +213,13 @@ def _show_status(place: Place, answers: Answers) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    if spare < 0 and any("not formatted" in state_of(node, answers) for node in answers):
+        console.print(
+            "  next: nnha namenode --format for a new file system, --initialize-shared-edits for "
+            "one that exists",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _remarks(answer: pb.JournalStatus | JournalError) -> list[str]:
@@ -237,7 +247,7 @@ def _number(answer: pb.JournalStatus, field: str) -> str:
 
 def _free(answer: pb.JournalStatus) -> str:
     part = 100 * answer.disk_free_bytes / max(1, answer.disk_total_bytes)
-    return f"{answer.disk_free_bytes / 2**30:.1f} GiB {part:.0f}%"
+    return f"{part:.0f}% {answer.disk_free_bytes / 2**30:.0f}G"
 
 
 def _status_json(node: NodeName, answers: Answers) -> dict[str, object]:
@@ -287,7 +297,7 @@ def _show_segments(place: Place, held: Sequence[Row], nodes: Sequence[NodeName])
             ",".join(map(str, writers)) or "-",
             *(_cell(row, node) for node in nodes),
         )
-    Console().print(table)
+    screen().print(table)
 
 
 def _cell(row: Row, node: NodeName) -> str:

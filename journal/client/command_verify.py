@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Column, Table
 
 from journal.client.audit import Range
@@ -17,6 +16,7 @@ from journal.client.command_common import (
     options,
     place_of,
     print_json,
+    screen,
     tell,
 )
 from journal.client.command_status import ask_lists_and_learners, damaged_in
@@ -79,7 +79,7 @@ def _shallow(place: Place, output: str) -> bool:
         }
         print_json(place, body)
         return not findings
-    console = Console()
+    console = screen()
     tell(console, [*failures, *learner_lines(learners, voters)])
     for finding in findings:
         console.print(
@@ -143,7 +143,7 @@ def _show_verification(place: Place, result: Verification, learners: Learners) -
     silent = {node: str(why) for node, why in result.failures.items() if node not in learners}
     for node in sorted(silent):
         table.add_row(node, "?", "?", "not reachable")
-    console = Console()
+    console = screen()
     console.print(table)
     tell(console, [*sorted(silent.items()), *learner_lines(learners, _listed(result))])
     for node, told in sorted(report.stale.items()):

@@ -123,6 +123,7 @@ def test_fence_test_shows_and_does_nothing(tmp_path: Path) -> None:
         really = run("fence", conf_dir, "test", "nn1", "--method", "1", "--really", *with_port)
         assert really.exit_code == 0, really.output
         assert process.wait(5) == -9
+        assert "It was fenced: it serves nobody any more." in really.output
 
 
 def test_fence_test_refuses_without_methods_and_fails_when_none_succeeds(tmp_path: Path) -> None:
@@ -159,3 +160,5 @@ def test_fence_test_for_programs(tmp_path: Path) -> None:
     fenced = run("fence", conf_dir, "test", "nn1", "--really", "-o", "yaml")
     assert fenced.exit_code == 0
     assert 'result: "fenced"' in fenced.output
+    told_so = run("fence", conf_dir, "test", "nn1", "--really")
+    assert "nothing shows that it is gone" in told_so.output

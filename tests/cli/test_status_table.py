@@ -76,6 +76,14 @@ def test_a_narrow_screen_loses_columns_and_never_breaks_a_line(width: int) -> No
     assert sum(line.startswith(("nn1", "nn2")) for line in told) == 4
 
 
+@pytest.mark.parametrize("width", [160, 100, 80, 60, 40])
+def test_without_notes_their_heading_is_not_squeezed_in_letter_by_letter(width: int) -> None:
+    told = screen(WELL, width=width)
+    headers = [line for line in told if line.startswith(("NODE", "ZKFC", "JN "))]
+    assert len(headers) == 3
+    assert not any(line in ("N", "O", "T", "E") for line in map(str.strip, told))
+
+
 def test_a_page_bound_to_another_host_is_replaced_by_the_member_in_zookeeper() -> None:
     row = ZkfcRow("nn1", "h:3", error=GONE, page_only=True)
     shown = by_its_member(row, NoticesView(members={"nn1": MEMBER}))

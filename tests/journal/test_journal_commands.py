@@ -41,6 +41,8 @@ async def test_status_has_the_same_keys_whether_a_node_answers_or_not(tmp_path: 
         assert all(set(row) == NODE_KEYS for row in rows)
         assert rows[2]["state"] == "not reachable"
         text = (await run(nodes, tmp_path, "status")).output
+        headings = "node state promised writer last txid committed behind open free"
+        assert headings.split() in [line.split() for line in text.splitlines()]
         assert "2 of 3 nodes serve and vote; the quorum could lose no more node" in text
 
 

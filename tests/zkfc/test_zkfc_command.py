@@ -36,6 +36,21 @@ async def test_format_and_its_codes(zookeeper: ZooKeeper, tmp_path: Path) -> Non
     assert (await site.run("-formatZK", "-nonInteractive"))[0] == 2
 
 
+async def test_znodes_are_prepared_where_nobody_can_tell_which_namenode_runs(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """An operator's machine, or both NameNodes on one: the znode is the nameservice's."""
+    site = Site(tmp_path, zookeeper.connect)
+    del site.values["dfs.ha.namenode.id"]
+    assert (await site.run("--check-zk"))[0] == 3
+    assert (await site.run("--format-zk"))[0] == 0
+    assert (await site.run("--check-zk"))[0] == 0
+    code, said = await site.run("--check-zk", "-D", "dfs.ha.namenode.id=nn9")
+    assert (code, "There is no NameNode 'nn9'" in said) == (1, True)
+    code, said = await site.run()
+    assert (code, "Which NameNode" in said) == (1, True)
+
+
 async def test_codes_come_in_hadoops_order(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     site = Site(tmp_path, f"127.0.0.1:{free_port()}")
     code, said = await site.run("-D", "dfs.ha.automatic-failover.enabled=false", "-formatZK")
