@@ -164,7 +164,8 @@ def validate(configuration: Configuration) -> None:
     _warn(configuration)
     _doubt_clients(configuration)
     if problems:
-        click.echo(f"{len(set(problems))} problems; nothing was changed.", err=True)
+        count = len(set(problems))
+        click.echo(f"{count} problem{'s' if count > 1 else ''}; nothing was changed.", err=True)
         sys.exit(UNHEALTHY)
     click.echo(f"{len(configuration.settings)} settings can be used.")
     sys.exit(DONE)
