@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -58,7 +58,8 @@ async def upload_image(
     Args:
         target: the HTTP address of a NameNode.
         image: ``fsimage_<txid>`` with its digest beside it.
-        stall_seconds: how long nothing may move before we give up.
+        stall_seconds: how long nothing may move before we give up, be it their word, our bytes or
+            their answer.
         bytes_per_second: how fast to send; 0 is no limit.
         epoch: under which the checkpoint was planned; an active of a later one refuses it.
 
@@ -76,28 +77,41 @@ async def upload_image(
         "Content-Length": str(size),
         "X-MD5-Digest": digest,
     }
-    timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=stall_seconds)
+    watch = asyncio.timeout(stall_seconds)
+
+    def moved(pause: float) -> None:
+        watch.reschedule(asyncio.get_running_loop().time() + pause + stall_seconds)
+
+    body = _paced(image, size, bytes_per_second, moved)
     try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout) as session,
-            session.put(
-                url,
-                data=_paced(image, size, bytes_per_second),
-                headers=headers,
-                expect100=True,
-                allow_redirects=False,
-            ) as response,
-        ):
-            said = (await response.content.read(500)).decode("utf-8", "replace")
-            answer = _ANSWERS.get(response.status)
+        # aiohttp begins to count when the body is out.  Before that, a NameNode that was stopped
+        # would be waited for without end: for its word, or for room in its socket.
+        async with watch:
+            response, said = await _put(url, headers, body, stall_seconds)
     except (aiohttp.ClientError, TimeoutError) as failure:
-        raise UploadFailed(
-            f"{target} did not take {image.name}: {str(failure) or type(failure).__name__}"
-        ) from failure
+        why = str(failure) or type(failure).__name__
+        if watch.expired():
+            why = f"nothing moved for {stall_seconds:g} s"
+        raise UploadFailed(f"{target} did not take {image.name}: {why}") from failure
+    answer = _ANSWERS.get(response.status)
     if answer is None:
         raise _refusal(response, f"{target} refused {image.name}: ", said)
     log.info("image.offered", name=image.name, to=str(target), answer=answer.name, said=said)
     return answer
+
+
+async def _put(
+    url: str, headers: Mapping[str, str], body: AsyncGenerator[bytes], stall_seconds: float
+) -> tuple[aiohttp.ClientResponse, str]:
+    """The answer and the beginning of its text."""
+    timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=stall_seconds)
+    async with (
+        aiohttp.ClientSession(timeout=timeout) as session,
+        session.put(
+            url, data=body, headers=headers, expect100=True, allow_redirects=False
+        ) as response,
+    ):
+        return response, (await response.content.read(500)).decode("utf-8", "replace")
 
 
 def _refusal(response: aiohttp.ClientResponse, who: str, said: str) -> UploadFailed:
@@ -120,18 +134,25 @@ def _url(
     return f"http://{target}{PATH}?{urlencode(query)}"
 
 
-async def _paced(image: Path, size: int, bytes_per_second: int) -> AsyncGenerator[bytes]:
+async def _paced(
+    image: Path, size: int, bytes_per_second: int, moved: Callable[[float], None]
+) -> AsyncGenerator[bytes]:
+    """The image in pieces; ``moved`` hears of each that is out, and how long we pause next."""
     piece = min(_CHUNK_BYTES, max(bytes_per_second // 8, 512)) if bytes_per_second else _CHUNK_BYTES
     file = await asyncio.to_thread(image.open, "rb")
     began, sent = time.monotonic(), 0
     try:
         while sent < size:
+            pause = 0.0
             if bytes_per_second:
-                await asyncio.sleep(sent / bytes_per_second - (time.monotonic() - began))
+                pause = max(0.0, sent / bytes_per_second - (time.monotonic() - began))
+            moved(pause)
+            await asyncio.sleep(pause)
             chunk = await asyncio.to_thread(file.read, min(piece, size - sent))
             if not chunk:
                 raise UploadFailed(f"{image} became shorter while it was sent")
             yield chunk
             sent += len(chunk)
+        moved(0.0)
     finally:
         await asyncio.to_thread(file.close)
