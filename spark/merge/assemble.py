@@ -132,7 +132,9 @@ class Assembly:
             self._outcome.error = error
 
     def _write(self) -> None:
-        with self._path.open("wb", buffering=0) as file:
+        # Buffered: a raw file may take less than it is given, and what it left out of the last
+        # write on a full disk would be told by nobody.
+        with self._path.open("wb") as file:
             summary = self._image.summary
             writer = ImageWriter(
                 file, layout=summary.layout, codec=summary.codec, check=self._check
@@ -148,6 +150,7 @@ class Assembly:
                     self._copy_section(writer, name)
             self._outcome.md5 = writer.finish()
             self._outcome.bytes = writer.position
+            file.flush()
             os.fsync(file.fileno())
 
     def _names(self) -> list[str]:
