@@ -38,6 +38,7 @@ from namenode_sim.place import (
 from namenode_sim.role import Role
 from namenode_sim.status_page import StatusPage
 from namenode_sim.storage import NameStorage, open_name_dirs
+from namenode_sim.supervised import supervised
 
 log = structlog.get_logger()
 
@@ -143,11 +144,12 @@ async def _start_parts(
     await _listen(endpoint.start, http_host, http_port, "HTTP")
     running.push_async_callback(endpoint.stop)
     period = conf.get(keys_namenode.LOG_ROLL_PERIOD, nameservice=nameservice, namenode=name)
-    duties = [asyncio.create_task(_release_leases(namenode, client_face), name="leases")]
+    broken = namenode.end_because
+    duties = [supervised(_release_leases(namenode, client_face), "leases", broken)]
     if period > 0:
-        duties.append(asyncio.create_task(_roll_edits(namenode, period), name="roll-edits"))
+        duties.append(supervised(_roll_edits(namenode, period), "roll-edits", broken))
     if checkpoints is not None:
-        duties.append(asyncio.create_task(checkpoints.run(), name="checkpoints"))
+        duties.append(supervised(checkpoints.run(), "checkpoints", broken))
     running.push_async_callback(_end, duties)
     return namenode
 

@@ -17,6 +17,7 @@ from journal.model import LAYOUT_VERSION, TxId
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.metrics import SYNC_BATCH_EDITS
+from namenode_sim.supervised import supervised
 
 log = structlog.get_logger()
 
@@ -95,7 +96,7 @@ class EditLog:
         await self._writer.start_segment(first)
         self._next = self._segment_first = first
         self._committed = TxId(first - 1)
-        self._task = asyncio.create_task(self._flush_batches(), name="edit-log")
+        self._task = supervised(self._flush_batches(), "edit-log", self._broken)
         mark = self.append(StartLogSegment())
         await self.durable(mark)
         return mark
@@ -176,9 +177,13 @@ class EditLog:
                     # the next batch instead of making batches of one and of all the others.
                     await asyncio.sleep(0)
         except JournalError as refusal:
-            self._failure = str(refusal)
-            self._fail_waiters(self._failure)
-            self._on_failure(self._failure)
+            self._broken(str(refusal))
+
+    def _broken(self, why: str) -> None:
+        """Nothing more is taken; what became of the edits under way is unknown."""
+        self._failure = why
+        self._fail_waiters(why)
+        self._on_failure(why)
 
     async def _flush_one_batch(self) -> None:
         first = TxId(self._committed + 1)

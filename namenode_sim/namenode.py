@@ -6,9 +6,9 @@ else -- transition requests, the journal's refusal, the end of a takeover's step
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from itertools import count
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 import structlog
 
@@ -20,6 +20,7 @@ from namenode_sim.edit_log import EditLog, LogFailed
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.gate import Gate
 from namenode_sim.journal_access import JournalAccess, TermWriter
+from namenode_sim.local_edits import NO_EDIT
 from namenode_sim.metrics import EPOCH, READS_WITHOUT_LEASE, ROLE_CHANGES, enter_state
 from namenode_sim.namespace import Namespace
 from namenode_sim.role import (
@@ -45,21 +46,14 @@ from namenode_sim.role import (
     StopProcess,
     TakeoverFailed,
     Ticket,
+    state_name,
     step,
 )
+from namenode_sim.supervised import supervised
 from namenode_sim.tailer import CatchUpFailed, Tailer
 
 log = structlog.get_logger()
 
-_STATE_NAMES = {
-    Role.STANDBY: "standby",
-    Role.ACTIVE: "active",
-    Role.CLOSING: "becoming standby",
-    Role.STOPPED: "stopped",
-}
-
-
-NO_EDIT: Final = TxId(0)
 LEASE_PATIENCE: Final = 2
 """An answer waits so many durations of the read lease for its renewal."""
 
@@ -113,7 +107,7 @@ class NameNode:
 
     def start(self) -> None:
         """Begin as standby: follow the journal and listen for requests."""
-        self._owner = asyncio.create_task(self._run(), name="role-owner")
+        self._owner = supervised(self._run(), "role-owner", self._end_now)
         enter_state("standby")
         self.tailer.start()
 
@@ -221,7 +215,7 @@ class NameNode:
         return ticket, done
 
     def end_because(self, reason: str) -> None:
-        """End the process: the journal refused us, or memory is not what the journal says."""
+        """End the process: the journal refused us, memory is not what it says, or we are broken."""
         self._inbox.put_nowait(JournalRefused(reason))
 
     def listen_for_roles(self, listener: Callable[[Role], None]) -> None:
@@ -250,7 +244,7 @@ class NameNode:
             return
         for listener in self._role_listeners:
             listener(state.role)
-        name = _STATE_NAMES.get(state.role, "becoming active")
+        name = state_name(state.role)
         enter_state(name)
         EPOCH.set(state.epoch or 0)
         ROLE_CHANGES.labels(name).inc()
@@ -259,22 +253,22 @@ class NameNode:
         elif state.role is Role.STANDBY and before is Role.CLOSING:
             self._log_phase("standby")
 
-    async def _carry_out(self, action: Action) -> None:  # noqa: C901 - flat dispatch
+    async def _carry_out(self, action: Action) -> None:
         match action:
             case RecoverJournal():
                 self._attempt_began = time.monotonic()
                 self._log_phase("recovering")
-                self._takeover = asyncio.create_task(self._recover(action))
+                self._takeover = self._beside(self._recover(action))
             case CatchUp():
                 self._log_phase("recovered")
-                self._takeover = asyncio.create_task(self._catch_up(action))
+                self._takeover = self._beside(self._catch_up(action))
             case OpenLog():
                 self._log_phase("caught_up")
-                self._takeover = asyncio.create_task(self._open_log(action))
+                self._takeover = self._beside(self._open_log(action))
             case AbandonTakeover():
                 await self._abandon_takeover()
             case CloseLog():
-                self._closing = asyncio.create_task(self._close_log())
+                self._closing = self._beside(self._close_log())
             case FollowJournal():
                 self.tailer.start()
             case Grant():
@@ -282,10 +276,16 @@ class NameNode:
             case Refuse():
                 self._answer(action.ticket, action.reason)
             case StopProcess():
-                if not self.stopped_because.done():
-                    self.stopped_because.set_result(action.reason)
+                self._end_now(action.reason)
             case _:
                 assert_never(action)
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return supervised(work, f"a step as {self.state.role.value}", self.end_because)
+
+    def _end_now(self, reason: str) -> None:
+        if not self.stopped_because.done():
+            self.stopped_because.set_result(reason)
 
     def _answer(self, ticket: Ticket, refusal: str | None) -> None:
         done = self._callers.pop(ticket)

@@ -40,6 +40,18 @@ class Role(Enum):
 
 TAKING_OVER = frozenset({Role.RECOVERING, Role.CATCHING_UP, Role.OPENING})
 
+_STATE_NAMES = {
+    Role.STANDBY: "standby",
+    Role.ACTIVE: "active",
+    Role.CLOSING: "becoming standby",
+    Role.STOPPED: "stopped",
+}
+
+
+def state_name(role: Role) -> str:
+    """What metrics call a role: the steps of a takeover have one name together."""
+    return _STATE_NAMES.get(role, "becoming active")
+
 
 @dataclass(frozen=True, slots=True)
 class ActiveRequested:

@@ -16,6 +16,7 @@ from namenode_sim.edits.errors import EditsError
 from namenode_sim.metrics import LAST_APPLIED_TXID, TAIL_APPLIED, TAIL_FAILURES
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_errors import ApplyError
+from namenode_sim.supervised import supervised
 
 log = structlog.get_logger()
 
@@ -79,7 +80,7 @@ class Tailer:
     def start(self) -> None:
         """Follow the journal until ``stop``."""
         if self._task is None:
-            self._task = asyncio.create_task(self._follow(), name="tail-edits")
+            self._task = supervised(self._follow(), "tail-edits", self._on_damage)
 
     async def stop(self) -> None:
         """Stop following; what was applied stays."""

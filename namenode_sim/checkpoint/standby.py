@@ -84,11 +84,16 @@ class StandbyCheckpointer:
         namenode.listen_for_roles(self._role_changed)
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled.  What nobody foresaw costs one look, not all that would follow."""
         try:
             while True:
                 await asyncio.sleep(self._rules.pause_seconds)
-                await self.look()
+                try:
+                    await self.look()
+                except Exception as failure:
+                    CHECKPOINTS.labels("failed").inc()
+                    self._told["problem"] = f"{type(failure).__name__}: {failure}"
+                    log.exception("checkpoint.broken")
         finally:
             self._abandon.set()
 
@@ -153,7 +158,13 @@ class StandbyCheckpointer:
         names = targets_for(self._state, self._rules, tuple(self._others), time.monotonic())
         if not names:
             return
-        txid, image = self._state.last_txid, self._storage.newest_image()
+        txid = self._state.last_txid
+        try:
+            image = self._storage.newest_image()
+        except StorageError as failure:
+            self._told["problem"] = str(failure)
+            log.warning("checkpoint.not_shipped", because=str(failure))
+            return
         answers = await asyncio.gather(*(self._offer(name, image, txid) for name in names))
         for name, answer in zip(names, answers, strict=True):
             UPLOADS.labels(answer.name.lower()).inc()

@@ -31,7 +31,6 @@ from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, Read, 
 from namenode_sim.edits.ops import Op, RpcIds
 from namenode_sim.inode import INode
 from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_errors import ApplyError
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto
 
@@ -179,9 +178,10 @@ class ClientFace:
             txid = self.log.append(op)
             try:
                 self.namespace.apply(txid, op)
-            except ApplyError as error:
-                log.critical("namespace.broken", txid=txid, op=type(op).__name__, why=str(error))
-                self.on_broken(str(error))
+            except Exception as error:
+                # Not ApplyError only: whatever stopped it half-way, memory is not the log's now.
+                log.critical("namespace.broken", txid=txid, op=type(op).__name__, why=repr(error))
+                self.on_broken(str(error) or repr(error))
                 raise
 
     async def _answer(self, compute: Callable[[], Message]) -> Message:

@@ -43,9 +43,11 @@ class Place:
     storage: NameStorage
     http: HostPort
 
-    def checkpointer(self, others: Mapping[str, HostPort]) -> StandbyCheckpointer:
+    def checkpointer(
+        self, others: Mapping[str, HostPort], rules: CheckpointRules = RULES
+    ) -> StandbyCheckpointer:
         return StandbyCheckpointer(
-            self.node, self.storage, others, rules=RULES, upload=UploadSettings(stall_seconds=20)
+            self.node, self.storage, others, rules=rules, upload=UploadSettings(stall_seconds=20)
         )
 
 

@@ -188,3 +188,15 @@ async def test_an_edit_that_was_logged_and_does_not_apply_is_reported() -> None:
     with pytest.raises(ApplyError):
         await served.complete("/d/f", fileId=16387)
     assert told == ["transaction 7, Close: /d/f is not a file of the namespace"]
+
+
+async def test_an_edit_that_was_logged_and_broke_while_it_was_applied_is_reported() -> None:
+    """Whatever ended it half-way: memory is not what the log says, and serves nobody."""
+    served = await prepared()
+    told: list[str] = []
+    served.face.on_broken = told.append
+    served.namespace.tree.leases["writer"] = None  # type: ignore[assignment]
+    with pytest.raises(AttributeError):
+        await served.create("/d/new", clientName="writer")
+    assert len(told) == 1
+    assert "NoneType" in told[0]

@@ -14,6 +14,10 @@ from journal.model import LAYOUT_VERSION, Epoch, TxId
 from namenode_sim.journal_access import JournalAccess
 
 
+class Bug(Exception):
+    """Something that no code of ours raises."""
+
+
 @dataclass
 class MemoryJournal:
     """What all writers and readers of a test share."""
@@ -26,9 +30,15 @@ class MemoryJournal:
     told_gone: list[bool] = field(default_factory=list)
     purged_below: TxId = TxId(0)
     answers: asyncio.Event = field(default_factory=asyncio.Event)
+    bug_in: str = ""
+    """The call that ends in an error which nobody foresees."""
 
     def __post_init__(self) -> None:
         self.answers.set()
+
+    def meet_bug(self, call: str) -> None:
+        if call == self.bug_in:
+            raise Bug(call)
 
     def access(self) -> JournalAccess:
         return JournalAccess(lambda: MemoryWriter(self), MemoryReader(self))
@@ -55,6 +65,7 @@ class MemoryWriter:
     read_lease: ReadLease = field(default_factory=lambda: ReadLease((), 0.0))
 
     async def become_writer(self, *, predecessor_gone_until: float = 0.0) -> Recovered:
+        self.journal.meet_bug("become_writer")
         self.journal.told_gone.append(predecessor_gone_until > 0)
         await self.journal.answers.wait()
         if self.journal.refuse_epochs is not None:
@@ -73,10 +84,12 @@ class MemoryWriter:
         self.journal.open_first = first
 
     async def write(self, first: TxId, count: int, records: bytes) -> None:
+        self.journal.meet_bug("write")
         self._check()
         self.journal.open_records += records
 
     async def finalize_segment(self, last: TxId) -> None:
+        self.journal.meet_bug("finalize_segment")
         self._check()
         self.journal.seal()
 
@@ -98,6 +111,7 @@ class MemoryReader:
     journal: MemoryJournal
 
     async def edits(self, first: TxId, *, through: TxId | None = None) -> AsyncGenerator[Chunk]:
+        self.journal.meet_bug("edits")
         for chunk in list(self.journal.finalized):
             if chunk.first >= first:
                 yield chunk

@@ -1,0 +1,30 @@
+"""Tasks that may not end unseen: an error that none of them foresaw is told to whoever must act."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+import structlog
+
+log = structlog.get_logger()
+
+
+def supervised(
+    work: Coroutine[Any, Any, None], name: str, on_broken: Callable[[str], None]
+) -> asyncio.Task[None]:
+    """Start a task; an error that leaves it is logged with its stack and told to ``on_broken``.
+
+    Left to itself asyncio keeps such an error until nobody holds the task any more.  Bad schedule:
+    the log's flusher ends so, every write waits without end, and the active looks healthy.
+    """
+    task = asyncio.create_task(work, name=name)
+    task.add_done_callback(partial(_tell, on_broken))
+    return task
+
+
+def _tell(on_broken: Callable[[str], None], task: asyncio.Task[None]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        log.error("namenode.broken", task=task.get_name(), exc_info=error)
+        on_broken(f"{task.get_name()} failed unexpectedly: {type(error).__name__}: {error}")
