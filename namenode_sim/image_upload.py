@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 from urllib.parse import urlencode
 
 import aiohttp
@@ -71,33 +71,40 @@ async def upload_image(
     digest = await asyncio.to_thread(read_digest, image)
     size = (await asyncio.to_thread(image.stat)).st_size
     url = _url(target, txid, namespace, size, epoch)
-    headers = {
-        "Content-Type": "application/octet-stream",
-        "Content-Transfer-Encoding": "binary",
-        "Content-Length": str(size),
-        "X-MD5-Digest": digest,
-    }
     watch = asyncio.timeout(stall_seconds)
 
     def moved(pause: float) -> None:
         watch.reschedule(asyncio.get_running_loop().time() + pause + stall_seconds)
 
-    body = _paced(image, size, bytes_per_second, moved)
+    # Ours to close: aiohttp drops a body half-read when the answer comes before its end.
+    file = await asyncio.to_thread(image.open, "rb")
     try:
         # aiohttp begins to count when the body is out.  Before that, a NameNode that was stopped
         # would be waited for without end: for its word, or for room in its socket.
         async with watch:
-            response, said = await _put(url, headers, body, stall_seconds)
+            body = _paced(file, size, bytes_per_second, moved)
+            response, said = await _put(url, _headers(size, digest), body, stall_seconds)
     except (aiohttp.ClientError, TimeoutError) as failure:
         why = str(failure) or type(failure).__name__
         if watch.expired():
             why = f"nothing moved for {stall_seconds:g} s"
         raise UploadFailed(f"{target} did not take {image.name}: {why}") from failure
+    finally:
+        file.close()
     answer = _ANSWERS.get(response.status)
     if answer is None:
         raise _refusal(response, f"{target} refused {image.name}: ", said)
     log.info("image.offered", name=image.name, to=str(target), answer=answer.name, said=said)
     return answer
+
+
+def _headers(size: int, digest: str) -> Mapping[str, str]:
+    return {
+        "Content-Type": "application/octet-stream",
+        "Content-Transfer-Encoding": "binary",
+        "Content-Length": str(size),
+        "X-MD5-Digest": digest,
+    }
 
 
 async def _put(
@@ -135,24 +142,20 @@ def _url(
 
 
 async def _paced(
-    image: Path, size: int, bytes_per_second: int, moved: Callable[[float], None]
+    file: BinaryIO, size: int, bytes_per_second: int, moved: Callable[[float], None]
 ) -> AsyncGenerator[bytes]:
     """The image in pieces; ``moved`` hears of each that is out, and how long we pause next."""
     piece = min(_CHUNK_BYTES, max(bytes_per_second // 8, 512)) if bytes_per_second else _CHUNK_BYTES
-    file = await asyncio.to_thread(image.open, "rb")
     began, sent = time.monotonic(), 0
-    try:
-        while sent < size:
-            pause = 0.0
-            if bytes_per_second:
-                pause = max(0.0, sent / bytes_per_second - (time.monotonic() - began))
-            moved(pause)
-            await asyncio.sleep(pause)
-            chunk = await asyncio.to_thread(file.read, min(piece, size - sent))
-            if not chunk:
-                raise UploadFailed(f"{image} became shorter while it was sent")
-            yield chunk
-            sent += len(chunk)
-        moved(0.0)
-    finally:
-        await asyncio.to_thread(file.close)
+    while sent < size:
+        pause = 0.0
+        if bytes_per_second:
+            pause = max(0.0, sent / bytes_per_second - (time.monotonic() - began))
+        moved(pause)
+        await asyncio.sleep(pause)
+        chunk = await asyncio.to_thread(file.read, min(piece, size - sent))
+        if not chunk:
+            raise UploadFailed(f"{file.name} became shorter while it was sent")
+        yield chunk
+        sent += len(chunk)
+    moved(0.0)
