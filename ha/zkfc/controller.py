@@ -119,6 +119,7 @@ class Controller:
             unfit=self._unfit,
             come_back=lambda: self._decide(CedeEnded()),
             serving=lambda: self.elector.state.role is Role.ACTIVE,
+            changing=lambda: self._candidacy.in_transition,
             fell_through=self.history.add,
         )
         face = ZkfcFace(settings, cede=self.cede, hand_over=self._take_over_as_asked)

@@ -44,11 +44,13 @@ class HandOver:
         unfit: Callable[[], str | None],
         come_back: Callable[[], None],
         serving: Callable[[], bool],
+        changing: Callable[[], bool] = lambda: False,
         fell_through: Callable[[AttemptRecord], None] = lambda _record: None,
     ) -> None:
         """``unfit`` says why we cannot be the target; ``come_back`` ends our own pause.
 
         ``serving``: our NameNode has been promoted under the lock that we hold.
+        ``changing``: it has been asked to change its role, and has not answered yet.
         ``fell_through`` is told of a hand-over that failed before any takeover was tried.
         """
         self._settings = settings
@@ -57,6 +59,7 @@ class HandOver:
         self._unfit = unfit
         self._come_back = come_back
         self._serving = serving
+        self._changing = changing
         self._fell_through = fell_through
         self._turn = asyncio.Lock()
         self._asked: Asked | None = None
@@ -129,6 +132,13 @@ class HandOver:
         elif not self._serving():
             # To hold the lock is not to be active: the takeover under way may still fail.
             _judge(await self._wait_for_attempt(before))
+        elif self._changing():
+            # Somebody has asked us to cede, and our NameNode may be standby already: to call it
+            # active would be a false success, though the lock is still ours.
+            raise ServiceFailed(
+                "our NameNode is just being made standby, because this controller was asked to "
+                "cede; see who becomes active with: nnha status"
+            )
 
     def _note_failure(self, reason: str, begun: float) -> None:
         seconds = round(asyncio.get_running_loop().time() - begun, 6)

@@ -46,7 +46,7 @@ class Operators:
                 process.spawn(self._switch(event, target))
 
     async def _switch(self, event: Event, target: str) -> None:
-        world, began = self._world, self._world.loop.now
+        world, began = self._world, self._world.oracle.asks()
         try:
             client = await ZkfcClient.open(HostPort(target, ZKFC_PORT), deadline_seconds=2.0)
             if event.kind == "cede":

@@ -40,6 +40,8 @@ class Told:
     kept_on: bool = False
     """It held the lock when it heard of that, and has never left the election since."""
     lock_since: float = 0.0
+    wished: bool = False
+    """An operator had asked it to take over when it got the lock."""
     active_and_owner_at: float = -1.0
     """When it was last seen active under its controller's lock."""
 
@@ -90,6 +92,7 @@ class Oracle:
             case Create(path=path, owner=owner) if path == lock:
                 self._lock_sessions[owner] = float("inf")
                 self.told[who].lock_since = now
+                self.told[who].wished = self.cluster.controllers[who].hand_over.asked is not None
                 self.trace.add("zk", f"{who} has the lock")
             case Delete(path=path) if path == lock:
                 self._lock_lost(now)
@@ -162,7 +165,7 @@ class Oracle:
         told, controller = self.told[name], self.cluster.controllers[name]
         known = told.barred_since is not None and told.lock_since > told.barred_since + 0.5
         known = known and bool(self.cluster.known_bars(name))
-        unasked = controller.hand_over.asked is None
+        unasked = controller.hand_over.asked is None and not told.wished
         own = name == self._last_active or controller.candidacy.standing.may_return
         bad = known and unasked and not own and not told.kept_on
         self._check(not bad, "P1", f"{name} promotes by itself, in a pause or a drain that it has "
@@ -250,6 +253,11 @@ class Oracle:
             self._check(not may_read, "I6", f"{namenode} {what}, and {other.name} may serve reads")
 
     # ---- operators -------------------------------------------------------------------------
+
+    def asks(self) -> float:
+        """An operator is about to ask for a hand-over: how things stand now counts; the time."""
+        self._note_owner()
+        return self.cluster.loop.now
 
     def switched(self, namenode: str, began: float) -> None:
         """gracefulFailover says that this NameNode was made active since then (I12)."""

@@ -105,8 +105,9 @@ class SimConnection:
         return self._gone.done()
 
     async def call(
-        self, method: str, request: Message, response: type[M], *, deadline_seconds: float
-    ) -> M:
+        self, method: str, request: Message, response: type[M], *, deadline_seconds: float,
+        context: str = "",
+    ) -> M:  # fmt: skip
         """Call a method and wait for its answer."""
         if self._gone.done():
             raise ConnectionLost(f"{method} was not sent: {self._gone.result()}")
@@ -118,7 +119,7 @@ class SimConnection:
             self._up_due = self._board.network.post(
                 (self._here.machine, self._there.name),
                 method,
-                partial(self._arrived, method, request, number, answer),
+                partial(self._arrived, method, request, number, context, answer),
                 lost=self._break,
                 not_before=self._up_due,
             )
@@ -147,7 +148,7 @@ class SimConnection:
     # ---- at the server ---------------------------------------------------------------------
 
     def _arrived(
-        self, method: str, request: Message, number: int, answer: asyncio.Future[Any]
+        self, method: str, request: Message, number: int, context: str, answer: asyncio.Future[Any]
     ) -> None:
         life = self._listener.life
         if not self._there.on:
@@ -155,18 +156,18 @@ class SimConnection:
         if not life.alive:
             self._tell("RST", partial(self._end, "reset by peer"))
             return
-        life.process.spawn(self._serve(life, method, request, number, answer))
+        here = self._here.machine
+        call = Call(self._protocol, method, _NOBODY, number, 0, self._user, None, here, context)
+        life.process.spawn(self._serve(life, call, request, answer))
 
     async def _serve(
-        self, life: Life, method: str, request: Message, number: int, answer: asyncio.Future[Any]
+        self, life: Life, call: Call, request: Message, answer: asyncio.Future[Any]
     ) -> None:
-        found = self._listener.catalogue.find(self._protocol, method, 1)
+        found = self._listener.catalogue.find(self._protocol, call.method, 1)
         reply: Message | Exception
         if isinstance(found, NotServed):
             reply = RemoteFault(found.java_class, found.message)
         else:
-            here = self._here.machine
-            call = Call(self._protocol, method, _NOBODY, number, 0, self._user, None, here)
             try:
                 reply = await found.handle(call, request)
             except RemoteFault as fault:
@@ -174,7 +175,7 @@ class SimConnection:
             except Exception as failure:  # noqa: BLE001 - as the dispatcher answers it
                 reply = RemoteFault(IO_EXCEPTION, repr(failure))
         if life.alive:
-            self._tell(f"answer to {method}", partial(_settle, answer, reply))
+            self._tell(f"answer to {call.method}", partial(_settle, answer, reply))
 
     def _tell(self, what: str, act: Callable[[], None]) -> None:
         self._down_due = self._board.network.post(

@@ -248,8 +248,9 @@ class World:
 
     def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """An error that nobody took: a bug, unless it is an answer that nobody waited for."""
-        failure = context.get("exception")
-        if failure is None or not isinstance(failure, Exception) or "future" in context:
+        failure, future = context.get("exception"), context.get("future")
+        unheard = future is not None and not isinstance(future, asyncio.Task)
+        if failure is None or not isinstance(failure, Exception) or unheard:
             return
         if isinstance(failure, Violated):
             self.note(failure)

@@ -10,7 +10,7 @@ import pytest
 from deploy.local.zookeeper import ZooKeeper
 from ha.conf.topology import HostPort
 from ha.daemon.identity import machine, started_ticks
-from ha.service.errors import AccessDenied
+from ha.service.errors import AccessDenied, ServiceFailed
 from ha.service.model import ProcessIdentity, ServiceState
 from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.settings import ZkfcSettings
@@ -64,6 +64,25 @@ async def test_it_waits_for_no_process_to_end_and_opens_no_session(
         async with asyncio.timeout(30):
             await _to(two)
         await here.active(two)
+
+
+async def test_one_that_is_just_being_made_standby_is_not_called_active(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """Found by seed 60031 of `./run soak failover`: a success that was none.
+
+    nn1 is asked to cede, and its NameNode has become standby or is about to; the lock is still
+    its own.  Whoever asks for nn1 in this moment was told that it is active.
+    """
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+        async with one.namenode.busy:  # the demotion takes its time
+            ceding = asyncio.create_task(one.zkfc.cede(0.1))
+            await until(lambda: "standby by ZKFC" in one.namenode.seen, "it is asked to stand by")
+            with pytest.raises(ServiceFailed, match="just being made standby"):
+                await _to(one)
+        await ceding
+        await here.active(one)
 
 
 async def test_strangers_may_not_ask(zookeeper: ZooKeeper, tmp_path: Path) -> None:
