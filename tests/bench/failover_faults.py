@@ -91,7 +91,7 @@ def _host_dead(world: World, session_seconds: int) -> list[Row]:
     killed = world.record.switches[f"{kind}, killed"] = []
     stopped = world.record.switches[f"{kind}, silent"] = []
     with world.stage(f"host-{session_seconds}", keys) as stage:
-        for number in range(world.rounds):
+        for number in range(2 * world.rounds):
             if number % 2:
                 stopped.append(_lose_host(stage, signal.SIGSTOP))
             else:

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kazoo.client import KazooClient
@@ -337,7 +337,9 @@ async def world(
         acl=parse_acl(f"digest:{digest(USER, PASSWORD)}:rwcda"),
         auth=parse_auth(f"digest:{USER}:{PASSWORD}"),
     )
-    async with connected(zookeeper, deadline_seconds=10.0) as session:
+    # A busy machine may keep the server from its disk for longer than a short session lasts.
+    patient = replace(zookeeper, session_timeout_seconds=DEADLINE_SECONDS)
+    async with connected(patient, deadline_seconds=DEADLINE_SECONDS) as session:
         await ensure_parent(session, zookeeper)
     made = World(zookeeper, directory, settings_hook=settings_hook)
     try:
