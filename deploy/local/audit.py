@@ -1,10 +1,10 @@
 """Holds what the client was told against the namespace and against the JournalNodes' own files."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import assert_never
+from typing import Final, assert_never
 
 from deploy.local.errors import LocalClusterError
 from deploy.local.java_client import Tree
@@ -16,6 +16,8 @@ from namenode_sim.edits.ops import Add, Mkdir, Op, RenameOld
 
 Deed = tuple[Kind, str, str]
 """What was done: kind, path, and for a rename the target."""
+
+_IN_PROGRESS: Final = "edits_inprogress_"
 
 
 @dataclass(slots=True)
@@ -93,9 +95,9 @@ def read_journal(layout: Layout) -> Journal:
     diverging: set[int] = set()
     for node in layout.journalnodes:
         current = layout.edits_dir(node) / NAMESERVICE / "current"
-        for path in sorted(current.glob("edits_*")):
-            is_open = path.name.startswith("edits_inprogress_")
-            for txid, raw, op in _segment(path, is_open=is_open):
+        for path, data in _segments(current):
+            is_open = path.name.startswith(_IN_PROGRESS)
+            for txid, raw, op in _edits(path, data, is_open=is_open):
                 if is_open:
                     open_ones.setdefault(txid, (raw, op))
                 elif finalized.setdefault(txid, (raw, op))[0] != raw:
@@ -137,8 +139,18 @@ def judge(writes: Iterable[Write], tree: Tree, journal: Journal) -> Verdict:
     )
 
 
-def _segment(path: Path, *, is_open: bool) -> Iterable[tuple[int, bytes, Op]]:
-    data = path.read_bytes()
+def _segments(current: Path) -> Iterator[tuple[Path, bytes]]:
+    for path in sorted(current.glob("edits_*")):
+        try:
+            yield path, path.read_bytes()
+        except FileNotFoundError:
+            # The node lives: it has finalized the segment since we looked, under another name.
+            first = path.name.removeprefix(_IN_PROGRESS)
+            for finalized in current.glob(f"edits_{first}-*"):
+                yield finalized, finalized.read_bytes()
+
+
+def _edits(path: Path, data: bytes, *, is_open: bool) -> Iterable[tuple[int, bytes, Op]]:
     try:
         layout_version = frame.read_header(data)
     except ValueError as error:

@@ -59,8 +59,7 @@ def ensure_free(ports: tuple[int, ...]) -> None:
 
 def _candidates() -> Iterator[int]:
     # Random, so that two clusters being built at the same moment rarely want the same port.
-    for _ in range(_ATTEMPTS):
-        yield random.randint(_LOWEST, _HIGHEST)
+    yield from random.sample(range(_LOWEST, _HIGHEST), _ATTEMPTS)
 
 
 def _bind(port: int) -> socket.socket | None:
@@ -68,6 +67,7 @@ def _bind(port: int) -> socket.socket | None:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((HOST, port))
+        bound.listen(1)  # until somebody listens, SO_REUSEADDR lets others bind the same port
     except OSError:
         bound.close()
         return None

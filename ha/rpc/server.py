@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Final
 
 import structlog
 
@@ -14,6 +15,10 @@ from ha.rpc.protocol import Call, Catalogue, Method, RpcProtocol
 __all__ = ["Call", "Method", "RpcLimits", "RpcProtocol", "RpcServer"]
 
 log = structlog.get_logger()
+
+_LAST_TURNS: Final = 3
+"""Of the loop, before connections are dropped: answers leave one turn after their handlers end,
+and a connection that was taken from the backlog just now reaches us two or three turns later."""
 
 
 class RpcServer:
@@ -59,7 +64,8 @@ class RpcServer:
         self._server.close()
         self._dispatcher.accepting = False
         await self._dispatcher.drain(self._limits.stop_seconds)
-        await asyncio.sleep(0)  # answers leave one turn of the loop after their handlers end
+        for _ in range(_LAST_TURNS):
+            await asyncio.sleep(0)
         self.abort_connections()
         await self._server.wait_closed()
         self._server = None

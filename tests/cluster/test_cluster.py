@@ -21,7 +21,7 @@ pytestmark = pytest.mark.cluster
 
 SHELL_SECONDS = 30.0
 STATUS_SECONDS = 2.0
-START_SECONDS = 2.0
+"""All parts are asked at once, under one deadline: how much longer than with nothing wrong."""
 """What Python may take to start `nnha status` on a loaded machine; no part of its answer."""
 
 STEADY_CALL_SECONDS = 1.0
@@ -67,6 +67,19 @@ def listing(cluster: Cluster) -> list[str]:
     shell = fs_shell(cluster.conf_dir, "-ls", "-R", "/", deadline_seconds=SHELL_SECONDS)
     assert shell.returncode == 0, shell.stderr
     return sorted(shell.stdout.splitlines())
+
+
+def timed_status(cluster: Cluster) -> tuple[float, str]:
+    """How many seconds `nnha status` takes, and what it says."""
+    began = time.monotonic()
+    told = subprocess.run(
+        cluster.command("status"),
+        capture_output=True,
+        text=True,
+        timeout=SHELL_SECONDS,
+        check=False,
+    )
+    return time.monotonic() - began, told.stdout
 
 
 def assert_nothing_lost(stage: Stage) -> None:
@@ -139,23 +152,17 @@ def test_status_answers_in_time_while_a_part_is_frozen_and_says_which(
     names = {"active": active, "standby": standby, "zkfc of the active": zkfc_of(active)}
     name = names.get(part, part)
     process = stage.cluster.process(name)
+    calm_seconds, _ = timed_status(stage.cluster)
     process.freeze()
-    began = time.monotonic()
     try:
-        told = subprocess.run(
-            stage.cluster.command("status"),
-            capture_output=True,
-            text=True,
-            timeout=SHELL_SECONDS,
-            check=False,
-        )
-        took = time.monotonic() - began
+        took_seconds, told = timed_status(stage.cluster)
     finally:
         process.send(signal.SIGCONT)
-    assert took < STATUS_SECONDS + START_SECONDS, told.stdout
+    # Starting Python is most of the calm one, and takes as long as the machine makes it.
+    assert took_seconds < 2 * calm_seconds + STATUS_SECONDS, told
     address = part_addresses(stage.cluster.layout)[name]
-    rows = [line for line in told.stdout.splitlines() if address in line]
-    assert any("no answer" in row for row in rows), told.stdout
+    rows = [line for line in told.splitlines() if address in line]
+    assert any("no answer" in row for row in rows), told
 
 
 def test_the_namespace_is_the_same_after_everything_was_stopped(stage: Stage) -> None:

@@ -82,6 +82,17 @@ def test_the_tree_is_held_against_the_acknowledged_writes(case: str) -> None:
     assert missing_from_tree(writes, there) == missing
 
 
+def test_a_segment_that_is_finalized_between_look_and_read_is_read_by_its_new_name(
+    tmp_path: Path,
+) -> None:
+    """The nodes live while the demo judges them; on a slow machine one finalized meanwhile."""
+    layout = layouts.plan(tmp_path)
+    store(layout, "jn1", "edits_0000000000000000001-0000000000000000001", segment(mkdir("/d")))
+    current = layout.edits_dir("jn1") / "ns1" / "current"
+    (current / "edits_inprogress_0000000000000000001").symlink_to("renamed")
+    assert read_journal(layout).transactions == 1
+
+
 def test_edits_of_all_nodes_are_merged_and_counted_once(tmp_path: Path) -> None:
     layout = layouts.plan(tmp_path)
     name = "edits_0000000000000000001-0000000000000000002"

@@ -28,6 +28,11 @@ def test_a_layout_survives_being_saved_and_its_ports_differ(tmp_path: Path) -> N
     assert len(set(layout.all_ports())) == len(layout.all_ports()) == 15
 
 
+def test_free_ports_differ_and_are_held_while_they_are_looked_for() -> None:
+    """One cluster of fifteen ports in a hundred and twenty had one of them twice."""
+    assert len(set(free_ports(400))) == 400
+
+
 def test_a_moved_directory_keeps_its_cluster(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     old.mkdir()
