@@ -76,9 +76,13 @@ class History:
         """Write until cancelled; what is waiting then is in the log alone."""
         while True:
             attempt = await self._waiting.get()
-            record = await self._completed(attempt)
-            log.info("failover.recorded", attempt=attempt.number, **record_json(record))
-            await self._persist(record)
+            try:
+                record = await self._completed(attempt)
+                log.info("failover.recorded", attempt=attempt.number, **record_json(record))
+                await self._persist(record)
+            except Exception:
+                # A bug in the history must cost this record only, never the controller.
+                log.exception("history.record.crashed", attempt=attempt.number)
 
     def _superfluous(self, attempt: AttemptRecord) -> bool:
         """A failure that repeats itself is written the 1st, 2nd, 4th, 8th... time.
@@ -177,10 +181,6 @@ class History:
                 await _in_a_session(zookeeper, write, deadline_seconds=WRITE_SECONDS)
             except _Trouble as failure:
                 log.warning("history.write.failed", reason=str(failure), again_in_seconds=pause)
-            except Exception:
-                # A bug in the history must cost this record only, never the controller.
-                log.exception("history.write.crashed")
-                return
             else:
                 return
             tried = True

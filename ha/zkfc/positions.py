@@ -36,9 +36,14 @@ async def position_of(address: HostPort, *, deadline_seconds: float) -> Position
                 raise ValueError(f"not a status page: {status[:80]!r}")
             await reader.readuntil(b"\r\n\r\n")
             body = await _bounded(reader)
+        except asyncio.LimitOverrunError as failure:
+            raise ValueError(f"its status page's header does not end: {failure}") from failure
         finally:
             writer.close()
-    found = json.loads(body)
+    try:
+        found = json.loads(body)
+    except RecursionError as failure:
+        raise ValueError("its status page is nested too deeply") from failure
     if not isinstance(found, dict):
         raise ValueError("its status page is no JSON object")  # noqa: TRY004 - the answer's fault
     return Position(_whole(found.get("epoch")), _whole(found.get("last_txid")))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +30,7 @@ from ha.notices.store import append_history, read_history
 from ha.service.errors import ServiceFailed
 from ha.zkfc.cause import cause_of
 from ha.zkfc.history import History
-from ha.zkfc.positions import Position, position_of
+from ha.zkfc.positions import MAX_ANSWER_BYTES, Position, position_of
 from ha.zkfc.record import Asked, AttemptRecord
 from ha.zkfc.settings import FencingPlan, ZkfcSettings
 from tests.zkfc.zkfc_world import DEADLINE_SECONDS, World, until, world
@@ -242,3 +243,44 @@ async def test_the_position_comes_from_the_namenodes_status_page() -> None:
         await endpoint.stop()
     with pytest.raises(OSError):  # noqa: PT011 - refused, whatever the platform calls it
         await position_of(address, deadline_seconds=5.0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.0 200 OK\r\nX: " + b"x" * 2 * MAX_ANSWER_BYTES,
+        b"HTTP/1.0 200 OK\r\nX: y\r\n\r\n" + b"[" * 200_000,
+    ],
+    ids=["an endless header", "too deep an object"],
+)
+async def test_a_status_page_that_nobody_can_read_costs_the_position_only(answer: bytes) -> None:
+    gone = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        gone.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    address = HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
+    async with server:
+        with pytest.raises(ValueError, match="status page"):
+            await position_of(address, deadline_seconds=30.0)
+        await until(gone.is_set, "the server has hung up")
+
+
+@pytest.mark.zookeeper
+async def test_a_bug_in_the_history_costs_one_record_and_never_the_controller(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+        await records(here, lambda found: len(found) == 1)
+        one.zkfc.history.add(an_attempt(finished_at="no time at all"))
+        one.zkfc.history.add(an_attempt(previous="nn9"))
+        found = await records(here, lambda found: len(found) == 2)
+        assert found[-1].previous == "nn9"
+        one.check()
