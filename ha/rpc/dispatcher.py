@@ -121,8 +121,9 @@ class Dispatcher:
     def _finished(self, task: asyncio.Task[None]) -> None:
         IN_FLIGHT.dec()
         self._tasks.discard(task)
-        if self._waiting and len(self._tasks) < self._limits.max_calls:
-            # The one that has waited longest goes first, and takes what it may.
+        # The one that has waited longest goes first, and takes what it may.  Where that is nothing,
+        # for it has half a frame, it is the next one's turn now: it may be nobody's ever again.
+        while self._waiting and len(self._tasks) < self._limits.max_calls:
             connection = next(iter(self._waiting))
             del self._waiting[connection]
             connection.pump()

@@ -23,6 +23,7 @@ from tests.rpc.wire import (
     CLIENT,
     ECHO,
     GREETING,
+    Bench,
     Echo,
     ask,
     calling,
@@ -35,22 +36,6 @@ from tests.rpc.wire import (
     serving,
     until_closed,
 )
-
-
-class Bench:
-    """A handler whose calls end when the test says so."""
-
-    def __init__(self) -> None:
-        self.started: list[str] = []
-        self.calls: list[Call] = []
-        self.finish = asyncio.Event()
-
-    async def handle(self, call: Call, request: Echo) -> Echo:
-        self.started.append(request.context)
-        self.calls.append(call)
-        if request.context != "quick":
-            await self.finish.wait()
-        return Echo(context=request.context[:20])
 
 
 def sample(name: str, **labels: str) -> float:

@@ -142,3 +142,19 @@ async def eventually(condition: Callable[[], bool], *, seconds: float = 5) -> No
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.002)
+
+
+class Bench:
+    """A handler whose calls end when the test says so."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.calls: list[Call] = []
+        self.finish = asyncio.Event()
+
+    async def handle(self, call: Call, request: Echo) -> Echo:
+        self.started.append(request.context)
+        self.calls.append(call)
+        if request.context != "quick":
+            await self.finish.wait()
+        return Echo(context=request.context[:20])
