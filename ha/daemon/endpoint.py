@@ -30,7 +30,7 @@ log = structlog.get_logger()
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 SILENCE_SECONDS: Final = 75.0
-"""How long a connection may say nothing, as with aiohttp."""
+"""How long a connection may say nothing, as with aiohttp, or leave its answer unread."""
 HEAD_SECONDS: Final = 20.0
 """From a request's first byte to the end of its headers; aiohttp itself would wait for ever."""
 MAX_HEAD_BYTES: Final = 16 * 1024
@@ -70,7 +70,9 @@ class Endpoint:
         role: Callable[[], RoleSeen] | None = None,
         pages: Mapping[str, Page] = _NO_PAGES,
         routes: Callable[[], Sequence["web.RouteDef"]] = lambda: _NO_ROUTES,
+        silence_seconds: float = SILENCE_SECONDS,
     ) -> None:
+        self._silence_seconds = silence_seconds
         self._status = status
         self._healthy = healthy
         self._routes = routes
@@ -89,9 +91,7 @@ class Endpoint:
     async def start(self, host: str, port: int) -> int:
         """Listen on one address (port 0 = any) and return the bound port; raises ``OSError``."""
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(
-            lambda: _Connection(self._pages, self._open, self._whole_server), host, port
-        )
+        self._listener = await loop.create_server(self._connection, host, port)
         return int(self._listener.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
@@ -104,6 +104,9 @@ class Endpoint:
         runner, self._runner = self._runner, None
         if runner is not None:
             await (await runner).cleanup()
+
+    def _connection(self) -> "_Connection":
+        return _Connection(self._pages, self._open, self._whole_server, self._silence_seconds)
 
     @property
     def prepared(self) -> bool:
@@ -162,7 +165,9 @@ class _Connection(asyncio.Protocol):
         pages: Mapping[str, Page],
         register: _Open,
         whole_server: Callable[[], Awaitable[asyncio.Protocol]],
+        silence_seconds: float,
     ) -> None:
+        self._silence_seconds = silence_seconds
         self._pages = pages
         self._register = register
         self._whole_server = whole_server
@@ -172,7 +177,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         loop = asyncio.get_running_loop()
         self._transport = cast("asyncio.Transport", transport)
-        self._patience = loop.call_later(SILENCE_SECONDS, self.abort)
+        self._patience = loop.call_later(self._silence_seconds, self.abort)
         if self._register.has_room(loop.time()):
             self._register.ours.add(self)
         else:
@@ -194,6 +199,9 @@ class _Connection(asyncio.Protocol):
         except Exception:
             log.exception("http.page_failed", page=plain[2].decode())
             answer = Answer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"")
+        # Until the last byte has gone: who never reads it must not keep page and descriptor.
+        loop = asyncio.get_running_loop()
+        self._patience = loop.call_later(self._silence_seconds, self.abort)
         self._transport.write(_framed(answer, plain[1].decode()))
         self._transport.close()
 

@@ -1,6 +1,7 @@
 """The HTTP endpoint: health codes, status JSON, metrics, extra routes."""
 
 import asyncio
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -12,6 +13,7 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from ha.daemon.endpoint import Endpoint
+from ha.daemon.pages import Answer
 
 
 class Subject:
@@ -112,6 +114,22 @@ async def test_a_request_that_is_not_plain_is_answered_as_well() -> None:
             writer.close()
     finally:
         await endpoint.stop()
+
+
+async def test_who_never_reads_the_answer_is_hung_up_on() -> None:
+    big = Answer(200, "text/plain", b"x" * 64 * 1024 * 1024)
+    endpoint = Endpoint(
+        status=dict, healthy=lambda: None, pages={"/big": lambda _: big}, silence_seconds=0.2
+    )
+    port = await endpoint.start("127.0.0.1", 0)
+    with socket.create_connection(("127.0.0.1", port)) as deaf:
+        deaf.sendall(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
+        async with asyncio.timeout(30):
+            while not endpoint._open.ours:
+                await asyncio.sleep(0.002)
+            while endpoint._open.ours:
+                await asyncio.sleep(0.01)
+    await endpoint.stop()
 
 
 def test_health_status_and_metrics_need_no_aiohttp() -> None:
