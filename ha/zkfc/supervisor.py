@@ -73,7 +73,8 @@ def supervise(serve: Serve) -> int:
     with _forwarding() as charge:
         while True:
             began = time.monotonic()
-            charge.pid = _start(serve, ticket, slot)
+            if not _start(serve, ticket, slot, charge):
+                return 128 + signal.SIGTERM
             _, status = os.waitpid(charge.pid, 0)
             charge.pid = 0
             if os.WIFEXITED(status):
@@ -130,12 +131,25 @@ def _start(
     serve: Serve,
     ticket: SessionTicket | None,
     slot: TicketSlot,
-) -> int:
+    charge: _Charge,
+) -> bool:
+    """Start the next child; False if we were told to stop before there was one.
+
+    Signals wait until we know whom to forward them to and the child has no handler of ours any
+    more: either would lose one, and the controller would never stop.
+    """
     parent = os.getpid()
-    pid = os.fork()
-    if pid == 0:
-        _be_child(serve, ticket, slot, parent)
-    return pid
+    signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
+    try:
+        if charge.stopping:
+            return False
+        pid = os.fork()
+        if pid == 0:
+            _be_child(serve, ticket, slot, parent)
+        charge.pid = pid
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
+    return True
 
 
 def _be_child(
@@ -148,6 +162,7 @@ def _be_child(
     try:
         for number in _FORWARDED:
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
         # A group of its own: Ctrl-C at a terminal comes once, from the parent.
         os.setpgid(0, 0)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -142,3 +144,28 @@ def test_a_ticket_is_kept_whole_or_not_at_all() -> None:
     for bad in (b"", b"{}", b"[1]", b'{"session": 0, "password": ""}', b'{"session": 1}'):
         assert decode_ticket(bad) is None
     assert ticket.password.hex() not in repr(ticket)
+
+
+@pytest.mark.parametrize("moment", ["before", "after_in_parent"])
+def test_a_signal_at_the_moment_of_the_fork_is_not_lost(moment: str) -> None:
+    """The parent does not know its child's number yet, and the child still has its handlers."""
+    supervising = f"""
+import os, signal, sys, time
+from ha.zkfc.supervisor import supervise
+os.register_at_fork({moment}=lambda: os.kill(os.getpid(), signal.SIGTERM))
+sys.exit(supervise(lambda ticket, slot: time.sleep(600)))
+"""
+    run = [sys.executable, "-c", supervising]
+    assert subprocess.run(run, timeout=DEADLINE_SECONDS, check=False).returncode == 128 + 15
+
+
+def test_a_child_that_was_just_forked_hears_its_parent() -> None:
+    supervising = """
+import os, signal, sys, time
+from ha.zkfc.supervisor import supervise
+os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGHUP))
+sys.exit(supervise(lambda ticket, slot: time.sleep(600)))
+"""
+    run = [sys.executable, "-c", supervising]
+    assert subprocess.run(run, timeout=DEADLINE_SECONDS, check=False).returncode > 128
