@@ -66,6 +66,7 @@ class HandOver:
         self._active = ""
         self._current: asyncio.Task[None] | None = None
         self._letting_go: set[asyncio.Task[None]] = set()
+        self._stopping = False
 
     @property
     def asked(self) -> Asked | None:
@@ -95,7 +96,11 @@ class HandOver:
             ) from failure
 
     async def stop(self) -> None:
-        """Give up what is under way, and let go whom it has asked to stand back."""
+        """Give up what is under way, and let go whom it has asked to stand back.
+
+        What waits for its turn is refused: the active would cede to a controller that is gone.
+        """
+        self._stopping = True
         if self._current is not None:
             self._current.cancel()
             await asyncio.wait({self._current}, timeout=RELEASE_SECONDS)
@@ -157,7 +162,7 @@ class HandOver:
         )
 
     def _check_fit(self) -> None:
-        reason = self._unfit()
+        reason = "its zkfc is being stopped" if self._stopping else self._unfit()
         if reason is not None:
             own = self._settings.own
             raise ServiceFailed(

@@ -142,3 +142,28 @@ async def test_a_hand_over_that_is_given_up_asks_nobody_any_more(
         await until(hung_up.is_set, "the question is given up")
         asking.cancel()
         mute.close()
+
+
+async def test_a_hand_over_that_waits_for_its_turn_is_refused_by_a_controller_that_stops(
+    zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its turn comes when the first is given up; the active would cede, and nobody take over."""
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
+        one, two = here.nodes
+        hand_over = two.zkfc.hand_over
+        really = hand_over._read_active
+
+        async def hangs() -> None:
+            monkeypatch.setattr(hand_over, "_read_active", really)
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(hand_over, "_read_active", hangs)
+        first = asyncio.create_task(_to(two))
+        await until(lambda: hand_over.asked is not None, "the first under way")
+        second = asyncio.create_task(_to(two))
+        await until(lambda: two.zkfc.candidacy.standing.asked == 2, "the second waits")
+        await hand_over.stop()
+        with pytest.raises(ServiceFailed, match="its zkfc is being stopped"):
+            await second
+        assert "standby by ZKFC" not in one.namenode.seen[-1]
+        first.cancel()
