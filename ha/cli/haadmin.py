@@ -151,7 +151,7 @@ class Invocation:
 def haadmin(words: tuple[str, ...]) -> None:
     """Hadoop's haadmin: states, health, failover.  Exits 0, or 255 (Hadoop's -1).
 
-    A failover whose outcome nobody knows exits 5, which Hadoop does not tell apart.
+    A failover or transition whose outcome nobody knows exits 5, which Hadoop does not tell apart.
     """
     sys.exit(run(words))
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -185,9 +185,11 @@ async def to_active(asked: Asked) -> int:
         for other in asked.nodes():
             if other != target and not await _surely_not_active(other):
                 return HADOOP_FAILURE
-    async with _service(target.service, asked.check_seconds) as client:
-        await client.transition_to_active(source, deadline_seconds=TRANSITION_SECONDS)
-    return DONE
+    return await _change(
+        asked,
+        target,
+        lambda client: client.transition_to_active(source, deadline_seconds=TRANSITION_SECONDS),
+    )
 
 
 async def to_standby(asked: Asked) -> int:
@@ -196,8 +198,29 @@ async def to_standby(asked: Asked) -> int:
     source = await _source(asked, target)
     if source is None:
         return HADOOP_FAILURE
-    async with _service(target.service, asked.check_seconds) as client:
-        await client.transition_to_standby(source, deadline_seconds=TRANSITION_SECONDS)
+    return await _change(
+        asked,
+        target,
+        lambda client: client.transition_to_standby(source, deadline_seconds=TRANSITION_SECONDS),
+    )
+
+
+async def _change(
+    asked: Asked, target: NameNodeAddress, ask: Callable[[ServiceClient], Awaitable[None]]
+) -> int:
+    """Have a NameNode change its role; without an answer nobody knows whether it has."""
+    try:
+        async with _service(target.service, asked.check_seconds) as client:
+            await ask(client)
+    except ServiceUnreachable as error:
+        if not error.sent:
+            raise
+        click.echo(
+            f"Outcome unknown: {target.namenode} stopped answering ({error}); it may have done it, "
+            f"or may still. Look with: haadmin -getServiceState {target.namenode}",
+            err=True,
+        )
+        return OUTCOME_UNKNOWN
     return DONE
 
 

@@ -24,6 +24,9 @@ class NameNode:
     unwell: str | None = None
     asked: list[tuple[str, RequestSource]] = field(default_factory=list)
     page: dict[str, object] = field(default_factory=dict)
+    hang_up: bool = False
+    """It does what it is told, and its answer is lost."""
+    server: RpcServer | None = None
 
     async def status(self) -> ServiceStatus:
         return ServiceStatus(self.state, self.unwell is None, self.unwell or "")
@@ -37,10 +40,17 @@ class NameNode:
     ) -> None:
         self.asked.append(("active", source))
         self.state = ServiceState.ACTIVE
+        self._answer()
 
     async def transition_to_standby(self, source: RequestSource, call: Call) -> None:
         self.asked.append(("standby", source))
         self.state = ServiceState.STANDBY
+        self._answer()
+
+    def _answer(self) -> None:
+        if self.hang_up:
+            assert self.server is not None
+            self.server.abort_connections()
 
 
 @dataclass
@@ -120,7 +130,7 @@ async def running_cluster(conf_dir: Path) -> AsyncIterator[Cluster]:
             others = [other for other in namenodes.values() if other is not own]
             controller = Controller(own, others)
             controllers[name] = controller
-            rpc = RpcServer([ha_service_protocol(own)])
+            rpc = own.server = RpcServer([ha_service_protocol(own)])
             controller.server = RpcServer([zkfc_protocol(controller)])
             page = Endpoint(status=lambda own=own: page_of(own), healthy=lambda: None)  # type: ignore[misc]
             zkfc_page = Endpoint(

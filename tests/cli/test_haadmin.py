@@ -187,6 +187,24 @@ async def test_transitions_by_hand_go_out_in_the_users_name(
         assert nn2.asked == [("active", RequestSource.USER)]
 
 
+@pytest.mark.parametrize("words", [("-transitionToStandby", "nn1"), ("-transitionToActive", "nn2")])
+async def test_a_transition_whose_answer_is_lost_may_have_happened(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, str]
+) -> None:
+    async with running_cluster(tmp_path) as cluster:
+        cluster.namenodes["nn1"].state = ServiceState.STANDBY
+        node = cluster.namenodes[words[1]]
+        node.hang_up = True
+        told = await haadmin(capsys, *cluster.words(*words))
+        assert (told.code, told.out) == (5, "")
+        assert f"Outcome unknown: {words[1]} stopped answering" in told.err
+        assert len(node.asked) == 1
+        dead = ("-D", f"dfs.namenode.rpc-address.ns1.{words[1]}=127.0.0.1:1")
+        told = await haadmin(capsys, *cluster.words(*dead, *words))
+        assert told.code == 255
+        assert "Operation failed" in told.err
+
+
 async def test_a_node_that_cannot_be_asked_may_be_active(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
