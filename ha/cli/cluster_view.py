@@ -282,12 +282,21 @@ class ClusterView:
     def problems(self) -> tuple[str, ...]:
         """Everything that should not be so, the worst first; empty means healthy."""
         return (
-            *self._problems_of_roles(),
+            *self._problems_of_the_looker(),
+            *self.problems_of_roles(),
             *self._problems_of_the_journal(),
             *self._problems_of_processes(),
         )
 
-    def _problems_of_roles(self) -> Iterator[str]:
+    def _problems_of_the_looker(self) -> Iterator[str]:
+        """Where nothing at all answers, the fault is more likely here than in all of it."""
+        errors = [row.error for row in self.namenodes] + [row.error for row in self.zkfcs]
+        errors += [row.error for row in self.journalnodes] + [row.error for row in self.zookeepers]
+        if len(errors) > 1 and all(map(is_silence, errors)):
+            yield "nothing at all answers: look at this machine's network and load first"
+
+    def problems_of_roles(self) -> Iterator[str]:
+        """Not exactly one is active, or the lock is another's."""
         actives = [row.namenode for row in self.namenodes if row.state == "active"]
         if len(actives) > 1:
             yield f"{' and '.join(actives)} both say that they are active"

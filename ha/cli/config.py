@@ -146,7 +146,10 @@ def explain(
     except ConfigurationError as error:
         click.echo(f"  in effect        none: {error}")
         sys.exit(UNHEALTHY)
-    click.echo(f"  in effect        {_safe(key, str(value))}")
+    lines = _safe(key, str(value)).splitlines() or [""]
+    click.echo(f"  in effect        {lines[0]}")
+    for line in lines[1:]:
+        click.echo(f"                   {line}")
     click.echo(f"  because of       {configuration.where(found, **where)}")
     sys.exit(DONE)
 

@@ -95,7 +95,7 @@ def check_fencing(configuration: Configuration, nameservice: str) -> Iterator[Fi
         if not plan.methods:
             yield fail(check, "no method", "set dfs.ha.fencing.methods")
             continue
-        yield from (_method(check, method, node, plan.ssh) for method in plan.methods)
+        yield from (method_finding(check, method, node, plan.ssh) for method in plan.methods)
         if not proves_gone(plan.methods[-1]) and isinstance(plan.methods[-1], ShellMethod):
             yield fail(
                 check,
@@ -110,9 +110,10 @@ def check_fencing(configuration: Configuration, nameservice: str) -> Iterator[Fi
             )
 
 
-def _method(
+def method_finding(
     check: str, method: MethodSpec, node: NameNodeAddress, settings: SshSettings
 ) -> Finding:
+    """Whether one method can run from here."""
     match method:
         case ShellMethod(command=command):
             return _shell(check, command, shown(method))

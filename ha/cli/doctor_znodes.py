@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ha.cli.ending import Ended
+from ha.cli.ending import Code, Ended
 from ha.cli.finding import Finding, fail, ok, warn
 from ha.cli.place import Place
 from ha.cli.znode_visit import visit
@@ -21,7 +21,9 @@ async def check_znodes(place: Place, *, seconds: float) -> list[Finding]:
     try:
         return await visit(place, "doctor", _look, seconds=seconds)
     except Ended as end:
-        return [fail("znodes", end.ending.message, end.ending.hint or "nnha status")]
+        away = end.ending.code is Code.ZOOKEEPER_UNREACHABLE
+        helps = "start ZooKeeper's servers, or open the way to them" if away else end.ending.hint
+        return [fail("znodes", end.ending.message, helps or "nnha status")]
 
 
 async def _look(session: Session, settings: ZooKeeperSettings) -> list[Finding]:

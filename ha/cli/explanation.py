@@ -127,7 +127,8 @@ class Explanation:
         if one.active and one.fit:
             yield f"  {name}  active"
         elif one.active:
-            yield f"  {name}  active, but: {one.why_not()}"
+            arrow = f"  → {one.what_helps()}" if one.what_helps() else ""
+            yield f"  {name}  active, but: {one.why_not()}{arrow}"
         elif one.fit:
             yield f"  {name}  {self._rank(one)}. {one.in_words()}"
         for each in () if one.fit else one.obstacles:
@@ -167,7 +168,10 @@ def _why(view: ClusterView, elected: HistoryEntry | None) -> Iterator[str]:
     else:
         yield _told(view, elected.number, elected.record)
     if view.lock.holder is not None and view.active is not None:
-        if view.lock.holder == view.active.namenode:
+        zkfc = view.zkfc(view.active.namenode)
+        if view.lock.holder == view.active.namenode and zkfc is not None and zkfc.error:
+            yield f"its ZKFC: {zkfc.error}; the lock is still there, and ends with its session"
+        elif view.lock.holder == view.active.namenode:
             yield "its ZKFC holds the lock in ZooKeeper"
         else:
             yield f"it says so itself, although {view.lock.holder} holds the lock in ZooKeeper"

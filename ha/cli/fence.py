@@ -10,8 +10,11 @@ from rich.text import Text
 
 from fencing.fencer import fence as run_methods
 from fencing.model import MethodSpec, Report, Target, proves_gone, shown
+from ha.cli.completion import namenode_ids
+from ha.cli.doctor_local import method_finding
 from ha.cli.ending import Code, Ended, Ending, Outcome
 from ha.cli.exits import DONE, FAILED
+from ha.cli.finding import Verdict
 from ha.cli.output import API_VERSION, plain, show
 from ha.cli.place import Place, about_a_cluster
 from ha.cli.quiet import silence_libraries
@@ -25,7 +28,7 @@ def fence() -> None:
 
 
 @fence.command()
-@click.argument("node")
+@click.argument("node", shell_complete=namenode_ids)
 @click.option("--method", "number", type=int, default=None, help="Only this one, counted from 1.")
 @click.option("--really", is_flag=True, help="Run the methods: the NameNode will be killed.")
 @about_a_cluster("fence test")
@@ -127,6 +130,9 @@ class Trial:
                 else "a success fences edits only; it may serve reads until its lease ends"
             )
             yield f"  {number}. {shown(method)}  ({means})"
+            doubt = method_finding("", method, at, self.plan.ssh)
+            if doubt.verdict is not Verdict.OK:
+                yield f"     ! {doubt.found}  → {doubt.next}"
         yield (
             f"Limits: {self.plan.method_timeout_seconds:g} s for each, "
             f"{self.plan.total_timeout_seconds:g} s for all."

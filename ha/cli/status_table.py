@@ -43,7 +43,7 @@ def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> Rende
     if view.automatic_failover:
         parts.append(_zookeeper_line(view))
     parts += [Text(f"* {plain(note)}", style="yellow") for note in _notices(view)]
-    parts += [Text(f"! {plain(problem)}", style="bold red") for problem in view.problems()]
+    parts += [Text(f"! {plain(problem)}", style="bold red") for problem in _problems(view)]
     return Group(*parts)
 
 
@@ -94,6 +94,13 @@ def _notices(view: ClusterView) -> Iterator[str]:
             "be asked may serve reads until its lease ends  → nnha fence test"
         )
     yield from view.notices.unreadable
+
+
+def _problems(view: ClusterView) -> Iterator[str]:
+    """What is wrong with the roles has a command of its own, which tells what to do."""
+    roles = tuple(view.problems_of_roles())
+    for problem in view.problems():
+        yield f"{problem}  → nnha explain" if problem in roles else problem
 
 
 def _fences_edits_only(row: ZkfcRow) -> bool:

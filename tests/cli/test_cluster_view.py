@@ -70,6 +70,26 @@ SITUATIONS: dict[str, tuple[dict[str, object], list[str]]] = {
             f"NameNode nn1: {SILENT}",
         ],
     ),
+    "nothing at all answers": (
+        {
+            "namenodes": tuple(
+                NameNodeRow(row.namenode, row.address, error=SILENT) for row in (ACTIVE, STANDBY)
+            ),
+            "zkfcs": (ZkfcRow("nn1", "h:3", error=SILENT),),
+            "journalnodes": (),
+            "zookeepers": (ZooKeeperRow("z:1", error=SILENT),),
+            "lock": LockView(error="no ZooKeeper server answers"),
+        },
+        [
+            "nothing at all answers: look at this machine's network and load first",
+            "no NameNode is active",
+            f"NameNode nn1: {SILENT}",
+            f"NameNode nn2: {SILENT}",
+            f"ZKFC of nn1: {SILENT}",
+            f"ZooKeeper z:1: {SILENT}",
+            "ZooKeeper has no quorum: nobody can fail over until it is back",
+        ],
+    ),
     "two are active": (
         {"namenodes": (ACTIVE, dataclasses.replace(STANDBY, state="active"))},
         ["nn1 and nn2 both say that they are active"],

@@ -41,7 +41,7 @@ def test_commands_options_and_namenodes_are_offered(
     assert "--dry-run" in offered(["switchover"], "--d")
     write_configuration(tmp_path, PORTS)
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    for words in (["switchover"], ["failover"], ["drain"], ["explain"]):
+    for words in (["switchover"], ["failover"], ["drain"], ["explain"], ["fence", "test"]):
         assert offered(words, "n") == ["nn1", "nn2"]
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path / "none"))
     assert offered(["drain"], "n") == []

@@ -126,6 +126,17 @@ def test_fence_test_shows_and_does_nothing(tmp_path: Path) -> None:
         assert "It was fenced: it serves nobody any more." in really.output
 
 
+def test_a_method_that_cannot_run_from_here_is_doubted_before_it_is_tried(tmp_path: Path) -> None:
+    methods = {
+        "dfs.ha.fencing.methods": "sshfence\njournal-epoch",
+        "dfs.ha.fencing.ssh.private-key-files": str(tmp_path / "none"),
+    }
+    told = run("fence", prepared(tmp_path, **methods), "test", "nn1")
+    assert told.exit_code == 0
+    assert f"! sshfence: {tmp_path / 'none'}: No such file" in told.output
+    assert told.output.count("!") == 1
+
+
 def test_fence_test_refuses_without_methods_and_fails_when_none_succeeds(tmp_path: Path) -> None:
     none = run("fence", prepared(tmp_path), "test", "nn1", "-o", "json")
     assert none.exit_code == 3

@@ -147,6 +147,15 @@ def test_a_pause_in_which_the_active_is_gone_is_no_takeover() -> None:
     ) in told
 
 
+def test_an_active_whose_zkfc_is_gone_is_told_with_what_comes_of_it() -> None:
+    zkfc = dataclasses.replace(WELL.zkfcs[0], error=GONE)
+    told = lines(dataclasses.replace(VIEW, zkfcs=(zkfc, WELL.zkfcs[1])))
+    assert f"  because its ZKFC: {GONE}; the lock is still there, and ends with its session" in told
+    assert (
+        f"  nn1  active, but: ZKFC: {GONE}  → start it on h: nnha zkfc -D dfs.ha.namenode.id=nn1"
+    ) in told
+
+
 def test_without_zookeeper_the_history_is_not_blamed() -> None:
     view = dataclasses.replace(VIEW, lock=LockView(error="no ZooKeeper server answers"))
     assert "stands in ZooKeeper, which cannot be read now" in lines(view)[1]

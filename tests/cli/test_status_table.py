@@ -76,6 +76,12 @@ def test_a_narrow_screen_loses_columns_and_never_breaks_a_line(width: int) -> No
     assert sum(line.startswith(("nn1", "nn2")) for line in told) == 4
 
 
+def test_where_nobody_is_active_the_next_command_is_named() -> None:
+    rows = (dataclasses.replace(WELL.namenodes[0], state="standby"), STANDBY)
+    nobody = dataclasses.replace(WELL, namenodes=rows)
+    assert "! no NameNode is active  → nnha explain" in screen(nobody)
+
+
 @pytest.mark.parametrize("width", [160, 100, 80, 60, 40])
 def test_without_notes_their_heading_is_not_squeezed_in_letter_by_letter(width: int) -> None:
     told = screen(WELL, width=width)
