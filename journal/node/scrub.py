@@ -1,13 +1,14 @@
 """Read finalized files again, slowly, and compare them with what was recorded (design D-d)."""
 
 import asyncio
+import errno
 from pathlib import Path
 from typing import Final
 
 import structlog
 
 from journal.core.requests import LearnDigest, ReportDamage
-from journal.errors import JournalError
+from journal.errors import JournalError, StorageFailed
 from journal.model import Segment
 from journal.node import metrics
 from journal.node.owner import JournalOwner
@@ -18,6 +19,8 @@ from journal.storage.segment_file import SegmentCheck
 log = structlog.get_logger()
 
 _CHUNK_BYTES: Final = 1 << 18
+_NO_MEANS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""What the process lacks at the moment says nothing about a file."""
 
 
 async def scrub_forever(owner: JournalOwner, settings: NodeSettings) -> None:
@@ -28,10 +31,17 @@ async def scrub_forever(owner: JournalOwner, settings: NodeSettings) -> None:
             await scrub(owner, settings.scrub_bytes_per_second)
         except JournalError as failure:
             log.warning("scrub.round_failed", journal=owner.journal_id, because=str(failure))
+        except Exception:
+            # As with the sync: a bug in one round must not end the scrubbing for good.
+            log.exception("scrub.unexpected", journal=owner.journal_id)
 
 
 async def scrub(owner: JournalOwner, bytes_per_second: int) -> int:
-    """Read every finalized segment once; how many were found damaged."""
+    """Read every finalized segment once; how many were found damaged.
+
+    Raises:
+        StorageFailed: nothing can be read at the moment, which is no damage.
+    """
     throttle = Throttle(bytes_per_second)
     found = 0
     for segment in [one for one in owner.state.segments.values() if one.finalized]:
@@ -77,6 +87,8 @@ async def _why_damaged(path: Path, segment: Segment, throttle: Throttle) -> str 
             await throttle.spend(len(chunk))
         check.finish()
     except (OSError, ValueError) as damage:
+        if isinstance(damage, OSError) and damage.errno in _NO_MEANS:
+            raise StorageFailed(f"no segment can be read: {damage}") from damage
         return str(damage)
     return None
 

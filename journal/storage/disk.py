@@ -165,9 +165,15 @@ class Disk:
         return self._current / segment.name()
 
     def names(self) -> list[str]:
-        """What lies in the journal's folder."""
-        with self._working("list the journal"):
+        """What lies in the journal's folder.
+
+        Raises:
+            StorageFailed: it cannot be listed; the journal goes on, for nothing was written.
+        """
+        try:
             return self._files.names(self._current)
+        except OSError as failure:
+            raise StorageFailed(f"could not list {self._current}: {failure}") from failure
 
     def begin_fetch(self, segment: Segment) -> "Download":
         """A file outside ``current`` for a finalized segment of a peer."""
