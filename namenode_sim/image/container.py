@@ -286,7 +286,7 @@ class ImageWriter:
         """The summary as far as it is known."""
         return self._summary
 
-    def put(self, data: bytes) -> None:
+    def put(self, data: bytes | memoryview) -> None:
         """Write bytes as they are."""
         self._check()
         self._file.write(data)

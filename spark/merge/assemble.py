@@ -207,15 +207,16 @@ class Assembly:
 
 
 def _copy(writer: ImageWriter, path: str, offset: int, length: int) -> None:
+    room = memoryview(bytearray(min(_COPY_BYTES, length)))
     with Path(path).open("rb", buffering=0) as file:
         file.seek(offset)
         left = length
         while left:
-            data = file.read(min(_COPY_BYTES, left))
-            if not data:
+            count = file.readinto(room[: min(len(room), left)])
+            if not count:
                 raise ImageError(f"{path} ends at byte {offset + length - left} while it is copied")
-            writer.put(data)
-            left -= len(data)
+            writer.put(room[:count])
+            left -= count
 
 
 def _put_fresh(writer: ImageWriter, messages: Iterable[bytes]) -> None:

@@ -148,7 +148,10 @@ class _Writing:
         size = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(section[:width]))
         header = pb.SnapshotSection.FromString(section[width : width + size])
         listed = np.array(sorted(header.snapshottableDir), np.int64)
-        lost = listed[np.isin(listed, load_ids(expanded.deleted))]
+        # The other way round all that goes would be sorted once more, with several copies of it.
+        deleted = load_ids(expanded.deleted)
+        places = np.searchsorted(deleted, listed)
+        lost = listed[places < np.searchsorted(deleted, listed, side="right")]
         if lost.size:
             raise NeedsWholeNamespace(
                 f"the edits delete directory {lost[0]}, which allows snapshots"

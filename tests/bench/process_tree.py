@@ -14,7 +14,10 @@ _SECONDS_BETWEEN: Final = 0.1
 
 @dataclass(slots=True)
 class Taken:
-    """One process: its name, CPU seconds so far, and the most memory it ever had, in bytes."""
+    """One process: its name, CPU seconds so far, and the most memory it ever had, in bytes.
+
+    That is the kernel's VmHWM, which counts mapped files, too: some 41 MB of libraries in a driver.
+    """
 
     name: str
     cpu_seconds: float
