@@ -22,6 +22,7 @@ import structlog
 from journal.model import LAYOUT_VERSION, TxId
 from namenode_sim.durable import rename_durably, sync_folder, write_durably
 from namenode_sim.edits.file_header import header_bytes
+from namenode_sim.edits.segment_file import named_range
 from namenode_sim.metrics import LOCAL_EDITS_FAILED
 
 log = structlog.get_logger()
@@ -109,6 +110,11 @@ class LocalCopy:
                 # What follows until the next start would leave a hole in the file.
                 self._drop_file()
                 self._fail(failure.strerror or str(failure))
+            except Exception as failure:
+                # Without a thread what follows would be queued, and nobody told.
+                log.exception("local_edits.broken", directory=str(self.directory))
+                self._drop_file()
+                self._fail(f"{type(failure).__name__}: {failure}")
             with self._lock:
                 self._waiting_bytes -= sum(_size(work) for work in gathered)
             if None in gathered:
@@ -136,9 +142,10 @@ class LocalCopy:
         if copies_from(self.directory) is None:
             write_durably(current / MARK, b"%d\n" % first)
         mark = copies_from(self.directory) or first
-        for left in current.glob("edits_inprogress_*"):
+        for left in sorted(current.glob("edits_inprogress_*")):
+            found = named_range(left.name)
             # An earlier term's, never closed: the quorum has its true end, we may not.
-            if not left.suffix and int(left.name.rpartition("_")[2]) >= mark:
+            if found is not None and not left.suffix and found.first >= mark:
                 rename_durably(left, left.with_name(f"{left.name}.stale"))
         path = current / f"edits_inprogress_{first:019d}"
         self._file, self._first = path.open("xb"), first

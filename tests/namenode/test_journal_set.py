@@ -92,6 +92,17 @@ async def test_a_disk_that_hangs_delays_no_commit(tmp_path: Path) -> None:
             (hanging / "current" / "nnha_copies_from").write_text("1")
 
 
+async def test_a_file_of_somebody_else_is_left_alone_and_stops_no_copy(tmp_path: Path) -> None:
+    """Its name begins as a segment's does, and goes on with no number."""
+    strange = tmp_path / "current" / "edits_inprogress_of_last_week"
+    strange.parent.mkdir()
+    strange.touch()
+    async with journal_set(tmp_path) as (writer, copies):
+        await segment(writer, 1)
+        await until(lambda: names(tmp_path) == [FIRST, strange.name])
+        assert copies.failed() == {}
+
+
 async def test_a_required_directory_that_fails_is_told(tmp_path: Path) -> None:
     bad = tmp_path / "bad"
     bad.write_text("in the way")
