@@ -13,7 +13,13 @@ from ha.daemon.logs import configure_logging
 from namenode_sim.image.errors import ImageError
 from spark.engine.model import TaskFailed
 from spark.tables.engines import EngineUnavailable, local_engine, spark_engine
-from spark.tables.export import Exported, ExportProgress, ExportRefused, export, in_the_way
+from spark.tables.export import (
+    Exported,
+    ExportProgress,
+    ExportRefused,
+    export,
+    refuse_what_is_there,
+)
 
 EXIT_REFUSED: Final = 3
 EXIT_FAILED: Final = 4
@@ -69,8 +75,7 @@ def export_command(
         raise click.UsageError("--master and --conf are Spark's; they need --engine spark.")
     on_spark = engine == "spark" or bool(master or conf)
     try:
-        if out.exists() and not overwrite:
-            raise in_the_way(out)
+        refuse_what_is_there(out, overwrite=overwrite)
         starting = spark_engine(master or "local[*]", _pairs(conf)) if on_spark else None
         with starting or local_engine(image) as running:
             result = export(image, out, running, at=at, overwrite=overwrite, tell=_tell)

@@ -39,6 +39,7 @@ from spark.tables.tallies import Tallies
 from spark.tables.tree import Parents, TreeError, parents_of
 
 FORMAT: Final = 1
+_FACTS: Final = "export.json"
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -48,9 +49,21 @@ class ExportRefused(Exception):
     """The output is in the way; nothing was changed."""
 
 
-def in_the_way(out: Path) -> ExportRefused:
-    """What to say of an output that is there."""
-    return ExportRefused(f"{out} is there already; give another name, or --overwrite")
+def refuse_what_is_there(out: Path, *, overwrite: bool) -> None:
+    """Return if ``out`` may be written: nothing is there, or an export that may be replaced.
+
+    Raises:
+        ExportRefused: if something is there; whatever is no export is never replaced.
+    """
+    if not out.exists():
+        return
+    if not overwrite:
+        raise ExportRefused(f"{out} is there already; give another name, or --overwrite")
+    if not (out / _FACTS).is_file():
+        raise ExportRefused(
+            f"{out} is there and holds no {_FACTS}: it is no export, and --overwrite replaces "
+            "nothing else; give another name"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +100,16 @@ def export(
         out: the folder; the tasks of the engine must reach it by this path.
         engine: runs the tasks.
         at: the time of the export, for export.json.
-        overwrite: whether an older folder of that name may be replaced.
+        overwrite: whether an older export of that name may be replaced.
         tell: hears of each task that is done.
 
     Raises:
-        ExportRefused: if there is such a folder already.
+        ExportRefused: if something of that name is there, and no export that may be replaced.
         ImageError: if the image is damaged; names file and offset.
         TaskFailed: if the engine fails.
         OSError: if something cannot be read or written.
     """
-    if out.exists() and not overwrite:
-        raise in_the_way(out)
+    refuse_what_is_there(out, overwrite=overwrite)
     if digest_path(image).exists():
         check_digest(image)
     found = open_tables(str(image.absolute()))
@@ -116,7 +128,7 @@ def export(
             "at": at,
             "format": FORMAT,
         }
-        (fresh / "export.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
+        (fresh / _FACTS).write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
     return Exported(out, found.txid, inodes, directories, found.inodes - inodes)
 
 
@@ -156,8 +168,12 @@ def _published(out: Path) -> Iterator[Path]:
         if out.exists():
             old = out.with_name(attempt_name(f".{out.name}.old"))
             out.rename(old)
-            fresh.rename(out)
-            shutil.rmtree(old)
+            try:
+                fresh.rename(out)
+            except OSError:
+                old.rename(out)
+                raise
+            shutil.rmtree(old, ignore_errors=True)  # what is left of it is in nobody's way
         else:
             fresh.rename(out)
     except BaseException:

@@ -145,15 +145,31 @@ def test_what_only_snapshots_have_is_left_out(tmp_path: Path) -> None:
     assert paths == {"/", "/d", "/d/kept", "/e", "/e/moved", "/e/moved/new"}
 
 
-def test_an_output_that_is_there_is_left_alone(tmp_path: Path) -> None:
+def test_an_export_that_is_there_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
     image, out = save(Namespace.empty("hdfs"), tmp_path), tmp_path / "out"
-    out.mkdir()
-    (out / "mine").touch()
-    with pytest.raises(ExportRefused, match="overwrite"):
+    export(image, out, InlineEngine(), at=AT)
+    before = (out / "export.json").stat().st_ino
+    with pytest.raises(ExportRefused, match="or --overwrite"):
         export(image, out, InlineEngine(), at=AT)
-    assert [path.name for path in out.iterdir()] == ["mine"]
+    assert (out / "export.json").stat().st_ino == before
     export(image, out, InlineEngine(), at=AT, overwrite=True)
+    assert (out / "export.json").stat().st_ino != before
     check(image, out)
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_no_export_is_never_replaced(tmp_path: Path, *, overwrite: bool) -> None:
+    """A word too many on the command line must not cost somebody his folder."""
+    image, folder, file = save(Namespace.empty("hdfs"), tmp_path), tmp_path / "his", tmp_path / "f"
+    folder.mkdir()
+    (folder / "mine").touch()
+    file.write_text("mine")
+    for out in (folder, file):
+        with pytest.raises(ExportRefused, match="give another name"):
+            export(image, out, InlineEngine(), at=AT, overwrite=overwrite)
+    assert [path.name for path in folder.iterdir()] == ["mine"]
+    assert file.read_text() == "mine"
 
 
 def test_a_torn_image_leaves_nothing(tmp_path: Path) -> None:
