@@ -103,7 +103,11 @@ def _purge_segment(path: Path, edits_from: int) -> None:
             _delete(path)
     elif found.first < edits_from:
         # It was never closed, so nobody knows its end: it is set aside, not deleted.
-        rename_durably(path, path.with_name(f"{path.name}.stale"))
+        try:
+            rename_durably(path, path.with_name(f"{path.name}.stale"))
+        except OSError as problem:
+            log.warning("storage.not_purged", path=str(path), problem=str(problem))
+            return
         log.warning("storage.stale_segment", path=str(path))
 
 

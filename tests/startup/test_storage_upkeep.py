@@ -166,6 +166,22 @@ def test_a_save_keeps_the_newest_images_and_drops_left_overs(tmp_path: Path) -> 
     storage.close()
 
 
+def test_a_segment_that_cannot_be_set_aside_stays_and_the_save_is_none_the_worse(
+    tmp_path: Path,
+) -> None:
+    """The image has its name by then, and other journals are still to be told of it."""
+    storage = formatted(
+        tmp_path, settings=StorageSettings(retention=Retention(images=1, extra_edits=0))
+    )
+    namespace = rich_namespace()
+    left = tmp_path / "current" / f"edits_inprogress_{namespace.last_applied - 5:019d}"
+    left.touch()
+    left.with_name(f"{left.name}.stale").mkdir()
+    assert storage.save(namespace).exists()
+    assert left.exists()
+    storage.close()
+
+
 PLANS = {
     "nothing to purge without an image": ([], [(1, 5)], Retention(), PurgePlan((), 0)),
     "two images stay": ([5, 9, 3, 9], [], Retention(2, 0, 9), PurgePlan((3,), 6)),
