@@ -16,7 +16,14 @@ from ha.elector.settings import ZooKeeperSettings
 from ha.elector.znodes import connected, parent_exists
 from ha.elector.zookeeper import Session
 from ha.notices.model import BadNotice, Drain, Member, Pause
-from ha.notices.store import Noted, read_drains, read_history, read_members, read_pause
+from ha.notices.store import (
+    Noted,
+    read_drains,
+    read_history,
+    read_members,
+    read_namesakes,
+    read_pause,
+)
 
 LOCK_RESERVE_SECONDS = 0.2
 """Kept back of the deadline for hanging up on ZooKeeper."""
@@ -56,12 +63,12 @@ async def ask_zookeeper(look: Look, settings: ZooKeeperSettings | None) -> Ensem
 async def _znodes(look: Look, settings: ZooKeeperSettings) -> tuple[LockView, NoticesView]:
     seconds = max(0.1, look.left() - LOCK_RESERVE_SECONDS)
     async with connected(settings, deadline_seconds=seconds) as session:
-        lock, exists, pause, drains, members, history = await asyncio.gather(
+        lock, exists, pause, drains, (members, namesakes), history = await asyncio.gather(
             _lock(session, settings),
             parent_exists(session, settings),
             _pause(session, settings),
             read_drains(session, settings),
-            read_members(session, settings),
+            asyncio.gather(read_members(session, settings), read_namesakes(session, settings)),
             read_history(session, settings, NEWEST),
         )
         granted = session.timeout_seconds
@@ -74,6 +81,7 @@ async def _znodes(look: Look, settings: ZooKeeperSettings) -> tuple[LockView, No
         pause=pause if isinstance(pause, Pause) else None,
         drains=_drains(drains),
         members={name: one for name, one in members.items() if isinstance(one, Member)},
+        namesakes=namesakes,
         unreadable=tuple(str(one)[:MAX_TEXT_CHARACTERS] for one in bad),
     )
 

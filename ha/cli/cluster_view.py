@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from ha.notices.model import Drain, FailoverResult, HistoryEntry, Member, Pause
+from ha.notices.model import Drain, FailoverResult, HistoryEntry, Member, Pause, time_text
 
 BEHIND_WORTH_TELLING = 1000
 """Transactions that a JournalNode which is in sync may seem to lack, as all are asked in turn."""
@@ -109,10 +109,18 @@ class NoticesView:
     pause: Pause | None = None
     drains: Mapping[str, Drain] = field(default_factory=dict)
     members: Mapping[str, Member] = field(default_factory=dict)
+    namesakes: tuple[Member, ...] = ()
+    """Running ZKFCs that may not stand, because another one of their NameNode runs."""
     history: tuple[HistoryEntry, ...] = ()
     """The newest records, newest first."""
     unreadable: tuple[str, ...] = ()
     error: str | None = None
+
+
+def in_excess(one: Member) -> str:
+    """A ZKFC of a NameNode that has another one, by what an operator needs to find it."""
+    since = time_text(one.started)
+    return f"a second ZKFC of {one.namenode} runs: process {one.pid} on {one.host}, since {since}"
 
 
 def by_its_member(row: ZkfcRow, notices: NoticesView) -> ZkfcRow:
@@ -286,6 +294,7 @@ class ClusterView:
             *self.problems_of_roles(),
             *self._problems_of_the_journal(),
             *self._problems_of_processes(),
+            *(f"{in_excess(one)}; it may not stand" for one in self.notices.namesakes),
         )
 
     def _problems_of_the_looker(self) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from ha.cli.cluster_view import ClusterView, is_silence
+from ha.cli.cluster_view import ClusterView, in_excess, is_silence
 from ha.cli.finding import Finding, fail, ok, unknown, warn
 from ha.cli.outlook import ranked, until, what_blocks
 from ha.cli.spans import since, span
@@ -189,6 +189,12 @@ def _zkfcs(view: ClusterView) -> Iterator[Finding]:
             )
         else:
             yield ok(check, f"{row.address}: {row.health}")
+    for one in view.notices.namesakes:
+        yield fail(
+            f"ZKFC of {one.namenode}",
+            f"{in_excess(one)}, at {one.zkfc_rpc}; it may not stand",
+            "stop one of the two, or give it its own dfs.ha.namenode.id",
+        )
     versions = {one.version for one in view.notices.members.values()}
     if len(versions) > 1:
         told = ", ".join(f"{n} {m.version}" for n, m in sorted(view.notices.members.items()))

@@ -183,7 +183,10 @@ def _of_the_zkfc(view: ClusterView, row: NameNodeRow, *, drained: bool) -> Itera
         because = zkfc.out_because or "it gives no reason"
         if not _is_told_already(because):
             text = f"ZKFC: not in the election: {because}"
-            yield Obstacle(text, "wait: it comes back by itself", Bars.FOR_NOW)
+            if "another zkfc" in because:
+                yield Obstacle(text, "ask the other one, or stop it: nnha doctor")
+            else:
+                yield Obstacle(text, "wait: it comes back by itself", Bars.FOR_NOW)
 
 
 def _look_at(row: NameNodeRow) -> str:

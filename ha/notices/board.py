@@ -26,6 +26,7 @@ from ha.notices.model import (
     decode_member,
     decode_pause,
     encode_member,
+    time_text,
 )
 from ha.notices.seen import FREE, Notices
 from ha.notices.store import (
@@ -34,6 +35,7 @@ from ha.notices.store import (
     clear_pause,
     drains_path,
     members_path,
+    namesakes_path,
     pause_path,
 )
 
@@ -45,6 +47,7 @@ POLL_SECONDS: Final = 10.0
 """A second way to the truth, should a watch get lost."""
 RETRY_SECONDS: Final = 1.0
 CLOSE_SECONDS: Final = 1.0
+CREATE_ATTEMPTS: Final = 5
 
 
 def utc_now() -> datetime:
@@ -73,9 +76,9 @@ class Board:
         self._hurry = asyncio.Event()
         self._connected = False
         self._over = False
-        self._own = b""
-        self._own_rpc = ""
+        self._own: Member | None = None
         self._shown = b""
+        self._namesake = ""
         self._earlier_sessions: set[int] = set()
         self._complaints: dict[str, str] = {}
         self.notices: Notices | None = None
@@ -85,9 +88,8 @@ class Board:
 
     def publish(self, member: Member) -> None:
         """Show this of our controller from now on."""
-        own = encode_member(member)
-        if own != self._own:
-            self._own, self._own_rpc = own, member.zkfc_rpc
+        if member != self._own:
+            self._own = member
             self._hurry.set()
 
     async def run(self) -> None:
@@ -101,6 +103,7 @@ class Board:
     async def _one_session(self) -> None:
         self._over = self._connected = False
         self._shown = b""
+        self._namesake = ""
         session = Session(self._settings, self._state_changed, lambda _: self._hurry.set())
         session.open()
         try:
@@ -130,7 +133,18 @@ class Board:
     async def _read_and_show(self, session: Session) -> float:
         """Answers how long to wait for the next time, if nothing happens."""
         # What we show first: a peer's rank may wait for it.
-        shown = await self._tried("member", self._show(session))
+        shown = True
+        try:
+            await self._show(session)
+            self._complaints.pop("member", None)
+        except ZooKeeperUnavailable as failure:
+            # Whether another controller is shown in our place is not known.  Nothing is told
+            # then: a controller that was told of no notices yet does not stand.
+            self._complain("member", str(failure))
+            return RETRY_SECONDS
+        except ZooKeeperRefused as failure:
+            self._complain("member", str(failure))
+            shown = False
         read = await self._tried("notices", self._read(session))
         if read is None:
             return RETRY_SECONDS
@@ -143,6 +157,7 @@ class Board:
                 drain=None if notices.drain is None else notices.drain.reason,
                 members={one.namenode: one.out_because or one.state for one in notices.members},
                 lock_holder=notices.lock_holder,
+                namesake=notices.namesake or None,
             )
             self.notices = notices
             self._tell(notices)
@@ -159,51 +174,105 @@ class Board:
 
     # -- our member --------------------------------------------------------------------------
 
-    async def _show(self, session: Session) -> bool:
-        own = self._own
-        if not own or own == self._shown:
-            return True
-        path = f"{members_path(self._settings)}/{self._namenode}"
-        outcome = await session.read(path)
-        if not _is(outcome, Refusal.NO_NODE):
-            data, facts = value_of(outcome, f"read {path}")
-            if facts.ours:
-                value_of(await session.write(path, own, version=facts.version), f"write {path}")
-                self._shown = own
-                return True
-            if not self._left_behind(path, data, facts):
-                return True  # at the next poll again
-            value_of(await session.delete(path, version=facts.version), f"delete {path}")
-        await self._create(session, path, own)
-        self._complaints.pop(path, None)
-        self._shown = own
-        return True
+    async def _show(self, session: Session) -> None:
+        """Have our member shown, or know who is shown in its place (hadoop-ha W22).
 
-    async def _create(self, session: Session, path: str, own: bytes) -> None:
-        above = members_path(self._settings)
+        The member is made by a create and never by a write over another's: of two controllers
+        that start at once, one has it.
+        """
+        own = self._own
+        if own is None:
+            return
+        path = f"{members_path(self._settings)}/{self._namenode}"
+        for _ in range(CREATE_ATTEMPTS):
+            outcome = await session.read(path)
+            if not _is(outcome, Refusal.NO_NODE):
+                data, facts = value_of(outcome, f"read {path}")
+                if facts.ours:
+                    await self._renew(session, path, encode_member(own), facts)
+                    await self._stand_forth(session)
+                    return
+                namesake = self._living_namesake(own, data, facts)
+                if namesake is not None:
+                    await self._stand_back(session, own, namesake)
+                    return
+                deleted = await session.delete(path, version=facts.version)
+                if not _is(deleted, Refusal.NO_NODE) and not _is(deleted, Refusal.BAD_VERSION):
+                    value_of(deleted, f"delete {path}")
+            if await self._created(session, path, encode_member(own)):
+                await self._stand_forth(session)
+                return
+        raise ZooKeeperUnavailable(f"{path} keeps appearing and vanishing; who else writes there?")
+
+    async def _renew(self, session: Session, path: str, own: bytes, facts: NodeFacts) -> None:
+        if own != self._shown:
+            value_of(await session.write(path, own, version=facts.version), f"write {path}")
+            self._shown = own
+
+    async def _created(self, session: Session, path: str, own: bytes) -> bool:
+        """False: somebody was quicker."""
+        above = path.rpartition("/")[0]
         created = await session.create(path, own, ephemeral=True)
         if _is(created, Refusal.NO_NODE):
             if not _is(made := await session.create(above), Refusal.NODE_EXISTS):
                 value_of(made, f"create {above}")
             created = await session.create(path, own, ephemeral=True)
+        if _is(created, Refusal.NODE_EXISTS):
+            return False
         value_of(created, f"create {path}")
+        self._shown = own
+        return True
 
-    def _left_behind(self, path: str, data: bytes, facts: NodeFacts) -> bool:
-        """Is it of our earlier session or process?  Then it need not wait for its expiry."""
+    def _living_namesake(self, own: Member, data: bytes, facts: NodeFacts) -> Member | None:
+        """Who is shown in our place; None: our earlier session or process, whose end we need not
+        wait for."""
         if facts.owner in self._earlier_sessions:
-            return True
+            return None
         try:
             other = decode_member(data)
         except BadNotice:
-            return True
-        if other.zkfc_rpc == self._own_rpc:
-            return True  # its port is ours now, so that process is gone
-        self._complain(
-            path,
-            f"another zkfc, process {other.pid} at {other.zkfc_rpc}, shows itself as "
-            f"{self._namenode}; only one may run, see dfs.ha.namenode.id on both hosts",
+            return None
+        if other.zkfc_rpc == own.zkfc_rpc and other.host in ("", own.host):
+            return None  # its port is ours now, so that process is gone
+        return other
+
+    async def _stand_forth(self, session: Session) -> None:
+        if self._namesake:
+            log.info("board.namesake.gone", namenode=self._namenode, was=self._namesake)
+            self._namesake = ""
+            await session.delete(self._stood_back_path(session))
+
+    async def _stand_back(self, session: Session, own: Member, namesake: Member) -> None:
+        """Keep out of the election while that one's session lives, and be seen to."""
+        self._shown = b""
+        text = (
+            f"another zkfc of {self._namenode} runs: process {namesake.pid} on "
+            f"{namesake.host or 'an unnamed host'}, at {namesake.zkfc_rpc}, since "
+            f"{time_text(namesake.started)}; only one may, see dfs.ha.namenode.id on both hosts"
         )
-        return False
+        if text == self._namesake:
+            return
+        self._namesake = text
+        log.warning(
+            "board.namesake",
+            namenode=self._namenode,
+            pid=namesake.pid,
+            host=namesake.host,
+            zkfc_rpc=namesake.zkfc_rpc,
+            since=time_text(namesake.started),
+            # One that is dead holds its place no longer than this.
+            session_timeout_seconds=session.timeout_seconds,
+        )
+        path = self._stood_back_path(session)
+        try:
+            await self._created(session, path, encode_member(own))
+        except (ZooKeeperRefused, ZooKeeperUnavailable) as failure:
+            self._complain(path, str(failure))  # it is for the eyes of operators alone
+        self._shown = b""
+
+    def _stood_back_path(self, session: Session) -> str:
+        number = (session.session_id or 0) & ((1 << 64) - 1)
+        return f"{namesakes_path(self._settings)}/{self._namenode}-{number:x}"
 
     # -- the notices -------------------------------------------------------------------------
 
@@ -236,6 +305,7 @@ class Board:
             drain=None if drain is None else drain.value,
             members=members,
             lock_holder=holder,
+            namesake=self._namesake,
         )
         return notices, min([self._poll_seconds, *waits])
 

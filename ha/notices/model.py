@@ -78,6 +78,8 @@ class Member:
     """``since`` of the pause that it obeys; None: it knows of none in force."""
     drain_seen: datetime | None = None
     """The same of its NameNode's drain."""
+    host: str = ""
+    """The machine that it runs on, by its own name; empty where an older version says none."""
 
 
 class FailoverKind(StrEnum):
@@ -159,19 +161,19 @@ class HistoryEntry:
 
 def encode_pause(pause: Pause | Drain) -> bytes:
     """A pause or a drain, as it lies in ZooKeeper."""
-    return _dump(
+    return json.dumps(
         {
             "owner": _short(pause.owner),
             "reason": _short(pause.reason),
             "since": time_text(pause.since),
             "until": _time_or_none(pause.until),
         }
-    )
+    ).encode()
 
 
 def encode_member(member: Member) -> bytes:
     """A member, as it lies in ZooKeeper."""
-    return _dump(
+    return json.dumps(
         {
             "namenode": member.namenode,
             "zkfc_http": member.zkfc_http,
@@ -189,13 +191,14 @@ def encode_member(member: Member) -> bytes:
             "version": member.version,
             "pause_seen": _time_or_none(member.pause_seen),
             "drain_seen": _time_or_none(member.drain_seen),
+            "host": member.host,
         }
-    )
+    ).encode()
 
 
 def encode_record(record: FailoverRecord) -> bytes:
     """A record of the history, as it lies in ZooKeeper."""
-    return _dump(record_json(record))
+    return json.dumps(record_json(record)).encode()
 
 
 def record_json(record: FailoverRecord) -> dict[str, object]:
@@ -283,6 +286,7 @@ def decode_member(data: bytes) -> Member:
         version=found.text("version"),
         pause_seen=found.perhaps("pause_seen", _Found.moment),
         drain_seen=found.perhaps("drain_seen", _Found.moment),
+        host=found.perhaps("host", _Found.text) or "",
     )
 
 
@@ -340,9 +344,7 @@ class _Found:
 
     def whole(self, key: str) -> int:
         value = self._values.get(key)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-        return self._bad(key, "a whole number")
+        return value if type(value) is int else self._bad(key, "a whole number")
 
     def number(self, key: str) -> float:
         value = self._values.get(key)
@@ -394,7 +396,3 @@ def _load(kind: str, data: bytes) -> object:
 
 def _short(text: str) -> str:
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
-
-
-def _dump(value: dict[str, object]) -> bytes:
-    return json.dumps(value).encode()

@@ -19,3 +19,5 @@ class Notices:
     """The other running controllers, by NameNode id."""
     lock_holder: str | None = None
     """The NameNode whose controller holds the lock, FREE, or None where that is not known."""
+    namesake: str = ""
+    """Another living controller of our own NameNode, in words; empty: there is none."""

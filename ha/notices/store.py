@@ -32,6 +32,7 @@ from ha.notices.model import (
 PAUSE_ZNODE = "NnhaPause"
 DRAIN_ZNODE = "NnhaDrain"
 MEMBERS_ZNODE = "NnhaMembers"
+NAMESAKES_ZNODE = "NnhaNamesakes"
 HISTORY_ZNODE = "NnhaHistory"
 RECORD_PREFIX = "r-"
 KEPT_RECORDS = 100
@@ -61,6 +62,11 @@ def drains_path(settings: ZooKeeperSettings) -> str:
 def members_path(settings: ZooKeeperSettings) -> str:
     """Where the members lie, each under its NameNode's id."""
     return f"{settings.scope}/{MEMBERS_ZNODE}"
+
+
+def namesakes_path(settings: ZooKeeperSettings) -> str:
+    """Where controllers show themselves that may not stand: another of their NameNode runs."""
+    return f"{settings.scope}/{NAMESAKES_ZNODE}"
 
 
 def history_path(settings: ZooKeeperSettings) -> str:
@@ -127,6 +133,12 @@ async def read_members(
     """The running ZKFCs by NameNode; one that is unreadable does not hide the others."""
     found = await _read_all(session, members_path(settings), decode_member)
     return {name: one if isinstance(one, BadNotice) else one.value for name, one in found.items()}
+
+
+async def read_namesakes(session: Session, settings: ZooKeeperSettings) -> tuple[Member, ...]:
+    """The running ZKFCs that may not stand; what cannot be read is left out."""
+    found = await _read_all(session, namesakes_path(settings), decode_member)
+    return tuple(one.value for one in found.values() if not isinstance(one, BadNotice))
 
 
 # -- history --------------------------------------------------------------------------------------

@@ -57,11 +57,10 @@ from ha.zkfc.predecessor import lasting_until
 from ha.zkfc.record import Asked
 from ha.zkfc.server import ZkfcFace, listen, rpc_server
 from ha.zkfc.settings import ZkfcSettings
-from ha.zkfc.standing import drained
 from ha.zkfc.standing_back import StandingBack
 from ha.zkfc.takeover import Takeover
 from ha.zkfc.thread_dump import ThreadDump
-from ha.zkfc.trouble import trouble_of
+from ha.zkfc.trouble import trouble_of, unfit_of
 
 log = structlog.get_logger()
 
@@ -116,7 +115,7 @@ class Controller:
             settings,
             self.attempts,
             read_active=self._read_active,
-            unfit=self._unfit,
+            unfit=lambda: unfit_of(self.monitor.state, self._candidacy),
             come_back=lambda: self._decide(CedeEnded()),
             serving=lambda: self.elector.state.role is Role.ACTIVE,
             changing=lambda: self._candidacy.in_transition,
@@ -356,17 +355,6 @@ class Controller:
         return await read_active(
             self._settings.zookeeper, deadline_seconds=READ_ACTIVE_DEADLINE_SECONDS
         )
-
-    def _unfit(self) -> str | None:
-        state = self.monitor.state
-        if state.health is not Health.HEALTHY:
-            return state.reason or state.health.value
-        if self._candidacy.reported is ServiceState.OBSERVER:
-            return "it is an observer"
-        notices = self._candidacy.standing.notices
-        if notices is not None and notices.drain is not None:
-            return f"it is {drained(notices.drain)}"
-        return None
 
     async def _raise_fatal(self, fatal: "asyncio.Future[str]") -> None:
         raise ElectionImpossible(await fatal)

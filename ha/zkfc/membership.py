@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
@@ -41,6 +42,7 @@ class Membership:
         self._board = board
         self._version = version
         self._started = datetime.now(UTC)
+        self._host = socket.gethostname()
         self._draining: asyncio.Task[None] | None = None
 
     def standing(self) -> Standing:
@@ -81,6 +83,7 @@ class Membership:
                 version=self._version,
                 pause_seen=None if pause is None else pause.since,
                 drain_seen=None if drain is None else drain.since,
+                host=self._host,
             )
         )
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from prometheus_client.registry import Collector
 
 REASONS: Final = (
-    "health", "zookeeper", "paused", "drained", "nofailover", "not_ready", "stood_back", "waits"
+    "health", "zookeeper", "namesake", "paused", "drained", "nofailover", "not_ready",
+    "stood_back", "waits",
 )  # fmt: skip
 """What can keep a controller from taking over; /status has it in words."""
 WANTED: Final = ("active", "standby", "none")
@@ -146,6 +147,7 @@ def blocking(candidacy: Candidacy, election: ElectorState, health: Health) -> Ma
     found = {
         "health": health is not Health.HEALTHY,
         "zookeeper": election.link in (Link.CONNECTING, Link.SUSPENDED),
+        "namesake": bool(notices.namesake),
         "paused": notices.pause is not None,
         "drained": notices.drain is not None,
         "nofailover": standing.rank.nofailover,

@@ -91,6 +91,8 @@ def bar(standing: Standing, *, now: float, joined: bool, is_active: bool) -> Bar
     notices = standing.notices
     if notices is None:
         return Bar("the notices in ZooKeeper were not read yet")
+    if notices.namesake:
+        return Bar(notices.namesake)
     # In a pause, an operator may have made ours active beside another's lock: leave it so (W19).
     elsewhere = notices.lock_holder not in (None, FREE, standing.namenode)
     if (is_active and not elsewhere) or standing.may_return:

@@ -1,9 +1,11 @@
-"""Why a controller could not fail over right now: what /health and the operator's tools show."""
+"""Why a controller could not fail over, or be handed over to: what operators are told."""
 
 from ha.elector.model import Link
 from ha.elector.state import ElectorState
 from ha.health.core import Health, HealthState
+from ha.service.model import ServiceState
 from ha.zkfc.core import Candidacy
+from ha.zkfc.standing import drained
 
 
 def trouble_of(
@@ -20,4 +22,18 @@ def trouble_of(
         return f"not in the election: {candidacy.out_because or 'not joined yet'}"
     if elector.link is not Link.CONNECTED:
         return absence or f"ZooKeeper: {elector.link.value}"
+    return None
+
+
+def unfit_of(health: HealthState, candidacy: Candidacy) -> str | None:
+    """Why our NameNode cannot be the target of a hand-over; None when it can."""
+    if health.health is not Health.HEALTHY:
+        return health.reason or health.health.value
+    if candidacy.reported is ServiceState.OBSERVER:
+        return "it is an observer"
+    notices = candidacy.standing.notices
+    if notices is not None and notices.namesake:
+        return notices.namesake
+    if notices is not None and notices.drain is not None:
+        return f"it is {drained(notices.drain)}"
     return None

@@ -13,6 +13,7 @@ from ha.cli.cluster_view import (
     ZkfcRow,
     ZooKeeperRow,
 )
+from ha.cli.outlook import prospects
 
 JOURNALS = ("j1:1", "j2:1", "j3:1")
 ACTIVE = NameNodeRow(
@@ -168,3 +169,13 @@ def test_without_an_active_the_journal_tells_epoch_and_newest_transaction() -> N
 def test_a_standby_that_was_asked_later_than_the_active_is_not_ahead() -> None:
     assert WELL.lag(dataclasses.replace(STANDBY, last_txid=5003)) == 0
     assert WELL.lag(ACTIVE) is None
+
+
+def test_w22_a_second_zkfc_is_no_passing_obstacle_and_a_ceded_one_is() -> None:
+    def may(because: str) -> bool:
+        row = dataclasses.replace(WELL.zkfcs[1], in_election=False, out_because=because)
+        view = dataclasses.replace(WELL, zkfcs=(WELL.zkfcs[0], row))
+        return next(one for one in prospects(view) if one.namenode == row.namenode).callable
+
+    assert may("asked to cede")
+    assert not may("another zkfc of nn2 runs: process 7 on h9")

@@ -18,8 +18,10 @@ from ha.cli.doctor_local import (
 from ha.cli.finding import Finding, Verdict
 from ha.conf.configuration import Configuration, load_configuration
 from ha.elector.credentials import parse_acl, parse_auth
+from ha.elector.outcome import Done
 from ha.elector.znodes import connected, ensure_parent
-from ha.notices.model import Drain, FailoverResult, HistoryEntry, Pause
+from ha.notices.model import Drain, FailoverResult, HistoryEntry, Pause, encode_member
+from ha.notices.store import namesakes_path
 from tests.cli import schema
 from tests.cli.nnha_run import nnha
 from tests.cli.stand_ins import running_cluster, write_configuration
@@ -63,6 +65,10 @@ SITUATIONS: dict[str, tuple[dict[str, object], dict[str, Verdict]]] = {
     "nobody is active": (
         {"namenodes": (dataclasses.replace(ACTIVE, state="standby"), STANDBY)},
         {"one active": F},
+    ),
+    "a second zkfc of one NameNode": (
+        noted(namesakes=(MEMBER,)),
+        {f"ZKFC of {MEMBER.namenode}": F},
     ),
     "two are active": (
         {"namenodes": (ACTIVE, dataclasses.replace(STANDBY, state="active"))},
@@ -276,6 +282,24 @@ async def test_znodes_that_anybody_may_change_are_told_and_closed_ones_are_not(
     words = (*scope.words, *AUTO, *closed, "-o", "json")
     known = await nnha("doctor", *words, "-D", "ha.zookeeper.auth=digest:me:word")
     assert rights(known.document) == ["ok"]
+
+
+@pytest.mark.zookeeper
+async def test_w22_a_second_zkfc_of_a_namenode_is_read_from_zookeeper_and_told(
+    scope: Scope,
+) -> None:
+    settings = scope.settings
+    async with connected(settings, deadline_seconds=30.0) as session:
+        await ensure_parent(session, settings)
+        await session.create(namesakes_path(settings))
+        path = f"{namesakes_path(settings)}/nn1-7"
+        assert await session.create(path, encode_member(MEMBER), ephemeral=True) == Done(None)
+        told = await nnha("doctor", *scope.words, *AUTO, "-o", "json")
+        shown = await nnha("status", *scope.words, *AUTO)
+    found = [one["found"] for one in told.document["checks"] if "a second ZKFC" in one["found"]]
+    assert len(found) == 1
+    assert f"process {MEMBER.pid} on {MEMBER.host}" in found[0]
+    assert "a second ZKFC of" in shown.out
 
 
 def rights(document: dict[str, list[dict[str, str]]]) -> list[str]:

@@ -27,6 +27,7 @@ from ha.notices.store import (
     pause_path,
     read_drain,
     read_members,
+    read_namesakes,
     read_pause,
     write_drain,
     write_pause,
@@ -38,8 +39,8 @@ pytestmark = pytest.mark.zookeeper
 
 _scopes = itertools.count(1)
 DRAIN = Drain(owner="bob@ops1", reason="disk", since=NOON, until=None)
-OURS = replace(MEMBER, namenode="nn1", zkfc_rpc="host1:8019")
-THEIRS = replace(MEMBER, namenode="nn2", zkfc_rpc="host2:8019")
+OURS = replace(MEMBER, namenode="nn1", zkfc_rpc="host1:8019", host="h1")
+THEIRS = replace(MEMBER, namenode="nn2", zkfc_rpc="host2:8019", host="h2")
 LASTING = replace(PAUSE, until=None)
 
 
@@ -245,13 +246,46 @@ async def test_what_an_earlier_process_left_behind_is_replaced_before_it_expires
         await place.shows(OURS)
 
 
-async def test_another_living_zkfc_of_the_same_name_is_left_alone(zookeeper: ZooKeeper) -> None:
+ELSEWHERE = replace(OURS, zkfc_rpc="elsewhere:8019", host="h9")
+COPIED = replace(OURS, host="h9")
+"""The same configuration on another machine: the address is ours, and the process lives."""
+
+
+@pytest.mark.parametrize("other", [ELSEWHERE, COPIED], ids=["another port", "a copy"])
+async def test_w22_another_living_zkfc_of_the_same_name_is_left_alone(
+    zookeeper: ZooKeeper, other: Member
+) -> None:
     async with _place(zookeeper.connect) as place:
-        elsewhere = replace(OURS, zkfc_rpc="elsewhere:8019")
-        first = place.board("nn1", elsewhere)
-        await place.shows(elsewhere)
+        first = place.board("nn1", other)
+        await place.shows(other)
         second = place.board("nn1", OURS)
-        await _sees(second, lambda _: second._complaints, "it complains")
-        await place.shows(elsewhere)
-        assert "only one may run" in next(iter(second._complaints.values()))
-        assert first._complaints == {}
+        await _sees(second, lambda seen: seen.namesake, "it sees the first")
+        assert second.notices is not None
+        told = second.notices.namesake
+        assert f"process {other.pid} on h9, at {other.zkfc_rpc}, since 2026-" in told
+        await place.shows(other)
+        assert first.notices is not None
+        assert first.notices.namesake == ""
+        assert await read_namesakes(place.session, place.zookeeper) == (OURS,)
+        await place.stop(0)
+        await _sees(second, lambda seen: not seen.namesake, "the first is gone")
+        await place.shows(OURS)
+        async with asyncio.timeout(30.0):
+            while await read_namesakes(place.session, place.zookeeper):
+                await asyncio.sleep(0.01)
+
+
+async def test_w22_of_several_that_start_at_once_exactly_one_may_stand(
+    zookeeper: ZooKeeper,
+) -> None:
+    """Every notice that is told says it, the first one too: between two a controller would join."""
+    async with _place(zookeeper.connect) as place:
+        told: dict[str, list[Notices]] = {f"h{number}": [] for number in range(5)}
+        for host, heard in told.items():
+            board = Board(place.zookeeper, "nn1", heard.append, poll_seconds=3600)
+            board.publish(replace(OURS, host=host))
+            place.running.append(asyncio.create_task(board.run()))
+        await until(lambda: all(told.values()), "all have read", seconds=30.0)
+        may = [host for host, heard in told.items() if any(not one.namesake for one in heard)]
+        assert len(may) == 1
+        await place.shows(replace(OURS, host=may[0]))

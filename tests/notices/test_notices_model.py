@@ -88,6 +88,12 @@ def test_newer_keys_pass() -> None:
     assert decode_pause(json.dumps(newer).encode()) == PAUSE
 
 
+def test_a_member_of_an_older_version_names_no_host() -> None:
+    found = json.loads(encode_member(MEMBER))
+    del found["host"]
+    assert decode_member(json.dumps(found).encode()).host == ""
+
+
 def test_times_are_utc_with_milliseconds() -> None:
     east = NOON.astimezone(timezone(timedelta(hours=5)))
     found = json.loads(encode_pause(replace(PAUSE, since=east)))

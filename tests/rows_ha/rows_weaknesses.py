@@ -17,6 +17,7 @@ _FENCING_SSH = "fencing/test_fencing_ssh.py::"
 _ROWS_FENCING = "fencing/test_rows_fencing.py::"
 _ROWS_SSH = "fencing/test_rows_ssh.py::"
 _HEALTH_CORE = "health/test_health_core.py::"
+_NOTICES_BOARD = "notices/test_notices_board.py::"
 _PID_FILE = "health/test_pid_file.py::"
 _SERVICE_FACES = "service/test_service_faces.py::"
 _ROWS_8_1 = "zkfc/test_rows_8_1.py::"
@@ -27,6 +28,7 @@ _ZKFC_CORE = "zkfc/test_zkfc_core.py::"
 _ZKFC_FAILOVER = "zkfc/test_zkfc_failover.py::"
 _ZKFC_HALF_WAY = "zkfc/test_zkfc_half_way.py::"
 _ZKFC_HANDOVER = "zkfc/test_zkfc_handover.py::"
+_ZKFC_NAMESAKE = "zkfc/test_zkfc_namesake.py::"
 _ZKFC_NOTICES = "zkfc/test_zkfc_notices.py::"
 _ZKFC_PREPARE = "zkfc/test_zkfc_prepare.py::"
 _ZKFC_STANDING = "zkfc/test_zkfc_standing.py::"
@@ -177,10 +179,11 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _ROWS_BIND + "test_row_8_11_zk_bind_address",
         _ZKFC_FAILOVER
         + "test_w1_8_13_1_a_breadcrumb_with_another_address_does_not_stop_a_takeover",
-        (
-            "open: nothing but the election itself keeps a second controller of the same "
-            "NameNode, on another port, from standing"
-        ),
+        _NOTICES_BOARD + "test_w22_another_living_zkfc_of_the_same_name_is_left_alone",
+        _NOTICES_BOARD + "test_w22_of_several_that_start_at_once_exactly_one_may_stand",
+        _NOTICES_BOARD + "test_what_an_earlier_process_left_behind_is_replaced_before_it_expires",
+        _ZKFC_NAMESAKE
+        + "test_w22_a_second_controller_waits_and_takes_its_place_when_the_first_ends",
     ),
     "W23": (
         _ZKFC_PREPARE + "test_w23_an_acl_open_to_the_world_is_warned_of",

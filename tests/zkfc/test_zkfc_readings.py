@@ -72,6 +72,7 @@ async def test_each_bar_is_named() -> None:
         "health": Controller(health=Health.UNHEALTHY),
         "zookeeper": Controller(election=replace(STANDING_BY, link=Link.SUSPENDED)),
         "paused": Controller(replace(out, standing=Standing(notices=Notices(pause=pause)))),
+        "namesake": Controller(replace(out, standing=Standing(notices=Notices(namesake="x")))),
         "drained": Controller(replace(out, standing=Standing(notices=Notices(drain=drain)))),
         "nofailover": Controller(replace(out, standing=Standing(rank=Rank(nofailover=True)))),
         "not_ready": Controller(replace(out, standing=Standing(ready=False))),

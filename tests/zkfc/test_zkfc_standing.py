@@ -40,6 +40,7 @@ UNTIL = datetime(2026, 1, 31, 14, tzinfo=UTC)
 PAUSE = Pause(owner="ann@host", reason="new switch", since=SINCE, until=None)
 DRAIN = Drain(owner="bob@host", reason="new disk", since=SINCE, until=UNTIL)
 PAUSED = "paused by ann@host: new switch"
+NAMESAKE = "another zkfc of nn1 runs: process 7 on h2"
 DRAINED = "drained by bob@host until 2026-01-31T14:00:00.000Z: new disk"
 
 PEER = Member(
@@ -93,6 +94,18 @@ GONE = HealthChanged(Health.NOT_RESPONDING, Trouble.GONE, "refused")
 CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
     "nothing is read yet: wait": (candidacy(None), RecheckDue(), ()),
     "read: stand": (candidacy(None), NoticesSeen(HELD), (Join(),)),
+    # -- another controller of the same NameNode
+    "a namesake keeps it out": (sees(WELL, namesake=NAMESAKE), RecheckDue(), ()),
+    "also of a free lock": (candidacy(replace(OPEN, namesake=NAMESAKE)), RecheckDue(), ()),
+    "also where our NameNode is active, which is the namesake's doing": (
+        replace(sees(WELL, namesake=NAMESAKE, lock_holder="nn1"), reported=S.ACTIVE),
+        RecheckDue(), ()),
+    "also when an operator wants it": (sees(WELL, namesake=NAMESAKE), HandOverBegun(), ()),
+    "a namesake sends a standby out": (
+        STANDBY, NoticesSeen(replace(HELD, namesake=NAMESAKE)), (Leave(True, NAMESAKE),)),
+    "a namesake leaves the active": (
+        ACTIVE, NoticesSeen(replace(HELD, namesake=NAMESAKE, lock_holder="nn1")), ()),
+    "the namesake's end lets it in": (sees(WELL, namesake=NAMESAKE), NoticesSeen(HELD), (Join(),)),
     # -- pause
     "a pause keeps standbys out": (PAUSED_OUT, RecheckDue(), ()),
     "a pause sends standbys out": (
@@ -200,6 +213,7 @@ def test_who_stands(case: str) -> None:
 
 WORDS: dict[str, tuple[Candidacy, Event, str, str]] = {
     "paused": (WELL, NoticesSeen(replace(HELD, pause=PAUSE)), PAUSED, ""),
+    "namesake": (WELL, NoticesSeen(replace(HELD, namesake=NAMESAKE)), NAMESAKE, ""),
     "drained": (WELL, NoticesSeen(replace(HELD, drain=DRAIN)), DRAINED, ""),
     "outranked": (candidacy(TWO, rank=LOW), RecheckDue(), OUTRANKED, ""),
     "outranked by a ready one": (
