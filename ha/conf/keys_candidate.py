@@ -61,6 +61,14 @@ UNREADY_DELAY = Key(
     _NN,
     "how long there must be no ready peer until a NameNode that is not ready (safe mode) stands",
 )
+FAILBACK_AFTER = Key(
+    "nnha.candidate.failback-after",
+    _s,
+    "0s",
+    _NN,
+    "how long this NameNode must be a fit standby behind an active of lower priority until it "
+    "takes the role back by a hand-over; 0 = never",
+)
 
 # --- repeated failovers ----------------------------------------------------------------------
 FLAP_FAILOVERS = Key(

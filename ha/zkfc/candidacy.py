@@ -160,7 +160,14 @@ class HandOverTo:
     """host:port of its controller."""
 
 
-Decision = Join | Leave | AskAgainAfter | HandOverTo
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """Have the active hand over to our NameNode, which is preferred."""
+
+    because: str
+
+
+Decision = Join | Leave | AskAgainAfter | HandOverTo | TakeBack
 
 
 def shown(event: Event) -> str:

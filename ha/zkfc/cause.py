@@ -10,6 +10,8 @@ def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
     ``former`` is what the former active's controller says of itself after the failover; None when
     no controller of it is running, or none that says anything, as Hadoop's does not.
     """
+    if attempt.asked is not None and attempt.asked.by_itself:
+        return attempt.asked.reason
     if attempt.asked is not None:
         why = f": {attempt.asked.reason}" if attempt.asked.reason else ""
         return f"asked for by {attempt.asked.user} from {attempt.asked.host}{why}"

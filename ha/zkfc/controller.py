@@ -18,6 +18,7 @@ from ha.health.core import Health
 from ha.health.monitor import HealthMonitor
 from ha.health.pid_file import PidFile
 from ha.service.client import ServiceClient
+from ha.service.errors import ServiceError
 from ha.service.model import ServiceState, ServiceStatus
 from ha.zkfc.absence import Absence
 from ha.zkfc.attempts import Attempts
@@ -39,6 +40,7 @@ from ha.zkfc.candidacy import (
     NoticesSeen,
     RecheckDue,
     StatusReported,
+    TakeBack,
     TakeoverFailed,
     TransitionAbandoned,
     TransitionBegun,
@@ -129,6 +131,7 @@ class Controller:
             settings.own.namenode, settings.own.http, settings.thread_dump
         )
         self.absence = Absence(settings.step_down_after_seconds, self._zookeeper_stays_away)
+        self._taking_back: asyncio.Task[None] | None = None
         self._predecessor_gone = False
         self._own_data = b""
         self._recheck: asyncio.TimerHandle | None = None
@@ -191,8 +194,9 @@ class Controller:
             # Raised from here it would travel in a group; the future knows what it was.
             pass
         finally:
-            if self._recheck is not None:
-                self._recheck.cancel()
+            for under_way in (self._recheck, self._taking_back):
+                if under_way is not None:
+                    under_way.cancel()
             self._standing_back.stop()
             self._membership.stop()
             self.absence.stop()
@@ -329,6 +333,8 @@ class Controller:
                     self._recheck = loop.call_later(seconds, self._decide, RecheckDue())
                 case HandOverTo(zkfc=zkfc):
                     self._membership.drain(zkfc, lambda failure: self._decide(DrainTried(failure)))
+                case TakeBack(because=because):
+                    self._taking_back = loop.create_task(self._take_back(because))
         self._show()
 
     def _show(self) -> None:
@@ -340,6 +346,13 @@ class Controller:
             await self.hand_over.to_us(asked)
         finally:
             self._decide(HandOverEnded())
+
+    async def _take_back(self, because: str) -> None:
+        asked = Asked(self._settings.user, self._settings.own.zkfc.host, because, by_itself=True)
+        try:
+            await self._take_over_as_asked(asked)
+        except ServiceError as failure:
+            log.warning("zkfc.failback.failed", because=because, reason=str(failure))
 
     def _open_connection(self) -> ServiceClient | None:
         """The monitor's connection saves the promotion a connect; if it speaks to that port."""

@@ -31,10 +31,12 @@ from ha.zkfc.candidacy import (
     NoticesSeen,
     RecheckDue,
     StatusReported,
+    TakeBack,
     TakeoverFailed,
     TransitionAbandoned,
     TransitionBegun,
 )
+from ha.zkfc.failback import FailBack, lock_seen, seconds_left, tried, weighed, why
 from ha.zkfc.flapping import Flapping, judged, keep_for, took_over
 from ha.zkfc.standing import (
     Standing,
@@ -75,6 +77,7 @@ class Candidacy:
     back_off: BackOff = field(default_factory=BackOff)
     standing: Standing = field(default_factory=Standing)
     flapping: Flapping = field(default_factory=Flapping)
+    fail_back: FailBack = field(default_factory=FailBack)
     health: Health = Health.INITIALIZING
     trouble: Trouble = Trouble.NONE
     health_reason: str = ""
@@ -126,8 +129,9 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:  # noqa: C901, 
         case StatusReported():
             return _reported(_heard(state, event), event.state, now)
         case NoticesSeen(notices=notices):
-            seen = replace(state, standing=noticed(state.standing, notices, now))
-            return _recheck(seen, now)
+            lock = lock_seen(state.fail_back, notices, state.flapping.settings, now)
+            standing = noticed(state.standing, notices, now)
+            return _recheck(replace(state, standing=standing, fail_back=lock), now)
         case TransitionBegun():
             return Step(replace(state, in_transition=True, mismatches=0))
         case TransitionAbandoned():
@@ -194,6 +198,7 @@ def _idle(state: Candidacy) -> Candidacy:
         handing_over=False,
         kept_because="",
         waits=False,
+        fail_back=replace(state.fail_back, since=None),
     )
 
 
@@ -262,8 +267,22 @@ def _stand(state: Candidacy, now: float) -> Step:
         asks = () if again is None else (AskAgainAfter(again),)
         return Step(replace(left.state, waits=barred.waits), (*left.decisions, *asks))
     if state.joined:
-        return Step(state)
+        return _take_back(state, now)
     return Step(replace(state, joined=True, out_because="", waits=False), (Join(),))
+
+
+def _take_back(state: Candidacy, now: float) -> Step:
+    """We stand by: is it time to have the role back?  Every report of our NameNode asks that."""
+    standing = state.standing
+    stands_by = state.believed is ServiceState.STANDBY and not state.in_transition
+    if not stands_by or state.reported is not ServiceState.STANDBY:
+        return Step(replace(state, fail_back=replace(state.fail_back, since=None)))
+    back = weighed(state.fail_back, standing, state.flapping.settings, now)
+    left = seconds_left(back, standing, now)
+    if left is None or left > 0 or not standing.ready:
+        return Step(replace(state, fail_back=back))
+    back = tried(back, standing, now)
+    return Step(replace(state, fail_back=back), (TakeBack(why(standing)),))
 
 
 def _not_a_candidate(state: Candidacy) -> str:

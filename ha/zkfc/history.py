@@ -107,7 +107,7 @@ class History:
             at=datetime.fromisoformat(attempt.finished_at),
             namenode=self._settings.own.namenode,
             cause=cause_of(attempt, self._settings.own.namenode, member),
-            actor=None if attempt.asked is None else attempt.asked.user,
+            actor=attempt.actor,
             kind=attempt.kind,
             result=FailoverResult.SUCCEEDED if attempt.succeeded else FailoverResult.FAILED,
             failure=attempt.text or None,

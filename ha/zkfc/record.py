@@ -14,6 +14,8 @@ class Asked:
     host: str
     reason: str = ""
     """In the words of whoever asked; empty where none were given."""
+    by_itself: bool = False
+    """No operator asked: our own controller took the role back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,4 +43,10 @@ class AttemptRecord:
     @property
     def kind(self) -> FailoverKind:
         """Automatic, or asked for."""
-        return FailoverKind.AUTO if self.asked is None else FailoverKind.SWITCHOVER
+        by_itself = self.asked is None or self.asked.by_itself
+        return FailoverKind.AUTO if by_itself else FailoverKind.SWITCHOVER
+
+    @property
+    def actor(self) -> str | None:
+        """The operator who asked; None when nobody did."""
+        return None if self.asked is None or self.asked.by_itself else self.asked.user

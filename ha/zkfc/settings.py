@@ -165,6 +165,7 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
             priority=conf.get(keys_candidate.PRIORITY, **scope),
             priority_delay_seconds=conf.get(keys_candidate.PRIORITY_DELAY, **scope),
             unready_delay_seconds=conf.get(keys_candidate.UNREADY_DELAY, **scope),
+            failback_after_seconds=conf.get(keys_candidate.FAILBACK_AFTER, **scope),
         ),
         flapping=FlapSettings(
             failovers=conf.get(keys_candidate.FLAP_FAILOVERS, **scope),

@@ -25,9 +25,12 @@ class Rank:
     priority: int = 100
     priority_delay_seconds: float = 2.0
     unready_delay_seconds: float = 5.0
+    failback_after_seconds: float = 0.0
+    """See ``failback``; 0: never."""
 
     def __post_init__(self) -> None:
-        if self.priority_delay_seconds < 0 or self.unready_delay_seconds < 0:
+        delays = self.priority_delay_seconds, self.unready_delay_seconds
+        if min(*delays, self.failback_after_seconds) < 0:
             raise ValueError("a candidate's delays must not be negative")
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from ha.notices.model import Drain, Pause, encode_member, encode_pause
 from ha.zkfc.core import Candidacy
+from ha.zkfc.failback import seconds_left
 from ha.zkfc.flapping import too_many
 
 
@@ -29,6 +30,7 @@ def standing_page(candidacy: Candidacy, *, now: float) -> Mapping[str, object]:
         "not_ready_reason": standing.not_ready_reason,
         "nofailover": standing.rank.nofailover,
         "priority": standing.rank.priority,
+        "fail_back_in_seconds": seconds_left(candidacy.fail_back, standing, now),
         "flapping": too_many(candidacy.flapping, now),
         "members": [json.loads(encode_member(member)) for member in members],
     }

@@ -25,6 +25,7 @@ _ROWS_BIND = "zkfc/test_rows_bind.py::"
 _ZKFC_ABSENCE = "zkfc/test_zkfc_absence.py::"
 _ZKFC_COMMAND = "zkfc/test_zkfc_command.py::"
 _ZKFC_CORE = "zkfc/test_zkfc_core.py::"
+_ZKFC_FAILBACK = "zkfc/test_zkfc_failback.py::"
 _ZKFC_FAILOVER = "zkfc/test_zkfc_failover.py::"
 _ZKFC_HALF_WAY = "zkfc/test_zkfc_half_way.py::"
 _ZKFC_HANDOVER = "zkfc/test_zkfc_handover.py::"
@@ -205,10 +206,10 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _ZKFC_NOTICES + "test_w26_the_preferred_of_two_standbys_takes_over",
         _ZKFC_NOTICES
         + "test_w26_a_preferred_one_that_does_not_take_the_lock_is_waited_for_no_longer",
-        (
-            "open: there is no fail-back by itself: a preferred NameNode that returns waits "
-            "for a switchover"
-        ),
+        _ZKFC_FAILBACK + "test_w26_it_never_takes_the_role_back_where_anything_is_against_it",
+        _ZKFC_FAILBACK + "test_w26_when_it_takes_the_role_back",
+        _ZKFC_FAILBACK + "test_w26_after_repeated_failovers_it_stays_until_they_are_long_ago",
+        _ZKFC_FAILBACK + "test_w26_a_preferred_namenode_that_is_back_takes_the_role_by_a_hand_over",
     ),
     "W27": (
         _ELECTOR_TRANSCRIPTS + "test_scenario",

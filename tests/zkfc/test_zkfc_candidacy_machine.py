@@ -31,6 +31,7 @@ from ha.zkfc.candidacy import (
     NoticesSeen,
     RecheckDue,
     StatusReported,
+    TakeBack,
     TakeoverFailed,
     TransitionAbandoned,
     TransitionBegun,
@@ -56,7 +57,10 @@ class CandidacyMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         standing = Standing(
-            namenode="nn1", rank=Rank(priority=100), notices=None, no_ready_peer_since=None
+            namenode="nn1",
+            rank=Rank(priority=100, failback_after_seconds=5.0),
+            notices=None,
+            no_ready_peer_since=None,
         )
         flapping = Flapping(settings=FlapSettings(failovers=2, delay_seconds=30.0))
         self.state = Candidacy(standing=standing, flapping=flapping)
@@ -264,6 +268,8 @@ class CandidacyMachine(RuleBasedStateMachine):
                     self.inside = self.taking_over = self.active = False
                 case HandOverTo(namenode=namenode):
                     self._may_hand_over(namenode)
+                case TakeBack():
+                    self._may_take_back()
                 case AskAgainAfter(seconds=seconds):
                     assert seconds > 0
                     self.due = self.now + seconds
@@ -290,6 +296,21 @@ class CandidacyMachine(RuleBasedStateMachine):
         assert notices.pause is None
         (peer,) = notices.members
         assert (peer.namenode, peer.state, peer.health) == (namenode, "standby", "healthy")
+
+    def _may_take_back(self) -> None:
+        notices = self.notices
+        assert self.inside
+        assert not self.active
+        assert not self.taking_over
+        assert not self.asked
+        assert self.health is Health.HEALTHY
+        assert self.said is S.STANDBY
+        assert notices is not None
+        assert notices.pause is None
+        assert notices.drain is None
+        (peer,) = notices.members
+        assert notices.lock_holder == peer.namenode
+        assert (peer.state, peer.health, peer.priority) == ("active", "healthy", 50)
 
     def _excused(self) -> bool:
         holder = None if self.notices is None else self.notices.lock_holder

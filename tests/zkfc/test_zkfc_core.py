@@ -23,6 +23,7 @@ from ha.zkfc.candidacy import (
     Leave,
     RecheckDue,
     StatusReported,
+    TakeBack,
     TakeoverFailed,
     TransitionAbandoned,
     TransitionBegun,
@@ -212,3 +213,5 @@ class _Run:
                 self.recheck_at = self.now + seconds
             case HandOverTo():
                 raise AssertionError("handed over without a drain")
+            case TakeBack():
+                raise AssertionError("took the role back, and nobody wanted that")
