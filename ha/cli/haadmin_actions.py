@@ -235,7 +235,9 @@ async def _graceful_failover(asked: Asked, target: NameNodeAddress) -> int:
     try:
         client = await ZkfcClient.open(target.zkfc, deadline_seconds=asked.check_seconds)
         try:
-            await client.graceful_failover(deadline_seconds=seconds)
+            # On stderr, and only at a terminal: stdout is Hadoop's, byte for byte.
+            async with _told_at_a_terminal(asked, target):
+                await client.graceful_failover(deadline_seconds=seconds)
         finally:
             await client.close()
     except ServiceFailed as error:
@@ -247,6 +249,18 @@ async def _graceful_failover(asked: Asked, target: NameNodeAddress) -> int:
         return await _after_silence(asked, target, error)
     click.echo(f"Failover to {await java_name(target.lifeline)} successful")
     return DONE
+
+
+@asynccontextmanager
+async def _told_at_a_terminal(asked: Asked, target: NameNodeAddress) -> AsyncIterator[None]:
+    if not sys.stderr.isatty():
+        yield
+        return
+    # Here and not above: its HTTP client takes longer to load than most of these commands last.
+    from ha.cli.progress import on_stderr, progress
+
+    async with progress(asked.nodes(), target.namenode, on_stderr()):
+        yield
 
 
 async def _after_silence(asked: Asked, target: NameNodeAddress, error: ServiceError) -> int:

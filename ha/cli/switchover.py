@@ -16,6 +16,7 @@ from ha.cli.handover import HandOver, patience_seconds
 from ha.cli.handover_plan import Plan, judged, plan_failover, plan_switchover
 from ha.cli.output import console, plain
 from ha.cli.place import Place, about_a_cluster
+from ha.cli.progress import on_stderr, progress
 from ha.cli.quiet import silence_libraries
 from ha.cli.status_table import Screen
 from ha.conf.topology import namenodes
@@ -118,7 +119,9 @@ def _run(
 
     async def carry_out() -> Ending:
         nodes = namenodes(place.configuration, place.nameservice)
-        return await act(HandOver(command, plan, nodes, wait_seconds=wait))
+        tell = on_stderr(wanted=place.output == "table")
+        async with progress(nodes, plan.target, tell):
+            return await act(HandOver(command, plan, nodes, wait_seconds=wait))
 
     try:
         ending = asyncio.run(carry_out())

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -205,13 +205,7 @@ async def _serve(
         version=version(),
     )
     endpoint = Endpoint(
-        status=lambda: controller.observer.status(
-            controller.monitor.state,
-            controller.elector.state,
-            controller.candidacy,
-            controller.elector.keeper,
-            off_because=controller.absence.told(),
-        ),
+        status=lambda: status_page(controller),
         healthy=controller.trouble,
         role=lambda: RoleSeen(controller.believed.value),
     )
@@ -229,6 +223,18 @@ async def _serve(
         await loading
         inheriting.cancel()
         await asyncio.gather(inheriting, return_exceptions=True)
+
+
+def status_page(controller: Controller) -> Mapping[str, object]:
+    """What this controller shows at /status."""
+    return controller.observer.status(
+        controller.monitor.state,
+        controller.elector.state,
+        controller.candidacy,
+        controller.elector.keeper,
+        off_because=controller.absence.told(),
+        handing_over_from=controller.hand_over.active,
+    )
 
 
 async def _let_go_in_time(controller: Controller) -> None:

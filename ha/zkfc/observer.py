@@ -221,6 +221,7 @@ class Observer:
         keeper: Keeper,
         *,
         off_because: str = "",
+        handing_over_from: str = "",
     ) -> Mapping[str, object]:
         """The object shown at /status; its first keys are fixed, scripts read them."""
         own = self._settings.own
@@ -237,12 +238,24 @@ class Observer:
             "fencing_methods": self._methods(),
             "fences_edits_only": self._fences_edits_only(),
             "last_attempt": None if last is None else asdict(last),
+            "handing_over_from": handing_over_from or None,
+            "takeover": self._under_way(elector),
             "pid": os.getpid(),
             "believed_state": candidacy.believed.value,
             "in_election": candidacy.joined,
             "failed_takeovers_in_a_row": candidacy.failures,
             "failover_off_because": off_because or None,
             **standing_page(candidacy, now=_now()),
+        }
+
+    def _under_way(self, elector: ElectorState) -> Mapping[str, object] | None:
+        """The takeover that has begun and is not finished, with the phases behind it."""
+        if elector.role is not Role.TAKING_OVER:
+            return None
+        return {
+            "number": elector.attempt,
+            "seconds": round(_now() - self._attempt_began, 3),
+            "phases": [asdict(one) for one in self._phases],
         }
 
     def _methods(self) -> list[str]:

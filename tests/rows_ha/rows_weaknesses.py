@@ -10,6 +10,7 @@ _TOPOLOGY = "conf/test_topology.py::"
 _ELECTOR_BYTES = "elector/test_elector_bytes.py::"
 _ELECTOR_CORE = "elector/test_elector_core.py::"
 _ELECTOR_TRANSCRIPTS = "elector/test_elector_transcripts.py::"
+_PROGRESS = "cli/test_progress.py::"
 _ROWS_8_3 = "elector/test_rows_8_3.py::"
 _FENCING_LOCAL = "fencing/test_fencing_local.py::"
 _FENCING_RUN = "fencing/test_fencing_run.py::"
@@ -29,6 +30,7 @@ _ZKFC_FAILBACK = "zkfc/test_zkfc_failback.py::"
 _ZKFC_FAILOVER = "zkfc/test_zkfc_failover.py::"
 _ZKFC_HALF_WAY = "zkfc/test_zkfc_half_way.py::"
 _ZKFC_HANDOVER = "zkfc/test_zkfc_handover.py::"
+_ZKFC_HANDOVER_PAGE = "zkfc/test_zkfc_handover_page.py::"
 _ZKFC_NAMESAKE = "zkfc/test_zkfc_namesake.py::"
 _ZKFC_NOTICES = "zkfc/test_zkfc_notices.py::"
 _ZKFC_PREPARE = "zkfc/test_zkfc_prepare.py::"
@@ -87,10 +89,9 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         + "test_a_controller_that_falls_silent_after_acting_is_a_success_when_it_can_be_seen",
         _HAADMIN + "test_a_controller_that_falls_silent_leaves_the_outcome_unknown",
         _ZKFC_WEAKNESSES + "test_w9_w17_a_hand_over_has_one_limit_which_the_cli_outlasts",
-        (
-            "open: the server streams no progress; the client waits longer than the server, "
-            "and looks for itself when it hears nothing"
-        ),
+        _PROGRESS + "test_w9_each_step_is_told_when_it_happens",
+        _PROGRESS + "test_w9_it_is_told_on_stderr_and_stdout_stays_as_it_was",
+        _ZKFC_HANDOVER_PAGE + "test_w9_the_status_page_shows_a_hand_over_while_it_lasts",
     ),
     "W10": (
         _FENCING_RUN + "test_the_deadline_kills_the_whole_process_group",
