@@ -57,7 +57,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _FENCING_SHOWN + "test_w3_a_dead_host_does_not_block_the_failover_and_nothing_is_claimed",
         (
             "open: fencers for power switches, clouds and pods are not ours: they are left "
-            "to shell(...)"
+            "to shell(...) (docs/fencing.md)"
         ),
     ),
     "W4": (
@@ -192,7 +192,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         _ZKFC_PREPARE + "test_w23_or_refused_where_the_operator_wants_that",
         (
             "open: ZooKeeper is reached by TLS, SASL or digest, but callers of our own RPC "
-            "and HTTP are believed"
+            "and HTTP are believed (docs/operations.md, Whom the daemons believe)"
         ),
     ),
     "W24": (
