@@ -1,6 +1,7 @@
 """``nnha``: finds a command in a static table and loads only that one."""
 
 import importlib
+import io
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -217,6 +218,10 @@ def main() -> None:
 
     Commands read core-site.xml and hdfs-site.xml from --conf-dir or $HADOOP_CONF_DIR.
     """
+    out = sys.stdout
+    if isinstance(out, io.TextIOWrapper) and out.encoding.lower() not in ("utf-8", "utf8"):
+        # An arrow must not end a command in a locale that has none, least of all after the deed.
+        out.reconfigure(errors="replace")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ha.cli.ending import Code, Ended, Ending, Outcome
 from ha.cli.exits import USAGE
-from ha.cli.output import FORMATS, plain, show
+from ha.cli.output import FORMATS, NotWritten, plain, show
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import nameservice_of
@@ -29,7 +29,11 @@ class Place:
     def end(self, ending: Ending) -> NoReturn:
         """Tell how it ended and exit with its code."""
         text = Text("\n".join(plain(line) for line in ending.as_lines()))
-        show(self.output, ending.as_json(), text)
+        try:
+            show(self.output, ending.as_json(), text)
+        except NotWritten as failure:
+            # What was done is done: the code must tell of that, not of a full disk.
+            click.echo(f"nnha: {failure.message}. It is:\n{text.plain}", err=True)
         sys.exit(ending.outcome.exit_code)
 
 
