@@ -44,7 +44,35 @@ async def _look(session: Session, settings: ZooKeeperSettings) -> list[Finding]:
             continue
         acl, _ = value_of(outcome, f"read the ACL of {path}")
         found[path] = acl
-    return [*_rights(settings, found), _granted(session, settings)]
+    lock, crumb = (
+        await _content(session, settings.lock),
+        await _content(session, settings.breadcrumb),
+    )
+    return [*_rights(settings, found), *_traced(lock, crumb), _granted(session, settings)]
+
+
+async def _content(session: Session, path: str) -> bytes | None:
+    outcome = await session.read(path)
+    if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
+        return None
+    data, _ = value_of(outcome, f"read {path}")
+    return data
+
+
+def _traced(lock: bytes | None, crumb: bytes | None) -> Iterator[Finding]:
+    """The next owner of the lock fences whom the breadcrumb names, and nobody if there is none."""
+    if lock is None:
+        return
+    if crumb == lock:
+        yield ok("breadcrumb", "it names who holds the lock")
+        return
+    what = "there is none" if crumb is None else "it does not name who holds the lock"
+    yield warn(
+        "breadcrumb",
+        f"{what}: whoever takes over next would not know whom to fence",
+        "if no takeover is under way, somebody has meddled with it; have it written anew: "
+        "nnha switchover",
+    )
 
 
 def _rights(

@@ -59,6 +59,11 @@ log = structlog.get_logger()
 
 Post = Callable[[Event], None]
 
+_ADVICE = {
+    Refusal.NO_NODE: "; its parent was deleted: run zkfc --format-zk once, then start all zkfcs",
+    Refusal.NO_RIGHTS: "; see ha.zookeeper.auth, and ha.zookeeper.acl of who formatted",
+}
+
 
 class Keeper(Protocol):
     """ZooKeeper as the runner sees it; the simulator has another one."""
@@ -338,7 +343,9 @@ class KazooKeeper:
 
     def _refused(self, session: SessionNumber, request: str, refused: Refused) -> None:
         if refused.why is not Refusal.EXPIRED:  # the session's own event says that
-            self._post(RequestRefused(session, request, f"{refused.why} ({refused.text})"))
+            reason = f"{refused.why} ({refused.text}) at {self._settings.lock}"
+            advice = _ADVICE.get(refused.why, "")
+            self._post(RequestRefused(session, request, f"{reason}{advice}"))
 
     def _failed(self, attempt: AttemptNumber, request: str, refused: Refused) -> None:
         if refused.why is not Refusal.EXPIRED:

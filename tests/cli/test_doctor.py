@@ -17,6 +17,7 @@ from ha.cli.doctor_local import (
 )
 from ha.cli.finding import Finding, Verdict
 from ha.conf.configuration import Configuration, load_configuration
+from ha.elector.answers import value_of
 from ha.elector.credentials import parse_acl, parse_auth
 from ha.elector.outcome import Done
 from ha.elector.znodes import connected, ensure_parent
@@ -303,7 +304,24 @@ async def test_w22_a_second_zkfc_of_a_namenode_is_read_from_zookeeper_and_told(
 
 
 def rights(document: dict[str, list[dict[str, str]]]) -> list[str]:
-    return [one["verdict"] for one in document["checks"] if one["check"] == "znode rights"]
+    return of("znode rights", document)
+
+
+def of(check: str, document: dict[str, list[dict[str, str]]]) -> list[str]:
+    return [one["verdict"] for one in document["checks"] if one["check"] == check]
+
+
+@pytest.mark.zookeeper
+async def test_an_active_without_its_breadcrumb_is_told(scope: Scope) -> None:
+    words = ("doctor", *scope.words, *AUTO, "-o", "json")
+    assert of("breadcrumb", (await nnha(*words)).document) == []  # nobody holds the lock
+    async with connected(scope.settings, deadline_seconds=30.0) as session:
+        value_of(await session.create(scope.settings.lock, b"nn1", ephemeral=True), "lock")
+        assert of("breadcrumb", (await nnha(*words)).document) == ["warn"]
+        value_of(await session.create(scope.settings.breadcrumb, b"nn2"), "breadcrumb")
+        assert of("breadcrumb", (await nnha(*words)).document) == ["warn"]
+        value_of(await session.write(scope.settings.breadcrumb, b"nn1", version=-1), "breadcrumb")
+        assert of("breadcrumb", (await nnha(*words)).document) == ["ok"]
 
 
 async def test_the_text_has_each_check_and_quiet_only_what_is_not_well(tmp_path: Path) -> None:

@@ -183,6 +183,21 @@ async def test_a_session_is_ended_by_a_second_client_with_its_password(
             assert a.told[-1] == "standby"
 
 
+async def test_a_nameservice_deleted_under_its_election_is_told_with_what_to_do(
+    ensemble: Ensemble,
+) -> None:
+    settings = _settings(ensemble)  # not formatted: to the lock's creator that is the same
+    person = Person("late", settings)
+    task = asyncio.create_task(person.elector.run())
+    person.join()
+    await until(lambda: person.told, "told", seconds=WAIT_SECONDS)
+    assert person.told[0].startswith("gave up: create the lock: no node")
+    assert settings.lock in person.told[0]
+    assert "zkfc --format-zk" in person.told[0]
+    task.cancel()
+    await asyncio.wait({task})
+
+
 async def test_a_wrong_digest_is_told_at_the_first_request(ensemble: Ensemble) -> None:
     # Trap 26: ZooKeeper takes any password at connect time, and refuses what needs rights.
     right = replace(
