@@ -3,7 +3,9 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite
 from typing import TypeVar, cast
 
 import aiohttp
@@ -78,7 +80,10 @@ async def fetch(http: aiohttp.ClientSession, address: HostPort) -> Mapping[str, 
         body = await to_the_end(response.content)
         if response.status != 200:
             raise ValueError(f"HTTP {response.status}")
-    page = json.loads(body)
+    try:
+        page = json.loads(body)
+    except RecursionError as failure:
+        raise ValueError("its status page is nested too deeply") from failure
     if not isinstance(page, dict):
         raise ValueError("its status page is no JSON object")  # noqa: TRY004 - it is an answer's fault
     return cast("Mapping[str, object]", page)
@@ -118,13 +123,19 @@ def whole(page: Mapping[str, object], key: str) -> int | None:
 def number(page: Mapping[str, object], key: str) -> float | None:
     """The entry if it is a number."""
     value = page.get(key)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    # JSON knows whole numbers of any length, and Python's reader NaN and Infinity.
+    with suppress(OverflowError):
+        if isfinite(found := float(value)):
+            return found
+    return None
 
 
 def text(page: Mapping[str, object], key: str) -> str | None:
     """The entry if it is a text that says something, cut to what fits a row."""
     value = page.get(key)
-    return value[:MAX_TEXT_CHARACTERS] if isinstance(value, str) and value else None
+    return _cut(value) if isinstance(value, str) and value else None
 
 
 def flag(page: Mapping[str, object], key: str) -> bool | None:
@@ -137,4 +148,9 @@ def texts(page: Mapping[str, object], key: str) -> tuple[str, ...]:
     """The entry's texts, if it is a list of some."""
     value = page.get(key)
     found = value if isinstance(value, list) else []
-    return tuple(one[:MAX_TEXT_CHARACTERS] for one in found if isinstance(one, str))
+    return tuple(_cut(one) for one in found if isinstance(one, str))
+
+
+def _cut(said: str) -> str:
+    """What fits a row; half a surrogate pair, which JSON can hold, fits no terminal."""
+    return said[:MAX_TEXT_CHARACTERS].encode("utf-8", "replace").decode()

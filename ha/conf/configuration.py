@@ -167,7 +167,7 @@ def load_configuration(
             f"No configuration folder: give --conf-dir DIR or set {CONF_DIR_VARIABLE} to the "
             f"folder that holds {' and '.join(FILES)}."
         )
-    paths = [path for path in (folder / name for name in FILES) if path.exists()]
+    paths = [path for path in (folder / name for name in FILES) if _is_there(path)]
     if not paths:
         raise ConfigurationError(
             f"{folder} holds neither {' nor '.join(FILES)}. Give the folder of the cluster's "
@@ -175,6 +175,16 @@ def load_configuration(
         )
     settings = [setting for path in paths for setting in read_settings(path)]
     return _checked([*settings, *(_override(text) for text in overrides)], variables)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path} cannot be looked for: {error.strerror}. Check the path, and who may enter "
+            f"{path.parent}."
+        ) from error
 
 
 def _has_folder(variables: Mapping[str, str]) -> bool:

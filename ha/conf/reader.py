@@ -185,7 +185,10 @@ class _Document:
                 f"xi:include of {href!r}: only XML files of this machine can be included."
             )
         target = self._path.parent / unquote(address.path)
-        missing = None if target.is_file() else target
+        try:
+            missing = None if target.is_file() else target
+        except OSError as error:
+            raise self._fail(f"xi:include of {href!r}: {error.strerror}.") from error
         self._includes.append(_Include(href, missing))
         if missing is None:
             self._resource.include(target, depth=self._depth + 1)

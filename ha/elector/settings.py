@@ -173,3 +173,7 @@ def _indirect(value: str) -> str:
         raise ConfigurationError(
             f"{path}: cannot read the ZooKeeper credentials named with @: {failure.strerror}"
         ) from failure
+    except ValueError as failure:  # without what is in it: it is to be a secret
+        raise ConfigurationError(
+            f"{path}: cannot read the ZooKeeper credentials named with @: they are no UTF-8 text"
+        ) from failure

@@ -90,6 +90,9 @@ def test_a_folder_is_needed_and_the_environment_may_name_it(tmp_path: Path) -> N
         load_configuration(None, environment={})
     with pytest.raises(ConfigurationError, match="holds neither"):
         load_configuration(tmp_path / "nowhere", environment={})
+    # As a folder that we may not enter: to look for a file in it is an error of the system.
+    with pytest.raises(ConfigurationError, match=r"cannot be looked for: .*who may enter"):
+        load_configuration(tmp_path / ("n" * 300), environment={})
 
 
 def test_an_include_stands_where_it_is_written_and_is_relative_to_its_file(tmp_path: Path) -> None:
@@ -136,6 +139,10 @@ MALFORMED = {
     "an include from the network": (
         xml(body='<xi:include href="http://example.com/a.xml"/>'),
         ["http://example.com/a.xml", "only XML files of this machine"],
+    ),
+    "an include with a name that cannot be": (
+        xml(body=f'<xi:include href="{"n" * 300}.xml"/>'),
+        ["xi:include", "name too long"],
     ),
     "an include that is missing": (xml(body='<xi:include href="gone.xml"/>'), ["gone.xml"]),
     "an include of itself": (

@@ -80,6 +80,14 @@ def test_row_8_12_indirection_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["auth", "acl"])
+def test_credentials_that_are_no_text_are_told_and_not_shown(tmp_path: Path, which: str) -> None:
+    (tmp_path / "keytab").write_bytes(b"\x05\x02secret\xff")
+    with pytest.raises(ConfigurationError, match="they are no UTF-8 text") as caught:
+        _read(tmp_path, **{which: f"@{tmp_path}/keytab"})
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("which", ["auth", "acl"])
 def test_row_8_12_indirection_missing_file(tmp_path: Path, which: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"{tmp_path}/nowhere: .*No such file"):
         _read(tmp_path, **{which: f"@{tmp_path}/nowhere"})

@@ -1,0 +1,40 @@
+"""What a peer's status page may hold: everything JSON can, and no command dies of it."""
+
+import asyncio
+import json
+
+import aiohttp
+import pytest
+
+from ha.cli.look import Look, NoAnswer, fetch, number, text, texts
+from ha.conf.topology import HostPort
+
+
+@pytest.mark.parametrize("value", ["1e999", "NaN", "-Infinity", "1" + "0" * 400, "true", '"1"'])
+def test_what_is_no_number_for_us_is_not_known(value: str) -> None:
+    assert number(json.loads(f'{{"seconds": {value}}}'), "seconds") is None
+
+
+def test_every_text_can_be_written_to_a_file() -> None:
+    page = json.loads(r'{"reason": "\ud800!", "warnings": ["\udfff", 3]}')
+    assert text(page, "reason") == "?!"
+    assert texts(page, "warnings") == ("?",)
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"[1]", b"{", b""])
+async def test_a_page_that_is_no_status_is_an_answer_with_an_error(body: bytes) -> None:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.0 200 OK\r\n\r\n" + body)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(speak, "127.0.0.1", 0)
+    address = HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
+    try:
+        async with aiohttp.ClientSession() as http:
+            with pytest.raises(NoAnswer, match="answers with an error: "):
+                await Look.starting_now(30.0).ask(fetch(http, address))
+    finally:
+        server.close()
+        await server.wait_closed()
