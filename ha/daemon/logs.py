@@ -3,9 +3,11 @@
 import logging
 import sys
 from collections.abc import MutableMapping
-from typing import Any
+from typing import Any, TextIO, cast
 
 import structlog
+
+from ha.daemon.stderr import SturdyStream, sturdy_stderr
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
@@ -21,6 +23,7 @@ def configure_logging(process: str, *, level: str = "info") -> None:
     """
     if level not in _LEVELS:
         raise ValueError(f"log level {level!r}: take one of {', '.join(_LEVELS)}")
+    stream = sturdy_stderr()
     terminal = sys.stderr.isatty()
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -39,10 +42,12 @@ def configure_logging(process: str, *, level: str = "info") -> None:
     structlog.configure(
         processors=[*shared, *tracebacks, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", stream)),
         cache_logger_on_first_use=False,
     )
-    _route_standard_logging([*shared, structlog.stdlib.ExtraAdder()], [*tracebacks, renderer])
+    _route_standard_logging(
+        stream, [*shared, structlog.stdlib.ExtraAdder()], [*tracebacks, renderer]
+    )
 
 
 def _named(process: str) -> structlog.typing.Processor:
@@ -56,9 +61,11 @@ def _named(process: str) -> structlog.typing.Processor:
 
 
 def _route_standard_logging(
-    before: list[structlog.typing.Processor], after: list[structlog.typing.Processor]
+    stream: SturdyStream,
+    before: list[structlog.typing.Processor],
+    after: list[structlog.typing.Processor],
 ) -> None:
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*before, structlog.stdlib.add_logger_name],

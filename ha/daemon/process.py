@@ -5,7 +5,6 @@ import contextlib
 import os
 import resource
 import signal
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NoReturn
 
@@ -14,6 +13,7 @@ from prometheus_client import Gauge
 
 from ha.daemon.collector import calm_collector
 from ha.daemon.heap import lean_heap
+from ha.daemon.stderr import let_go_of_stderr, say
 
 log = structlog.get_logger()
 
@@ -51,25 +51,31 @@ def halt(name: str, code: int, message: str) -> NoReturn:
     keep its successor waiting.
     """
     log.error("daemon.halted", code=code, reason=message)
-    sys.stderr.write(f"{name}: {message}\n")
-    sys.stderr.flush()
+    say(f"{name}: {message}")
     os._exit(code)
 
 
 def run_daemon(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
     """Run ``main`` until it returns, and give the exit code for ``sys.exit``.
 
-    SIGTERM and SIGINT set the event that ``main`` gets; it then stops in its own order.  A second
-    signal cancels it.  ``ExitWith`` becomes its message and code; any other exception is logged
-    and becomes 1.
+    SIGTERM, SIGINT and SIGHUP (unless it is ignored, as under nohup) set the event that ``main``
+    gets; it then stops in its own order.  A second SIGTERM or SIGINT cancels it.  ``ExitWith``
+    becomes its message and code; any other exception is logged and becomes 1.
     """
     _allow_many_files()
+    try:
+        return _run(name, main)
+    finally:
+        let_go_of_stderr()
+
+
+def _run(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
     try:
         asyncio.run(_supervise(name, main))
     except ExitWith as wish:
         log.info("daemon.exit", code=wish.code, reason=wish.message)
         if wish.message:
-            sys.stderr.write(f"{name}: {wish.message}\n")
+            say(f"{name}: {wish.message}")
         return wish.code
     except asyncio.CancelledError:
         log.warning("daemon.cancelled", why="a second signal came before it had stopped")
@@ -109,11 +115,14 @@ async def _signals(stop: asyncio.Event) -> AsyncIterator[None]:
 
     def heard(number: signal.Signals) -> None:
         log.info("daemon.signal", signal=number.name, again=stop.is_set())
-        if stop.is_set() and task is not None:
+        # A terminal that closes may say so twice: the shell passes it on, and the kernel.
+        if stop.is_set() and task is not None and number is not signal.SIGHUP:
             task.cancel()
         stop.set()
 
-    numbers = (signal.SIGTERM, signal.SIGINT)
+    # As Java does: a terminal that closes is no reason to leave a lock behind until it expires.
+    hangups = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    numbers = (signal.SIGTERM, signal.SIGINT, *hangups)
     for number in numbers:
         loop.add_signal_handler(number, heard, number)
     try:

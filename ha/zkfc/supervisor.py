@@ -116,10 +116,15 @@ class _Charge:
         return self.stopping
 
 
+def _heeded() -> tuple[signal.Signals, ...]:
+    """Without what our starter wants ignored: nohup, SIGHUP."""
+    return tuple(one for one in _FORWARDED if signal.getsignal(one) is not signal.SIG_IGN)
+
+
 @contextmanager
 def _forwarding() -> Iterator[_Charge]:
     charge = _Charge()
-    before = {number: signal.signal(number, charge.forward) for number in _FORWARDED}
+    before = {number: signal.signal(number, charge.forward) for number in _heeded()}
     try:
         yield charge
     finally:
@@ -160,7 +165,7 @@ def _be_child(
 ) -> NoReturn:
     code = 1
     try:
-        for number in _FORWARDED:
+        for number in _heeded():
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
         # A group of its own: Ctrl-C at a terminal comes once, from the parent.

@@ -1,5 +1,7 @@
 """A daemon's life seen from outside: its log lines, its exit codes and its signals."""
 
+import errno
+import io
 import json
 import signal
 import subprocess
@@ -8,11 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+from structlog.testing import capture_logs
+
+from ha.daemon.stderr import SturdyStream
+
 PROGRAM = """
 import asyncio, logging, resource, sys
 import structlog
 from ha.daemon.logs import configure_logging
-from ha.daemon.process import ExitWith, run_daemon
+from ha.daemon.process import ExitWith, halt, run_daemon
 
 async def waits(stop):
     structlog.get_logger().info("main.started", number=7)
@@ -29,6 +36,15 @@ async def ignores_the_first_signal(stop):
     await stop.wait()
     structlog.get_logger().info("main.stopping")
     await asyncio.Event().wait()
+
+async def logs(stop):
+    for number in range(1000):
+        structlog.get_logger().info("a.line", number=number)
+        logging.getLogger("kazoo.client").warning("another")
+    print("still here")
+
+async def halts(stop):
+    halt("journalnode", 9, "superseded")
 
 async def counts_its_files(stop):
     structlog.get_logger().info("main.files", limit=resource.getrlimit(resource.RLIMIT_NOFILE))
@@ -120,3 +136,80 @@ def test_a_daemon_may_open_as_many_files_as_the_system_allows() -> None:
     )
     assert until(process, "main.files")["limit"] == [500, 500]
     process.communicate(timeout=30)
+
+
+def test_a_terminal_that_closes_is_asked_for_an_orderly_end() -> None:
+    with daemon("waits") as process:
+        until(process, "main.started")
+        process.send_signal(signal.SIGHUP)
+        until(process, "main.stopping")
+        assert process.wait(timeout=30) == 0
+
+
+def test_one_that_says_so_twice_does_not_cut_the_end_short() -> None:
+    with daemon("ignores_the_first_signal") as process:
+        until(process, "daemon.started")
+        for again in (False, True):
+            process.send_signal(signal.SIGHUP)
+            assert until(process, "daemon.signal")["again"] is again
+        process.send_signal(signal.SIGTERM)
+        assert until(process, "daemon.signal")["signal"] == "SIGTERM"
+        assert process.wait(timeout=30) == 1
+
+
+def test_under_nohup_it_is_not() -> None:
+    deaf = f"import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n{PROGRAM}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", deaf, "waits"], stderr=subprocess.PIPE, text=True
+    )
+    until(process, "main.started")
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    assert until(process, "daemon.signal")["signal"] == "SIGTERM"
+    process.communicate(timeout=30)
+
+
+@pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-"])
+@pytest.mark.parametrize(("which", "code"), [("gives_up", 6), ("breaks", 1), ("logs", 0)])
+def test_a_full_disk_for_logs_ends_no_daemon(stderr: str, which: str, code: int) -> None:
+    ended = subprocess.run(
+        ["sh", "-c", f'exec "$@" {stderr}', "sh", sys.executable, "-c", PROGRAM, which],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == code
+    if which == "logs":
+        assert ended.stdout == "still here\n"
+
+
+def test_a_halt_is_at_once_though_its_reason_cannot_be_written() -> None:
+    ended = subprocess.run(
+        ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", sys.executable, "-c", PROGRAM, "halts"],
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 9
+
+
+def test_lines_that_were_lost_are_counted_when_there_is_room_again() -> None:
+    written: list[str] = []
+    full = True
+
+    class Disk(io.StringIO):
+        def write(self, text: str) -> int:
+            if full:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            written.append(text)
+            return len(text)
+
+    stream = SturdyStream(Disk())
+    for _ in range(3):
+        assert stream.write("lost\n") == 5
+    full = False
+    with capture_logs() as lines:
+        stream.write("kept\n")
+        stream.write("kept too\n")
+    assert written == ["kept\n", "kept too\n"]
+    assert [(line["event"], line["lines"]) for line in lines] == [("log.lines_lost", 3)]
