@@ -16,6 +16,8 @@ def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
         why = f": {attempt.asked.reason}" if attempt.asked.reason else ""
         return f"asked for by {attempt.asked.user} from {attempt.asked.host}{why}"
     previous = attempt.previous
+    if attempt.unreadable:
+        return "the lock was free, and what is recorded of an earlier active cannot be read"
     if not previous:
         return "the lock was free, and no earlier active is recorded: it ceded, or there was none"
     if previous == own:

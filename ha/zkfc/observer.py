@@ -61,7 +61,7 @@ class Observer:
         self._attempt_began = 0.0
         self._fenced = NOTHING_TO_FENCE
         self._previous = ""
-        self._seen_ended = False
+        self._unreadable = self._seen_ended = False
         self._phases: list[PhaseDuration] = []
         self._tries: list[FencingAttempt] = []
         metrics.set_state(metrics.ELECTOR, self._node, Role.INIT)
@@ -113,7 +113,8 @@ class Observer:
             self._record(before.attempt, because, asked)
 
     def _begin(self, attempt: AttemptNumber) -> None:
-        self._fenced, self._previous, self._seen_ended = NOTHING_TO_FENCE, "", False
+        self._fenced, self._previous = NOTHING_TO_FENCE, ""
+        self._unreadable = self._seen_ended = False
         self._phases, self._tries = [], []
         self._attempt_began = self._phase_began = _now()
         self._phase("lock", attempt, 0.0)
@@ -131,6 +132,7 @@ class Observer:
         self._previous = handed_over_by
         if breadcrumb is not None:
             self._previous = named_in(breadcrumb.content)
+            self._unreadable = not self._previous
             self._seen_ended = breadcrumb.term is Term.ENDED
 
     def fence_tried(self, tried: FencingAttempt) -> None:
@@ -168,6 +170,7 @@ class Observer:
             finished_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             asked=asked,
             previous=self._previous,
+            unreadable=self._unreadable,
             seen_ended=self._seen_ended,
             phases=tuple(self._phases),
             fencing=tuple(self._tries),

@@ -35,6 +35,8 @@ class AttemptRecord:
     """None when nobody asked: an automatic failover."""
     previous: str = ""
     """The NameNode that was active before, where that is known."""
+    unreadable: bool = False
+    """There is a breadcrumb, and it names nobody."""
     seen_ended: bool = False
     """The former active's own controller saw its process end."""
     phases: tuple[PhaseDuration, ...] = ()

@@ -22,6 +22,7 @@ from fencing.model import ShellMethod
 from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
 from ha.elector.model import AttemptNumber
+from ha.elector.outcome import Done
 from ha.elector.settings import ZooKeeperSettings
 from ha.elector.znodes import connected
 from ha.elector.zookeeper import Session
@@ -72,6 +73,11 @@ CAUSES: list[tuple[AttemptRecord, Member | None, str]] = [
         "lock vanished: session of nn1 ended, and its zkfc has a new one",
     ),
     (an_attempt(previous="nn2"), None, "lock vanished; nn2 itself was the last active"),
+    (
+        an_attempt(previous="", unreadable=True),
+        None,
+        "the lock was free, and what is recorded of an earlier active cannot be read",
+    ),
 ]
 
 
@@ -284,3 +290,21 @@ async def test_a_bug_in_the_history_costs_one_record_and_never_the_controller(
         found = await records(here, lambda found: len(found) == 2)
         assert found[-1].previous == "nn9"
         one.check()
+
+
+@pytest.mark.zookeeper
+async def test_a_breadcrumb_that_nobody_can_read_is_not_told_as_if_there_were_none(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+        await one.zkfc.cede(60.0)
+        async with connected(here.zookeeper, deadline_seconds=10.0) as session:
+            made = await session.create(here.zookeeper.breadcrumb, b"garbage")
+            assert made == Done(None)
+        await one.zkfc.cede(0.0)
+        failed = (await records(here, lambda found: len(found) > 1))[-1]
+        assert "what is recorded of an earlier active cannot be read" in failed.cause
+        assert failed.failure is not None
+        assert "no ActiveNodeInfo" in failed.failure
+        assert "--format-zk" in failed.failure
