@@ -1,8 +1,10 @@
 """`nnha dfs`: Hadoop's own FsShell from PySpark's jars, against the configured cluster."""
 
+import asyncio
 import os
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -11,10 +13,15 @@ from deploy.local.errors import LocalClusterError
 from deploy.local.hadoop_client import client_argv
 from deploy.local.java import Java, find_java
 from deploy.local.places import last_cluster
+from ha.cli.asking import look_at
+from ha.conf import keys
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 
+PATIENCE_SECONDS = 15.0
+"""So long a command may take, the start of the JVM included, before we look why."""
+LOOK_SECONDS = 2.0
 _MAIN_CLASS = "org.apache.hadoop.fs.FsShell"
 
 
@@ -82,12 +89,40 @@ def dfs(context: click.Context, arguments: tuple[str, ...]) -> None:
         java = find_java()
         with tempfile.TemporaryDirectory() as scratch:
             argv = client_argv(java, directory, _MAIN_CLASS, log_directory=Path(scratch))
-            code = subprocess.run(
-                [*argv, *where_the_active_is(directory), *rest], check=False
-            ).returncode
+            code = _run([*argv, *where_the_active_is(directory), *rest], directory)
     except (LocalClusterError, ConfigurationError) as error:
         raise click.ClickException(str(error)) from error
     context.exit(code if code >= 0 else 128 - code)
+
+
+def _run(argv: list[str], directory: Path) -> int:
+    with subprocess.Popen(argv) as process:
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(PATIENCE_SECONDS)
+            for line in why_it_waits(directory):
+                click.echo(line, err=True)
+            return process.wait()
+        except BaseException:
+            process.kill()
+            raise
+
+
+def why_it_waits(directory: Path) -> list[str]:
+    """Hadoop's client tries in silence, for minutes, while no NameNode is active: say so."""
+    configuration = load_configuration(directory)
+    lines: list[str] = []
+    for nameservice in configuration.get(keys.NAMESERVICES):
+        try:
+            view = asyncio.run(look_at(configuration, nameservice, deadline_seconds=LOOK_SECONDS))
+        except ConfigurationError:  # enough for the client, not for a look: it may be no HA
+            continue
+        if view.active is None:
+            lines.append(
+                f"nnha dfs: no NameNode of {nameservice} says that it is active; Hadoop's client "
+                "goes on trying. Why nobody is: nnha explain"
+            )
+    return lines
 
 
 def where_the_active_is(directory: Path) -> list[str]:
