@@ -10,6 +10,7 @@ from journal.client import wire
 from journal.client.grpc_link import GrpcLink, translated
 from journal.client.link import LinkFactory, WriteStream
 from journal.client.location import segment_url
+from journal.messages import namespace_message, segment_message
 from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -104,7 +105,7 @@ class RemoteNode:
         request = pb.FormatRequest(
             journal_id=self._journal.journal_id,
             nameservice_id=self._journal.nameservice_id,
-            namespace_info=wire.namespace_to_wire(namespace),
+            namespace_info=namespace_message(namespace),
             force=force,
             founding=founding,
             seen_promised_epoch=seen_promised,
@@ -128,7 +129,7 @@ class RemoteNode:
         request = pb.NewEpochRequest(
             journal_id=self._journal.journal_id,
             nameservice_id=self._journal.nameservice_id,
-            namespace_info=wire.namespace_to_wire(namespace),
+            namespace_info=namespace_message(namespace),
             epoch=epoch,
         )
         return await self._call("NewEpoch", request, pb.NewEpochReply, timeout_seconds)
@@ -180,7 +181,7 @@ class RemoteNode:
     ) -> None:
         """Have the node hold exactly this segment, from one of these places if it must."""
         request = pb.AcceptRecoveryRequest(
-            info=info, segment=wire.segment_to_wire(segment), source_urls=source_urls
+            info=info, segment=segment_message(segment), source_urls=source_urls
         )
         await self._call("AcceptRecovery", request, pb.Done, timeout_seconds)
 
@@ -214,7 +215,7 @@ class RemoteNode:
         request = pb.AdmitRequest(
             info=info,
             incarnation=incarnation,
-            required=[wire.segment_to_wire(segment) for segment in required],
+            required=[segment_message(segment) for segment in required],
             committed_txid=committed,
             purged_txid=purged,
         )
@@ -234,7 +235,7 @@ class RemoteNode:
         self, info: pb.RequestInfo, namespace: NamespaceInfo, timeout_seconds: float
     ) -> None:
         """Adopt a layout version and a creation time."""
-        request = pb.UpgradeRequest(info=info, namespace_info=wire.namespace_to_wire(namespace))
+        request = pb.UpgradeRequest(info=info, namespace_info=namespace_message(namespace))
         await self._call("Upgrade", request, pb.Done, timeout_seconds)
 
     async def finalize_upgrade(self, info: pb.RequestInfo, timeout_seconds: float) -> None:
@@ -259,7 +260,7 @@ class RemoteNode:
         request = pb.CanRollBackRequest(
             journal_id=self._journal.journal_id,
             nameservice_id=self._journal.nameservice_id,
-            namespace_info=wire.namespace_to_wire(namespace),
+            namespace_info=namespace_message(namespace),
             target_layout_version=target_layout_version,
         )
         reply = await self._call("CanRollBack", request, pb.CanRollBackReply, timeout_seconds)
@@ -298,7 +299,7 @@ class RemoteNode:
         """Have the node fetch these edits of the open segment; the txid that it takes next."""
         request = pb.CatchUpRequest(
             info=info,
-            segment=wire.segment_to_wire(segment),
+            segment=segment_message(segment),
             layout_version=layout_version,
             source_urls=source_urls,
         )

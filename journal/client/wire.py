@@ -19,22 +19,10 @@ from journal.errors import (
     Unavailable,
     WrongNamespace,
 )
+from journal.messages import REFUSAL_KEY
 from journal.model import NO_EPOCH, Epoch, NamespaceInfo, Segment, TxId
 from journal.proto import journal_pb2 as pb
 from journal.recovery import Answer, Empty, Held
-
-REFUSAL_KEY = "nnha-refusal-bin"
-
-
-def namespace_to_wire(namespace: NamespaceInfo) -> pb.NamespaceInfo:
-    """NamespaceInfo as it is sent."""
-    return pb.NamespaceInfo(
-        layout_version=namespace.layout_version,
-        namespace_id=namespace.namespace_id,
-        cluster_id=namespace.cluster_id,
-        ctime=namespace.ctime,
-        block_pool_id=namespace.block_pool_id,
-    )
 
 
 def namespace_from_wire(message: pb.NamespaceInfo) -> NamespaceInfo:
@@ -45,18 +33,6 @@ def namespace_from_wire(message: pb.NamespaceInfo) -> NamespaceInfo:
         cluster_id=message.cluster_id,
         ctime=message.ctime,
         block_pool_id=message.block_pool_id,
-    )
-
-
-def segment_to_wire(segment: Segment) -> pb.SegmentState:
-    """A segment as it is sent."""
-    return pb.SegmentState(
-        first_txid=segment.first,
-        last_txid=segment.last,
-        is_in_progress=not segment.finalized,
-        digest=segment.digest,
-        writer_epoch=segment.writer,
-        layout_version=segment.layout_version,
     )
 
 

@@ -15,8 +15,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.protocol import Call, Method, RpcProtocol
+from journal.messages import REFUSAL_KEY
 from journal.node.service import JournalService
-from journal.node.wire import REFUSAL_KEY
 from journal.proto import journal_pb2 as pb
 
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["JournalNode"]

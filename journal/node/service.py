@@ -11,6 +11,7 @@ import grpc.aio
 
 from journal.core import replies, requests
 from journal.errors import BadRequest, JournalError, NotFormatted
+from journal.messages import REFUSAL_KEY, namespace_message
 from journal.node import wire
 from journal.node.node import JournalNode
 from journal.node.offer import peer_manifest
@@ -40,7 +41,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         if owner is None or owner.state.namespace is None:
             return pb.IsFormattedReply(is_formatted=False)
         return pb.IsFormattedReply(
-            is_formatted=True, namespace_info=wire.namespace_message(owner.state.namespace)
+            is_formatted=True, namespace_info=namespace_message(owner.state.namespace)
         )
 
     async def Format(self, request: pb.FormatRequest, context: Context) -> pb.Done:
@@ -363,7 +364,7 @@ async def _refuse(context: Context, error: JournalError) -> NoReturn:
     await context.abort(
         code,
         refusal.message,
-        trailing_metadata=((wire.REFUSAL_KEY, refusal.SerializeToString()),),
+        trailing_metadata=((REFUSAL_KEY, refusal.SerializeToString()),),
     )
     raise AssertionError("abort raises")
 

@@ -20,11 +20,11 @@ from journal.errors import (
     Unavailable,
     WrongNamespace,
 )
+from journal.messages import namespace_message, segment_message
 from journal.model import LAYOUT_VERSION, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 from journal.node.edits_cache import Retrieved
 from journal.proto import journal_pb2 as pb
 
-REFUSAL_KEY: Final = "nnha-refusal-bin"
 MAX_MESSAGE_CHARS: Final = 1000
 """gRPC carries a refusal in a header, and headers are small."""
 MAX_TXID: Final = 2**62
@@ -42,17 +42,6 @@ def namespace(message: pb.NamespaceInfo) -> NamespaceInfo:
         cluster_id=message.cluster_id,
         ctime=message.ctime,
         block_pool_id=message.block_pool_id,
-    )
-
-
-def namespace_message(info: NamespaceInfo) -> pb.NamespaceInfo:
-    """A namespace as it is sent."""
-    return pb.NamespaceInfo(
-        layout_version=info.layout_version,
-        namespace_id=info.namespace_id,
-        cluster_id=info.cluster_id,
-        ctime=info.ctime,
-        block_pool_id=info.block_pool_id,
     )
 
 
@@ -194,18 +183,6 @@ def segment(message: pb.SegmentState) -> Segment:
         digest=message.digest,
         writer=epoch(message.writer_epoch),
         layout_version=message.layout_version,
-    )
-
-
-def segment_message(held: Segment) -> pb.SegmentState:
-    """A segment as it is sent."""
-    return pb.SegmentState(
-        first_txid=held.first,
-        last_txid=held.last,
-        is_in_progress=not held.finalized,
-        digest=held.digest,
-        writer_epoch=held.writer,
-        layout_version=held.layout_version,
     )
 
 

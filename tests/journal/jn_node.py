@@ -10,10 +10,10 @@ import grpc
 import grpc.aio
 
 from journal.core.requests import FinalizeLogSegment, Journal, StartLogSegment
+from journal.messages import namespace_message, segment_message
 from journal.model import NamespaceInfo, Segment
 from journal.node.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
-from journal.node.wire import namespace_message, segment_message
 from journal.proto import journal_pb2 as pb
 from journal.proto import journal_pb2_grpc
 from tests.journal.jn_world import NAMESPACE, Writer

@@ -7,7 +7,7 @@ import grpc
 import pytest
 
 from journal.client.call import QuorumCall
-from journal.client.wire import REFUSAL_KEY, rpc_error
+from journal.client.wire import rpc_error
 from journal.errors import (
     Fenced,
     InvariantBroken,
@@ -18,6 +18,7 @@ from journal.errors import (
     StorageFailed,
     Unavailable,
 )
+from journal.messages import REFUSAL_KEY
 from journal.model import Epoch, NodeName, TxId
 from journal.node import wire as node_wire
 from journal.proto import journal_pb2 as pb

@@ -16,8 +16,8 @@ import aiohttp
 import grpc
 import pytest
 
+from journal.messages import namespace_message
 from journal.node.settings import NodeSettings
-from journal.node.wire import namespace_message
 from journal.proto import journal_pb2 as pb
 from tests.journal.jn_node import JID, NodeClient, Refused
 from tests.journal.jn_world import NAMESPACE, Writer, record, records

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from journal.node.wire import namespace_message
+from journal.messages import namespace_message
 from journal.proto import journal_pb2 as pb
 from tests.journal.jc_cluster import formatted_nodes, write_segment
 from tests.journal.jn_node import Refused, node_and_client

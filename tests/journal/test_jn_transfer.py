@@ -12,11 +12,11 @@ import pytest
 from aiohttp import web
 
 from journal.errors import Unavailable
+from journal.messages import segment_message
 from journal.model import LAYOUT_VERSION
 from journal.node.daemon import JournalNodeDaemon
 from journal.node.fetching import fetch_finalized
 from journal.node.transfer import DAMAGE_HEADER
-from journal.node.wire import segment_message
 from journal.proto import journal_pb2 as pb
 from tests.journal.jn_node import (
     JID,

@@ -32,8 +32,8 @@ from journal.core.requests import (
     StartLogSegment,
 )
 from journal.core.state import JournalState
+from journal.messages import namespace_message, segment_message
 from journal.model import Segment
-from journal.node.wire import namespace_message, segment_message
 from journal.proto import journal_pb2 as pb
 from journal.proto import journal_pb2_grpc
 from tests.journal.jn_world import LocalJournal, Writer
