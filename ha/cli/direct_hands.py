@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from fencing.fencer import fence
-from fencing.model import Report, Target
+from fencing.model import Report
 from ha.conf import keys
 from ha.conf.configuration import Configuration
 from ha.conf.topology import NameNodeAddress
 from ha.service.client import ServiceClient
 from ha.service.model import RequestSource, ServiceStatus
+from ha.zkfc.planned_fence import fence_as_planned, target_at
 from ha.zkfc.settings import FencingPlan, fencing_plan
 
 TRANSITION_SECONDS: Final = 60.0
@@ -56,16 +56,7 @@ class DirectHands:
 
     async def fence(self, node: NameNodeAddress) -> Report:
         """Make it harmless by the configured methods."""
-        plan = self.plan(node)
-        target = Target(node.nameservice, node.namenode, node.service.host, node.service.port)
-        return await fence(
-            plan.methods,
-            target,
-            environment=plan.environment,
-            method_timeout_seconds=plan.method_timeout_seconds,
-            total_timeout_seconds=plan.total_timeout_seconds,
-            ssh=plan.ssh,
-        )
+        return await fence_as_planned(self.plan(node), target_at(node))
 
     @asynccontextmanager
     async def _client(

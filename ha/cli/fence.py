@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import click
 from rich.text import Text
 
-from fencing.fencer import fence as run_methods
-from fencing.model import MethodSpec, Report, Target, proves_gone, shown
+from fencing.model import MethodSpec, Report, proves_gone, shown
 from ha.cli.completion import namenode_ids
 from ha.cli.doctor_local import method_finding
 from ha.cli.ending import Code, Ended, Ending, Outcome
@@ -19,6 +18,7 @@ from ha.cli.output import API_VERSION, plain, show
 from ha.cli.place import Place, about_a_cluster
 from ha.cli.quiet import silence_libraries
 from ha.conf.topology import NameNodeAddress, namenode
+from ha.zkfc.planned_fence import fence_as_planned, target_at
 from ha.zkfc.settings import FencingPlan, fencing_plan
 
 
@@ -78,15 +78,8 @@ class Trial:
 
     async def run(self) -> Report:
         """Run the methods until one succeeds."""
-        at, plan = self.address, self.plan
-        return await run_methods(
-            tuple(method for _, method in self.methods),
-            Target(at.nameservice, at.namenode, at.service.host, at.service.port),
-            environment=plan.environment,
-            method_timeout_seconds=plan.method_timeout_seconds,
-            total_timeout_seconds=plan.total_timeout_seconds,
-            ssh=plan.ssh,
-        )
+        chosen = tuple(method for _, method in self.methods)
+        return await fence_as_planned(self.plan, target_at(self.address), only=chosen)
 
     def as_json(self, report: Report | None) -> Mapping[str, object]:
         """Fixed keys, with the schema ha/cli/schemas/fence-test.json."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import structlog
 
-from fencing.fencer import fence
 from fencing.model import Outcome, Report, Target
 from ha.conf.topology import HostPort
 from ha.elector.breadcrumb import ActiveNodeInfo, decode
@@ -18,6 +17,7 @@ from ha.notices.model import FencingAttempt
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
 from ha.service.model import RequestSource
+from ha.zkfc.planned_fence import fence_as_planned, target_at
 from ha.zkfc.predecessor import Proof, predecessor_gone
 from ha.zkfc.settings import ZkfcSettings
 
@@ -142,14 +142,14 @@ class Takeover:
         if configured is None:
             log.warning("takeover.victim.unknown", victim=str(named))
             return [named]
-        host, port = configured.service.host, configured.service.port
-        if (host, port) == (named.host, named.port):
+        elsewhere = target_at(configured)
+        if elsewhere == named:
             return [named]
         log.warning(
             "takeover.victim.moved", breadcrumb=f"{named.host}:{named.port}",
-            configured=f"{host}:{port}", namenode=info.namenode,
+            configured=str(configured.service), namenode=info.namenode,
         )  # fmt: skip
-        return [named, Target(info.nameservice, info.namenode, host, port)]
+        return [named, elsewhere]
 
     async def _fence_one(self, target: Target) -> tuple[str, Proof]:
         own = self._settings.own
@@ -201,15 +201,7 @@ class Takeover:
         )
 
     async def _run_methods(self, target: Target) -> Report:
-        plan = self._settings.plan_for(target.namenode)
-        return await fence(
-            plan.methods,
-            target,
-            environment=plan.environment,
-            method_timeout_seconds=plan.method_timeout_seconds,
-            total_timeout_seconds=plan.total_timeout_seconds,
-            ssh=plan.ssh,
-        )
+        return await fence_as_planned(self._settings.plan_for(target.namenode), target)
 
     async def _ask_to_stand_by(
         self, address: HostPort, *, answers_within_seconds: float | None = None

@@ -16,7 +16,7 @@ from ha.elector import zookeeper
 from ha.rpc.client import RpcConnection
 from ha.rpc.server import RpcServer
 from ha.service.model import ProcessIdentity
-from ha.zkfc import history, local_process, takeover
+from ha.zkfc import history, local_process, planned_fence
 from ha.zkfc.positions import Position
 from tests.failover_sim.cluster import Cluster
 from tests.failover_sim.fencing_seam import Fencers
@@ -63,7 +63,7 @@ def in_place(board: Switchboard, world: Simulated, positions: Positions) -> Iter
             put(patch.object(RpcConnection, "open", board.open))
             put(patch.object(RpcServer, "start", _method(server.start)))
             put(patch.object(RpcServer, "stop", _method(server.stop)))
-            put(patch.object(takeover, "fence", partial(fencers.fence, fencer.fence)))
+            put(patch.object(planned_fence, "fence", partial(fencers.fence, fencer.fence)))
             put(patch.object(fencer, "run_command", fencers.run_command))
             put(patch.object(ssh, "fence_over_ssh", fencers.over_ssh))
             for module in _users_of("Session", zookeeper.Session):
