@@ -5,13 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from ha.conf.configuration import Configuration
 from ha.elector.answers import value_of
 from ha.elector.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.credentials import CREATOR_ALL, AclEntry
 from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.outcome import Done, NodeFacts, Outcome, Refusal, Refused, SessionState
-from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
+from ha.elector.settings import ZooKeeperSettings
 from ha.elector.zookeeper import Session
 
 CLOSE_DEADLINE_SECONDS = 1.0
@@ -170,14 +169,6 @@ def active_from(
         return None
     content, _ = value_of(outcome, f"read {settings.lock}")
     return decode(content)
-
-
-async def active_of(
-    conf: Configuration, nameservice: str, *, deadline_seconds: float
-) -> ActiveNodeInfo | None:
-    """``read_active`` of a nameservice by its configuration; ConfigurationError as it is read."""
-    settings = zookeeper_settings(conf, nameservice=nameservice)
-    return await read_active(settings, deadline_seconds=deadline_seconds)
 
 
 async def _ensure_acl(session: Session, path: str) -> None:

@@ -33,9 +33,6 @@ NO_RETRY = -1
 PREAMBLE = MAGIC + bytes((VERSION, 0, AUTH_NONE))
 """What a client without tokens opens with."""
 
-SASL_SUCCESS = 0
-SASL_NEGOTIATE = 1
-
 _U32 = 1 << 32
 _CLIENT_PROTOCOL_VERSION = 1
 
