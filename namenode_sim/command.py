@@ -129,6 +129,13 @@ def _run(mode: Mode, request: Request) -> int:
     except (StorageError, ImageError, EditsError, ConfigurationError, JournalError) as problem:
         click.echo(f"namenode: {problem}", err=True)
         return FAILED
+    except OSError as problem:
+        click.echo(
+            f"namenode: {mode.spellings[0]} stopped halfway: {problem}. Mend that and run the same "
+            "command again; a name directory without current/VERSION counts as not formatted.",
+            err=True,
+        )
+        return FAILED
     prefix = "" if mode.name == "metadata_version" else "namenode: "
     click.echo(f"{prefix}{text}")
     return 0

@@ -4,6 +4,7 @@ import random
 import socket
 import time
 import uuid
+from typing import Final
 
 import structlog
 
@@ -13,13 +14,16 @@ from ha.daemon.process import ExitWith
 from journal.errors import JournalError
 from journal.model import NamespaceInfo
 from namenode_sim.namespace import Namespace
+from namenode_sim.peers import Peers
 from namenode_sim.place import Place, journal_writer, name_directories
-from namenode_sim.storage_format import format_name_dirs
+from namenode_sim.storage_errors import StorageError
+from namenode_sim.storage_format import format_locked, lock_all, refuse_occupied
 
 log = structlog.get_logger()
 
 ABORTED = 1
 """Hadoop's exit code of a format that was not carried out."""
+ASK_SECONDS: Final = 3.0
 
 
 def new_namespace_info(cluster_id: str | None, *, layout_version: int) -> NamespaceInfo:
@@ -45,11 +49,53 @@ async def format_all(
     """Format every JournalNode, then every name directory.
 
     The journal comes first: a name directory with a VERSION says that a file system is complete.
+    The name directories are locked before, as the lock tells of a NameNode that runs on them: it
+    must not find its journal erased, whatever was forced.
 
     Raises:
-        ExitWith: 1 when a JournalNode refuses or does not answer; no name directory is touched.
+        ExitWith: 1 when another NameNode is active, or a JournalNode refuses or does not answer;
+            no name directory is touched.
+        NotEmpty, InUse: when a name directory may not be formatted; nothing is changed.
         StorageError: when a name directory cannot be formatted.
     """
+    directories = name_directories(conf, place.address)
+    with lock_all(directories):
+        if not force:
+            refuse_occupied(directories)
+        await _refuse_active(place)
+        await _format_journal(conf, place, namespace_info, force=force)
+        try:
+            format_locked(directories, namespace_info, Namespace.empty(own_user()))
+        except StorageError as problem:
+            raise ExitWith(ABORTED, f"the journal is formatted, but {problem}") from problem
+    log.info(
+        "namenode.formatted",
+        cluster_id=namespace_info.cluster_id,
+        namespace_id=namespace_info.namespace_id,
+        block_pool_id=namespace_info.block_pool_id,
+    )
+
+
+async def _refuse_active(place: Place) -> None:
+    """A journal that somebody writes to is no one's to format; who does not answer says nothing."""
+    peers = Peers(place.peers, deadline_seconds=ASK_SECONDS)
+    try:
+        active = await peers.any_active()
+    finally:
+        await peers.close()
+    if active:
+        raise ExitWith(
+            ABORTED,
+            f"another NameNode of {place.address.nameservice} is active, and formatting would "
+            "erase the file system that it serves; nothing was changed, as not even force is "
+            "meant for that. Stop all NameNodes first. To become its standby instead: "
+            "nnha namenode --bootstrap-standby.",
+        )
+
+
+async def _format_journal(
+    conf: Configuration, place: Place, namespace_info: NamespaceInfo, *, force: bool
+) -> None:
     writer = journal_writer(conf, place, namespace_info)
     try:
         await writer.format(force=force)
@@ -62,18 +108,6 @@ async def format_all(
         ) from failure
     finally:
         await writer.close()
-    format_name_dirs(
-        name_directories(conf, place.address),
-        namespace_info,
-        Namespace.empty(own_user()),
-        force=force,
-    )
-    log.info(
-        "namenode.formatted",
-        cluster_id=namespace_info.cluster_id,
-        namespace_id=namespace_info.namespace_id,
-        block_pool_id=namespace_info.block_pool_id,
-    )
 
 
 def _has_address() -> bool:

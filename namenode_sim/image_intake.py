@@ -7,6 +7,8 @@ from typing import BinaryIO
 
 from journal.model import TxId
 from namenode_sim.durable import rename_durably
+from namenode_sim.image.errors import ImageError
+from namenode_sim.image.facts import image_facts
 from namenode_sim.image.files import image_name, write_digest
 from namenode_sim.storage import NameStorage
 
@@ -24,6 +26,7 @@ class ImageIntake:
 
     def __init__(self, storage: NameStorage, txid: TxId) -> None:
         self._storage = storage
+        self._txid = txid
         self._name = image_name(txid)
         self._beside = f"fsimage.ckpt_{txid:019d}"
         self._files: dict[Path, BinaryIO] = {}
@@ -45,7 +48,7 @@ class ImageIntake:
         """Compare with what was announced, and give the image its name; in how many directories.
 
         Raises:
-            ImageDamaged: if length or digest differ.
+            ImageDamaged: if length or digest differ, or it is no image of that transaction.
             StorageError: when no directory takes it.
         """
         found = self._digest.hexdigest()
@@ -55,6 +58,7 @@ class ImageIntake:
                 f"were {size} with {digest}; nothing of it was kept"
             )
         self._storage.in_all(self._sync)
+        self._require_image()
         self._storage.in_all(lambda current: self._rename(current, digest))
         return len(self._storage.directories)
 
@@ -64,6 +68,24 @@ class ImageIntake:
             file.close()
             (current / self._beside).unlink(missing_ok=True)
         self._files.clear()
+
+    def _require_image(self) -> None:
+        """Refuse what cannot be loaded, or not as what it is called.
+
+        A digest only tells that all came.  Older images and their edits are deleted behind an
+        image, so one that a broken sender made up would take the namespace with it.
+        """
+        path = self._storage.directories[0] / "current" / self._beside
+        try:
+            found = image_facts(path).txid
+        except (ImageError, OSError) as problem:
+            raise ImageDamaged(
+                f"{self._name} came whole, but is no fsimage: {problem}; nothing of it was kept"
+            ) from problem
+        if found != self._txid:
+            raise ImageDamaged(
+                f"{self._name} holds edits up to {found}, not {self._txid}; nothing of it was kept"
+            )
 
     def _open(self, current: Path) -> None:
         self._files[current] = (current / self._beside).open("wb")

@@ -48,6 +48,8 @@ class Recipient:
 
     active: Callable[[], bool]
     epoch: Callable[[], Epoch | None]
+    written_to: Callable[[], TxId]
+    """The last edit of an active: no image can hold more."""
     received: Callable[[TxId, int], None]
     """Told of each new image, and in how many directories it is."""
     follows_to: Callable[[], TxId | None] = lambda: None
@@ -171,6 +173,14 @@ class ImageReceiver:
                 text=f"the checkpoint was planned under epoch {planned[:20]}, and this NameNode "
                 f"writes under {epoch}; plan it anew",
                 headers={REFUSAL_HEADER: SUPERSEDED},
+            )
+        written = self._recipient.written_to()
+        if txid > written:
+            # Behind such an image all that was ever written would be deleted as superfluous.
+            log.warning("image.refused", sent_by=request.remote, txid=txid, written_to=written)
+            raise web.HTTPGone(
+                text=f"an image up to {txid} cannot be of this file system: its active NameNode "
+                f"has written up to {written}"
             )
 
 

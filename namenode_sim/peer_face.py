@@ -57,6 +57,7 @@ def image_routes(
         Recipient(
             active=lambda: namenode.state.role is Role.ACTIVE,
             epoch=lambda: namenode.epoch,
+            written_to=lambda: namenode.namespace.last_applied,
             received=partial(forget_old, storage, namenode),
             follows_to=partial(_follows_to, conf, namenode),
         ),

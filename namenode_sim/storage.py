@@ -29,6 +29,7 @@ from namenode_sim.storage_errors import (
     Inconsistent,
     NotFormatted,
     StorageError,
+    usable,
 )
 from namenode_sim.storage_fill import fill, is_blank
 from namenode_sim.storage_lock import DirectoryLock
@@ -134,15 +135,16 @@ class NameStorage:
         only the newer one holds.
 
         Raises:
-            ImageError: the last copy's problem, if none is sound.
+            ImageError, StorageError: the last copy's problem, if none is sound or can be read.
         """
         *others, last = self.newest_images()
         for path in others:
             try:
                 return load_image(path)
-            except ImageError as problem:
+            except (ImageError, OSError) as problem:
                 log.warning("storage.image_copy_unusable", path=str(path), problem=str(problem))
-        return load_image(last)
+        with usable(last):
+            return load_image(last)
 
     def save(self, namespace: Namespace, check: Callable[[], None] = lambda: None) -> Path:
         """Write ``fsimage_N`` for the namespace's last applied edit into all directories.
@@ -287,17 +289,18 @@ def open_name_dirs(
         NotFormatted: if there is no file system in them; says what to run.
         InUse: if another process works in one.
         Inconsistent: if they contradict each other, or an upgrade was interrupted.
-        StorageError: if one is missing or its VERSION cannot be read.
+        StorageError: if one is missing, cannot be read or written, or its VERSION is damaged.
         ImageError: if a blank directory is to be filled and no copy of the image is sound.
     """
     with ExitStack() as opening:
         locks, infos = {}, {}
         for directory in directories:
             if not directory.is_dir():
-                raise NotFormatted(directory, "does not exist", _FORMAT_ADVICE)
-            locks[directory] = DirectoryLock(directory)
-            opening.callback(locks[directory].release)
-            infos[directory] = _read_version(directory)
+                raise _missing(directory, directories)
+            with usable(directory):
+                locks[directory] = DirectoryLock(directory)
+                opening.callback(locks[directory].release)
+                infos[directory] = _read_version(directory)
         formatted = {d: info for d, info in infos.items() if info is not None}
         if not formatted:
             raise NotFormatted(directories[0], "is not formatted", _FORMAT_ADVICE)
@@ -316,11 +319,27 @@ def open_name_dirs(
                 )
         storage = NameStorage({d: locks[d] for d in formatted}, info, settings)
         for directory in blank:
-            fill(directory, storage.newest_images(), info, storage.seen_txid)
+            with usable(directory):
+                fill(directory, storage.newest_images(), info, storage.seen_txid)
         storage = NameStorage(locks, info, settings)
         opening.pop_all()
         return storage
     raise AssertionError("ExitStack never swallows")
+
+
+def _missing(directory: Path, directories: Iterable[Path]) -> StorageError:
+    """What to say of a directory that is not there; never to format while another has images."""
+    if directory.exists():
+        return StorageError(directory, "is not a directory", "Move what lies there away.")
+    good = [path for path in directories if (path / "current" / "VERSION").exists()]
+    if not good:
+        return NotFormatted(directory, "does not exist", _FORMAT_ADVICE)
+    return StorageError(
+        directory,
+        f"does not exist, while {good[0]} is formatted",
+        f"Mount its disk; or create the directory, empty, to have it filled from {good[0]}; or "
+        "take it out of dfs.namenode.name.dir.",
+    )
 
 
 def _ensure_blank(directory: Path, good: Path) -> None:

@@ -1,5 +1,7 @@
 """Why a name directory cannot be used; each message says what to do about it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -21,6 +23,24 @@ class StorageError(Exception):
     def __str__(self) -> str:
         """File, finding and advice in one or two sentences."""
         return f"{self.path} {self.found}. {self.advice}"
+
+
+@contextmanager
+def usable(directory: Path) -> Iterator[None]:
+    """Tell of what the system refuses in a name directory as of anything else that is wrong there.
+
+    Raises:
+        StorageError: for an OSError inside the ``with``.
+    """
+    try:
+        yield
+    except OSError as problem:
+        raise StorageError(
+            directory,
+            f"cannot be used: {problem}",
+            "Mend what is wrong there (disk, permissions, a file or directory in the way), or take "
+            "the directory out of dfs.namenode.name.dir.",
+        ) from problem
 
 
 class NotFormatted(StorageError):

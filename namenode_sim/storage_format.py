@@ -13,7 +13,7 @@ from namenode_sim.durable import sync_folder, write_durably
 from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace import Namespace
-from namenode_sim.storage_errors import NotEmpty
+from namenode_sim.storage_errors import NotEmpty, usable
 from namenode_sim.storage_fill import COMMENT, is_blank
 from namenode_sim.storage_lock import DirectoryLock
 from namenode_sim.version_file import version_text
@@ -44,12 +44,35 @@ def format_name_dirs(
     Raises:
         NotEmpty: if a directory holds something and ``force`` is not given.
         InUse: if another process works in one.
+        StorageError: if one cannot be written.
     """
     with lock_all(directories):
         if not force:
-            for directory in directories:
-                _refuse_non_empty(directory)
-        for directory in directories:
+            refuse_occupied(directories)
+        format_locked(directories, namespace_info, namespace, comment=comment)
+
+
+def refuse_occupied(directories: Iterable[Path]) -> None:
+    """Raise NotEmpty for the first directory that holds something."""
+    for directory in directories:
+        with usable(directory):
+            _refuse_non_empty(directory)
+
+
+def format_locked(
+    directories: Iterable[Path],
+    namespace_info: NamespaceInfo,
+    namespace: Namespace,
+    *,
+    comment: str = COMMENT,
+) -> None:
+    """See ``format_name_dirs``: erases what is there; the caller holds ``lock_all``.
+
+    Raises:
+        StorageError: if one cannot be written.
+    """
+    for directory in directories:
+        with usable(directory):
             _format(directory, namespace_info, namespace, comment)
 
 
@@ -59,12 +82,22 @@ def lock_all(directories: Sequence[Path]) -> Iterator[None]:
 
     Raises:
         InUse: if another process works in one.
+        StorageError: if one cannot be made or written.
     """
     with ExitStack() as locks:
         for directory in directories:
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            locks.callback(DirectoryLock(directory).release)
+            with usable(directory):
+                if not directory.exists():
+                    locks.callback(_remove_if_empty, directory)
+                directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+                locks.callback(DirectoryLock(directory).release)
         yield
+
+
+def _remove_if_empty(directory: Path) -> None:
+    """One that was made for nothing goes again."""
+    with contextlib.suppress(OSError):
+        directory.rmdir()
 
 
 def occupied(directories: Iterable[Path]) -> list[Path]:

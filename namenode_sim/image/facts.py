@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from journal.model import TxId
 from namenode_sim.image.container import SUB
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
@@ -14,12 +15,14 @@ class ImageFacts:
     """What a newer image takes over from an image.
 
     ``codec`` is empty for none, and so many ``sub_sections`` has the section of inodes (0: none).
+    ``txid`` is the last edit that it holds, whatever its file is called.
     """
 
     layout: int
     namespace_id: int
     codec: str
     sub_sections: int
+    txid: TxId
 
 
 def image_facts(path: Path) -> ImageFacts:
@@ -40,4 +43,10 @@ def image_facts(path: Path) -> ImageFacts:
         raise ImageError(f"{path}: section NS_INFO holds {len(found)} messages, expected one")
     summary = sections.summary
     parts = sum(1 for section in summary.sections if section.name == f"INODE{SUB}")
-    return ImageFacts(summary.layout, found[0].namespaceId, summary.codec, parts)
+    return ImageFacts(
+        layout=summary.layout,
+        namespace_id=found[0].namespaceId,
+        codec=summary.codec,
+        sub_sections=parts,
+        txid=TxId(found[0].transactionId),
+    )

@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from ha.conf.configuration import Configuration
@@ -52,7 +53,7 @@ def format_file_system(request: Request) -> str:
     conf, place, consent = request.conf, request.place, request.consent
     if not conf.get(ALLOW_FORMAT):
         raise ExitWith(ABORTED, f"{ALLOW_FORMAT.name} is false; nothing was changed.")
-    full = occupied(name_directories(conf, place.address))
+    full = _occupied(request)
     shown = ", ".join(map(str, full))
     never_again = conf.get(REFORMAT_DISABLED)
     if full and never_again:
@@ -72,11 +73,19 @@ def format_file_system(request: Request) -> str:
     try:
         asyncio.run(format_all(conf, place, info, force=bool(full) or consent.force))
     except StorageError as problem:
-        raise ExitWith(ABORTED, f"the journal is formatted, but {problem}") from problem
+        raise ExitWith(ABORTED, f"{problem} Nothing was changed.") from problem
     return (
         f"formatted {place.address.nameservice}: cluster {info.cluster_id}, "
         f"block pool {info.block_pool_id}"
     )
+
+
+def _occupied(request: Request) -> list[Path]:
+    directories = name_directories(request.conf, request.place.address)
+    try:
+        return occupied(directories)
+    except OSError as problem:
+        raise ExitWith(ABORTED, f"{problem}; nothing was changed.") from problem
 
 
 def initialize(request: Request) -> str:

@@ -14,10 +14,10 @@ from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
 from journal.model import Epoch, TxId
 from namenode_sim.checkpoint.schedule import UploadAnswer
-from namenode_sim.image.files import image_name
+from namenode_sim.image.files import image_name, write_digest
 from namenode_sim.image.writer import save_image
 from namenode_sim.image_receive import ImageReceiver, Recipient
-from namenode_sim.image_upload import UploadSuperseded, upload_image
+from namenode_sim.image_upload import UploadFailed, UploadSuperseded, upload_image
 from namenode_sim.namespace import Namespace
 from namenode_sim.storage import NameStorage, open_name_dirs
 from namenode_sim.storage_format import format_name_dirs
@@ -34,6 +34,7 @@ class Active:
     storage: NameStorage
     active: bool = True
     epoch: Epoch | None = Epoch(3)
+    written_to: TxId = TXID
     follows_to: TxId | None = None
     got: list[tuple[TxId, int]] = field(default_factory=list)
 
@@ -41,6 +42,7 @@ class Active:
         recipient = Recipient(
             active=lambda: self.active,
             epoch=lambda: self.epoch,
+            written_to=lambda: self.written_to,
             received=lambda txid, copies: self.got.append((txid, copies)),
             follows_to=lambda: self.follows_to,
         )
@@ -209,6 +211,39 @@ async def test_bytes_that_do_not_fit_the_digest_are_thrown_away(tmp_path: Path) 
     async with receiving(tmp_path) as (active, at), ClientSession() as session:
         flipped = data[:50] + bytes([data[50] ^ 1]) + data[51:]
         assert await _put(session, at, flipped, data) == 410
+        assert active.files() == []
+
+
+NO_IMAGES = {
+    "garbage": (TXID, b"\0garbage" * 300, "is no fsimage"),
+    "an image cut short": (TXID, None, "is no fsimage"),
+    "another transaction's": (TXID - 1, b"", rf"holds edits up to {TXID}, not {TXID - 1}"),
+}
+
+
+@pytest.mark.parametrize("case", NO_IMAGES)
+async def test_what_came_whole_but_is_no_such_image_is_not_kept(tmp_path: Path, case: str) -> None:
+    """Older images and edits are deleted behind an image: this one could not be loaded."""
+    txid, garbage, said = NO_IMAGES[case]
+    image = saved_image(tmp_path / "from")
+    whole = image.read_bytes()
+    data = whole[:-9] if garbage is None else garbage or whole
+    image.write_bytes(data)
+    write_digest(image, hashlib.md5(data, usedforsecurity=False).hexdigest())
+    async with receiving(tmp_path) as (active, at):
+        with pytest.raises(UploadFailed, match=rf"410 .*{said}.*nothing of it was kept"):
+            await upload_image(at, image, TxId(txid), info(), stall_seconds=20)
+        assert [path.name for path in active.storage.newest_images()] == [image_name(TxId(0))] * 2
+        assert not list(tmp_path.glob("*/current/fsimage.ckpt*"))
+        assert active.got == []
+
+
+async def test_an_image_of_edits_that_were_never_written_is_refused(tmp_path: Path) -> None:
+    image = saved_image(tmp_path / "from")
+    async with receiving(tmp_path) as (active, at):
+        active.written_to = TxId(TXID - 1)
+        with pytest.raises(UploadFailed, match=rf"up to {TXID} .* written up to {TXID - 1}"):
+            await offer(at, image)
         assert active.files() == []
 
 

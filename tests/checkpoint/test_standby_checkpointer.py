@@ -61,6 +61,7 @@ async def place(folder: Path, name: str, journal: MemoryJournal) -> AsyncIterato
         recipient = Recipient(
             active=lambda: node.state.role is Role.ACTIVE,
             epoch=lambda: node.epoch,
+            written_to=lambda: node.namespace.last_applied,
             received=partial(forget_old, storage, node),
         )
         routes: list[web.RouteDef] = [ImageReceiver(storage, recipient, edits=4).route()]

@@ -54,6 +54,53 @@ def test_formatting_refuses_any_directory_that_is_not_empty(tmp_path: Path) -> N
     storage.close()
 
 
+def test_a_missing_directory_beside_a_good_one_is_no_reason_to_format(tmp_path: Path) -> None:
+    _formatted(tmp_path / "a").close()
+    with pytest.raises(StorageError, match=r"does not exist, while .*/a is formatted") as told:
+        open_name_dirs([tmp_path / "a", tmp_path / "b"])
+    assert "--format" not in str(told.value)
+    with pytest.raises(NotFormatted, match="--format"):
+        open_name_dirs([tmp_path / "c"])
+
+
+BLOCKED = {
+    "a file instead of the directory": ("", "is not a directory"),
+    "a directory instead of VERSION": ("current/VERSION", "cannot be used: .*VERSION"),
+    "a directory instead of the lock": ("in_use.lock", "cannot be used: .*in_use.lock"),
+}
+
+
+@pytest.mark.parametrize("case", BLOCKED)
+def test_what_lies_in_the_way_is_named_with_what_to_do(tmp_path: Path, case: str) -> None:
+    name, said = BLOCKED[case]
+    place = tmp_path / "a"
+    _formatted(place).close()
+    if not name:
+        place.rename(tmp_path / "away")
+        place.write_text("x")
+    else:
+        (place / name).unlink(missing_ok=True)
+        (place / name).mkdir()
+    with pytest.raises(StorageError, match=rf"{said}.*(Move|Mend)"):
+        open_name_dirs([place])
+    if name != "current/VERSION":
+        with pytest.raises(StorageError, match=r"cannot be used.*Mend"):
+            format_name_dirs([place], info(), Namespace.empty("x"), force=True)
+
+
+def test_a_copy_of_the_image_that_cannot_be_read_gives_way_to_the_next(tmp_path: Path) -> None:
+    storage = _formatted(tmp_path / "a", tmp_path / "b")
+    first, second = storage.newest_images()
+    first.unlink()
+    first.mkdir()
+    assert storage.load().last_applied == 0
+    second.unlink()
+    second.mkdir()
+    with pytest.raises(StorageError, match=r"fsimage.* cannot be used.*Mend"):
+        storage.load()
+    storage.close()
+
+
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     storage = _formatted(tmp_path)
     assert (tmp_path / "in_use.lock").read_text().startswith(f"{os.getpid()}@")

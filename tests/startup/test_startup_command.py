@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from ha.rpc.server import RpcServer
+from ha.service.face import ha_service_protocol
+from ha.service.model import ServiceState, ServiceStatus
 from namenode_sim.command import namenode
 from namenode_sim.startup.modes import NOT_BUILT
+from namenode_sim.storage import open_name_dirs
 from tests.image.image_world import info
 from tests.startup.startup_world import in_use, snapshot, world
 
@@ -58,6 +62,52 @@ async def test_initializing_asks_and_tells(tmp_path: Path) -> None:
         assert code == 0, out
         assert "Please answer Y or N." in out
         assert snapshot(at.name_dir) == before
+
+
+async def test_formatting_by_force_spares_the_journal_of_a_namenode_that_runs(
+    tmp_path: Path,
+) -> None:
+    """Its lock is seen before the journal is erased under it, not after."""
+    async with world(tmp_path) as at:
+        code, out = await at.command("-format")
+        assert code == 0, out
+        storage = open_name_dirs([at.name_dir])
+        before = snapshot(tmp_path)
+        code, out = await at.command("-format", "-force")
+        assert (code, "is locked by" in out, "Nothing was changed" in out) == (1, True, True), out
+        assert snapshot(tmp_path) == before
+        storage.close()
+
+
+async def test_formatting_is_refused_while_another_namenode_is_active(tmp_path: Path) -> None:
+    class Active:
+        async def status(self) -> ServiceStatus:
+            return ServiceStatus(ServiceState.ACTIVE, ready_to_become_active=True)
+
+    server = RpcServer([ha_service_protocol(Active())])  # type: ignore[arg-type]
+    port = await server.start("127.0.0.1", 0)
+    try:
+        peer = {"dfs.namenode.rpc-address.ns1.nn2": f"127.0.0.1:{port}"}
+        async with world(tmp_path, **peer) as at:
+            before = snapshot(tmp_path)
+            code, out = await at.command("-format", "-force")
+            assert code == 1, out
+            assert "another NameNode of ns1 is active" in out
+            assert "nothing was changed" in out
+            assert snapshot(tmp_path) == before
+    finally:
+        await server.stop()
+
+
+async def test_formatting_where_nothing_can_be_written_leaves_the_journal(tmp_path: Path) -> None:
+    async with world(tmp_path) as at:
+        at.name_dir.write_text("in the way")
+        before = snapshot(tmp_path)
+        code, out = await at.command("-format", "-force")
+        assert (code, "Traceback" in out) == (1, False), out
+        assert "cannot be used" in out
+        assert "Nothing was changed" in out
+        assert snapshot(tmp_path) == before
 
 
 async def test_bootstrap_without_a_peer_ends_with_2(tmp_path: Path) -> None:
