@@ -69,6 +69,7 @@ def oiv(  # noqa: PLR0913 - as many as Hadoop's has
     processor = _processor(name)
     if max_size < 0 or step < 0:
         raise click.UsageError("-maxSize and -step must not be negative.")
+    _spare_image(source, target)
     options = Options(
         hadoop=int(hadoop) if hadoop else None,
         columns=Columns(delimiter, storage_policy, ec_policy),
@@ -92,6 +93,17 @@ def oiv(  # noqa: PLR0913 - as many as Hadoop's has
         sys.exit(FAILED)
     if remark:
         click.echo(f"oiv: {remark}", err=True)
+
+
+def _spare_image(source: Path, target: Path) -> None:
+    """The view of an image must not take its place; it may be the only copy."""
+    for path in (target, _beside(target)):
+        if path.exists() and source.exists() and path.samefile(source):
+            raise click.UsageError(f"writing to {target} would overwrite the image")
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(target.name + ".tmp")
 
 
 def _processor(name: str) -> Processor:
@@ -119,7 +131,7 @@ def _output(target: Path) -> Iterator[TextIO]:
         with target.open("w", _BUFFER_CHARS, "utf-8", newline="\n") as out:
             yield out
         return
-    beside = target.with_name(target.name + ".tmp")
+    beside = _beside(target)
     try:
         with beside.open("w", _BUFFER_CHARS, "utf-8", newline="\n") as out:
             yield out

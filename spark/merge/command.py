@@ -19,6 +19,7 @@ from spark.ends import Ends, end_options, open_sink, open_source
 from spark.engine.model import SparkUnavailable
 from spark.hadoop_files import HadoopFileError
 from spark.merge.errors import MergeFailed
+from spark.merge.lifeline import end_with_stdin_s_writer
 from spark.merge.merger import DEFAULT_MASTER, EngineName, Merger, Report
 from spark.merge.progress import Tell
 from spark.merge.screen import shown
@@ -73,6 +74,7 @@ FAILURES: Final = (
     "see it under the same path.  Default: --out.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--end-with-stdin", is_flag=True, hidden=True)
 def merge_command(
     *,
     engine: str,
@@ -80,6 +82,7 @@ def merge_command(
     properties: tuple[str, ...],
     work: Path | None,
     as_json: bool,
+    end_with_stdin: bool,
     **ends: Any,  # noqa: ANN401 - the options of end_options
 ) -> None:
     """Apply edits to an image and publish the result as a newer image.
@@ -90,6 +93,8 @@ def merge_command(
     way and nothing was changed, 4 something is damaged or missing and nothing was published.
     """
     configure_logging("checkpoint", level="warning")
+    if end_with_stdin:
+        end_with_stdin_s_writer()
     began = time.monotonic()
     wanted = Ends(**ends)
     room = _room(wanted, work)
@@ -102,7 +107,7 @@ def merge_command(
     except REFUSALS as refusal:
         _end(EXIT_REFUSED, str(refusal))
     except FAILURES as failure:
-        _end(EXIT_FAILED, f"{failure}. Nothing was published.")
+        _end(EXIT_FAILED, f"{str(failure).rstrip('.')}. Nothing was published.")
     _print(report, published, time.monotonic() - began, as_json=as_json)
 
 

@@ -5,8 +5,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -18,7 +18,7 @@ from spark.sources.model import Staged
 log = structlog.get_logger()
 
 LOG_NAME: Final = "merge.log"
-PROGRAM: Final = (sys.executable, "-m", "ha.cli.main", "checkpoint", "merge")
+PROGRAM: Final = (sys.executable, "-m", "ha.cli.main", "checkpoint", "merge", "--end-with-stdin")
 GRACE_SECONDS: Final = 10.0
 _TAIL_BYTES: Final = 2000
 
@@ -41,7 +41,7 @@ class Merger(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MergeProcess:
-    """The command, in a process group of its own.
+    """The command, in a process group of its own, which ends with ours even if we are killed.
 
     Args:
         arguments: what follows ``nnha checkpoint merge``, such as ``--engine auto``.
@@ -56,11 +56,11 @@ class MergeProcess:
     async def merge(self, staged: Staged, out: Path) -> Path:
         """See ``Merger``.  Cancelled, it ends the whole group before it returns."""
         said = self.log_folder / LOG_NAME
-        with said.open("wb") as file:
+        with said.open("wb") as file, _lifeline() as stdin:
             starting = asyncio.ensure_future(
                 asyncio.create_subprocess_exec(
                     *self._command(staged, out),
-                    stdin=asyncio.subprocess.DEVNULL,
+                    stdin=stdin,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=file,
                     start_new_session=True,
@@ -84,6 +84,17 @@ class MergeProcess:
             "--json",
             *self.arguments,
         ]
+
+
+@contextmanager
+def _lifeline() -> Iterator[int]:
+    """A pipe that nothing is written to: it ends when we do, whatever ends us."""
+    reading, writing = os.pipe()
+    try:
+        yield reading
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 async def _end_group(process: asyncio.subprocess.Process) -> None:

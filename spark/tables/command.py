@@ -13,13 +13,8 @@ from ha.daemon.logs import configure_logging
 from namenode_sim.image.errors import ImageError
 from spark.engine.model import TaskFailed
 from spark.tables.engines import EngineUnavailable, local_engine, spark_engine
-from spark.tables.export import (
-    Exported,
-    ExportProgress,
-    ExportRefused,
-    export,
-    refuse_what_is_there,
-)
+from spark.tables.export import Exported, ExportProgress, export
+from spark.tables.export_output import ExportRefused, refuse_in_the_way
 
 EXIT_REFUSED: Final = 3
 EXIT_FAILED: Final = 4
@@ -48,7 +43,9 @@ def namespace() -> None:
 )
 @click.option("--master", help="Spark's master, such as spark://host:port; default local[*].")
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A property of Spark.")
-@click.option("--overwrite", is_flag=True, help="Replace an export of that name.")
+@click.option(
+    "--overwrite", is_flag=True, help="Replace an older export of that name, and nothing else."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def export_command(
     *,
@@ -65,8 +62,8 @@ def export_command(
     OUT/inodes has a row for each inode, OUT/directories one for each directory with its path and
     the sums over all below it, OUT/export.json says which image it is.
 
-    Exit codes: 0 written, 2 wrong usage, 3 OUT is there already, 4 the image is damaged or
-    something cannot be written; in the last two nothing was changed.
+    Exit codes: 0 written, 2 wrong usage, 3 OUT is there already or another export writes there,
+    4 the image is damaged or something cannot be written; in the last two nothing was changed.
     """
     configure_logging("namespace", level="warning")
     began = time.monotonic()
@@ -75,14 +72,14 @@ def export_command(
         raise click.UsageError("--master and --conf are Spark's; they need --engine spark.")
     on_spark = engine == "spark" or bool(master or conf)
     try:
-        refuse_what_is_there(out, overwrite=overwrite)
+        refuse_in_the_way(out, overwrite=overwrite)
         starting = spark_engine(master or "local[*]", _pairs(conf)) if on_spark else None
         with starting or local_engine(image) as running:
             result = export(image, out, running, at=at, overwrite=overwrite, tell=_tell)
     except ExportRefused as refusal:
         _end(EXIT_REFUSED, str(refusal))
     except (ImageError, EngineUnavailable, TaskFailed, OSError) as failure:
-        _end(EXIT_FAILED, f"{failure}. Nothing was written.")
+        _end(EXIT_FAILED, f"{str(failure).rstrip('.')}. Nothing was written.")
     _report(result, time.monotonic() - began, as_json=as_json)
 
 

@@ -6,8 +6,7 @@ inode and the directories.
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
@@ -18,9 +17,9 @@ import pyarrow as pa
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest, digest_path
 from namenode_sim.inode import ROOT_ID
-from spark.engine.attempt import attempt_name
 from spark.engine.model import Engine, TaskFailed
 from spark.tables.directories import write_directories
+from spark.tables.export_output import FACTS, published, refuse_in_the_way
 from spark.tables.export_tasks import (
     EdgeTask,
     InodePart,
@@ -39,31 +38,9 @@ from spark.tables.tallies import Tallies
 from spark.tables.tree import Parents, TreeError, parents_of
 
 FORMAT: Final = 1
-_FACTS: Final = "export.json"
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class ExportRefused(Exception):
-    """The output is in the way; nothing was changed."""
-
-
-def refuse_what_is_there(out: Path, *, overwrite: bool) -> None:
-    """Return if ``out`` may be written: nothing is there, or an export that may be replaced.
-
-    Raises:
-        ExportRefused: if something is there; whatever is no export is never replaced.
-    """
-    if not out.exists():
-        return
-    if not overwrite:
-        raise ExportRefused(f"{out} is there already; give another name, or --overwrite")
-    if not (out / _FACTS).is_file():
-        raise ExportRefused(
-            f"{out} is there and holds no {_FACTS}: it is no export, and --overwrite replaces "
-            "nothing else; give another name"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +77,21 @@ def export(
         out: the folder; the tasks of the engine must reach it by this path.
         engine: runs the tasks.
         at: the time of the export, for export.json.
-        overwrite: whether an older export of that name may be replaced.
+        overwrite: whether an older folder of that name may be replaced.
         tell: hears of each task that is done.
 
     Raises:
-        ExportRefused: if something of that name is there, and no export that may be replaced.
+        ExportRefused: if something is there already that may not be replaced, or another export
+            writes there.
         ImageError: if the image is damaged; names file and offset.
         TaskFailed: if the engine fails.
         OSError: if something cannot be read or written.
     """
-    refuse_what_is_there(out, overwrite=overwrite)
+    refuse_in_the_way(out, overwrite=overwrite)
     if digest_path(image).exists():
         check_digest(image)
     found = open_tables(str(image.absolute()))
-    with _published(out.absolute()) as fresh:
+    with published(out.absolute()) as fresh:
         try:
             inodes, directories = _write(_cut(found, engine), engine, tell, fresh)
         except ImageError:
@@ -128,7 +106,7 @@ def export(
             "at": at,
             "format": FORMAT,
         }
-        (fresh / _FACTS).write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
+        (fresh / FACTS).write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
     return Exported(out, found.txid, inodes, directories, found.inodes - inodes)
 
 
@@ -155,30 +133,6 @@ def _write(image: ImageTables, engine: Engine, tell: Tell, fresh: Path) -> tuple
     counts = stages.finish(parents, stages.inodes(inodes), directories)
     shutil.rmtree(work)
     return counts
-
-
-@contextmanager
-def _published(out: Path) -> Iterator[Path]:
-    """A folder beside the output that takes its place if all goes well, or else goes."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    fresh = out.with_name(attempt_name(f".{out.name}.partial"))
-    fresh.mkdir()
-    try:
-        yield fresh
-        if out.exists():
-            old = out.with_name(attempt_name(f".{out.name}.old"))
-            out.rename(old)
-            try:
-                fresh.rename(out)
-            except OSError:
-                old.rename(out)
-                raise
-            shutil.rmtree(old, ignore_errors=True)  # what is left of it is in nobody's way
-        else:
-            fresh.rename(out)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
 
 
 class _Stages:

@@ -1,13 +1,17 @@
 """The checkpoint service against a real NameNode and real JournalNodes, all in this process."""
 
 import asyncio
+import os
+import select
+import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from journal.model import TxId
-from namenode_sim.image.files import image_name
+from namenode_sim.image.files import digest_path, image_name
 from namenode_sim.image.reader import load_image
 from namenode_sim.storage_errors import InUse
 from spark.ends import Ends, open_sink, open_source
@@ -174,6 +178,40 @@ async def test_a_merge_that_is_cancelled_leaves_no_process(tmp_path: Path) -> No
     with pytest.raises(asyncio.CancelledError):
         await merging
     await until(lambda: not stat.exists() or " Z " in stat.read_text(), "it to be gone")
+
+
+async def test_a_merge_ends_with_a_service_that_was_killed(tmp_path: Path) -> None:
+    """It would go on for hours, with gigabytes, and for nobody."""
+    staged = await staged_here(tmp_path)
+    digest = digest_path(staged.image)
+    digest.unlink()
+    os.mkfifo(digest)  # the merge stops where it reads this
+    script = f"""
+import asyncio
+from pathlib import Path
+from spark.service.merging import MergeProcess
+from spark.sources.directory import DirectorySource
+folder = Path({str(tmp_path)!r})
+staged = DirectorySource(folder / "name", folder / "name").stage(folder, print)
+asyncio.run(MergeProcess(("--engine", "local"), folder).merge(staged, folder / "out"))
+"""
+    service = await asyncio.create_subprocess_exec(sys.executable, "-c", script)
+    writing: list[int] = []
+
+    def read_by_the_merge() -> bool:
+        with suppress(OSError):  # nobody has it open for reading yet
+            writing.append(os.open(digest, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(writing)
+
+    try:
+        await until(read_by_the_merge, "the merge to begin")
+    finally:
+        service.kill()
+        await service.wait()
+    watched = select.poll()
+    watched.register(writing[0], 0)  # an error is told when nobody reads any more
+    await until(lambda: watched.poll(0), "the merge to be gone")
+    os.close(writing[0])
 
 
 def ends_of(world: ServiceWorld) -> Ends:

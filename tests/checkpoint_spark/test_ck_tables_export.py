@@ -1,6 +1,8 @@
 """An export says of each inode and each directory what the loaded namespace says."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -27,7 +29,8 @@ from spark.engine.pool import PoolEngine
 from spark.tables import export as export_module
 from spark.tables import split
 from spark.tables.command import namespace as namespace_command
-from spark.tables.export import ExportProgress, ExportRefused, export
+from spark.tables.export import ExportProgress, export
+from spark.tables.export_output import ExportRefused
 from spark.tables.images import ImageTables
 from spark.tables.lanes import Ints
 from spark.tables.tree import TreeError, parents_of
@@ -170,6 +173,57 @@ def test_what_is_no_export_is_never_replaced(tmp_path: Path, *, overwrite: bool)
             export(image, out, InlineEngine(), at=AT, overwrite=overwrite)
     assert [path.name for path in folder.iterdir()] == ["mine"]
     assert file.read_text() == "mine"
+
+
+def fails(_: ExportProgress) -> None:
+    raise ZeroDivisionError
+
+
+def exporting(image: Path, out: Path, *, at: str) -> subprocess.Popen[str]:
+    """A process that stops for good in the middle of an export: as it writes, or as it renames."""
+    script = f"""
+import time
+from pathlib import Path
+from spark.engine.inline import InlineEngine
+from spark.tables import export
+def stop(*_):
+    print("here", flush=True)
+    time.sleep(120)
+def second_rename(path, to, rename=Path.rename):
+    return stop() if path.name == "new" else rename(path, to)
+if {at!r} == "rename":
+    Path.rename = second_rename
+tell = stop if {at!r} == "write" else lambda _: None
+paths = Path({str(image)!r}), Path({str(out)!r})
+export.export(*paths, InlineEngine(), at="", overwrite=True, tell=tell)
+"""
+    running = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "here\n"
+    return running
+
+
+@pytest.mark.parametrize("at", ["write", "rename"])
+def test_what_a_killed_export_leaves_is_taken_over_by_the_next(tmp_path: Path, at: str) -> None:
+    image, out = save(random_namespace(3, 50)[0], tmp_path), tmp_path / "out"
+    export(image, out, InlineEngine(), at=AT)
+    running = exporting(image, out, at=at)
+    try:
+        with pytest.raises(ExportRefused, match="another export writes there"):
+            export(image, out, InlineEngine(), at=AT, overwrite=True)
+    finally:
+        running.kill()
+        running.communicate()
+    assert list(tmp_path.glob(".out.*"))
+    if at == "rename":
+        # The older export has no name any more; a next one that fails gives it back.
+        assert not out.exists()
+        with pytest.raises(ZeroDivisionError):
+            export(image, out, InlineEngine(), at=AT, tell=fails)
+        check(image, out)
+    export(image, out, InlineEngine(), at=AT, overwrite=True)
+    check(image, out)
+    assert not list(tmp_path.glob(".out.*"))
 
 
 def test_a_torn_image_leaves_nothing(tmp_path: Path) -> None:

@@ -30,6 +30,18 @@ def shown(image: bytes, name: str, options: Options | None = None) -> str:
     return out.getvalue()
 
 
+def test_a_view_never_takes_the_image_s_place(tmp_path: Path) -> None:
+    image = tmp_path / "fsimage_7"
+    image.write_bytes(saved(rich_namespace()))
+    before = image.read_bytes()
+    (tmp_path / "link").symlink_to(image)
+    image.with_name("fsimage.tmp").hardlink_to(image)
+    for target in (image, tmp_path / "link", tmp_path / "fsimage"):
+        done = CliRunner().invoke(oiv, ["-i", str(image), "-o", str(target), "-p", "XML"])
+        assert (done.exit_code, "overwrite the image" in done.output) == (2, True)
+        assert image.read_bytes() == before
+
+
 def test_xml_is_what_hadoop_printed_but_for_what_changed_when_the_image_was_saved_again() -> None:
     """Dynamometer's image was saved again after it was printed: three lines tell of that."""
     printed = re.sub(r"<!--.*?-->\n", "", real(f"{DYNAMOMETER}.xml").read_text(), flags=re.DOTALL)
