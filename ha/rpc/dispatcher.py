@@ -9,7 +9,7 @@ from ha.rpc.errors import MalformedFrame, RemoteFault
 from ha.rpc.java_names import IO_EXCEPTION, RPC_SERVER
 from ha.rpc.limits import RpcLimits
 from ha.rpc.metrics import CONNECTIONS, HANGUPS, IN_FLIGHT, UNKNOWN, Meters
-from ha.rpc.packets import Detail, encode_failure, encode_success, parse
+from ha.rpc.packets import Detail, encode_failure, encode_success, parse_request
 from ha.rpc.protocol import Call, Catalogue, Method, NotServed
 from ha.rpc.session import Asked
 
@@ -99,7 +99,7 @@ class Dispatcher:
                 connection.host,
                 asked.context,
             )
-            response = await method.handle(call, parse(method.request, asked.request))
+            response = await method.handle(call, parse_request(method.request, asked.request))
             connection.answer(encode_success(key, response.SerializeToString()))
             meters.succeeded.inc()
         except RemoteFault as fault:

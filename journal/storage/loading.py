@@ -22,6 +22,7 @@ from journal.storage.judging import Judge, Judged, judge_finalized, load_records
 from journal.storage.records import record_bytes, record_of
 from journal.storage.segment_file import inspect
 from journal.storage.small_files import (
+    ensure_promise,
     parse_committed,
     parse_decision,
     parse_epoch,
@@ -82,12 +83,14 @@ def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
     namespace = parse_version(current / layout.VERSION, version)
     found = _sort_names(files, current)
     decisions = _load_decisions(files, current / layout.PAXOS)
+    writer = _epoch(files, current / layout.WRITER)
+    promised = _epoch(files, current / layout.PROMISE)
+    ensure_promise(current / layout.PROMISE, promised, writer, decisions)
     for name in found.unfinished:
         files.remove(current / name)
     for download in found.downloads:
         if _settle_download(files, current, download, decisions, found.finalized):
             found.in_progress.append(download.first)
-    writer = _epoch(files, current / layout.WRITER)
     committed = parse_committed(current / layout.COMMITTED, files.read(current / layout.COMMITTED))
     judged = _judge(files, current, found, committed, writer)
     incarnation = _incarnation(files, current, fresh_id)
@@ -99,7 +102,7 @@ def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
         namespace=namespace,
         incarnation=incarnation.id,
         learner=incarnation.learner,
-        promised=_epoch(files, current / layout.PROMISE),
+        promised=promised,
         writer=writer,
         committed=committed,
         previous=previous_namespace(files, root),

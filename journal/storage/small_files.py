@@ -4,6 +4,7 @@ Each reader raises StorageFailed with the file's name, what was found and what t
 """
 
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from zlib import crc32
 
@@ -55,8 +56,10 @@ def parse_version(path: Path, data: bytes) -> NamespaceInfo:
             ctime=int(found["cTime"]),
             block_pool_id=found.get("blockpoolID", ""),
         )
-    except (KeyError, ValueError) as failure:
-        raise StorageFailed(f"{path} is corrupt ({failure!r}). {_ADVICE}") from failure
+    except KeyError as failure:
+        raise StorageFailed(f"{path} is corrupt: it lacks {failure.args[0]}. {_ADVICE}") from None
+    except ValueError as failure:
+        raise StorageFailed(f"{path} is corrupt ({failure}). {_ADVICE}") from failure
 
 
 def _properties(text: str) -> dict[str, str]:
@@ -129,6 +132,22 @@ def parse_epoch(path: Path, data: bytes | None) -> Epoch:
     return Epoch(int(text))
 
 
+def ensure_promise(
+    path: Path, promised: Epoch, writer: Epoch, decisions: Mapping[TxId, Decision]
+) -> None:
+    """Refuse a promise older than what was written or decided under it: it was lost.
+
+    The file is durable before anything is done in its epoch.  Taken for none, as one that is
+    missing is on a new node, it would let a superseded writer in again.
+    """
+    known = max([writer, *(decision.epoch for decision in decisions.values())])
+    if promised < known:
+        raise StorageFailed(
+            f"{path} is missing or too old: it promises {promised}, while epoch {known} wrote or "
+            f"decided here. {_ADVICE}"
+        )
+
+
 def committed_bytes(txid: TxId) -> bytes:
     """committed-txid: eight bytes, so that writing over it never changes its length."""
     return _COMMITTED.pack(txid)
@@ -172,7 +191,10 @@ def parse_decision(path: Path, first: TxId, data: bytes) -> Decision:
 
     Older files have no checksum, nor have Hadoop's, which end in a text for people.
     """
-    body, end = undelimited(path, data)
+    try:
+        body, end = undelimited(path, data)
+    except StorageFailed as failure:
+        raise StorageFailed(f"{failure} {_ADVICE}") from failure
     checked = data.rfind(_CRC_MARK, end) >= 0 or data[-_CRC_BYTES:].startswith(_CRC_MARK)
     cut_short = data[end:] and _CRC_MARK.startswith(data[end:])
     if cut_short or (checked and data[end:] != _CRC_LINE % crc32(data[:end])):

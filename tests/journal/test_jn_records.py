@@ -59,6 +59,31 @@ def reopened(journal: LocalJournal, root: Path) -> LocalJournal:
     return LocalJournal(root)
 
 
+@pytest.mark.parametrize("left", [None, b"2\n"], ids=["lost", "too old"])
+@pytest.mark.parametrize("decided", [False, True], ids=["written", "decided"])
+def test_a_promise_that_was_lost_lets_no_older_writer_in(
+    tmp_path: Path, left: bytes | None, *, decided: bool
+) -> None:
+    """On a disk that was mended the file may be gone; a new node has none either."""
+    journal, later = finalized(tmp_path), Writer(3)
+    journal.ask(later.new_epoch())
+    if decided:
+        journal.ask(AcceptRecovery(later.stamp(), segment(1, 5, 1, finalized=True)))
+    else:
+        journal.ask(later.start(6))
+    journal = reopened(journal, tmp_path)
+    assert journal.state.promised == 3
+    journal.close()
+    promise = tmp_path / "current" / layout.PROMISE
+    promise.unlink()
+    if left is not None:
+        promise.write_bytes(left)
+    before = sorted(path.name for path in (tmp_path / "current").iterdir())
+    with pytest.raises(StorageFailed, match=r"promises \d, while epoch 3 .*Restore the file"):
+        LocalJournal(tmp_path)
+    assert sorted(path.name for path in (tmp_path / "current").iterdir()) == before
+
+
 def ensure_has_no_vote(journal: LocalJournal) -> None:
     """In no list, served to nobody, refused by prepare; but its existence is no secret."""
     assert journal.state.find(FIRST) is None
@@ -132,6 +157,7 @@ def test_files_that_hadoop_wrote_have_no_records(tmp_path: Path) -> None:
     (current / OPEN).write_bytes(segment_bytes(1, 5))
     (current / layout.in_progress_name(TxId(9))).write_bytes(segment_bytes(9, 10))
     (current / layout.WRITER).write_text("4\n")
+    (current / layout.PROMISE).write_text("4\n")
     segments = LocalJournal(tmp_path).state.segments
     assert {first: held.writer for first, held in segments.items()} == {1: 0, 9: 4}
 

@@ -20,10 +20,13 @@ from ha.rpc.packets import (
     encode_sasl_success,
     encode_success,
     parse,
+    parse_request,
 )
 from ha.rpc.proto.ha_service_pb2 import GetServiceStatusResponseProto, HAServiceStateProto
 from ha.rpc.proto.rpc_header_pb2 import RpcRequestHeaderProto
 from ha.rpc.session import NO_KEY
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import AclEntryProto
 
 CLIENT = bytes(range(16))
 PROTOCOL_BYTES = CLIENT_PROTOCOL.encode()
@@ -151,3 +154,35 @@ def test_answers_come_back(
         encode_failure(key, java_class, message, Detail.ERROR_APPLICATION, fatal=True)[4:]
     )
     assert (failed.call_id, failed.java_class, failed.message) == (call_id, java_class, message)
+
+
+BROKEN_TEXT = {
+    "a string": (calls.RenewLeaseRequestProto(clientName="XX"), "clientName"),
+    "one of several": (
+        calls.ConcatRequestProto(trg="/ä", srcs=["/a", "/ö", "/XX"]),
+        "srcs",
+    ),
+    "a string in a message": (
+        calls.RemoveAclEntriesRequestProto(
+            src="/ä",
+            aclSpec=[
+                AclEntryProto(
+                    type=AclEntryProto.USER,
+                    scope=AclEntryProto.ACCESS,
+                    permissions=AclEntryProto.READ,
+                    name="XX",
+                )
+            ],
+        ),
+        "name",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN_TEXT)
+def test_a_request_whose_text_is_no_text_is_refused_before_anybody_acts_on_it(case: str) -> None:
+    message, field = BROKEN_TEXT[case]
+    data = message.SerializeToString()
+    assert parse_request(type(message), data) == message
+    with pytest.raises(MalformedFrame, match=rf"\.{field} is not UTF-8"):
+        parse_request(type(message), data.replace(b"XX", b"\xff\xfe"))
