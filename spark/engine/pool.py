@@ -1,6 +1,7 @@
 """A few processes of this machine as an engine, for images that are worth no JVM."""
 
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -26,7 +27,7 @@ class PoolEngine:
     def __init__(self, processes: int) -> None:
         self._processes = processes
         self._pool = ProcessPoolExecutor(
-            processes, mp_context=get_context("spawn"), initializer=_end_with_the_parent
+            processes, mp_context=get_context("spawn"), initializer=_follow_the_parent
         )
 
     @property
@@ -65,8 +66,12 @@ class PoolEngine:
         self.close()
 
 
-def _end_with_the_parent() -> None:
-    """A killed driver closes nothing: its workers would wait for more tasks for ever."""
+def _follow_the_parent() -> None:
+    """A killed driver closes nothing: its workers would wait for more tasks for ever.
+
+    Ctrl-C reaches a worker as well as the driver, who tells about it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()

@@ -28,6 +28,8 @@ from spark.sources.errors import SourceError
 
 EXIT_REFUSED: Final = 3
 EXIT_FAILED: Final = 4
+EXIT_CALLED_OFF: Final = 130
+"""As a shell tells of SIGINT."""
 
 REFUSALS: Final = (MergeRefused, SinkRefused, StorageError)
 FAILURES: Final = (
@@ -90,7 +92,8 @@ def merge_command(
     A second run with the same input finds its image there and changes nothing.
 
     Exit codes: 0 the image is there, 2 wrong usage, 3 another image of that transaction is in the
-    way and nothing was changed, 4 something is damaged or missing and nothing was published.
+    way and nothing was changed, 4 something is damaged or missing and nothing was published, 130
+    called off by Ctrl-C.
     """
     configure_logging("checkpoint", level="warning")
     if end_with_stdin:
@@ -106,6 +109,8 @@ def merge_command(
         raise click.UsageError(str(problem)) from problem
     except REFUSALS as refusal:
         _end(EXIT_REFUSED, str(refusal))
+    except KeyboardInterrupt:
+        _end(EXIT_CALLED_OFF, "called off: its image is there whole, or not at all")
     except FAILURES as failure:
         _end(EXIT_FAILED, f"{str(failure).rstrip('.')}. Nothing was published.")
     _print(report, published, time.monotonic() - began, as_json=as_json)
