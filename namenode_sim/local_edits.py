@@ -16,6 +16,7 @@ from namenode_sim.edits.segment_file import SegmentFile, named_range, open_segme
 from namenode_sim.local_copies import copies_from
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_errors import ApplyError
+from namenode_sim.storage_errors import usable
 
 log = structlog.get_logger()
 
@@ -89,9 +90,14 @@ def last_local_edit(directories: Iterable[Path], image: TxId) -> TxId:
 
     Raises:
         EditsError: as ``list_segments``, for segments behind the image only.
+        StorageError: if one cannot be read.
     """
-    found = (s for d in directories for s in _acknowledged_here(d, image))
-    return max((segment.last for segment in found if segment.last > image), default=NO_EDIT)
+    last = NO_EDIT
+    for directory in directories:
+        with usable(directory):
+            ends = [segment.last for segment in _acknowledged_here(directory, image)]
+        last = max([last, *(end for end in ends if end > image)])
+    return last
 
 
 def _acknowledged_here(directory: Path, image: TxId) -> Iterator[LocalSegment]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from journal.model import TxId
-from namenode_sim.image.container import SUB
+from namenode_sim.image.container import SUB, next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import ImageSections
@@ -36,17 +36,15 @@ def image_facts(path: Path) -> ImageFacts:
         with path.open("rb") as file:
             sections = ImageSections(file)
             with sections.open("NS_INFO") as messages:
-                found = [pb.NameSystemSection.FromString(raw) for raw in messages]
+                found = pb.NameSystemSection.FromString(next_message(messages))
     except ImageError as problem:
         raise ImageError(f"{path}: {problem}") from problem
-    if len(found) != 1:
-        raise ImageError(f"{path}: section NS_INFO holds {len(found)} messages, expected one")
     summary = sections.summary
     parts = sum(1 for section in summary.sections if section.name == f"INODE{SUB}")
     return ImageFacts(
         layout=summary.layout,
-        namespace_id=found[0].namespaceId,
+        namespace_id=found.namespaceId,
         codec=summary.codec,
         sub_sections=parts,
-        txid=TxId(found[0].transactionId),
+        txid=TxId(found.transactionId),
     )

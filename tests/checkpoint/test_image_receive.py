@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
 from journal.model import Epoch, TxId
 from namenode_sim.checkpoint.schedule import UploadAnswer
+from namenode_sim.image.container import ImageWriter
 from namenode_sim.image.files import image_name, write_digest
 from namenode_sim.image.writer import save_image
 from namenode_sim.image_receive import ImageReceiver, Recipient
@@ -214,7 +216,22 @@ async def test_bytes_that_do_not_fit_the_digest_are_thrown_away(tmp_path: Path) 
         assert active.files() == []
 
 
+def many_messages() -> bytes:
+    """An image whose small section has no end: a reader that collects it all runs out of memory."""
+    out = io.BytesIO()
+    writer = ImageWriter(out, layout=-67)
+    with writer.section("NS_INFO") as put:
+        put(bytes(100_000))
+    writer.finish()
+    return out.getvalue()
+
+
 NO_IMAGES = {
+    "a flood of messages": (
+        TXID,
+        many_messages(),
+        "is no fsimage: .*NS_INFO.* more than it announces",
+    ),
     "garbage": (TXID, b"\0garbage" * 300, "is no fsimage"),
     "an image cut short": (TXID, None, "is no fsimage"),
     "another transaction's": (TXID - 1, b"", rf"holds edits up to {TXID}, not {TXID - 1}"),

@@ -9,6 +9,7 @@ from namenode_sim.gate import Gate
 from namenode_sim.local_edits import last_local_edit
 from namenode_sim.namenode import NameNode, TransitionRefused
 from namenode_sim.storage import open_name_dirs
+from namenode_sim.storage_errors import StorageError
 from tests.namenode.memory_journal import MemoryJournal
 from tests.startup.startup_world import OPEN, ROLLED, frames, in_use
 
@@ -37,6 +38,13 @@ async def active(directory: Path, journal: MemoryJournal) -> NameNode:
     finally:
         await node.stop()
     return node
+
+
+def test_a_segment_that_cannot_be_read_is_told_with_what_to_do(tmp_path: Path) -> None:
+    in_use(tmp_path)
+    (tmp_path / "current" / "edits_inprogress_0000000000000000900").mkdir()
+    with pytest.raises(StorageError, match=r"cannot be used: .*edits_inprogress_0.*900.* Mend"):
+        last_local_edit([tmp_path], TxId(0))
 
 
 async def test_an_empty_journal_is_refused(tmp_path: Path) -> None:
