@@ -77,7 +77,7 @@ def export(
         out: the folder; the tasks of the engine must reach it by this path.
         engine: runs the tasks.
         at: the time of the export, for export.json.
-        overwrite: whether an older folder of that name may be replaced.
+        overwrite: whether an older export of that name may be replaced.
         tell: hears of each task that is done.
 
     Raises:
