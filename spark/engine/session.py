@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -99,6 +100,11 @@ def spark_started(settings: SparkSettings) -> Iterator[Started]:
                 f"Spark did not start on {settings.master}: {_said(words, problem)}. Check "
                 "--master and --conf, or use --engine local"
             ) from problem
+        except BaseException:  # Ctrl-C
+            _stop(context, gateway)
+            if gateway is None:
+                _end_unannounced(settings.scratch)
+            raise
         try:
             yield Started(SparkEngine(context), time.monotonic() - began)
         finally:
@@ -132,6 +138,20 @@ def _end(gateway: Any) -> None:  # noqa: ANN401 - py4j is not typed
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def _end_unannounced(scratch: Path) -> None:
+    """End the JVM of a start that was called off, of which PySpark has not told us yet.
+
+    It would stay for good: PySpark takes away the folder where it wants to write its port, and its
+    main thread fails while another, that waits for connections, lives on.
+    """
+    ours = str(scratch).encode()  # stands among its properties
+    for children in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            for child in children.read_text().split():
+                if ours in Path("/proc", child, "cmdline").read_bytes():
+                    os.kill(int(child), signal.SIGKILL)
 
 
 def _environment(*, local: bool) -> None:

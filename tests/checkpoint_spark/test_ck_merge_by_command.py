@@ -88,6 +88,45 @@ async def test_a_merge_that_is_called_off_says_so_and_leaves_nothing(tmp_path: P
     assert not out.exists() or not list(out.iterdir())
 
 
+def started_for(folder: Path) -> list[int]:
+    """The processes that were told of a folder on their command lines."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if f"{folder}/".encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+async def test_a_start_of_spark_that_is_called_off_leaves_no_jvm(tmp_path: Path) -> None:
+    """PySpark forgets the JVM then, and that waits for a connection for good."""
+    scratch = tmp_path / "scratch"
+    script = f"""
+import sys
+from pathlib import Path
+from spark.engine.session import SparkSettings, spark_started
+try:
+    with spark_started(SparkSettings("local[1]", Path({str(scratch)!r}))):
+        pass
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        await until(lambda: started_for(scratch), "the JVM to be begun")
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), 30) == 130
+        await until(lambda: not started_for(scratch), "nothing of it to be left")
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        for left in started_for(scratch):
+            with suppress(ProcessLookupError):
+                os.kill(left, signal.SIGKILL)
+
+
 async def test_workers_of_a_pool_go_quietly(tmp_path: Path) -> None:
     """Ctrl-C reaches every process of the terminal's group; one of them tells about it."""
     idle, never = tmp_path / "idle", tmp_path / "never"
