@@ -350,7 +350,9 @@ def _mismatch(state: Candidacy, said: ServiceState, now: float) -> Step:
 def _out_for_a_moment(state: Candidacy, because: str, now: float) -> Step:
     """What our NameNode is, nobody knows: out, and in again, where it is told once more."""
     left = _leave(state, because, needs_fencing=True)
-    out = replace(left.state, out_until=now + MISMATCH_PAUSE_SECONDS, stood_back_because=because)
+    # Not sooner than we have agreed to come back: a peer's hand-over may count on that.
+    until = max(state.out_until, now + MISMATCH_PAUSE_SECONDS)
+    out = replace(left.state, out_until=until, stood_back_because=because)
     return Step(out, (*left.decisions, AskAgainAfter(MISMATCH_PAUSE_SECONDS)))
 
 

@@ -128,6 +128,14 @@ def test_a_demotion_is_doubted_only_until_it_is_confirmed(event: Event) -> None:
     assert step(still, event, now=NOW + 2).state.not_demoted == ""
 
 
+def test_a_demotion_in_doubt_ends_no_cede() -> None:
+    """Found by a world of `./run soak failover`: back after a second, though four were agreed."""
+    ceded = step(STANDBY, CedeAsked(4.0, needs_fencing=True), now=NOW).state
+    doubted = step(ceded, DemotionUnconfirmed("no"), now=NOW + 0.5).state
+    assert step(doubted, RecheckDue(), now=NOW + 3.9).decisions[-1] != Join()
+    assert step(doubted, RecheckDue(), now=NOW + 4.0).decisions[-1] == Join()
+
+
 def test_an_abandoned_transition_leaves_us_not_knowing() -> None:
     begun = step(STANDBY, TransitionBegun(), now=NOW).state
     over = step(begun, TransitionAbandoned(), now=NOW).state
