@@ -148,6 +148,14 @@ class Host:
         self.ports[port] = listener
         listener.life.listeners.append(listener)
 
+    def deafen(self, port: int) -> Listener | None:
+        """A process closes this port and lives on; what it served there."""
+        listener = self.ports.pop(port, None)
+        if listener is not None:
+            for connection in list(listener.connections):
+                connection.hang_up()
+        return listener
+
     def kill(self, name: str, why: str, fault: str = "") -> None:
         """End a process; the kernel closes its sockets."""
         life = self.life(name)

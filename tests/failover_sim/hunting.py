@@ -11,7 +11,7 @@ from tests.failover_sim.world import run
 
 SEEDS: Final = Path(__file__).with_name("mutant_seeds.json")
 """Which seed finds each bug today; `./run soak failover --mutants --note-seeds` writes it anew."""
-_ANYWHERE: Final = 20
+_ANYWHERE: Final = 5
 _BESIDE: Final = 2
 
 

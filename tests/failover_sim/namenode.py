@@ -33,6 +33,9 @@ class Witness(Protocol):
     def became(self, namenode: str, state: ServiceState, asked: int | None) -> None:
         """Its role has changed, or was confirmed, by the call of this number (None: by itself)."""
 
+    def confirmed(self, namenode: str, asked: int) -> None:
+        """It is active already when the call of this number asks for that."""
+
     def told_that_predecessor_is_gone(self, namenode: str) -> None:
         """Its controller says that nobody else can serve anything."""
 
@@ -98,6 +101,8 @@ class Condition:
 
     unwell: str = ""
     ready: bool = True
+    answers_late: float = 0.0
+    """How many seconds after it has become standby it says so, the next time."""
 
 
 class NameNode:
@@ -150,6 +155,7 @@ class NameNode:
             raise ServiceFailed("no")
         async with self._turn:
             if self.state is ServiceState.ACTIVE:
+                self._witness.confirmed(self.name, call.call_id)
                 return
             if self.state is not ServiceState.STANDBY:
                 raise ServiceFailed(f"it is {self.state}")
@@ -178,6 +184,9 @@ class NameNode:
             if self.state is ServiceState.INITIALIZING:
                 raise ServiceFailed("still starting")
             self._become(ServiceState.STANDBY, call.call_id)
+        late, self.condition.answers_late = self.condition.answers_late, 0.0
+        if late:
+            await asyncio.sleep(late)
 
     # ---- what it does ----------------------------------------------------------------------
 

@@ -43,6 +43,12 @@ EVENT_KINDS: Final = (
     "orphan",
 )
 OPERATOR_KINDS: Final = ("switchover", "two-switchovers", "cede", "pause", "drain")
+AIMED_KINDS: Final = ("unlock", "relay", "stall", "half-way", "overtake", "deaf")
+"""They have streams of their own, and draw nothing from the others'.
+
+Some strike at the next promotion, wherever that is: there a takeover is most easily hurt, and
+faults at drawn times seldom meet it.
+"""
 CALM_KINDS: Final = ("zk-away", "zk-restart", "zk-lag")
 """What a healthy active must not notice: no role may change for it (I11, I14)."""
 
@@ -54,6 +60,7 @@ class Swarm:
     names: tuple[str, ...]
     rates: Mapping[str, float]
     events: Mapping[str, float]
+    aimed: Mapping[str, float]
     calm: bool
     held: bool
     aborts: bool
@@ -98,6 +105,7 @@ class Swarm:
             names=("nn1", "nn2", "nn3") if rng.random() < 0.5 else ("nn1", "nn2"),
             rates=rates,
             events=events,
+            aimed={} if calm or orderly else _aimed(Random(f"{seed} aimed")),
             calm=calm,
             held=rng.random() < 0.5,
             aborts=rng.random() < 0.7,
@@ -108,6 +116,12 @@ class Swarm:
             orderly=orderly,
             ranked=rng.random() < 0.25,
         )
+
+
+def _aimed(rng: Random) -> dict[str, float]:
+    if rng.random() < 0.6:
+        return {}
+    return {kind: rng.uniform(0.5, 1.5) if rng.random() < 0.4 else 0.0 for kind in AIMED_KINDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +151,24 @@ def plan(swarm: Swarm, rng: Random, begins: float) -> tuple[Event, ...]:
     for kind in (*EVENT_KINDS, *OPERATOR_KINDS):
         rate = swarm.events.get(kind, 0.0)
         for _ in range(int(rate + rng.random()) if rate else 0):
-            events.append(
-                Event(
-                    at=begins + rng.uniform(0, swarm.horizon),
-                    kind=kind,
-                    victim=rng.randrange(1000),
-                    other=rng.randrange(1000),
-                    lasts=rng.choice((0.3, 1.0, 3.0, 6.0, 12.0)) * (0.5 + rng.random()),
-                )
-            )
+            events.append(_event(kind, swarm, rng, begins))
     return tuple(sorted(events, key=lambda event: event.at))
+
+
+def plan_aimed(swarm: Swarm, rng: Random, begins: float) -> tuple[Event, ...]:
+    """Draw those events that have streams of their own."""
+    return tuple(
+        _event(kind, swarm, rng, begins)
+        for kind, rate in swarm.aimed.items()
+        for _ in range(int(rate + rng.random()) if rate else 0)
+    )
+
+
+def _event(kind: str, swarm: Swarm, rng: Random, begins: float) -> Event:
+    return Event(
+        at=begins + rng.uniform(0, swarm.horizon),
+        kind=kind,
+        victim=rng.randrange(1000),
+        other=rng.randrange(1000),
+        lasts=rng.choice((0.3, 1.0, 3.0, 6.0, 12.0)) * (0.5 + rng.random()),
+    )

@@ -1,6 +1,6 @@
 """Watches a simulated cluster for what must never happen (operators C.4; hadoop-ha 9.1)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,12 +10,14 @@ from ha.elector.breadcrumb import decode
 from ha.rpc.proto.ha_service_pb2 import HARequestSource, TransitionToActiveRequestProto
 from ha.service.model import ServiceState
 from tests.failover_sim.cluster import Cluster
+from tests.failover_sim.conduct import Conduct
 from tests.failover_sim.zk_tree import Change, Create, Delete, EndSession, SetData
 from tests.simulation.trace import Trace
 from tests.simulation.verdict import Violated
 
 LOCKLESS_SECONDS: Final = 20.0
 """How long a NameNode may be active beside the lock's owner, its controller being well."""
+_OF_NAMENODES: Final = ("getServiceStatus", "transitionToStandby", "transitionToActive")
 
 
 @dataclass(slots=True)
@@ -79,6 +81,8 @@ class Oracle:
 
     def __post_init__(self) -> None:
         self.told = {name: Told() for name in self.cluster.hosts}
+        self.conduct = Conduct(self.cluster, self._check)
+        self.on_promotion: Callable[[str], None] = lambda _name: None
 
     # ---- ZooKeeper -------------------------------------------------------------------------
 
@@ -92,6 +96,7 @@ class Oracle:
             case Create(path=path, owner=owner) if path == lock:
                 self._lock_sessions[owner] = float("inf")
                 self.told[who].lock_since = now
+                self.conduct.took_lock(who)
                 self.told[who].wished = self.cluster.controllers[who].hand_over.asked is not None
                 self.trace.add("zk", f"{who} has the lock")
             case Delete(path=path) if path == lock:
@@ -128,6 +133,8 @@ class Oracle:
         self, sender: str, receiver: str, method: str, request: Message, number: int
     ) -> None:
         """Somebody sends a call."""
+        self.conduct.called(receiver, method, number)
+        self._asks_another(sender, receiver, method)
         if method != "transitionToActive" or not isinstance(
             request, TransitionToActiveRequestProto
         ):
@@ -152,6 +159,15 @@ class Oracle:
         self.told[sender].may_be_active = True
         self.told[sender].told_by = number
         self._last_promoted = sender
+        self.on_promotion(sender)
+
+    def _asks_another(self, sender: str, receiver: str, method: str) -> None:
+        """A controller speaks to another's NameNode only to fence it: it has had the lock."""
+        if sender == receiver or sender not in self.told or method not in _OF_NAMENODES:
+            return
+        session = self.cluster.session_of(sender)
+        had = session in self._lock_sessions
+        self._check(had, "I7", f"{sender} fences {receiver} without ever having had the lock")
 
     def _fair(self, name: str) -> None:
         """The lock's owner promotes: its name must be written, and everybody else be fenced."""
@@ -188,7 +204,7 @@ class Oracle:
         """A NameNode's role has changed, or was confirmed, by the call of this number."""
         told = self.told[namenode]
         if state is ServiceState.ACTIVE:
-            told.obeyed = max(told.obeyed, asked or 0)
+            self.confirmed(namenode, asked or 0)
             if not told.may_be_active:
                 self._late(namenode)
         elif asked is None or asked > told.told_by or told.obeyed == told.told_by:
@@ -197,6 +213,11 @@ class Oracle:
         # sent after that is still on its way (seeds 27284, 38242).
         self.counts.role_changes += 1
         self._note_owner()
+
+    def confirmed(self, namenode: str, asked: int) -> None:
+        """It is active by the call of this number, or was so already."""
+        self.told[namenode].obeyed = max(self.told[namenode].obeyed, asked)
+        self.conduct.obeyed(namenode, asked)
 
     def _late(self, namenode: str) -> None:
         """It becomes active after it was called harmless (hadoop-ha 8.13, 14).
@@ -280,6 +301,7 @@ class Oracle:
         now = self.cluster.loop.now
         owner = self.cluster.lock_owner()
         self._look_at_bars(now, owner)
+        self.conduct.look()
         for node in self.cluster.namenodes():
             told = self.told[node.name]
             beside = node.state is ServiceState.ACTIVE and owner is not None and owner != node.name
@@ -305,12 +327,17 @@ class Oracle:
                 told.kept_on = False
 
     def _note_owner(self) -> None:
-        owner = self.cluster.lock_owner()
-        if owner is None:
-            return
-        node = self.cluster.namenode(owner)
-        if node is not None and node.state is ServiceState.ACTIVE:
-            self.told[owner].active_and_owner_at = self.cluster.loop.now
+        for node in self.cluster.namenodes():
+            if node.state is ServiceState.ACTIVE and self._holds_lock(node.name):
+                self.told[node.name].active_and_owner_at = self.cluster.loop.now
+
+    def _holds_lock(self, name: str) -> bool:
+        """Its session has the lock, or lost it so short ago that nobody can have told it."""
+        lost = self._lock_sessions.get(self.cluster.session_of(name) or 0)
+        if lost is None:
+            return False
+        since = max(lost, self.cluster.free_since(name))
+        return lost == float("inf") or self.cluster.loop.now - since < self.cluster.noticing_seconds
 
     def _check(self, holds: bool, invariant: str, what: str) -> None:
         self.counts.checks += 1

@@ -18,6 +18,8 @@ from tests.simulation.clock import PROCESS, Process, VirtualLoop
 M = TypeVar("M", bound=Message)
 Sent = Callable[[str, str, str, Message, int], None]
 """Told of each call as it is sent: sender's machine, receiver's, method, request, its number."""
+Answered = Callable[[str, Message, int, float | None], None]
+"""Told when a call has ended: by whom, the request, its number, when it was sent (None: failed)."""
 
 _NOBODY: Final = b"\0" * 16
 
@@ -30,6 +32,7 @@ class Switchboard:
         self.network = network
         self.hosts = hosts
         self.on_call: Sent = lambda _from, _to, _method, _request, _number: None
+        self.on_end: Answered = lambda _by, _request, _number, _sent_at: None
         self.calls = count(1)
         self._rng = network.faults.random("rpc")
 
@@ -119,7 +122,7 @@ class SimConnection:
             self._up_due = self._board.network.post(
                 (self._here.machine, self._there.name),
                 method,
-                partial(self._arrived, method, request, number, context, answer),
+                partial(self._arrived, method, request, number, context, self._loop.now, answer),
                 lost=self._break,
                 not_before=self._up_due,
             )
@@ -148,8 +151,9 @@ class SimConnection:
     # ---- at the server ---------------------------------------------------------------------
 
     def _arrived(
-        self, method: str, request: Message, number: int, context: str, answer: asyncio.Future[Any]
-    ) -> None:
+        self, method: str, request: Message, number: int, context: str, sent_at: float,
+        answer: asyncio.Future[Any],
+    ) -> None:  # fmt: skip
         life = self._listener.life
         if not self._there.on:
             return
@@ -158,10 +162,10 @@ class SimConnection:
             return
         here = self._here.machine
         call = Call(self._protocol, method, _NOBODY, number, 0, self._user, None, here, context)
-        life.process.spawn(self._serve(life, call, request, answer))
+        life.process.spawn(self._serve(life, call, request, sent_at, answer))
 
     async def _serve(
-        self, life: Life, call: Call, request: Message, answer: asyncio.Future[Any]
+        self, life: Life, call: Call, request: Message, sent_at: float, answer: asyncio.Future[Any]
     ) -> None:
         found = self._listener.catalogue.find(self._protocol, call.method, 1)
         reply: Message | Exception
@@ -174,6 +178,8 @@ class SimConnection:
                 reply = fault
             except Exception as failure:  # noqa: BLE001 - as the dispatcher answers it
                 reply = RemoteFault(IO_EXCEPTION, repr(failure))
+            done = None if isinstance(reply, Exception) else sent_at
+            self._board.on_end(life.host.name, request, call.call_id, done)
         if life.alive:
             self._tell(f"answer to {call.method}", partial(_settle, answer, reply))
 

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from tests.failover_sim.nemesis import OPERATOR_KINDS, Event
+from tests.failover_sim.ambush import Ambush
+from tests.failover_sim.nemesis import AIMED_KINDS, OPERATOR_KINDS, Event
 from tests.failover_sim.operators import Operators
 from tests.failover_sim.seams import WALL_STEPS
 
@@ -21,6 +22,7 @@ class Strikes:
         self._cluster = world.cluster
         self._names = list(world.swarm.names)
         self._operators = Operators(world)
+        self._ambush = Ambush(world, self)
 
     def happen(self, event: Event) -> None:
         """Now."""
@@ -29,12 +31,19 @@ class Strikes:
         name = self._victim(event)
         if event.kind in OPERATOR_KINDS:
             self._operators.operate(event, name)
+        elif event.kind in AIMED_KINDS:
+            self._ambush.happen(event, name)
         elif event.kind.startswith("zk-"):
             self._trouble_zookeeper(event)
         elif event.kind in {"isolate", "partition", "cut-zookeeper", "orphan"}:
-            self._cut(event, name)
+            self.cut(event, name)
         else:
-            self._trouble_host(event, name)
+            self.trouble_host(event, name)
+
+    def operate(self, event: Event, kind: str, name: str, *, after: float = 0.0) -> None:
+        """Let an operator wish this, in the course of another fault."""
+        wish = replace(event, kind=kind)
+        self._world.loop.call_later(after, self._operators.operate, wish, name)
 
     def _victim(self, event: Event) -> str:
         """Mostly the active: there is most to be lost."""
@@ -43,7 +52,8 @@ class Strikes:
             return owner
         return self._names[event.victim // 2 % len(self._names)]
 
-    def _trouble_host(self, event: Event, name: str) -> None:
+    def trouble_host(self, event: Event, name: str) -> None:
+        """What befalls a machine or its processes."""
         world, host = self._world, self._cluster.hosts[name]
         match event.kind:
             case "kill-namenode" | "kill-zkfc":
@@ -92,7 +102,8 @@ class Strikes:
             case _:
                 raise AssertionError(event.kind)
 
-    def _cut(self, event: Event, name: str) -> None:
+    def cut(self, event: Event, name: str) -> None:
+        """What befalls a machine's network."""
         network = self._world.network
         peers = [one for one in self._names if one != name]
         others = [*_ZOOKEEPERS, *peers, "jn", "op1", "op2"]
@@ -100,6 +111,8 @@ class Strikes:
             others = [peers[event.other % len(peers)]]
         elif event.kind == "cut-zookeeper":
             others = list(_ZOOKEEPERS)
+        elif event.kind == "cut-journal":
+            others = ["jn"]
         elif event.kind == "orphan":
             # It reaches the journal and its clients, and nobody who could tell it to stop.
             others = [*_ZOOKEEPERS, *peers]

@@ -7,7 +7,7 @@ from tests.failover_sim.mutants import MUTANTS, Mutant, planted
 from tests.failover_sim.shrinking import replay_command, smallest
 from tests.failover_sim.world import run
 
-LEAST_FOUND = 20
+LEAST_FOUND = 34
 KNOWN = [mutant for mutant in MUTANTS if mutant.name in known_seeds()]
 
 

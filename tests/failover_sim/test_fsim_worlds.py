@@ -5,6 +5,7 @@ from click.testing import CliRunner
 
 from tests.failover_sim.__main__ import main as show
 from tests.failover_sim.nemesis import (
+    AIMED_KINDS,
     EVENT_KINDS,
     MESSAGE_KINDS,
     NODE_KINDS,
@@ -71,7 +72,8 @@ def test_a_trace_does_not_depend_on_being_kept() -> None:
 
 
 def test_every_kind_of_fault_strikes_somewhere() -> None:
-    kinds = {*MESSAGE_KINDS, *ZOOKEEPER_KINDS, *NODE_KINDS, *EVENT_KINDS, *OPERATOR_KINDS}
+    drawn = (*MESSAGE_KINDS, *ZOOKEEPER_KINDS, *NODE_KINDS, *EVENT_KINDS, *OPERATOR_KINDS)
+    kinds = {*drawn, *AIMED_KINDS}
     every_kind_strikes(run, kinds, range(1, 300))
 
 

@@ -20,7 +20,7 @@ from tests.failover_sim.fencing_seam import POWER, Fencers
 from tests.failover_sim.hosts import Host, Life, WorldNetwork
 from tests.failover_sim.liveness import demand_service
 from tests.failover_sim.namenode import Condition, Journal, NameNode
-from tests.failover_sim.nemesis import Swarm, plan
+from tests.failover_sim.nemesis import Swarm, plan, plan_aimed
 from tests.failover_sim.oracle import Oracle
 from tests.failover_sim.rpc_seam import Switchboard, serve
 from tests.failover_sim.seams import in_place
@@ -112,6 +112,7 @@ class World:
         """Let the oracle see everything."""
         self.cluster.ensemble.on_commit = self.oracle.committed
         self.board.on_call = self.oracle.called
+        self.board.on_end = self.oracle.conduct.ended_call
         self.fencers.on_success = self._fenced
         for host in self.cluster.hosts.values():
             host.ended = self._ended
@@ -135,7 +136,8 @@ class World:
         self.faults.over = False
         strikes = Strikes(self)
         begins = self.loop.now
-        for event in plan(self.swarm, rng, begins):
+        aimed = plan_aimed(self.swarm, self.faults.random("aimed"), begins)
+        for event in (*plan(self.swarm, rng, begins), *aimed):
             self.loop.at(event.at, strikes.happen, event)
         while self.loop.now < begins + self.swarm.horizon:
             await asyncio.sleep(0.5)
@@ -194,6 +196,8 @@ class World:
     def _ended(self, life: Life) -> None:
         if life.name == "namenode":
             self.oracle.ended(life.host.name)
+        else:
+            self.oracle.conduct.died(life.host.name)
         if self.swarm.restarts and not self.closing:
             seconds = self.faults.random("restart", life.pid).uniform(0.3, 6.0)
             self.loop.call_later(seconds, self.boot, life.host.name, life.name)
