@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from tests.failover_sim.hunting import SEEDS, Found, hunt_by_name, known_seeds
+from tests.failover_sim.killers import KILLERS
 from tests.failover_sim.mutants import MUTANTS
 from tests.failover_sim.shrinking import replay_command, smallest
 from tests.failover_sim.world import run
@@ -44,7 +45,7 @@ def failover(
 
     The first failure is made as small as possible and printed with its replay command.  With
     --mutants the control plane has one bug after another; each for which a seed was noted must be
-    found again.
+    found again.  Those that a test is named for are hunted with --from-first only.
     """
     if mutants:
         raise SystemExit(
@@ -58,8 +59,11 @@ def _mutants(jobs: int, *, from_first: bool, note: bool, as_object: bool) -> int
     began = time.monotonic()
     rows: list[Found] = []
     work = partial(hunt_by_name, first=1 if from_first else None)
+    hunted = [mutant.name for mutant in MUTANTS if from_first or mutant.name not in KILLERS]
+    for name, killer in KILLERS.items():
+        click.echo(f"{name:{_WIDEST}}  borne by worlds; killed by {killer.test.__name__}", err=True)
     with ProcessPoolExecutor(jobs) as pool:
-        for found in pool.map(work, [mutant.name for mutant in MUTANTS]):
+        for found in pool.map(work, hunted):
             rows.append(found)
             where = f"seed {found.seed} ({found.worlds} worlds): {found.why}"
             # Some have other guards before them, and no seed of theirs is known.
@@ -70,8 +74,8 @@ def _mutants(jobs: int, *, from_first: bool, note: bool, as_object: bool) -> int
     survived = [name for name in unseen if name in known_seeds()]
     seconds = round(time.monotonic() - began, 1)
     click.echo(
-        f"{len(rows)} planted bugs, {len(rows) - len(unseen)} found, {len(survived)} survived "
-        f"where they were found before, {seconds} s",
+        f"{len(rows)} planted bugs hunted, {len(rows) - len(unseen)} found, {len(survived)} "
+        f"survived where they were found before, {seconds} s",
         err=True,
     )
     if note:
@@ -85,7 +89,8 @@ def _mutants(jobs: int, *, from_first: bool, note: bool, as_object: bool) -> int
             for f in rows
         ]
         facts = {
-            "planted": len(rows),
+            "planted": len(MUTANTS),
+            "killed_by_tests": sorted(KILLERS),
             "survived": survived,
             "unseen": unseen,
             "seconds": seconds,
