@@ -228,6 +228,13 @@ def test_after_an_expiry_the_lock_must_be_won_and_the_takeover_done_again() -> N
     assert not result.state.serving
 
 
+def test_a_lock_that_was_gone_must_be_taken_over_again() -> None:
+    state = step(ACTIVE, LockGone(S)).state
+    result = step(state, LockCreated(S))
+    assert result.state.role is Role.TAKING_OVER
+    assert not result.state.serving
+
+
 def test_the_end_of_the_active_process_is_recorded_before_the_lock_is_given_up() -> None:
     left = step(ACTIVE, QuitRequested(keep_breadcrumb=True, ended="pid 7"))
     assert left.actions == (RecordEnded(S, "pid 7"), ReleaseLock(S), CloseSession(S))

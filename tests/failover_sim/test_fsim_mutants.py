@@ -3,23 +3,25 @@
 import pytest
 
 from tests.failover_sim.hunting import hunt, known_seeds
+from tests.failover_sim.killers import KILLERS
 from tests.failover_sim.mutants import MUTANTS, Mutant, planted
 from tests.failover_sim.shrinking import replay_command, smallest
 from tests.failover_sim.world import run
 
 LEAST_FOUND = 34
-KNOWN = [mutant for mutant in MUTANTS if mutant.name in known_seeds()]
+OFTEN = [mutant for mutant in MUTANTS if mutant.name not in KILLERS]
+"""Each of these is shown by so many worlds that one is always near."""
 
 
 def test_enough_planted_bugs_are_found() -> None:
     names = [mutant.name for mutant in MUTANTS]
     assert len(set(names)) == len(names)
     assert known_seeds().keys() <= set(names)
-    assert len(KNOWN) >= LEAST_FOUND
+    assert len(known_seeds()) >= LEAST_FOUND
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mutant", KNOWN, ids=[mutant.name for mutant in KNOWN])
+@pytest.mark.parametrize("mutant", OFTEN, ids=[mutant.name for mutant in OFTEN])
 def test_a_drawn_world_finds_a_planted_bug(mutant: Mutant) -> None:
     """At the seed that is noted, or near it: timing in the product moves them."""
     found = hunt(mutant)

@@ -45,7 +45,7 @@ def failover(
 
     The first failure is made as small as possible and printed with its replay command.  With
     --mutants the control plane has one bug after another; each for which a seed was noted must be
-    found again.  Those that a test is named for are hunted with --from-first only.
+    found again, unless a test is named for it.  Others are hunted with --from-first only.
     """
     if mutants:
         raise SystemExit(
@@ -59,23 +59,23 @@ def _mutants(jobs: int, *, from_first: bool, note: bool, as_object: bool) -> int
     began = time.monotonic()
     rows: list[Found] = []
     work = partial(hunt_by_name, first=1 if from_first else None)
-    hunted = [mutant.name for mutant in MUTANTS if from_first or mutant.name not in KILLERS]
-    for name, killer in KILLERS.items():
-        click.echo(f"{name:{_WIDEST}}  borne by worlds; killed by {killer.test.__name__}", err=True)
+    hunted = [one.name for one in MUTANTS if from_first or one.name in known_seeds()]
     with ProcessPoolExecutor(jobs) as pool:
         for found in pool.map(work, hunted):
             rows.append(found)
             where = f"seed {found.seed} ({found.worlds} worlds): {found.why}"
-            # Some have other guards before them, and no seed of theirs is known.
-            lost = "SURVIVED" if found.name in known_seeds() else "not seen in"
-            verdict = where if found.seed else f"{lost} {found.worlds} worlds"
+            # Some have other guards before them: worlds show them never or seldom.
+            lost = f"SURVIVED {found.worlds} worlds"
+            if (killer := KILLERS.get(found.name)) is not None:
+                lost = f"not seen in {found.worlds} worlds; killed by {killer.test.__name__}"
+            verdict = where if found.seed else lost
             click.echo(f"{found.name:{_WIDEST}}  {verdict[:130]}", err=True)
     unseen = [found.name for found in rows if not found.seed]
-    survived = [name for name in unseen if name in known_seeds()]
+    survived = [name for name in unseen if name not in KILLERS]
     seconds = round(time.monotonic() - began, 1)
     click.echo(
         f"{len(rows)} planted bugs hunted, {len(rows) - len(unseen)} found, {len(survived)} "
-        f"survived where they were found before, {seconds} s",
+        f"survived all checks, {seconds} s",
         err=True,
     )
     if note:
