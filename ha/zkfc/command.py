@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -185,13 +185,8 @@ async def _serve(
     keep: KeepTicket,
 ) -> None:
     zookeeper = settings.zookeeper
-    async with connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
-        if not await parent_exists(session, zookeeper):
-            raise ExitWith(
-                NO_PARENT_ZNODE,
-                f"Unable to start failover controller. Parent znode {zookeeper.scope} does not "
-                f"exist; run with --format-zk (-formatZK) once to initialize ZooKeeper",
-            )
+    if not await _unless_stopped(_formatted(zookeeper), stop):
+        return
     try:
         settings = replace(settings, fencing=fencing_plans(conf, settings))
     except ConfigurationError as failure:
@@ -223,6 +218,31 @@ async def _serve(
         await loading
         inheriting.cancel()
         await asyncio.gather(inheriting, return_exceptions=True)
+
+
+async def _formatted(zookeeper: ZooKeeperSettings) -> None:
+    async with connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
+        if not await parent_exists(session, zookeeper):
+            raise ExitWith(
+                NO_PARENT_ZNODE,
+                f"Unable to start failover controller. Parent znode {zookeeper.scope} does not "
+                f"exist; run with --format-zk (-formatZK) once to initialize ZooKeeper",
+            )
+
+
+async def _unless_stopped(work: Coroutine[object, object, None], stop: asyncio.Event) -> bool:
+    """Whether the work was done; a signal that comes first calls it off."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            await working
+            return True
+        return False
+    finally:
+        for task in (working, stopping):
+            task.cancel()
+        await asyncio.gather(working, stopping, return_exceptions=True)
 
 
 def status_page(controller: Controller) -> Mapping[str, object]:

@@ -67,6 +67,30 @@ async def test_codes_come_in_hadoops_order(zookeeper: ZooKeeper, tmp_path: Path)
         assert (code, "dfs.ha.fencing.methods" in said) == (4, True)
 
 
+async def test_a_signal_while_zookeeper_does_not_answer_is_obeyed_at_once(tmp_path: Path) -> None:
+    """Not at the limit for the first connection, and not as a failure."""
+    reached = asyncio.Event()
+
+    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reached.set()
+        await stopped.wait()
+        writer.close()
+
+    stopped = asyncio.Event()
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    process = await Site(tmp_path, f"127.0.0.1:{port}").begin()
+    try:
+        async with asyncio.timeout(30):
+            await reached.wait()
+            process.send_signal(signal.SIGTERM)
+            _, err = await process.communicate()
+        assert process.returncode == 0, err
+    finally:
+        stopped.set()
+        server.close()
+
+
 async def test_a_port_in_use_is_told_with_its_key(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     namenode = ToyNameNode("nn1", SharedResource())
     await namenode.start()
