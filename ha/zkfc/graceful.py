@@ -16,7 +16,9 @@ from ha.elector.breadcrumb import ActiveNodeInfo
 from ha.elector.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.model import AttemptNumber
 from ha.notices.model import PhaseDuration
+from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceFailed
+from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.attempts import Attempts
 from ha.zkfc.record import Asked, AttemptRecord
@@ -28,6 +30,8 @@ PEER_PATIENCE_SECONDS = 2.0
 """How long other standbys' controllers may keep a hand-over waiting before it goes on."""
 RELEASE_SECONDS = 3.0
 """For letting all go, which may come on top of the limit of the whole."""
+CONFIRM_SECONDS = 2.0
+"""For connecting to our NameNode, and for its answer, before it is called active already."""
 
 ReadActive = Callable[[], Awaitable[ActiveNodeInfo | None]]
 
@@ -143,6 +147,27 @@ class HandOver:
             raise ServiceFailed(
                 "our NameNode is just being made standby, because this controller was asked to "
                 "cede; see who becomes active with: nnha status"
+            )
+        else:
+            await self._confirm()
+
+    async def _confirm(self) -> None:
+        """Ask our NameNode: an old demotion that it obeys late leaves it standby under our lock."""
+        own = self._settings.own
+        try:
+            client = await ServiceClient.open(own.service, deadline_seconds=CONFIRM_SECONDS)
+            try:
+                status = await client.status(deadline_seconds=CONFIRM_SECONDS)
+            finally:
+                await client.close()
+        except ServiceError as failure:
+            raise ServiceFailed(
+                f"we hold the lock, and cannot tell whether our NameNode is still active: {failure}"
+            ) from failure
+        if status.state is not ServiceState.ACTIVE:
+            raise ServiceFailed(
+                f"we hold the lock, and our NameNode was made active and says now that it is "
+                f"{status.state}; its zkfc will notice: see who becomes active with: nnha status"
             )
 
     def _note_failure(self, reason: str, begun: float) -> None:

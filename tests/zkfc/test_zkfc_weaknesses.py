@@ -97,6 +97,39 @@ async def test_8_13_6_a_record_older_than_the_request_is_no_answer_to_it(
                 await asked(hand_over)
 
 
+async def test_it_is_active_already_only_if_it_says_so_itself(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The schedule: an old demotion, slow on its way, is obeyed after the promotion (seed 70531).
+
+    Until the next look at its health the controller takes its NameNode for active, and called a
+    hand-over to it done.
+    """
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+        await one.stop()  # or it might notice, and promote again
+
+        async def ours() -> ActiveNodeInfo:
+            return ActiveNodeInfo("ns", one.name, HOST, 1, 1)
+
+        hand_over = HandOver(
+            one.zkfc._settings,
+            one.zkfc.attempts,
+            read_active=ours,
+            unfit=lambda: None,
+            come_back=lambda: None,
+            serving=lambda: True,
+        )
+        assert one.namenode.state is ServiceState.ACTIVE
+        await asked(hand_over)
+        one.namenode.state = ServiceState.STANDBY
+        with pytest.raises(ServiceFailed, match="says now that it is standby"):
+            await asked(hand_over)
+        await one.namenode.die()
+        with pytest.raises(ServiceFailed, match="cannot tell whether our NameNode is still active"):
+            await asked(hand_over)
+
+
 async def test_w8_8_13_8_an_error_at_the_release_leaves_a_success_a_success(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
