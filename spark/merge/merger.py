@@ -134,7 +134,7 @@ class Merger:
         """Merge on the engine that suits the image; arguments and errors as ``merge_on``.
 
         Raises:
-            SparkUnavailable: if Spark is wanted and does not start.
+            SparkUnavailable: if Spark does not start, and was asked for by name or by its master.
         """
         choice = choose(self._asked, image.stat().st_size)
         if choice.engine is EngineName.LOCAL:
@@ -143,17 +143,31 @@ class Merger:
         from spark.merge.job import merge_on
 
         started: float | None = None
+        engine: Engine
         if choice.engine is EngineName.POOL:
-            engine: Engine = self._pool()
+            engine = self._pool()
         else:
-            if self._started is None:
-                tell(Progress("start of Spark", 0, None, "seconds"))
-                started = self._spark().seconds
-            engine = self._spark().engine
+            choice, engine, started = self._spark_or_pool(choice, tell)
         done = merge_on(engine, image, edits, out, self._work, tell, digest_checked=digest_checked)
         if done.single_process_because is not None:
             choice = Choice(EngineName.LOCAL, done.single_process_because)
         return Report(done.merged, choice, done.seconds, started)
+
+    def _spark_or_pool(self, choice: Choice, tell: Tell) -> "tuple[Choice, Engine, float | None]":
+        """Spark; or processes, where nobody has asked for Spark or for a cluster of it."""
+        from spark.engine.model import SparkUnavailable
+
+        if self._started is not None:
+            return choice, self._started.engine, None
+        tell(Progress("start of Spark", 0, None, "seconds"))
+        try:
+            spark = self._spark()
+        except SparkUnavailable as problem:
+            if self._asked is not EngineName.AUTO or not self._master.startswith("local"):
+                raise
+            instead = f"{choice.reason}, by processes of this machine: {problem}"
+            return Choice(EngineName.POOL, instead), self._pool(), None
+        return choice, spark.engine, spark.seconds
 
     def _pool(self) -> "PoolEngine":
         if self._processes is None:

@@ -1,5 +1,6 @@
 """The divided merge from end to end: the same namespace, or a clear word and nothing published."""
 
+import gc
 import json
 import struct
 import zlib
@@ -18,10 +19,11 @@ from namenode_sim.image.files import check_digest
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace_dump import differences
 from spark.engine.inline import InlineEngine
+from spark.engine.model import SparkUnavailable
 from spark.merge import job
 from spark.merge.command import merge_command
 from spark.merge.job import MergedOn, merge_on
-from spark.merge.merger import EngineName, choose
+from spark.merge.merger import EngineName, Merger, choose
 from spark.merge.progress import Progress
 from spark.merge.screen import in_words
 from tests.checkpoint_spark.job_world import LAST, ROLLED, first_image, merged_name, name_directory
@@ -229,6 +231,29 @@ def test_the_engine_goes_by_the_image_s_size() -> None:
     assert (small.engine, large.engine) == (EngineName.LOCAL, EngineName.SPARK)
     assert large.reason == "the image has 84 MB; from 67 MB on it is divided"
     assert choose(EngineName.SPARK, 1).engine is EngineName.SPARK
+
+
+# PySpark drops the launcher that failed with its pipe still open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_processes_do_what_spark_cannot_unless_it_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current, out = name_directory(tmp_path / "name"), tmp_path / "out"
+    monkeypatch.setattr("spark.merge.merger.SPARK_FROM_BYTES", 1)
+    bad = {"spark.driver.memory": "nonsense"}
+    with Merger(tmp_path / "work", master="local[1]", properties=bad) as merger:
+        report = merger.merge(first_image(current), current, out)
+    assert report.choice.engine is EngineName.POOL
+    assert "Spark did not start on local[1]" in report.choice.reason
+    assert report.spark_start_seconds is None
+    assert differences(load_image(report.merged.image), held_by((*ROLLED, *OPEN))) == []
+    asked = EngineName.SPARK
+    with (
+        Merger(tmp_path / "work", asked=asked, master="local[1]", properties=bad) as merger,
+        pytest.raises(SparkUnavailable),
+    ):
+        merger.merge(first_image(current), current, tmp_path / "other")
+    gc.collect()
 
 
 def test_progress_is_told_in_words() -> None:
