@@ -62,15 +62,16 @@ class Tailer:
         self.still = asyncio.Lock()
         """Who holds it sees a namespace that does not change."""
         self.trouble: str | None = "the journal has not been read yet"
-        self._level_at: float | None = None
+        self._level_at = 0.0
+        self._clock: Callable[[], float] | None = None
         self._seen = namespace.last_applied
 
     @property
     def lag_seconds(self) -> float | None:
         """How long ago a round began that applied all there was; None before the first."""
-        if self._level_at is None:
+        if self._clock is None:
             return None
-        return max(0.0, asyncio.get_running_loop().time() - self._level_at)
+        return max(0.0, self._clock() - self._level_at)
 
     @property
     def lag_transactions(self) -> int:
@@ -108,13 +109,14 @@ class Tailer:
 
     async def _follow(self) -> None:
         while True:
-            began = asyncio.get_running_loop().time()
+            clock = asyncio.get_running_loop().time
+            began = clock()
             try:
                 applied = await self._apply_available(self._follow_edits)
                 if applied:
                     log.info("tailer.applied", edits=applied, up_to=self._namespace.last_applied)
                 self._note_trouble(None)
-                self._level_at = began
+                self._level_at, self._clock = began, clock
             except InvariantBroken as broken:
                 self._on_damage(f"the journal contradicts itself: {broken}")
                 return

@@ -1,5 +1,6 @@
 """What holds for all tests: their order, a fresh log for each, and a short report of a failure."""
 
+import signal
 from collections.abc import Generator
 from typing import Any
 
@@ -9,6 +10,12 @@ import structlog
 KEPT_LINES = 40
 LONGEST = ("tests/simulation/", "tests/failover_sim/", "tests/snapshots/")
 """Begun first: a file that takes minutes and comes last keeps one core idle."""
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Begun in the background of a script, where a shell ignores it; processes to which a test sends
+    # one would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
