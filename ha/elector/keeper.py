@@ -284,10 +284,25 @@ class KazooKeeper:
         self._post(LockGone(session) if deleted else LockChanged(session))
 
     def _release(self, session: Session) -> None:
-        # The session is about to close, and it created this lock: whatever version it has.
-        release = session.delete(self._settings.lock)
+        release = asyncio.ensure_future(self._given_up(session))
         self._releases.add(release)
         release.add_done_callback(self._released)
+
+    async def _given_up(self, session: Session) -> Outcome[None]:
+        """Delete the lock if it is still this session's; where nobody knows, its close will do.
+
+        An operator may have deleted ours by hand, and another hold a lock by now of which we have
+        not heard: no version tells them apart (seed 102843).
+        """
+        seen = await session.look(self._settings.lock)
+        match seen:
+            case Done(value=NodeFacts(ours=True)):
+                return await session.delete(self._settings.lock)
+            case Done():
+                return Refused(Refusal.NO_NODE, "the lock is not ours any more")
+            case Refused() | Unknown():
+                return seen
+        assert_never(seen)
 
     def _released(self, request: asyncio.Future[Outcome[None]]) -> None:
         self._releases.discard(request)

@@ -254,7 +254,8 @@ class Controller:
         """Promote our NameNode."""
         self._decide(TransitionBegun())
         self.observer.promoting(attempt)
-        until = lasting_until(self.elector.keeper) if self._predecessor_gone else 0.0
+        now = asyncio.get_running_loop().time()
+        until = lasting_until(self.elector.keeper, now=now) if self._predecessor_gone else 0.0
         await self._takeover.promote(self._open_connection(), predecessor_gone_until=until)
 
     async def serve_as_standby(self) -> None:

@@ -375,14 +375,17 @@ def _ceded(state: Candidacy, asked: CedeAsked, now: float) -> Step:
     left = _leave(state, asked.because, needs_fencing=asked.needs_fencing)
     # The lock that we give away in a pause or a drain must not be left lying by everybody.
     may_return = state.holding or state.standing.may_return
+    # Two may ask at once: who asked for less, and was kept by a slow NameNode, must not cut short
+    # what the other was told meanwhile.  Only a release does.
+    until = max(state.out_until, now + asked.seconds)
     out = replace(
         left.state,
-        out_until=now + asked.seconds,
+        out_until=until,
         stood_back_because=asked.because,
         standing=replace(state.standing, may_return=may_return),
         reported=state.reported if asked.needs_fencing else _demoted(state.reported),
     )
-    return Step(out, (*left.decisions, AskAgainAfter(asked.seconds)))
+    return Step(out, (*left.decisions, AskAgainAfter(until - now)))
 
 
 def _demoted(said: ServiceState | None) -> ServiceState | None:

@@ -36,6 +36,8 @@ class StandingBack:
         self._elector = elector
         self._decide = decide
         self._let_back = 0
+        self._newest_asked_at = 0
+        """How often we had been let back when we were last asked to leave."""
         self._stepping_down: asyncio.Task[None] | None = None
 
     async def cede(self, seconds: float) -> None:
@@ -44,7 +46,7 @@ class StandingBack:
             self._let_back += 1
             self._decide(CedeEnded())
             return
-        let_back = self._let_back
+        let_back = self._newest_asked_at = self._let_back
         self._decide(TransitionBegun())
         before = self._elector.state
         confirmed = await self._takeover.demote()
@@ -52,11 +54,13 @@ class StandingBack:
         # the successor must fence.
         after = self._elector.state
         overtaken = before.role is Role.TAKING_OVER or after.attempt != before.attempt
-        self._decide(CedeAsked(seconds, needs_fencing=overtaken or not confirmed))
-        if self._let_back != let_back:
-            # A slow NameNode has kept us until the hand-over was over, and all were let go: nobody
-            # would let us go once more, and the only candidate that is left may be ours.
+        # A slow NameNode may have kept us until the hand-over was over, and all were let go: nobody
+        # would let us go once more, and the only candidate that is left may be ours.
+        over = self._let_back != let_back
+        self._decide(CedeAsked(0.0 if over else seconds, needs_fencing=overtaken or not confirmed))
+        if over and self._newest_asked_at == let_back:
             self._decide(CedeEnded())
+        # else: a second hand-over has asked since then, and its time stands (seed 100195).
         try:
             async with asyncio.timeout(self._settings.graceful_fence_timeout_seconds):
                 await self._elector.settled()

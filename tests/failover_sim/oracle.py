@@ -15,6 +15,8 @@ from tests.failover_sim.zk_tree import Change, Create, Delete, EndSession, SetDa
 from tests.simulation.trace import Trace
 from tests.simulation.verdict import Violated
 
+REPORTED_WITHIN_SECONDS: Final = 3.0
+"""How old what a controller knows of its NameNode's role may be: it looks each second, for 2 s."""
 LOCKLESS_SECONDS: Final = 20.0
 """How long a NameNode may be active beside the lock's owner, its controller being well."""
 _OF_NAMENODES: Final = ("getServiceStatus", "transitionToStandby", "transitionToActive")
@@ -31,6 +33,8 @@ class Told:
     by_epoch: bool = False
     """It was only declared harmless: its lease runs on, and nobody may forget that."""
     lockless_since: float | None = None
+    deposed_at: float = -1e9
+    """When it last went from active to standby."""
     told_by: int = 0
     """The number of the last call that told it to become active."""
     obeyed: int = 0
@@ -182,7 +186,9 @@ class Oracle:
         known = told.barred_since is not None and told.lock_since > told.barred_since + 0.5
         known = known and bool(self.cluster.known_bars(name))
         unasked = controller.hand_over.asked is None and not told.wished
-        own = name == self._last_active or controller.candidacy.standing.may_return
+        # Its NameNode's last report may still say active: it was fenced a moment ago (seed 103470).
+        just_was = told.lock_since - told.deposed_at < REPORTED_WITHIN_SECONDS
+        own = name == self._last_active or just_was or controller.candidacy.standing.may_return
         bad = known and unasked and not own and not told.kept_on
         self._check(not bad, "P1", f"{name} promotes by itself, in a pause or a drain that it has "
                                    f"known since {told.barred_since}")  # fmt: skip
@@ -208,6 +214,8 @@ class Oracle:
             if not told.may_be_active:
                 self._late(namenode)
         elif asked is None or asked > told.told_by or told.obeyed == told.told_by:
+            if told.may_be_active:
+                told.deposed_at = self.cluster.loop.now
             told.may_be_active = told.lied_about = told.by_epoch = False
         # else: thawed, it obeys an old request to stand by, and the one to become active that was
         # sent after that is still on its way (seeds 27284, 38242).

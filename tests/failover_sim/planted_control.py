@@ -280,7 +280,7 @@ def promotes_though_failed() -> Planting:
 
 def claim_without_end() -> Planting:
     """What was proven of the predecessors is claimed for ever, also of those that come later."""
-    return replacing(controller, "lasting_until", lambda contact: 1e9)
+    return replacing(controller, "lasting_until", lambda contact, now: 1e9)
 
 
 def claims_nobody_serves() -> Planting:

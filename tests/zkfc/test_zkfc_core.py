@@ -136,6 +136,16 @@ def test_a_demotion_in_doubt_ends_no_cede() -> None:
     assert step(doubted, RecheckDue(), now=NOW + 4.0).decisions[-1] == Join()
 
 
+def test_a_shorter_cede_does_not_cut_a_longer_one() -> None:
+    """Seed 110596: the shorter was asked for first, and a slow NameNode kept it."""
+    longer = step(STANDBY, CedeAsked(4.0, needs_fencing=False), now=NOW).state
+    both = step(longer, CedeAsked(0.3, needs_fencing=True), now=NOW + 0.5)
+    assert both.decisions[-1] == AskAgainAfter(3.5)
+    assert step(both.state, RecheckDue(), now=NOW + 3.9).decisions[-1] != Join()
+    released = step(both.state, CedeEnded(), now=NOW + 1.0)
+    assert released.decisions[-1] == Join()
+
+
 def test_an_abandoned_transition_leaves_us_not_knowing() -> None:
     begun = step(STANDBY, TransitionBegun(), now=NOW).state
     over = step(begun, TransitionAbandoned(), now=NOW).state

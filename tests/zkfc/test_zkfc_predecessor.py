@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from ha.elector.term import TermRecord, encode_term, term_of
 from ha.elector.znodes import connected
 from ha.service.model import ProcessIdentity
 from ha.zkfc.local_process import LocalProcess
-from ha.zkfc.predecessor import Proof, predecessor_gone
+from ha.zkfc.predecessor import Proof, lasting_until, predecessor_gone
 from ha.zkfc.settings import FencingPlan
 from tests.zkfc.zkfc_world import Node, World, until, world
 
@@ -41,6 +41,23 @@ RULES: dict[str, tuple[Term, list[Proof], bool]] = {
 @pytest.mark.parametrize(("term", "proofs", "gone"), RULES.values(), ids=RULES.keys())
 def test_the_rule(term: Term, proofs: list[Proof], gone: bool) -> None:
     assert predecessor_gone(term, proofs) is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    last_contact: float | None
+    session_timeout_seconds: float | None
+
+
+def test_we_vouch_for_little_longer_than_winning_an_epoch_takes() -> None:
+    """The schedule: our NameNode hangs in its promotion, we give the lock up, and it is thawed.
+
+    What was said of our predecessor is then false of our successor, which may serve reads.
+    """
+    assert lasting_until(Session(99.9, 10.0), now=100.0) == 100.5
+    assert lasting_until(Session(91.2, 10.0), now=100.0) == pytest.approx(100.2)
+    assert lasting_until(Session(None, 10.0), now=100.0) == 0.0
+    assert lasting_until(Session(99.9, None), now=100.0) == 0.0
 
 
 def test_a_record_speaks_of_one_write_of_the_breadcrumb_only() -> None:
