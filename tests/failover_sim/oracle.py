@@ -44,7 +44,7 @@ class Told:
     barred_since: float | None = None
     """Since when without a gap; a drain that follows a pause is another bar than that."""
     kept_on: bool = False
-    """It held the lock when it heard of that, and has never left the election since."""
+    """It has held the lock in it, and has never left the election since."""
     lock_since: float = 0.0
     wished: bool = False
     """An operator had asked it to take over when it got the lock."""
@@ -192,6 +192,8 @@ class Oracle:
         bad = known and unasked and not own and not told.kept_on
         self._check(not bad, "P1", f"{name} promotes by itself, in a pause or a drain that it has "
                                    f"known since {told.barred_since}")  # fmt: skip
+        # From now on it has the lock in the pause, and may go on until it leaves (seed 202603).
+        told.kept_on = told.kept_on or told.barred_since is not None
 
     def fenced(self, victim: str, by: str, true: bool | None) -> None:
         """A method has vouched for the victim; None: by its word alone the journal holds it."""

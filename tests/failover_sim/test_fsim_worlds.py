@@ -33,6 +33,8 @@ FOUND = (
     100_195,
     103_289,
     102_843,
+    103_470,
+    202_603,
     25_355,
     39_992,
     27_284,
@@ -50,11 +52,12 @@ controller knew (likewise).
 earlier one, that a slow NameNode had kept.  103289: the claim that nobody else serves outlived the
 lock that it rested on.  102843: a lock was deleted by hand, and who had held it deleted the next
 one's as it left.
-The others were flaws of the oracle.  25355, 39992: it took a drain, or another pause, that came
-after the end of a pause for one bar.  27284, 38242: a thawed NameNode obeyed an old request to
-stand by, and the oracle took back the one to become active that was sent after it.  82: who has
-the lock by a hand-over that failed all the same is not active by itself.  83: it was active and
-the owner when it was asked, and lost the lock before the oracle looked.
+The others were flaws of the oracle. 25355, 39992: it took a drain, or another pause, that came
+after the end of a pause for one bar. 103470, 202603: in a pause or drain it forgot who had just
+been active, or had got the lock back in it and was cut off since. 27284, 38242: a thawed NameNode
+obeyed an old request to stand by, and the oracle took back the one to become active that was sent
+after it. 82: who has the lock by a hand-over that failed all the same is not active by itself.
+83: it was active and the owner when it was asked, and lost the lock before the oracle looked.
 """
 
 
