@@ -365,6 +365,7 @@ BUGS = {
 def test_the_books_show_a_planted_bug(bug: Bug) -> None:
     """Or the node sees it itself: one whose promise is older than what it wrote does not start."""
     broken = type("BrokenLife", (JournalLife,), {"bug": bug})
-    quick = settings(SETTINGS, phases=[Phase.generate])
+    # It stops at the first that shows it; of 80 none did in one run of six.
+    quick = settings(SETTINGS, phases=[Phase.generate], max_examples=800)
     with pytest.raises((AssertionError, ExceptionGroup, StorageFailed)):
         run_state_machine_as_test(broken, settings=quick)

@@ -53,8 +53,8 @@ def test_nothing_outlives_an_owner_that_is_killed(tmp_path: Path, how: signal.Si
         mark = owner.stdout.readline().strip()
         assert marked_processes(mark)
         owner.send_signal(how)
-        owner.wait(10)
-        wait_until(lambda: not marked_processes(mark), what="them to go", deadline_seconds=10)
+        owner.wait(30)
+        wait_until(lambda: not marked_processes(mark), what="them to go", deadline_seconds=30)
 
 
 def test_an_error_in_the_block_ends_everything(tmp_path: Path) -> None:
