@@ -14,7 +14,7 @@ from ha.daemon.process import ExitWith
 from journal.errors import JournalError
 from journal.model import NamespaceInfo
 from namenode_sim.namespace import Namespace
-from namenode_sim.peers import Peers
+from namenode_sim.peers import one_is_active
 from namenode_sim.place import Place, journal_writer, name_directories
 from namenode_sim.storage_errors import StorageError
 from namenode_sim.storage_format import format_locked, lock_all, refuse_occupied
@@ -67,7 +67,11 @@ async def format_all(
         try:
             format_locked(directories, namespace_info, Namespace.empty(own_user()))
         except StorageError as problem:
-            raise ExitWith(ABORTED, f"the journal is formatted, but {problem}") from problem
+            raise ExitWith(
+                ABORTED,
+                f"the journal is formatted, but {str(problem).rstrip('.')}. Mend that, and format "
+                "again with --force: nothing has been written to the new journal yet.",
+            ) from problem
     log.info(
         "namenode.formatted",
         cluster_id=namespace_info.cluster_id,
@@ -77,13 +81,8 @@ async def format_all(
 
 
 async def _refuse_active(place: Place) -> None:
-    """A journal that somebody writes to is no one's to format; who does not answer says nothing."""
-    peers = Peers(place.peers, deadline_seconds=ASK_SECONDS)
-    try:
-        active = await peers.any_active()
-    finally:
-        await peers.close()
-    if active:
+    """A journal that somebody writes to is no one's to format."""
+    if await one_is_active(place.peers, deadline_seconds=ASK_SECONDS):
         raise ExitWith(
             ABORTED,
             f"another NameNode of {place.address.nameservice} is active, and formatting would "

@@ -69,3 +69,12 @@ class Peers:
         client = self._clients.pop(name, None)
         if client is not None:
             await client.close()
+
+
+async def one_is_active(addresses: Sequence[NameNodeAddress], *, deadline_seconds: float) -> bool:
+    """Whether one of these NameNodes says that it is active; who does not answer says nothing."""
+    peers = Peers(addresses, deadline_seconds=deadline_seconds)
+    try:
+        return await peers.any_active()
+    finally:
+        await peers.close()

@@ -10,6 +10,7 @@ from ha.elector.answers import value_of
 from ha.elector.credentials import AclEntry, open_to_all, shown
 from ha.elector.outcome import Refusal, Refused
 from ha.elector.settings import ZooKeeperSettings
+from ha.elector.znodes import content_of
 from ha.elector.zookeeper import Session
 from ha.notices.store import drains_path, history_path, members_path, pause_path
 
@@ -45,18 +46,10 @@ async def _look(session: Session, settings: ZooKeeperSettings) -> list[Finding]:
         acl, _ = value_of(outcome, f"read the ACL of {path}")
         found[path] = acl
     lock, crumb = (
-        await _content(session, settings.lock),
-        await _content(session, settings.breadcrumb),
+        await content_of(session, settings.lock),
+        await content_of(session, settings.breadcrumb),
     )
     return [*_rights(settings, found), *_traced(lock, crumb), _granted(session, settings)]
-
-
-async def _content(session: Session, path: str) -> bytes | None:
-    outcome = await session.read(path)
-    if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
-        return None
-    data, _ = value_of(outcome, f"read {path}")
-    return data
 
 
 def _traced(lock: bytes | None, crumb: bytes | None) -> Iterator[Finding]:

@@ -127,13 +127,14 @@ async def inspect_scope(session: Session, settings: ZooKeeperSettings) -> ScopeF
         acl=acl,
         # The creator's own entry is reported as the identities that created the znode.
         acl_as_configured=acl == session.configured_acl or session.configured_acl == {CREATOR_ALL},
-        lock=await _content(session, settings.lock),
-        breadcrumb=await _content(session, settings.breadcrumb),
+        lock=await content_of(session, settings.lock),
+        breadcrumb=await content_of(session, settings.breadcrumb),
         may_write=isinstance(made, Done) and isinstance(removed, Done),
     )
 
 
-async def _content(session: Session, path: str) -> bytes | None:
+async def content_of(session: Session, path: str) -> bytes | None:
+    """The bytes of a znode; None where there is none.  Errors as ``value_of``."""
     outcome = await session.read(path)
     if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
         return None

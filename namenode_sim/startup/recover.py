@@ -20,7 +20,7 @@ from journal.model import TxId
 from namenode_sim.durable import rename_durably
 from namenode_sim.namespace import Namespace
 from namenode_sim.namespace_errors import ApplyError
-from namenode_sim.peers import Peers
+from namenode_sim.peers import one_is_active
 from namenode_sim.place import (
     Place,
     edits_directories,
@@ -138,12 +138,7 @@ def _summary(recovery: Recovery, image: Path, kept: list[str]) -> str:
 
 
 async def _refuse_beside_an_active(place: Place) -> None:
-    peers = Peers(place.peers, deadline_seconds=PEER_SECONDS)
-    try:
-        active = await peers.any_active()
-    finally:
-        await peers.close()
-    if active:
+    if await one_is_active(place.peers, deadline_seconds=PEER_SECONDS):
         raise ExitWith(
             FAILED,
             "another NameNode of this nameservice is active, so its namespace is whole; nothing "

@@ -8,13 +8,23 @@ import pytest
 from kazoo.client import KazooClient
 
 from deploy.local.zookeeper import ZooKeeper
+from ha.elector.actions import CloseSession, OpenSession, ReleaseLock
 from ha.elector.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.credentials import parse_acl, parse_auth
 from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.model import Role
+from ha.elector.events import Event, SessionOpened
+from ha.elector.keeper import KazooKeeper
+from ha.elector.model import Role, SessionNumber
 from ha.elector.outcome import Done, Refusal, Refused, SessionState, Unknown
 from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import clear_parent, connected, ensure_parent, parent_exists, read_active
+from ha.elector.znodes import (
+    clear_parent,
+    connected,
+    content_of,
+    ensure_parent,
+    parent_exists,
+    read_active,
+)
 from ha.elector.zookeeper import Session
 from tests.elector.people import people
 from tests.zkfc.zkfc_world import free_port, until
@@ -60,6 +70,22 @@ async def test_after_quitting_there_is_no_lock_and_nobody_returns(zookeeper: Zoo
         async with connected(settings, deadline_seconds=5.0) as session:
             assert await session.look(settings.lock) == Done(None)
             assert await session.look(settings.breadcrumb) == Done(None)
+
+
+async def test_who_leaves_deletes_no_lock_but_its_own(zookeeper: ZooKeeper) -> None:
+    """The schedule: ours was deleted by hand, another has it now, and we have not heard of it."""
+    settings, one = _settings(zookeeper), SessionNumber(1)
+    events: list[Event] = []
+    keeper = KazooKeeper(settings, events.append)
+    async with connected(settings, deadline_seconds=5.0) as other:
+        await ensure_parent(other, settings)
+        keeper.perform(OpenSession(one))
+        await until(lambda: SessionOpened(one) in events, "opened")
+        assert isinstance(await other.create(settings.lock, b"b", ephemeral=True), Done)
+        keeper.perform(ReleaseLock(one))
+        keeper.perform(CloseSession(one))
+        await keeper.settled()
+        assert await content_of(other, settings.lock) == b"b"
 
 
 async def test_a_failed_takeover_leaves_the_election(zookeeper: ZooKeeper) -> None:
