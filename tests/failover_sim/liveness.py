@@ -48,10 +48,7 @@ def heal(world: "World") -> None:
     world.trace.add("----", "liveness: all faults end")
     world.faults.over = True
     world.network.heal_all()
-    if cluster.ensemble.away:
-        cluster.ensemble.come_back()
-    for replica in cluster.ensemble.replicas.values():
-        replica.up = True
+    cluster.ensemble.heal()
     _end_notices(world)
     for name, host in cluster.hosts.items():
         host.power_on()

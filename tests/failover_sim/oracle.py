@@ -32,6 +32,8 @@ class Told:
     """A fencer that did nothing has sworn that it is gone."""
     by_epoch: bool = False
     """It was only declared harmless: its lease runs on, and nobody may forget that."""
+    overtaken: bool = False
+    """So it was when a request to become active was on its way, which may arrive after others."""
     lockless_since: float | None = None
     deposed_at: float = -1e9
     """When it last went from active to standby."""
@@ -201,11 +203,12 @@ class Oracle:
         told.may_be_active = False
         told.by_epoch = true is None
         told.lied_about = true is False
+        told.overtaken = true is not True and told.obeyed < told.told_by
 
     def ended(self, name: str) -> None:
         """A NameNode's process is gone."""
         self.told[name].may_be_active = False
-        self.told[name].lied_about = self.told[name].by_epoch = False
+        self.told[name].lied_about = self.told[name].by_epoch = self.told[name].overtaken = False
         self._note_owner()
 
     def became(self, namenode: str, state: ServiceState, asked: int | None) -> None:
@@ -233,13 +236,15 @@ class Oracle:
         """It becomes active after it was called harmless (hadoop-ha 8.13, 14).
 
         Where it was only called so, nobody can help it but the journal.  Where it has said so
-        itself to a later owner, it must know better now.
+        itself to a later owner, it must know better now; what it says to its own controller helps
+        no successor, and the request may arrive behind that (seed 212716).
         """
         told = self.told[namenode]
-        excused = told.by_epoch or told.lied_about or self._last_promoted == namenode
+        harmless = told.by_epoch or told.lied_about or told.overtaken
+        excused = harmless or self._last_promoted == namenode
         what = f"{namenode} becomes active by a late request, after it stood by for another"
         self._check(excused, "I7", f"{what}: {self._last_promoted}")
-        told.by_epoch = False
+        told.by_epoch = told.overtaken = False
 
     def wrote(self, namenode: str, epoch: int) -> None:
         """The journal accepts only the newest epoch: the last line of defence (I5)."""

@@ -1,6 +1,6 @@
 """A ZooKeeper ensemble: one order of writes, replicas that may lag, sessions that expire."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from random import Random
 from typing import Any, Final
@@ -45,9 +45,15 @@ class Ensemble:
         self.history: list[Change] = []
         self.replicas = {f"zk{n}": Replica(f"zk{n}") for n in range(1, servers + 1)}
         self.sessions: dict[int, ServerSession] = {}
-        self.away = False
+        self._leaderless = False
         self.on_commit: Callable[[Change, int, str], None] = lambda _change, _number, _who: None
         self._next_session = 0x1000
+
+    @property
+    def away(self) -> bool:
+        """Has it no majority?"""
+        up = sum(replica.up for replica in self.replicas.values())
+        return self._leaderless or 2 * up <= len(self.replicas)
 
     # ---- connections -----------------------------------------------------------------------
 
@@ -227,22 +233,27 @@ class Ensemble:
 
     def go_away(self) -> None:
         """No majority: connections end, nothing is written, no session expires."""
-        self.away = True
-        for replica in self.replicas.values():
-            self._drop_all(replica)
+        self._leaderless = True
+        self._drop_all(self.replicas.values())
 
     def come_back(self) -> None:
-        """A majority is there again; a new leader gives every session its full time."""
-        self.away = False
-        for session in self.sessions.values():
-            session.heard_at = max(session.heard_at, self.loop.now)
+        """Every server works, as far as it is up."""
+        was_away, self._leaderless = self.away, False
+        self._lead_again(was_away)
 
     def restart(self, name: str, seconds: float) -> None:
-        """One server is gone for a while."""
+        """One server is gone for a while; the majority with it, if another one is (seed 206857)."""
         replica = self.replicas[name]
         replica.up = False
-        self._drop_all(replica)
+        self._drop_all(self.replicas.values() if self.away else (replica,))
         self.loop.at(self.loop.now + seconds, self._up, replica)
+
+    def heal(self) -> None:
+        """All of them work."""
+        was_away, self._leaderless = self.away, False
+        for replica in self.replicas.values():
+            replica.up = True
+        self._lead_again(was_away)
 
     def owner_of(self, path: str) -> ServerSession | None:
         """Whose ephemeral znode this is, at the leader."""
@@ -254,10 +265,18 @@ class Ensemble:
         return self.head.znodes.get(path)
 
     def _up(self, replica: Replica) -> None:
-        replica.up = True
+        was_away, replica.up = self.away, True
+        self._lead_again(was_away)
 
-    def _drop_all(self, replica: Replica) -> None:
+    def _lead_again(self, was_away: bool) -> None:
+        """If a majority is there again: its new leader gives every session its full time."""
+        if was_away and not self.away:
+            for session in self.sessions.values():
+                session.heard_at = max(session.heard_at, self.loop.now)
+
+    def _drop_all(self, replicas: Iterable[Replica]) -> None:
+        gone = [*replicas]
         for session in self.sessions.values():
             link = session.connection
-            if link is not None and link.replica is replica:
+            if link is not None and link.replica in gone:
                 link.cut()

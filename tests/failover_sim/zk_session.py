@@ -59,6 +59,7 @@ class ModelSession:
         self._over = False
         self._failures = 0
         self._refused_by: str | None = None
+        self._untried: list[Replica] = []
         self._heard_at = self._sent_at = 0.0
         self.timeout_seconds: float | None = None
         self.last_contact: float | None = None
@@ -100,12 +101,14 @@ class ModelSession:
         self._loop.call_later(cap, self._abandon, link)
 
     def _server(self) -> Replica:
-        """Any server but the one that was just tried in vain: kazoo asks each before one again."""
-        servers = list(self._ensemble.replicas.values())
-        chosen = self._rng.randrange(len(servers))
-        if servers[chosen].name == self._refused_by:
-            chosen = (chosen + 1) % len(servers)
-        return servers[chosen]
+        """The next one: kazoo pauses only when it has asked each in vain (seed 206857)."""
+        if not self._untried:
+            servers = list(self._ensemble.replicas.values())
+            chosen = self._rng.randrange(len(servers))
+            if servers[chosen].name == self._refused_by:
+                chosen = (chosen + 1) % len(servers)
+            self._untried = [*servers[chosen:], *servers[:chosen]]
+        return self._untried.pop(0)
 
     def _abandon(self, link: Link) -> None:
         if self._link is link and not self._connected:
@@ -115,6 +118,9 @@ class ModelSession:
     def _again(self) -> None:
         self._refused_by = None if self._link is None else self._link.replica.name
         self._link = None
+        if self._untried:
+            self._loop.call_soon(self._connect)
+            return
         pause = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
         self._failures += 1
         self._loop.call_later(pause * (0.8 + 0.4 * self._rng.random()), self._connect)
@@ -133,6 +139,7 @@ class ModelSession:
             self._session_id = session
             self._connected = True
             self._failures = 0
+            self._untried = []
             self._heard_at = self._sent_at = self._loop.time()
             self.timeout_seconds = self._settings.session_timeout_seconds
             self._report(SessionState.CONNECTED, "")
