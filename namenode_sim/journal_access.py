@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from journal.client.channel import ChannelStatus
+from journal.client.channel_status import ChannelStatus
 from journal.client.heartbeats import ReadLease
 from journal.client.reader import Chunk
 from journal.client.writer import Recovered

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from journal.client.channel import ChannelStatus
+from journal.client.channel_status import ChannelStatus
 from journal.client.heartbeats import ReadLease
 from journal.client.writer import Recovered
 from journal.model import TxId

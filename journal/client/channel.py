@@ -10,33 +10,17 @@ import structlog
 
 from journal.client import metrics
 from journal.client.call import QuorumCall, T
+from journal.client.channel_status import ChannelStatus
 from journal.client.line import WriteLine
-from journal.client.rejoin import Sources, rejoin
+from journal.client.rejoin import Sources, rejoin, reopen
 from journal.client.remote import RemoteNode
 from journal.client.settings import NODE_PATIENCE, WriterSettings
 from journal.client.window import Window
 from journal.errors import JournalError, NotAdmitted, OutOfSync, Unavailable
-from journal.model import NO_EPOCH, NO_TXID, Epoch, NodeName, TxId
+from journal.model import NO_EPOCH, NO_TXID, Epoch, TxId
 from journal.proto import journal_pb2 as pb
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelStatus:
-    """One node on a status page.
-
-    ``in_sync`` says that it takes part in the open segment and has caught up with it.  A
-    ``learner`` is fed like the others, but does not count before it is admitted.
-    """
-
-    node: NodeName
-    in_sync: bool
-    acked_txid: TxId
-    lag_transactions: int
-    last_error: str | None
-    queued_bytes: int = 0
-    learner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +237,7 @@ class NodeChannel:
             self._learner = None  # it would have refused
             self._next, self._seq = ask.starts, self._window.seq_at(ask.starts)
             self._catching_up_to = NO_TXID
+            self._line.begin()
         ask.call.succeed(self.name, result)
 
     def _forgot_us(self, error: JournalError) -> bool:
@@ -269,6 +254,11 @@ class NodeChannel:
             records=message.records,
         )
         try:
+            if not self._line.unbroken:
+                layout, learner = self._window.layout_version, self._learner
+                settings = self._settings
+                await reopen(self.remote, message, layout, self.info, settings, learner=learner)
+                self._line.begin()
             await self._line.exchange(pb.WriteRequest(info=self.info(), batch=body))
         except JournalError as error:
             self._lose(error)
@@ -330,6 +320,7 @@ class NodeChannel:
         self._acked = before if following != window.segment_first else min(self._acked, before)
         self._catching_up_to = TxId(window.next - 1) if following < window.next else NO_TXID
         self._learner = self.remote.learner
+        self._line.begin()
         why = None if self._learner is None else NotAdmitted("it is a learner, and has no vote")
         window.takes_part(self.name, self._seq, learner=why)
         window.acked(self.name, self._acked, self._seq)

@@ -20,6 +20,18 @@ class WriteLine:
         self._remote = remote
         self._deadline_seconds = deadline_seconds
         self._stream: WriteStream | None = None
+        self._unbroken = False
+
+    def begin(self) -> None:
+        """The node has the segment open now, whatever became of the last stream to it."""
+        if self._stream is not None and self._stream.done():
+            self._stream = None
+        self._unbroken = True
+
+    @property
+    def unbroken(self) -> bool:
+        """Whether no stream has ended since then: else the node may have restarted meanwhile."""
+        return self._unbroken and not (self._stream is not None and self._stream.done())
 
     async def exchange(self, request: pb.WriteRequest) -> None:
         """Send one request and wait for its reply.
@@ -36,7 +48,7 @@ class WriteLine:
             self.drop()
             raise Unavailable(f"no answer within {deadline:g} s") from None
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as failure:
-            stream, self._stream = self._stream, None
+            stream, self._stream, self._unbroken = self._stream, None, False
             raise await _why_ended(stream, failure) from None
         except grpc.aio.UsageError as failure:
             raise Unavailable(f"the connection is closed: {failure}") from None
@@ -48,12 +60,14 @@ class WriteLine:
 
     def drop(self) -> None:
         """End the stream; the next request opens another."""
+        self._unbroken = False
         if self._stream is not None:
             self._stream.cancel()
             self._stream = None
 
     async def _converse(self, request: pb.WriteRequest) -> object:
         if self._stream is None or self._stream.done():
+            self._unbroken = self._unbroken and self._stream is None
             # Nothing was under way on a stream that died idle, so this request is no repetition.
             self._stream = self._remote.open_write_stream()
         await self._stream.write(request)

@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 from journal.client.remote import RemoteNode
 from journal.client.settings import NODE_PATIENCE, WriterSettings
-from journal.client.window import Mark, Window
+from journal.client.window import Mark, Message, Window
 from journal.errors import JournalError, OutOfSync, QuorumLost, StorageFailed, Unavailable
 from journal.model import NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
 Sources = Callable[[NodeName, Mark], Awaitable[Sequence[str]]]
 """Where that node can fetch the open segment: from others that have all of it up to the mark."""
+RECONNECTED_WITHIN_SECONDS: Final = 2.0
+"""A link tries each second to reach a node that was away; it may be back, and not known to be."""
 
 
 async def rejoin(
@@ -59,6 +62,43 @@ async def rejoin(
     if not window.covers(reached):
         raise OutOfSync(f"the writer went on beyond {reached} while the node caught up")
     return reached
+
+
+async def reopen(
+    remote: RemoteNode,
+    message: Message,
+    layout_version: int,
+    stamp: Callable[[], pb.RequestInfo],
+    settings: WriterSettings,
+    *,
+    learner: str | None,
+) -> None:
+    """Have a node that may have restarted open the segment of the edits that it is sent next.
+
+    ``learner`` is the incarnation of a node that was one.
+
+    Bad schedule: two of three nodes restart in turn while nothing is written.  Each closes the
+    segment as it stops, and the next batch would find no majority that has it open.
+
+    Raises:
+        OutOfSync: it lacks something, or has no vote any more.
+        JournalError: what the node says, or that it does not answer.
+    """
+    first = message.segment_first
+    timeout = NODE_PATIENCE * settings.start_segment_timeout_seconds
+    try:
+        reached = await remote.resume_segment(stamp(), first, layout_version, timeout)
+    except Unavailable as silent:
+        try:
+            async with asyncio.timeout(RECONNECTED_WITHIN_SECONDS):
+                await remote.wait_until_reconnected()
+        except TimeoutError:
+            raise silent from None
+        reached = await remote.resume_segment(stamp(), first, layout_version, timeout)
+    if reached != message.first:
+        raise OutOfSync(f"it came back, and goes on at {reached}; {message.first} comes next")
+    if remote.learner != learner:
+        raise OutOfSync("it came back as another one: its storage is not the one that it had")
 
 
 def ensure_ours(window: Window, first: TxId, reached: TxId) -> None:

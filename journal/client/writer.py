@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import TypeVar
 
 import structlog
 
 from journal.client import metrics, upkeep, wire
 from journal.client.brief import brief
-from journal.client.call import QuorumCall
-from journal.client.channel import ChannelStatus, NodeChannel
+from journal.client.call import QuorumCall, T
+from journal.client.channel import NodeChannel
+from journal.client.channel_status import ChannelStatus
 from journal.client.claim import Claim
 from journal.client.grpc_link import GrpcLink
 from journal.client.heartbeats import Heartbeats, ReadLease
@@ -44,8 +44,6 @@ from journal.proto import journal_pb2 as pb
 from journal.recovery import Copy, Skip, choose
 
 __all__ = ["ChannelStatus", "QuorumWriter", "Recovered", "WriterSettings"]
-
-T = TypeVar("T")
 
 log = structlog.get_logger()
 

@@ -9,7 +9,8 @@ from typing import cast
 import pytest
 
 from journal.client.call import QuorumCall
-from journal.client.channel import ChannelStatus, NodeChannel
+from journal.client.channel import NodeChannel
+from journal.client.channel_status import ChannelStatus
 from journal.client.heartbeats import Heartbeats, ReadLease
 from journal.client.settings import WriterSettings
 from journal.errors import QuorumLost

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,10 @@ def in_sync(writer: QuorumWriter, node: int) -> Callable[[], bool]:
     return lambda: writer.node_statuses()[node].in_sync
 
 
+def lost_contact(writer: QuorumWriter, node: int) -> Callable[[], bool]:
+    return lambda: writer.node_statuses()[node].last_error is not None
+
+
 async def test_each_node_in_turn_may_restart_inside_one_segment(nodes: Nodes) -> None:
     """Hadoop's writer dies at the second restart; ours goes on, and nobody lacks an edit."""
     writer = await begun(nodes.writer(SMALL))
@@ -68,6 +73,27 @@ async def test_each_node_in_turn_may_restart_inside_one_segment(nodes: Nodes) ->
     await writer.settle(timeout_seconds=5)
     await writer.close()
     assert [nodes.finalized(i) for i in range(3)] == [[(1, last)]] * 3
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["heartbeats notice", "nobody notices"])
+async def test_all_nodes_may_restart_in_turn_while_nothing_is_written(
+    nodes: Nodes, *, seen: bool
+) -> None:
+    """A node closes the segment as it stops; heartbeats do not tell that it was there before."""
+    lease_seconds = 0.4 if seen else 0.0
+    writer = await begun(nodes.writer(replace(SMALL, read_lease_seconds=lease_seconds)))
+    await write(writer, 1, 5)
+    await writer.settle(timeout_seconds=5)
+    for node in range(3):
+        await nodes.stop(node)
+        if seen:
+            await until(lost_contact(writer, node), "no heartbeat noticed it")
+        await nodes.start(node)
+    await write(writer, 6, 9)
+    await writer.finalize_segment(TxId(9))
+    await writer.settle(timeout_seconds=5)
+    await writer.close()
+    assert [nodes.finalized(i) for i in range(3)] == [[(1, 9)]] * 3
 
 
 async def test_what_the_window_has_dropped_is_fetched_from_a_peer(nodes: Nodes) -> None:

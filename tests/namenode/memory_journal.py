@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
-from journal.client.channel import ChannelStatus
+from journal.client.channel_status import ChannelStatus
 from journal.client.heartbeats import ReadLease
 from journal.client.reader import Chunk
 from journal.client.writer import Recovered

@@ -1,0 +1,22 @@
+"""How one JournalNode fares, as a writer tells it."""
+
+from dataclasses import dataclass
+
+from journal.model import NodeName, TxId
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelStatus:
+    """One node on a status page.
+
+    ``in_sync`` says that it takes part in the open segment and has caught up with it.  A
+    ``learner`` is fed like the others, but does not count before it is admitted.
+    """
+
+    node: NodeName
+    in_sync: bool
+    acked_txid: TxId
+    lag_transactions: int
+    last_error: str | None
+    queued_bytes: int = 0
+    learner: bool = False
