@@ -16,7 +16,7 @@ from journal.client.rejoin import Sources, rejoin, reopen
 from journal.client.remote import RemoteNode
 from journal.client.settings import NODE_PATIENCE, WriterSettings
 from journal.client.window import Window
-from journal.errors import JournalError, NotAdmitted, OutOfSync, Unavailable
+from journal.errors import JournalError, NotAdmitted, OutOfSync, StorageFailed, Unavailable
 from journal.model import NO_EPOCH, NO_TXID, Epoch, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -179,6 +179,12 @@ class NodeChannel:
     async def heartbeat(self) -> None:
         """Tell the node what is committed and that we are there; for use in ``ask``."""
         await self._line.exchange(pb.WriteRequest(info=self.info(), heartbeat=pb.Heartbeat()))
+        first, idle = self._window.segment_first, not self._window.holds(self._seq)
+        if self.takes_part and idle and first is not None and not self._line.unbroken:
+            try:
+                await self._reopen(first)
+            except (OutOfSync, StorageFailed) as error:
+                self._lose(error)
 
     async def close(self) -> None:
         """Stop sending; what waits is failed."""
@@ -255,10 +261,7 @@ class NodeChannel:
         )
         try:
             if not self._line.unbroken:
-                layout, learner = self._window.layout_version, self._learner
-                settings = self._settings
-                await reopen(self.remote, message, layout, self.info, settings, learner=learner)
-                self._line.begin()
+                await self._reopen(message.segment_first)
             await self._line.exchange(pb.WriteRequest(info=self.info(), batch=body))
         except JournalError as error:
             self._lose(error)
@@ -266,6 +269,13 @@ class NodeChannel:
         self._seq, self._next = message.seq, TxId(message.last + 1)
         self._acked = message.last
         self._window.acked(self.name, message.last, message.seq)
+
+    async def _reopen(self, first: TxId) -> None:
+        settings, layout = self._settings, self._window.layout_version
+        await reopen(
+            self.remote, first, self._next, layout, self.info, settings, learner=self._learner
+        )
+        self._line.begin()
 
     # ---- a node that is lost ----
 

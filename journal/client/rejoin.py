@@ -6,7 +6,7 @@ from typing import Final
 
 from journal.client.remote import RemoteNode
 from journal.client.settings import NODE_PATIENCE, WriterSettings
-from journal.client.window import Mark, Message, Window
+from journal.client.window import Mark, Window
 from journal.errors import JournalError, OutOfSync, QuorumLost, StorageFailed, Unavailable
 from journal.model import NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
@@ -66,16 +66,18 @@ async def rejoin(
 
 async def reopen(
     remote: RemoteNode,
-    message: Message,
+    first: TxId,
+    following: TxId,
     layout_version: int,
     stamp: Callable[[], pb.RequestInfo],
     settings: WriterSettings,
     *,
     learner: str | None,
 ) -> None:
-    """Have a node that may have restarted open the segment of the edits that it is sent next.
+    """Have a node that may have restarted open the segment ``first`` again.
 
-    ``learner`` is the incarnation of a node that was one.
+    It has every edit before ``following``, which is sent next.  ``learner`` is the incarnation of
+    a node that was one.
 
     Bad schedule: two of three nodes restart in turn while nothing is written.  Each closes the
     segment as it stops, and the next batch would find no majority that has it open.
@@ -84,7 +86,6 @@ async def reopen(
         OutOfSync: it lacks something, or has no vote any more.
         JournalError: what the node says, or that it does not answer.
     """
-    first = message.segment_first
     timeout = NODE_PATIENCE * settings.start_segment_timeout_seconds
     try:
         reached = await remote.resume_segment(stamp(), first, layout_version, timeout)
@@ -95,8 +96,8 @@ async def reopen(
         except TimeoutError:
             raise silent from None
         reached = await remote.resume_segment(stamp(), first, layout_version, timeout)
-    if reached != message.first:
-        raise OutOfSync(f"it came back, and goes on at {reached}; {message.first} comes next")
+    if reached != following:
+        raise OutOfSync(f"it came back, and goes on at {reached}; {following} comes next")
     if remote.learner != learner:
         raise OutOfSync("it came back as another one: its storage is not the one that it had")
 

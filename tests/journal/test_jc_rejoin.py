@@ -59,6 +59,15 @@ def lost_contact(writer: QuorumWriter, node: int) -> Callable[[], bool]:
     return lambda: writer.node_statuses()[node].last_error is not None
 
 
+def has_it_open(nodes: Nodes, node: int) -> Callable[[], bool]:
+    def open_now() -> bool:
+        daemon = nodes.daemons[node]
+        journal = None if daemon is None else daemon.node.find(JOURNAL)
+        return journal is not None and journal.state.open is not None
+
+    return open_now
+
+
 async def test_each_node_in_turn_may_restart_inside_one_segment(nodes: Nodes) -> None:
     """Hadoop's writer dies at the second restart; ours goes on, and nobody lacks an edit."""
     writer = await begun(nodes.writer(SMALL))
@@ -89,6 +98,8 @@ async def test_all_nodes_may_restart_in_turn_while_nothing_is_written(
         if seen:
             await until(lost_contact(writer, node), "no heartbeat noticed it")
         await nodes.start(node)
+        if seen:
+            await until(has_it_open(nodes, node), "the segment is not opened before it is written")
     await write(writer, 6, 9)
     await writer.finalize_segment(TxId(9))
     await writer.settle(timeout_seconds=5)
