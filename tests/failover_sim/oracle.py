@@ -32,8 +32,8 @@ class Told:
     """A fencer that did nothing has sworn that it is gone."""
     by_epoch: bool = False
     """It was only declared harmless: its lease runs on, and nobody may forget that."""
-    overtaken: bool = False
-    """So it was when a request to become active was on its way, which may arrive after others."""
+    overtaken: int = 0
+    """The last call to become active that was sent before it was called harmless, not by itself."""
     lockless_since: float | None = None
     deposed_at: float = -1e9
     """When it last went from active to standby."""
@@ -203,12 +203,13 @@ class Oracle:
         told.may_be_active = False
         told.by_epoch = true is None
         told.lied_about = true is False
-        told.overtaken = true is not True and told.obeyed < told.told_by
+        told.overtaken = 0 if true else told.told_by
 
     def ended(self, name: str) -> None:
         """A NameNode's process is gone."""
         self.told[name].may_be_active = False
-        self.told[name].lied_about = self.told[name].by_epoch = self.told[name].overtaken = False
+        self.told[name].lied_about = self.told[name].by_epoch = False
+        self.told[name].overtaken = 0
         self._note_owner()
 
     def became(self, namenode: str, state: ServiceState, asked: int | None) -> None:
@@ -217,7 +218,7 @@ class Oracle:
         if state is ServiceState.ACTIVE:
             self.confirmed(namenode, asked or 0)
             if not told.may_be_active:
-                self._late(namenode)
+                self._late(namenode, asked or 0)
         elif asked is None or asked > told.told_by or told.obeyed == told.told_by:
             if told.may_be_active:
                 told.deposed_at = self.cluster.loop.now
@@ -232,19 +233,19 @@ class Oracle:
         self.told[namenode].obeyed = max(self.told[namenode].obeyed, asked)
         self.conduct.obeyed(namenode, asked)
 
-    def _late(self, namenode: str) -> None:
+    def _late(self, namenode: str, asked: int) -> None:
         """It becomes active after it was called harmless (hadoop-ha 8.13, 14).
 
         Where it was only called so, nobody can help it but the journal.  Where it has said so
         itself to a later owner, it must know better now; what it says to its own controller helps
-        no successor, and the request may arrive behind that (seed 212716).
+        no successor, and several requests may arrive behind that (seeds 212716, 414804).
         """
         told = self.told[namenode]
-        harmless = told.by_epoch or told.lied_about or told.overtaken
+        harmless = told.by_epoch or told.lied_about or asked <= told.overtaken
         excused = harmless or self._last_promoted == namenode
         what = f"{namenode} becomes active by a late request, after it stood by for another"
         self._check(excused, "I7", f"{what}: {self._last_promoted}")
-        told.by_epoch = told.overtaken = False
+        told.by_epoch = False
 
     def wrote(self, namenode: str, epoch: int) -> None:
         """The journal accepts only the newest epoch: the last line of defence (I5)."""

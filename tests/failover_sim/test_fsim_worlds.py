@@ -42,6 +42,7 @@ FOUND = (
     82,
     83,
     212_716,
+    414_804,
     206_857,
 )
 """Seeds that once broke an invariant.
@@ -59,8 +60,10 @@ after the end of a pause for one bar. 103470, 202603: in a pause or drain it for
 been active, or had got the lock back in it and was cut off since. 27284, 38242: a thawed NameNode
 obeyed an old request to stand by, and the oracle took back the one to become active that was sent
 after it. 82: who has the lock by a hand-over that failed all the same is not active by itself.
-83: it was active and the owner when it was asked, and lost the lock before the oracle looked. 212716: the journal alone held a node off, which then stood
-by for its own controller ahead of an older request that was still on its way to it.
+83: it was active and the owner when it was asked, and lost the lock before the oracle looked.
+212716, 414804: the
+journal alone held a node off, which then stood by for its own controller ahead of older requests
+that were still on their way to it.
 206857 was a flaw of the model: with two of three servers down it ended sessions.
 """
 
