@@ -63,7 +63,9 @@ def supervise(serve: Serve) -> int:
     """Run ``serve`` in a child until it ends by itself; its exit code.
 
     It gets the ticket of the controller before it, if that one was killed, and where to keep its
-    own.  SIGTERM, SIGINT and SIGHUP are forwarded.  When this process dies, the child is killed.
+    own.  SIGTERM, SIGINT and SIGHUP are forwarded; whoever is told to stop while there is no
+    controller that could hear it has stopped, and that is 0.  When this process dies, the child
+    is killed.
     """
     slot = TicketSlot()
     ticket: SessionTicket | None = None
@@ -74,13 +76,13 @@ def supervise(serve: Serve) -> int:
         while True:
             began = time.monotonic()
             if not _start(serve, ticket, slot, charge):
-                return 128 + signal.SIGTERM
+                return _stopped()
             _, status = os.waitpid(charge.pid, 0)
             charge.pid = 0
             if os.WIFEXITED(status):
                 return os.WEXITSTATUS(status)
             if charge.stopping:
-                return 128 + os.WTERMSIG(status)
+                return _stopped(os.WTERMSIG(status))
             quick_deaths = quick_deaths + 1 if time.monotonic() - began < QUICK_SECONDS else 0
             pause = PAUSES[min(quick_deaths, len(PAUSES) - 1)]
             ticket = slot.take()
@@ -91,7 +93,17 @@ def supervise(serve: Serve) -> int:
                 again_in_seconds=pause,
             )
             if charge.sleep(pause):
-                return 128 + signal.SIGTERM
+                return _stopped()
+
+
+def _stopped(by_signal: int = signal.SIGTERM) -> int:
+    """The exit code of a stop that found no controller, or one that a signal has ended.
+
+    A child which has no handlers yet dies of what is forwarded to it: it was stopped as wished.
+    One that was killed while it stopped has not tidied up, and that is told as a shell would.
+    """
+    log.info("zkfc.stopped_without_controller", by_signal=by_signal)
+    return 0 if by_signal in _FORWARDED else 128 + by_signal
 
 
 class _Charge:

@@ -16,7 +16,7 @@ from kazoo.client import KazooClient
 from deploy.local.zookeeper import ZooKeeper
 from ha.elector.ticket import SessionTicket, decode_ticket, encode_ticket
 from ha.service.model import ServiceState
-from ha.zkfc.supervisor import TicketSlot
+from ha.zkfc.supervisor import PAUSES, TicketSlot
 from tests.zkfc.site import Site
 from tests.zkfc.test_zkfc_command import _get
 from tests.zkfc.toy_namenode import SharedResource, ToyNameNode
@@ -156,7 +156,7 @@ os.register_at_fork({moment}=lambda: os.kill(os.getpid(), signal.SIGTERM))
 sys.exit(supervise(lambda ticket, slot: time.sleep(600)))
 """
     run = [sys.executable, "-c", supervising]
-    assert subprocess.run(run, timeout=DEADLINE_SECONDS, check=False).returncode == 128 + 15
+    assert subprocess.run(run, timeout=DEADLINE_SECONDS, check=False).returncode == 0
 
 
 def test_a_child_that_was_just_forked_hears_its_parent() -> None:
@@ -168,4 +168,37 @@ os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGHUP))
 sys.exit(supervise(lambda ticket, slot: time.sleep(600)))
 """
     run = [sys.executable, "-c", supervising]
-    assert subprocess.run(run, timeout=DEADLINE_SECONDS, check=False).returncode > 128
+    assert subprocess.run(run, timeout=DEADLINE_SECONDS, check=False).returncode == 0
+
+
+def test_a_stop_in_the_pause_after_a_killed_child_is_a_stop_by_a_signal() -> None:
+    supervising = """
+import os, signal, sys
+from ha.zkfc.supervisor import supervise
+sys.exit(supervise(lambda ticket, slot: os.kill(os.getpid(), signal.SIGKILL)))
+"""
+    run = [sys.executable, "-u", "-c", supervising]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, text=True) as parent:
+        try:
+            assert parent.stdout is not None
+            next(one for one in parent.stdout if f"again_in_seconds={PAUSES[-1]}" in one)
+            parent.terminate()
+            assert "zkfc.stopped_without_controller" in parent.stdout.read()
+            assert parent.wait(DEADLINE_SECONDS) == 0
+        finally:
+            parent.kill()
+
+
+def test_a_child_that_is_killed_while_it_stops_is_told() -> None:
+    """It has not handed over, and its lock stays until the session expires."""
+    supervising = """
+import os, signal, sys, time
+from ha.zkfc.supervisor import supervise
+def serve(ticket, slot):
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    os.kill(os.getppid(), signal.SIGTERM)
+    time.sleep(600)
+sys.exit(supervise(serve))
+"""
+    run = [sys.executable, "-c", supervising]
+    assert subprocess.run(run, timeout=DEADLINE_SECONDS, check=False).returncode == 128 + 9
