@@ -30,7 +30,6 @@ class TransferLimits:
 
     bytes_per_second: int = 50 * 1024 * 1024
     bootstrap_bytes_per_second: int = 0
-    stall_seconds: float = 60.0
 
 
 class ImageServer:

@@ -19,6 +19,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from ha.daemon.late import load_late
 from ha.daemon.pages import METHODS, Answer, Page, json_answer
 from ha.daemon.probes import RoleSeen, probe_pages
+from ha.daemon.readers import Reader
 from ha.daemon.stacks import stacks_page
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ log = structlog.get_logger()
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 SILENCE_SECONDS: Final = 75.0
-"""How long a connection may say nothing, as with aiohttp, or leave its answer unread."""
+"""How long a connection may say nothing, as with aiohttp, or take nothing of its answer."""
 HEAD_SECONDS: Final = 20.0
 """From a request's first byte to the end of its headers; aiohttp itself would wait for ever."""
 MAX_HEAD_BYTES: Final = 16 * 1024
@@ -237,6 +238,7 @@ class _Connection(asyncio.Protocol):
             return
         self._register.ours.discard(self)
         self._register.handed_on.add(self._transport)
+        Reader(self._transport, self._silence_seconds)
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
         self._transport.resume_reading()
