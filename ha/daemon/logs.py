@@ -15,14 +15,15 @@ _TIMESTAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 """ISO 8601 in UTC; spelt out, because isoformat() drops the microseconds when they are zero."""
 
 
-def configure_logging(process: str, *, level: str = "info") -> None:
+def configure_logging(process: str, *, level: str = "info", libraries: str = "warning") -> None:
     """Send all logs of this process to stderr, each line stamped with its name.
 
     Libraries that use the standard ``logging`` (kazoo, aiohttp, grpc, asyncio) are heard from
-    WARNING on, through the same renderer.  Raises ``ValueError`` for an unknown level.
+    ``libraries`` on, through the same renderer.  Raises ``ValueError`` for an unknown level.
     """
-    if level not in _LEVELS:
-        raise ValueError(f"log level {level!r}: take one of {', '.join(_LEVELS)}")
+    for one in (level, libraries):
+        if one not in _LEVELS:
+            raise ValueError(f"log level {one!r}: take one of {', '.join(_LEVELS)}")
     stream = sturdy_stderr()
     terminal = sys.stderr.isatty()
     shared: list[structlog.typing.Processor] = [
@@ -48,6 +49,7 @@ def configure_logging(process: str, *, level: str = "info") -> None:
     _route_standard_logging(
         stream, [*shared, structlog.stdlib.ExtraAdder()], [*tracebacks, renderer]
     )
+    logging.getLogger().setLevel(_LEVELS[libraries])
 
 
 def _named(process: str) -> structlog.typing.Processor:
@@ -74,4 +76,3 @@ def _route_standard_logging(
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(logging.WARNING)

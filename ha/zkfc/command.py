@@ -105,7 +105,12 @@ def zkfc(
     2 format or clear denied; 3 ZooKeeper is not formatted; 4 no usable fencing;
     5 automatic failover is off; 6 no ZooKeeper.
     """
-    configure_logging("zkfc")
+    once = "format" if format_zk else "clear" if clear_zk else "check" if check_zk else None
+    if once is None:
+        configure_logging("zkfc")
+    else:
+        # A person waits for one answer: each attempt to connect until then is no news.
+        configure_logging("zkfc", level="error", libraries="critical")
 
     async def main(stop: asyncio.Event, ticket: SessionTicket | None, keep: KeepTicket) -> None:
         try:
@@ -127,9 +132,8 @@ def zkfc(
         except ZooKeeperRefused as failure:
             raise ExitWith(FAILED, str(failure)) from failure
         except ZooKeeperUnavailable as failure:
-            raise ExitWith(NO_ZOOKEEPER, f"Unable to start failover controller: {failure}") from (
-                failure
-            )
+            aim = f"{once} the znodes" if once else "start failover controller"
+            raise ExitWith(NO_ZOOKEEPER, f"Unable to {aim}: {failure}") from failure
 
     sys.exit(_run(main, supervised=supervised))
 
@@ -145,7 +149,9 @@ def _run(main: Main, *, supervised: bool) -> int:
 
 def _checked_settings(conf: Configuration) -> ZkfcSettings:
     settings = zkfc_settings(conf)
-    _check(conf, settings.own.nameservice, settings.zookeeper)
+    for warning in _warnings(conf, settings.zookeeper):
+        log.warning("configuration.warning", text=warning)
+    _check_automatic(conf, settings.own.nameservice)
     return settings
 
 
@@ -159,13 +165,17 @@ def _zookeeper_alone(conf: Configuration) -> ZooKeeperSettings:
             raise
         own = None
     settings = zookeeper_settings(conf, nameservice=nameservice, namenode=own)
-    _check(conf, nameservice, settings)
+    for warning in _warnings(conf, settings):
+        click.echo(f"warning: {warning}", err=True)
+    _check_automatic(conf, nameservice)
     return settings
 
 
-def _check(conf: Configuration, nameservice: str, zookeeper: ZooKeeperSettings) -> None:
-    for warning in filter(None, (*conf.warnings, zookeeper.warning)):
-        log.warning("configuration.warning", text=warning)
+def _warnings(conf: Configuration, zookeeper: ZooKeeperSettings) -> Sequence[str]:
+    return [one for one in (*conf.warnings, zookeeper.warning) if one]
+
+
+def _check_automatic(conf: Configuration, nameservice: str) -> None:
     if not automatic_failover(conf, nameservice):
         raise ExitWith(
             NO_AUTO_FAILOVER,

@@ -67,6 +67,31 @@ async def test_codes_come_in_hadoops_order(zookeeper: ZooKeeper, tmp_path: Path)
         assert (code, "dfs.ha.fencing.methods" in said) == (4, True)
 
 
+async def test_without_zookeeper_a_task_tells_what_it_could_not_do_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    away = f"127.0.0.1:{free_port()}"
+    quick = ("-D", "nnha.zookeeper.open-acl=allow", "-D", "ha.zookeeper.session-timeout.ms=1000")
+    tasks = ("check", "format", "clear")
+    runs = (Site(tmp_path, away).run(f"--{task}-zk", *quick) for task in tasks)
+    for task, told in zip(tasks, await asyncio.gather(*runs), strict=True):
+        assert told == (
+            6,
+            f"zkfc: Unable to {task} the znodes: no ZooKeeper of {away} answered within 5 s "
+            f"({away}: Connection refused); check ha.zookeeper.quorum and that the ensemble has "
+            "a quorum\n",
+        )
+
+
+async def test_a_task_tells_a_doubtful_setting_in_plain_words(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    code, said = await Site(tmp_path, zookeeper.connect).run("--format-zk")
+    created, doubt = sorted(said.splitlines())
+    assert (code, created.startswith("Successfully created /hadoop-ha/")) == (0, True)
+    assert doubt.startswith("warning: ha.zookeeper.acl lets anybody who reaches ZooKeeper")
+
+
 async def test_a_signal_while_zookeeper_does_not_answer_is_obeyed_at_once(tmp_path: Path) -> None:
     """Not at the limit for the first connection, and not as a failure."""
     reached = asyncio.Event()
