@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 from ha.elector.model import Link, Role
 from ha.rpc.proto.zkfc_pb2 import CedeActiveRequestProto
 from tests.failover_sim.cluster import Cluster
+from tests.failover_sim.lasting import Lasting
 
 ILL_SECONDS: Final = 15.0
 """How long a controller that runs may hold the lock for a NameNode that is dead or unwell."""
@@ -34,7 +35,7 @@ class Seen:
     """When it was last let back, or asked to take over."""
     asked: set[int] = field(default_factory=set)
     """Hand-overs to it that are under way, by the numbers of their calls."""
-    ill_since: float | None = None
+    ill: Lasting = field(default_factory=Lasting)
 
 
 class Conduct:
@@ -95,7 +96,7 @@ class Conduct:
         owner = self._cluster.lock_owner()
         for name, seen in self._seen.items():
             if self._cluster.controller(name) is None:
-                seen.ill_since = None
+                seen.ill = Lasting()
                 continue
             if name == owner:
                 self._rests_on_a_promotion(name, seen)
@@ -129,11 +130,8 @@ class Conduct:
         ill = life is None or not life.runs or bool(cluster.conditions[name].unwell)
         hindered = controller is None or not controller.runs or cluster.ensemble.away
         hindered = hindered or cluster.network.is_cut_off(name)
-        if not owns or not ill or hindered or "pause" in cluster.known_bars(name):
-            seen.ill_since = None
-        elif seen.ill_since is None:
-            seen.ill_since = now
-        else:
-            lasts = now - seen.ill_since
+        excused = not owns or hindered or "pause" in cluster.known_bars(name)
+        lasts = seen.ill.seconds(now, holds=ill and not excused)
+        if lasts is not None:
             self._check(lasts < ILL_SECONDS, "L4", f"{name} keeps the lock, and its NameNode has "
                                                    f"been ill for {lasts:.0f} s")  # fmt: skip

@@ -11,6 +11,7 @@ from ha.rpc.proto.ha_service_pb2 import HARequestSource, TransitionToActiveReque
 from ha.service.model import ServiceState
 from tests.failover_sim.cluster import Cluster
 from tests.failover_sim.conduct import Conduct
+from tests.failover_sim.lasting import Lasting
 from tests.failover_sim.zk_tree import Change, Create, Delete, EndSession, SetData
 from tests.simulation.trace import Trace
 from tests.simulation.verdict import Violated
@@ -34,7 +35,7 @@ class Told:
     """It was only declared harmless: its lease runs on, and nobody may forget that."""
     overtaken: int = 0
     """The last call to become active that was sent before it was called harmless, not by itself."""
-    lockless_since: float | None = None
+    lockless: Lasting = field(default_factory=Lasting)
     deposed_at: float = -1e9
     """When it last went from active to standby."""
     told_by: int = 0
@@ -321,12 +322,9 @@ class Oracle:
         for node in self.cluster.namenodes():
             told = self.told[node.name]
             beside = node.state is ServiceState.ACTIVE and owner is not None and owner != node.name
-            if not beside or not self.cluster.unhindered(node.name):
-                told.lockless_since = None
-            elif told.lockless_since is None:
-                told.lockless_since = now
-            else:
-                lasts = now - told.lockless_since
+            beside = beside and self.cluster.unhindered(node.name)
+            lasts = told.lockless.seconds(now, holds=beside)
+            if lasts is not None:
                 self._check(lasts < LOCKLESS_SECONDS, "I7", f"{node.name} stays active for "
                             f"{lasts:.0f} s while {owner} has the lock")  # fmt: skip
         if self.violation is not None:
