@@ -1,5 +1,15 @@
 """Why a failover happened, in one sentence, from what the former active's controller shows."""
 
+from ha.elector.events import (
+    Event,
+    LockGone,
+    LockSeen,
+    OutcomeUnknown,
+    QuitRequested,
+    RequestRefused,
+    SessionExpired,
+    SessionSuspended,
+)
 from ha.notices.model import Member
 from ha.zkfc.record import AttemptRecord
 
@@ -29,3 +39,23 @@ def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
     if not former.in_election and former.out_because:
         return f"the zkfc of {previous} left the election: {former.out_because}"
     return f"lock vanished: session of {previous} ended, and its zkfc has a new one"
+
+
+def why_abandoned(event: Event) -> str:
+    """Why a takeover was given up before it had succeeded or failed."""
+    match event:
+        case QuitRequested():
+            why = "this controller was asked to cede, or its NameNode became unfit"
+        case SessionSuspended():
+            why = "the connection to ZooKeeper was lost"
+        case SessionExpired():
+            why = "the session with ZooKeeper ended, and the lock with it"
+        case LockGone() | LockSeen():
+            why = "the lock was gone, or another's"
+        case OutcomeUnknown(request=request):
+            why = f"ZooKeeper did not say whether it carried out: {request}"
+        case RequestRefused():
+            why = "ZooKeeper refused a request"
+        case _:
+            why = type(event).__name__
+    return f"abandoned: {why}"

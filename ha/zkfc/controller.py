@@ -17,6 +17,7 @@ from ha.elector.znodes import active_from, read_active
 from ha.health.core import Health
 from ha.health.monitor import HealthMonitor
 from ha.health.pid_file import PidFile
+from ha.notices.seen import Notices
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError
 from ha.service.model import ServiceState, ServiceStatus
@@ -50,7 +51,7 @@ from ha.zkfc.core import Candidacy, step
 from ha.zkfc.earlier_self import EarlierSelf
 from ha.zkfc.farewell import hand_over_first
 from ha.zkfc.flapping import Flapping
-from ha.zkfc.graceful import HandOver
+from ha.zkfc.graceful import HandOver, Situation
 from ha.zkfc.history import History
 from ha.zkfc.local_process import LocalProcess
 from ha.zkfc.membership import Membership, OpenBoard
@@ -93,7 +94,7 @@ class Controller:
         self.history = History(settings)
         self.observer = Observer(settings, self.attempts, write_down=self.history.add)
         self._takeover = Takeover(settings, measure=self.observer.fence_tried)
-        seen = None if board is None else board(lambda notices: self._decide(NoticesSeen(notices)))
+        seen = None if board is None else board(self._notices_seen)
         self._membership = Membership(settings, seen, version)
         self._candidacy = Candidacy(
             back_off=settings.back_off,
@@ -117,10 +118,13 @@ class Controller:
             settings,
             self.attempts,
             read_active=self._read_active,
-            unfit=lambda: unfit_of(self.monitor.state, self._candidacy),
+            situation=Situation(
+                unfit=lambda: unfit_of(self.monitor.state, self._candidacy),
+                serving=lambda: self.elector.state.role is Role.ACTIVE,
+                changing=lambda: self._candidacy.in_transition,
+                lock_holder=self._lock_holder,
+            ),
             come_back=lambda: self._decide(CedeEnded()),
-            serving=lambda: self.elector.state.role is Role.ACTIVE,
-            changing=lambda: self._candidacy.in_transition,
             fell_through=self.history.add,
         )
         face = ZkfcFace(settings, cede=self.cede, hand_over=self._take_over_as_asked)
@@ -211,8 +215,19 @@ class Controller:
         await hand_over_first(self._settings, self._candidacy, self._membership.hand_over_to)
 
     async def cede(self, seconds: float) -> None:
-        """See ``StandingBack``."""
+        """See ``StandingBack``; raises ServiceFailed while a hand-over to us waits for the lock."""
+        if seconds > 0:
+            has_lock = self.elector.state.role in (Role.TAKING_OVER, Role.ACTIVE)
+            self.hand_over.give_way(has_lock=has_lock)
         await self._standing_back.cede(seconds)
+
+    def _notices_seen(self, notices: Notices) -> None:
+        self._decide(NoticesSeen(notices))
+        self.attempts.wake()
+
+    def _lock_holder(self) -> str:
+        notices = self._candidacy.standing.notices
+        return "" if notices is None else notices.lock_holder or ""
 
     def _zookeeper_stays_away(self) -> None:
         if self.believed is ServiceState.ACTIVE:

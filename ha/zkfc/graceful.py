@@ -7,6 +7,7 @@ is let go in every outcome, which never turns a success into a failure.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
@@ -36,6 +37,20 @@ CONFIRM_SECONDS = 2.0
 ReadActive = Callable[[], Awaitable[ActiveNodeInfo | None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """How things stand with our controller, whenever it is asked."""
+
+    unfit: Callable[[], str | None]
+    """Why our NameNode cannot be the target."""
+    serving: Callable[[], bool]
+    """It has been promoted under the lock that we hold."""
+    changing: Callable[[], bool] = lambda: False
+    """It has been asked to change its role, and has not answered yet."""
+    lock_holder: Callable[[], str] = lambda: ""
+    """Whose controller has the lock, as the notices say, or the empty text."""
+
+
 class HandOver:
     """Carries out gracefulFailover in the controller of the NameNode that is to become active."""
 
@@ -45,29 +60,24 @@ class HandOver:
         attempts: Attempts,
         *,
         read_active: ReadActive,
-        unfit: Callable[[], str | None],
+        situation: Situation,
         come_back: Callable[[], None],
-        serving: Callable[[], bool],
-        changing: Callable[[], bool] = lambda: False,
         fell_through: Callable[[AttemptRecord], None] = lambda _record: None,
     ) -> None:
-        """``unfit`` says why we cannot be the target; ``come_back`` ends our own pause.
+        """``come_back`` ends our own pause.
 
-        ``serving``: our NameNode has been promoted under the lock that we hold.
-        ``changing``: it has been asked to change its role, and has not answered yet.
         ``fell_through`` is told of a hand-over that failed before any takeover was tried.
         """
         self._settings = settings
         self._attempts = attempts
         self._read_active = read_active
-        self._unfit = unfit
+        self._now = situation
         self._come_back = come_back
-        self._serving = serving
-        self._changing = changing
         self._fell_through = fell_through
         self._turn = asyncio.Lock()
         self._asked: Asked | None = None
         self._active = ""
+        self._overruled = False
         self._current: asyncio.Task[None] | None = None
         self._letting_go: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -99,6 +109,25 @@ class HandOver:
                 f"us; see who holds it with: nnha status"
             ) from failure
 
+    def give_way(self, *, has_lock: bool) -> None:
+        """Somebody asks our controller to stand back, for another hand-over as a rule.
+
+        Of two at once one shall succeed, and the other not wait for what cannot come any more.
+
+        Raises:
+            ServiceFailed: ours waits for the lock.  If each target stood back for the other's
+                sake, nobody would take it.
+        """
+        if self._asked is None:
+            return
+        if not has_lock:
+            raise ServiceFailed(
+                f"a hand-over to {self._settings.own.namenode} is under way, asked for by "
+                f"{self._asked.user} from {self._asked.host}"
+            )
+        self._overruled = True
+        self._attempts.wake()
+
     async def stop(self) -> None:
         """Give up what is under way, and let go whom it has asked to stand back.
 
@@ -115,7 +144,7 @@ class HandOver:
         """The hand-over; one that fails before any takeover was tried has a record all the same."""
         before = self._attempts.number
         begun = asyncio.get_running_loop().time()
-        self._asked = asked
+        self._asked, self._overruled = asked, False
         self._current = asyncio.current_task()
         reason = ""
         try:
@@ -138,10 +167,10 @@ class HandOver:
         if active.namenode != self._settings.own.namenode:
             self._active = active.namenode
             await self._replace(active)
-        elif not self._serving():
+        elif not self._now.serving():
             # To hold the lock is not to be active: the takeover under way may still fail.
             _judge(await self._wait_for_attempt(before))
-        elif self._changing():
+        elif self._now.changing():
             # Somebody has asked us to cede, and our NameNode may be standby already: to call it
             # active would be a false success, though the lock is still ours.
             raise ServiceFailed(
@@ -187,7 +216,7 @@ class HandOver:
         )
 
     def _check_fit(self) -> None:
-        reason = "its zkfc is being stopped" if self._stopping else self._unfit()
+        reason = "its zkfc is being stopped" if self._stopping else self._now.unfit()
         if reason is not None:
             own = self._settings.own
             raise ServiceFailed(
@@ -272,13 +301,36 @@ class HandOver:
 
     async def _wait_for_attempt(self, before: AttemptNumber) -> AttemptRecord:
         while True:
+            winner = await self._third_with_lock()
             last = self._attempts.last
             if last is not None and last.number > before:
                 return last
-            reason = self._unfit()
+            reason = self._now.unfit()
             if reason is not None:
                 raise ServiceFailed(f"our NameNode became unhealthy meanwhile: {reason}")
+            if self._overruled or winner:
+                what = (
+                    f"{winner} took the lock meanwhile"
+                    if winner
+                    else "this controller was asked to cede meanwhile"
+                )
+                raise ServiceFailed(
+                    f"{what}, as another hand-over asks for it; see who becomes active with: "
+                    f"nnha status"
+                )
             await self._attempts.changed()
+
+    async def _third_with_lock(self) -> str:
+        """Who has it and is neither we nor the one that cedes, if ZooKeeper itself says so."""
+        bystanders = ("", self._settings.own.namenode, self._active)
+        if not self._active or self._now.lock_holder() in bystanders:
+            return ""
+        try:
+            # What the notices say may be older than this hand-over.
+            active = await self._read_active()
+        except (ZooKeeperUnavailable, ZooKeeperRefused, BadBreadcrumb):
+            return ""
+        return "" if active is None or active.namenode in bystanders else active.namenode
 
 
 def _judge(record: AttemptRecord) -> None:

@@ -27,6 +27,7 @@ from ha.health.core import Answered, Health, HealthState, Outcome
 from ha.notices.model import FencingAttempt, PhaseDuration
 from ha.zkfc import metrics
 from ha.zkfc.attempts import Attempts
+from ha.zkfc.cause import why_abandoned
 from ha.zkfc.core import Candidacy
 from ha.zkfc.record import Asked, AttemptRecord
 from ha.zkfc.settings import ZkfcSettings
@@ -109,8 +110,7 @@ class Observer:
             self._attempts.add(self._record(after.attempt, "", asked))
         elif not isinstance(event, TakeoverFailed):
             # Nobody waits for this one: in a new session the next attempt may succeed.
-            because = f"abandoned: {type(event).__name__} while taking over"
-            self._record(before.attempt, because, asked)
+            self._record(before.attempt, why_abandoned(event), asked)
 
     def _begin(self, attempt: AttemptNumber) -> None:
         self._fenced, self._previous = NOTHING_TO_FENCE, ""

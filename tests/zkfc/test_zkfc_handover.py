@@ -85,6 +85,48 @@ async def test_one_that_is_just_being_made_standby_is_not_called_active(
         await here.active(one)
 
 
+async def test_of_two_operators_at_once_one_succeeds_and_the_other_is_told_at_once(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """nn1 is just being promoted for the one, and asked to cede for the other.
+
+    It left the election, and the first operator waited for the whole limit, 70 s.
+    """
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
+        one, two = here.nodes
+        await here.active(one)
+        async with two.namenode.busy:  # the promotion takes its time
+            first = asyncio.create_task(_to(two))
+            await until(lambda: "active by ZKFC" in two.namenode.seen, "nn2 is being promoted")
+            second = asyncio.create_task(_to(one))
+            with pytest.raises(ServiceFailed, match="asked to cede meanwhile"):
+                async with asyncio.timeout(10):
+                    await first
+        await second
+        await here.active(one)
+
+
+async def test_who_waits_for_the_lock_does_not_stand_back_for_another_hand_over(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """If each of two targets did so for the other's sake, nobody would take the lock."""
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2", "nn3") as here:
+        one, two, three = here.nodes
+        await here.active(one)
+        async with one.namenode.busy:  # the cede takes its time
+            outcomes = [asyncio.create_task(_to(node)) for node in (two, three)]
+            targets = [node.zkfc.hand_over for node in (two, three)]
+            await until(lambda: all(target.active for target in targets), "both are under way")
+            with pytest.raises(ServiceFailed, match="a hand-over to nn2 is under way"):
+                await two.zkfc.cede(60.0)
+        async with asyncio.timeout(30):
+            told = await asyncio.gather(*outcomes, return_exceptions=True)
+        failures = [str(one) for one in told if one is not None]
+        assert len(failures) == 1
+        assert "took the lock meanwhile" in failures[0]
+        await here.active(three if told[0] is not None else two)
+
+
 async def test_strangers_may_not_ask(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1") as here:
         (one,) = here.nodes

@@ -21,7 +21,16 @@ from deploy.local.zookeeper import (
 from fencing.model import ShellMethod
 from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
-from ha.elector.model import AttemptNumber
+from ha.elector.events import (
+    Event,
+    LockGone,
+    OutcomeUnknown,
+    QuitRequested,
+    RequestRefused,
+    SessionExpired,
+    SessionSuspended,
+)
+from ha.elector.model import AttemptNumber, SessionNumber
 from ha.elector.outcome import Done
 from ha.elector.settings import ZooKeeperSettings
 from ha.elector.znodes import connected
@@ -29,12 +38,14 @@ from ha.elector.zookeeper import Session
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, Member
 from ha.notices.store import append_history, read_history
 from ha.service.errors import ServiceFailed
-from ha.zkfc.cause import cause_of
+from ha.zkfc.cause import cause_of, why_abandoned
 from ha.zkfc.history import History
 from ha.zkfc.positions import MAX_ANSWER_BYTES, Position, position_of
 from ha.zkfc.record import Asked, AttemptRecord
 from ha.zkfc.settings import FencingPlan, ZkfcSettings
 from tests.zkfc.zkfc_world import DEADLINE_SECONDS, World, until, world
+
+SESSION = SessionNumber(1)
 
 
 def an_attempt(**given: object) -> AttemptRecord:
@@ -84,6 +95,22 @@ CAUSES: list[tuple[AttemptRecord, Member | None, str]] = [
 @pytest.mark.parametrize(("attempt", "former", "cause"), CAUSES)
 def test_the_cause(attempt: AttemptRecord, former: Member | None, cause: str) -> None:
     assert cause_of(attempt, "nn2", former) == cause
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        (QuitRequested(keep_breadcrumb=True), "asked to cede, or its NameNode became unfit"),
+        (SessionSuspended(SESSION), "connection to ZooKeeper was lost"),
+        (SessionExpired(SESSION), "session with ZooKeeper ended"),
+        (LockGone(SESSION), "lock was gone"),
+        (OutcomeUnknown(SESSION, "set"), "did not say whether it carried out: set"),
+        (RequestRefused(SESSION, "set", "no auth"), "refused a request"),
+    ],
+)
+def test_a_takeover_that_was_left_half_done_says_why(event: Event, told: str) -> None:
+    """In words, and not by the name of a class: it stands in `nnha history`."""
+    assert told in why_abandoned(event)
 
 
 async def records(

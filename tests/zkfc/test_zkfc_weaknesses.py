@@ -19,7 +19,7 @@ from ha.rpc.java_names import ZKFC_PROTOCOL
 from ha.rpc.proto.zkfc_pb2 import CedeActiveRequestProto, CedeActiveResponseProto
 from ha.service.errors import ServiceFailed
 from ha.service.model import ServiceState
-from ha.zkfc.graceful import RELEASE_SECONDS, HandOver
+from ha.zkfc.graceful import RELEASE_SECONDS, HandOver, Situation
 from ha.zkfc.record import Asked, AttemptRecord
 from tests.zkfc.impostors import OddController, serving, tar_pit
 from tests.zkfc.test_rows_8_1 import hand_over_to, transitions
@@ -46,9 +46,8 @@ def hand_over_from(node: Node, holder_port: int, **settings: float) -> HandOver:
         replace(node.zkfc._settings, **settings),  # type: ignore[arg-type]
         node.zkfc.attempts,
         read_active=active,
-        unfit=lambda: None,
+        situation=Situation(unfit=lambda: None, serving=lambda: False),
         come_back=lambda: None,
-        serving=lambda: False,
     )
 
 
@@ -116,9 +115,8 @@ async def test_it_is_active_already_only_if_it_says_so_itself(
             one.zkfc._settings,
             one.zkfc.attempts,
             read_active=ours,
-            unfit=lambda: None,
+            situation=Situation(unfit=lambda: None, serving=lambda: True),
             come_back=lambda: None,
-            serving=lambda: True,
         )
         assert one.namenode.state is ServiceState.ACTIVE
         await asked(hand_over)
