@@ -1,8 +1,8 @@
-"""What both sides of the wire put into messages in the same way: namespaces and segments."""
+"""How namespaces and segments stand in messages: on both sides of the wire, and on disk."""
 
 from typing import Final
 
-from journal.model import NamespaceInfo, Segment
+from journal.model import Epoch, NamespaceInfo, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
 REFUSAL_KEY: Final = "nnha-refusal-bin"
@@ -20,6 +20,17 @@ def namespace_message(info: NamespaceInfo) -> pb.NamespaceInfo:
     )
 
 
+def namespace_of(message: pb.NamespaceInfo) -> NamespaceInfo:
+    """A namespace as it was received."""
+    return NamespaceInfo(
+        layout_version=message.layout_version,
+        namespace_id=message.namespace_id,
+        cluster_id=message.cluster_id,
+        ctime=message.ctime,
+        block_pool_id=message.block_pool_id,
+    )
+
+
 def segment_message(segment: Segment) -> pb.SegmentState:
     """A segment as it is sent."""
     return pb.SegmentState(
@@ -29,4 +40,16 @@ def segment_message(segment: Segment) -> pb.SegmentState:
         digest=segment.digest,
         writer_epoch=segment.writer,
         layout_version=segment.layout_version,
+    )
+
+
+def segment_of(message: pb.SegmentState) -> Segment:
+    """A segment as it was received."""
+    return Segment(
+        first=TxId(message.first_txid),
+        last=TxId(message.last_txid),
+        finalized=not message.is_in_progress,
+        digest=message.digest,
+        writer=Epoch(message.writer_epoch),
+        layout_version=message.layout_version,
     )

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 from rich.table import Column, Table
 
-from journal.client import wire
 from journal.client.command_common import (
     ASK_SECONDS,
     EXIT_UNHEALTHY,
@@ -26,6 +25,7 @@ from journal.client.holdings import Row, judge, rows
 from journal.client.learners import Learner, ask_learners, learner_lines, learner_rows
 from journal.client.remote import RemoteNode
 from journal.errors import JournalError, NotFormatted
+from journal.messages import segment_of
 from journal.model import NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -103,7 +103,7 @@ async def ask_lists(place: Place) -> tuple[Lists, list[tuple[NodeName, str]]]:
         if status.HasField("failed_because"):
             raise NotFormatted(f"stopped: {status.failed_because}")
         manifest = await remote.manifest(TxId(0), in_progress=True, timeout_seconds=ASK_SECONDS)
-        held = tuple(wire.segment_from_wire(message) for message in manifest.segments)
+        held = tuple(segment_of(message) for message in manifest.segments)
         return status, tuple(segment for segment in held if segment.last >= segment.first)
 
     answers = await ask_each(place, ask)

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from journal.client import wire
 from journal.client.command_common import ASK_SECONDS, Place, ask_each, good
 from journal.client.remote import RemoteNode
 from journal.errors import StorageFailed
+from journal.messages import segment_of
 from journal.model import NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -50,7 +50,7 @@ async def ask_learners(
             except StorageFailed:
                 continue  # damaged, and known to be by its status
             if peeked.HasField("segment"):
-                held.append(wire.segment_from_wire(peeked.segment))
+                held.append(segment_of(peeked.segment))
         return Learner(status, tuple(held))
 
     answers = good(await ask_each(place, ask, only=nodes))

@@ -5,13 +5,13 @@ from contextlib import aclosing
 
 import structlog
 
-from journal.client import wire
 from journal.client.frames import Chunk
 from journal.client.manifest import Redundant, merge
 from journal.client.nodes import SourceNodes
 from journal.client.settings import ReaderSettings
 from journal.client.tailing import OpenTail
 from journal.errors import GapFound, QuorumLost, StorageFailed, Unavailable, ensure
+from journal.messages import segment_of
 from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -127,7 +127,7 @@ class JournalReader:
             QuorumLost: if no majority answers.
         """
         manifests = await self._nodes.manifests(first, in_progress=True)
-        listed = [wire.segment_from_wire(s) for reply in manifests.values() for s in reply.segments]
+        listed = [segment_of(s) for reply in manifests.values() for s in reply.segments]
         expected = first
         for segment in sorted(listed, key=lambda segment: (segment.first, segment.last)):
             if segment.first <= expected <= segment.last:
@@ -282,7 +282,7 @@ class JournalReader:
 
 
 def _finalized(reply: pb.GetEditLogManifestReply) -> list[Segment]:
-    return [wire.segment_from_wire(s) for s in reply.segments if not s.is_in_progress]
+    return [segment_of(s) for s in reply.segments if not s.is_in_progress]
 
 
 def _ensure_reaches(parts: Sequence[Redundant], first: TxId, through: TxId | None) -> None:

@@ -6,11 +6,10 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
-from journal.client import wire
 from journal.client.grpc_link import GrpcLink, translated
 from journal.client.link import LinkFactory, WriteStream
 from journal.client.location import segment_url
-from journal.messages import namespace_message, segment_message
+from journal.messages import namespace_message, namespace_of, segment_message
 from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -86,7 +85,7 @@ class RemoteNode:
         reply = await self._call(
             "IsFormatted", self._request(), pb.IsFormattedReply, timeout_seconds
         )
-        return wire.namespace_from_wire(reply.namespace_info) if reply.is_formatted else None
+        return namespace_of(reply.namespace_info) if reply.is_formatted else None
 
     async def format(
         self,

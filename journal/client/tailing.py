@@ -8,12 +8,12 @@ from typing import Final
 
 import structlog
 
-from journal.client import wire
 from journal.client.frames import Chunk, split
 from journal.client.nodes import SourceNodes
 from journal.durable import Durable, Tail, durable_prefix
 from journal.errors import QuorumLost, StorageFailed, Unavailable
 from journal.frame import scan
+from journal.messages import segment_of
 from journal.model import Epoch, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 from journal.quorum import majority
@@ -194,5 +194,5 @@ def _marked(answer: _Answer) -> Tail:
 
 def _holding(reply: pb.GetEditLogManifestReply, txid: TxId) -> Segment | None:
     """The in-progress segment of a list that has the edit."""
-    listed = [wire.segment_from_wire(message) for message in reply.segments]
+    listed = [segment_of(message) for message in reply.segments]
     return next((s for s in listed if not s.finalized and s.holds(txid)), None)

@@ -11,12 +11,12 @@ from typing import TypeVar
 
 import structlog
 
-from journal.client import wire
 from journal.client.call import QuorumCall
 from journal.client.channel import NodeChannel
 from journal.client.settings import WriterSettings
 from journal.client.window import Window
 from journal.errors import Fenced, JournalError, OutOfSync, QuorumLost, Unavailable
+from journal.messages import segment_of
 from journal.model import NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 from journal.quorum import majority
@@ -136,7 +136,7 @@ def all_segments(manifests: Sequence[pb.GetEditLogManifestReply]) -> list[Segmen
     found: dict[TxId, Segment] = {}
     for manifest in manifests:
         for message in manifest.segments:
-            told = wire.segment_from_wire(message)
+            told = segment_of(message)
             if not told.finalized:
                 continue
             known = found.setdefault(told.first, told)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from journal.client import wire
 from journal.client.audit import Audit, Finding, Kind, Piece, Report
 from journal.client.fetch import http_session, read_segment
 from journal.client.frames import FrameReader
@@ -15,6 +14,7 @@ from journal.client.location import segment_url
 from journal.client.remote import JournalAddress, RemoteNode
 from journal.client.settings import ReaderSettings
 from journal.errors import JournalError, QuorumLost, StorageFailed, Unavailable
+from journal.messages import segment_of
 from journal.model import JournalId, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 from journal.quorum import majority
@@ -183,7 +183,7 @@ async def _view(
         return error
     finally:
         await remote.close()
-    segments = tuple(wire.segment_from_wire(message) for message in manifest.segments)
+    segments = tuple(segment_of(message) for message in manifest.segments)
     held = tuple(segment for segment in segments if segment.last >= segment.first)
     return NodeView(remote.name, remote.host, status, held)
 

@@ -19,33 +19,10 @@ from journal.errors import (
     Unavailable,
     WrongNamespace,
 )
-from journal.messages import REFUSAL_KEY
-from journal.model import NO_EPOCH, Epoch, NamespaceInfo, Segment, TxId
+from journal.messages import REFUSAL_KEY, segment_of
+from journal.model import NO_EPOCH, Epoch, TxId
 from journal.proto import journal_pb2 as pb
 from journal.recovery import Answer, Empty, Held
-
-
-def namespace_from_wire(message: pb.NamespaceInfo) -> NamespaceInfo:
-    """NamespaceInfo as it was received."""
-    return NamespaceInfo(
-        layout_version=message.layout_version,
-        namespace_id=message.namespace_id,
-        cluster_id=message.cluster_id,
-        ctime=message.ctime,
-        block_pool_id=message.block_pool_id,
-    )
-
-
-def segment_from_wire(message: pb.SegmentState) -> Segment:
-    """A segment as it was received."""
-    return Segment(
-        first=TxId(message.first_txid),
-        last=TxId(message.last_txid),
-        finalized=not message.is_in_progress,
-        digest=message.digest,
-        writer=Epoch(message.writer_epoch),
-        layout_version=message.layout_version,
-    )
 
 
 def answer_from_wire(reply: pb.PrepareRecoveryReply) -> Answer:
@@ -54,7 +31,7 @@ def answer_from_wire(reply: pb.PrepareRecoveryReply) -> Answer:
     if not reply.HasField("segment"):
         return Empty(committed)
     return Held(
-        segment=segment_from_wire(reply.segment),
+        segment=segment_of(reply.segment),
         accepted_in=Epoch(reply.accepted_in_epoch)
         if reply.HasField("accepted_in_epoch")
         else NO_EPOCH,

@@ -52,7 +52,7 @@ class QJournalFace:
 
     async def get_journal_state(self, request: hp.GetJournalStateRequestProto) -> Message:
         """What was promised, and where segments are served."""
-        reply = self._owner(request.jid.identifier).read(requests.GetJournalState())
+        reply = self._node.owner_of(request.jid.identifier).read(requests.GetJournalState())
         assert isinstance(reply, replies.JournalStateReply)
         return hp.GetJournalStateResponseProto(
             lastPromisedEpoch=reply.promised,
@@ -71,7 +71,7 @@ class QJournalFace:
 
     async def new_epoch(self, request: hp.NewEpochRequestProto) -> Message:
         """Promise an epoch."""
-        reply = await self._owner(request.jid.identifier).ask(wire.new_epoch(request))
+        reply = await self._node.owner_of(request.jid.identifier).ask(wire.new_epoch(request))
         assert isinstance(reply, replies.Promised)
         return hp.NewEpochResponseProto(lastSegmentTxId=reply.last_segment_first)
 
@@ -101,7 +101,7 @@ class QJournalFace:
         """Which segments can be read."""
         since = TxId(max(0, wire.signed_64(request.sinceTxId)))
         asked = requests.GetEditLogManifest(since, request.inProgressOk)
-        reply = self._owner(request.jid.identifier).read(asked)
+        reply = self._node.owner_of(request.jid.identifier).read(asked)
         assert isinstance(reply, replies.Manifest)
         return hp.GetEditLogManifestResponseProto(
             manifest=wire.manifest(reply), httpPort=self._node.http_port, fromURL=self._http_url()
@@ -147,7 +147,7 @@ class QJournalFace:
         whoever wrote them (qjm 10.1, W3).  It can do so safely where each node gives only what is
         certain.  That ends at the committed txid, which a Java writer tells with its next batch.
         """
-        owner = self._owner(request.jid.identifier)
+        owner = self._node.owner_of(request.jid.identifier)
         since = wire.txid(request.sinceTxId)
         room = certain_until(owner.state, since) - since + 1
         wanted = min(wire.signed_32(request.maxTxns), room)
@@ -172,21 +172,13 @@ class QJournalFace:
         return f"http://{shown}:{self._node.http_port}"
 
     def _namespace(self, journal_id: str) -> NamespaceInfo:
-        namespace = self._owner(journal_id).state.namespace
+        namespace = self._node.owner_of(journal_id).state.namespace
         if namespace is None:
             raise NotFormatted("the journal is not formatted on this node")
         return namespace
 
     def _owner_of(self, info: hp.RequestInfoProto) -> JournalOwner:
-        return self._owner(info.journalId.identifier)
-
-    def _owner(self, journal_id: str) -> JournalOwner:
-        owner = self._node.find(journal_id)
-        if owner is None:
-            raise NotFormatted(
-                f"this node has no journal {journal_id[:100]!r}: it is not formatted"
-            )
-        return owner
+        return self._node.owner_of(info.journalId.identifier)
 
 
 def hadoop_protocols(node: JournalNode) -> tuple[RpcProtocol, RpcProtocol]:

@@ -25,7 +25,7 @@ from journal.model import (
     TxId,
 )
 from journal.node.edits_cache import Retrieved
-from journal.node.wire import MAX_MESSAGE_CHARS, MAX_TXID
+from journal.node.wire import MAX_MESSAGE_CHARS, MAX_TXID, of_bounded_size
 from journal.proto import hadoop_qjournal_pb2 as hp
 
 _U32: Final = 1 << 32
@@ -105,14 +105,14 @@ def stamp(info: hp.RequestInfoProto) -> requests.Stamp:
 def namespace(info: hp.NamespaceInfoProto) -> NamespaceInfo:
     """A file system as Java names it; the two misfits are the layout and the field's spelling."""
     storage = info.storageInfo
-    if len(storage.clusterID) > 500 or len(info.blockPoolID) > 500:
-        raise BadRequest("a cluster id or block pool id of more than 500 characters")
-    return NamespaceInfo(
-        layout_version=signed_32(storage.layoutVersion),
-        namespace_id=storage.namespceID,
-        cluster_id=storage.clusterID,
-        ctime=storage.cTime,
-        block_pool_id=info.blockPoolID,
+    return of_bounded_size(
+        NamespaceInfo(
+            layout_version=signed_32(storage.layoutVersion),
+            namespace_id=storage.namespceID,
+            cluster_id=storage.clusterID,
+            ctime=storage.cTime,
+            block_pool_id=info.blockPoolID,
+        )
     )
 
 

@@ -14,7 +14,7 @@ from journal.core.machine import step
 from journal.core.replies import Fetch, Resumed
 from journal.core.requests import AcceptRecovery, AdoptCatchUp, AdoptRecovery, CatchUp, Format
 from journal.core.state import JournalState
-from journal.errors import BadRequest, JournalError, OutOfSync, StorageFailed
+from journal.errors import BadRequest, JournalError, NotFormatted, OutOfSync, StorageFailed
 from journal.model import NO_TXID, JournalId, TxId
 from journal.node import metrics
 from journal.node.edits_cache import EditsCache
@@ -115,6 +115,15 @@ class JournalNode:
         """The journal of that name, if this node has it."""
         opened = self._journals.get(journal_id)
         return None if opened is None else opened.owner
+
+    def owner_of(self, journal_id: str) -> JournalOwner:
+        """The same for whoever cannot do without it; raises NotFormatted."""
+        owner = self.find(journal_id)
+        if owner is None:
+            raise NotFormatted(
+                f"this node has no journal {journal_id[:100]!r}: it is not formatted"
+            )
+        return owner
 
     def owners(self) -> Sequence[JournalOwner]:
         """Every journal of this node, by name."""

@@ -10,12 +10,11 @@ import grpc
 import grpc.aio
 
 from journal.core import replies, requests
-from journal.errors import BadRequest, JournalError, NotFormatted
+from journal.errors import BadRequest, JournalError
 from journal.messages import REFUSAL_KEY, namespace_message
 from journal.node import wire
 from journal.node.node import JournalNode
 from journal.node.offer import peer_manifest
-from journal.node.owner import JournalOwner
 from journal.proto import journal_pb2 as pb
 from journal.proto import journal_pb2_grpc
 from journal.storage.incarnation import random_id
@@ -62,7 +61,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         self, request: pb.JournalRequest, context: Context
     ) -> pb.GetJournalStateReply:
         async def work() -> pb.GetJournalStateReply:
-            reply = self._owner(request.journal_id).read(requests.GetJournalState())
+            reply = self._node.owner_of(request.journal_id).read(requests.GetJournalState())
             assert isinstance(reply, replies.JournalStateReply)
             return pb.GetJournalStateReply(
                 last_promised_epoch=reply.promised, http_port=self._node.http_port
@@ -72,7 +71,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
 
     async def NewEpoch(self, request: pb.NewEpochRequest, context: Context) -> pb.NewEpochReply:
         async def work() -> pb.NewEpochReply:
-            owner = self._owner(request.journal_id)
+            owner = self._node.owner_of(request.journal_id)
             reply = await owner.ask(wire.new_epoch(request))
             assert isinstance(reply, replies.Promised)
             return pb.NewEpochReply(
@@ -88,7 +87,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         self, request: pb.StartLogSegmentRequest, context: Context
     ) -> pb.Done:
         async def work() -> pb.Done:
-            await self._owner(request.info.journal_id).ask(wire.start_segment(request))
+            await self._node.owner_of(request.info.journal_id).ask(wire.start_segment(request))
             return pb.Done()
 
         return await _answer(context, work())
@@ -97,7 +96,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         self, request: pb.FinalizeLogSegmentRequest, context: Context
     ) -> pb.Done:
         async def work() -> pb.Done:
-            await self._owner(request.info.journal_id).ask(wire.finalize(request))
+            await self._node.owner_of(request.info.journal_id).ask(wire.finalize(request))
             return pb.Done()
 
         return await _answer(context, work())
@@ -106,7 +105,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         self, request: pb.PrepareRecoveryRequest, context: Context
     ) -> pb.PrepareRecoveryReply:
         async def work() -> pb.PrepareRecoveryReply:
-            reply = await self._owner(request.info.journal_id).ask(wire.prepare(request))
+            reply = await self._node.owner_of(request.info.journal_id).ask(wire.prepare(request))
             assert isinstance(reply, replies.Prepared)
             return wire.prepared(reply, self._node.http_port)
 
@@ -117,7 +116,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
     ) -> pb.PrepareRecoveryReply:
         async def work() -> pb.PrepareRecoveryReply:
             first = wire.txid(request.segment_first_txid) or None
-            reply = await self._owner(request.journal_id).ask(requests.PeekRecovery(first))
+            reply = await self._node.owner_of(request.journal_id).ask(requests.PeekRecovery(first))
             assert isinstance(reply, replies.Prepared)
             return wire.prepared(reply, self._node.http_port)
 
@@ -125,7 +124,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
 
     async def AcceptRecovery(self, request: pb.AcceptRecoveryRequest, context: Context) -> pb.Done:
         async def work() -> pb.Done:
-            owner = self._owner(request.info.journal_id)
+            owner = self._node.owner_of(request.info.journal_id)
             await self._node.accept(owner, wire.accept(request), tuple(request.source_urls))
             return pb.Done()
 
@@ -133,14 +132,14 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
 
     async def Admit(self, request: pb.AdmitRequest, context: Context) -> pb.Done:
         async def work() -> pb.Done:
-            await self._owner(request.info.journal_id).ask(wire.admit(request))
+            await self._node.owner_of(request.info.journal_id).ask(wire.admit(request))
             return pb.Done()
 
         return await _answer(context, work())
 
     async def PurgeLogs(self, request: pb.PurgeLogsRequest, context: Context) -> pb.Done:
         async def work() -> pb.Done:
-            await self._owner(request.info.journal_id).ask(wire.purge(request))
+            await self._node.owner_of(request.info.journal_id).ask(wire.purge(request))
             return pb.Done()
 
         return await _answer(context, work())
@@ -149,7 +148,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         self, request: pb.ResumeSegmentRequest, context: Context
     ) -> pb.ResumeSegmentReply:
         async def work() -> pb.ResumeSegmentReply:
-            owner = self._owner(request.info.journal_id)
+            owner = self._node.owner_of(request.info.journal_id)
             reply = await owner.ask(wire.resume(request))
             assert isinstance(reply, replies.Resumed)
             return wire.resumed(reply.next_txid, owner.state)
@@ -158,7 +157,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
 
     async def CatchUp(self, request: pb.CatchUpRequest, context: Context) -> pb.ResumeSegmentReply:
         async def work() -> pb.ResumeSegmentReply:
-            owner = self._owner(request.info.journal_id)
+            owner = self._node.owner_of(request.info.journal_id)
             urls = tuple(request.source_urls)
             next_txid = await self._node.catch_up(owner, wire.catch_up(request), urls)
             return wire.resumed(next_txid, owner.state)
@@ -172,7 +171,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
             asked = requests.GetEditLogManifest(
                 wire.txid(request.since_txid), request.in_progress_ok
             )
-            reply = self._owner(request.journal_id).read(asked)
+            reply = self._node.owner_of(request.journal_id).read(asked)
             assert isinstance(reply, replies.Manifest)
             return wire.manifest(reply, self._node.http_port)
 
@@ -182,7 +181,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         self, request: pb.GetJournaledEditsRequest, context: Context
     ) -> pb.GetJournaledEditsReply:
         async def work() -> pb.GetJournaledEditsReply:
-            owner = self._owner(request.journal_id)
+            owner = self._node.owner_of(request.journal_id)
             found = owner.journaled_edits(wire.txid(request.since_txid), request.max_txns)
             return wire.journaled_edits(found, owner.state.committed)
 
@@ -193,7 +192,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
     ) -> pb.GetEditLogManifestReply:
         async def work() -> pb.GetEditLogManifestReply:
             since = wire.txid(request.since_txid)
-            reply = await peer_manifest(self._owner(request.journal_id), since)
+            reply = await peer_manifest(self._node.owner_of(request.journal_id), since)
             return wire.manifest(reply, self._node.http_port)
 
         return await _answer(context, work())
@@ -219,7 +218,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         self, request: pb.CanRollBackRequest, context: Context
     ) -> pb.CanRollBackReply:
         async def work() -> pb.CanRollBackReply:
-            reply = await self._owner(request.journal_id).ask(wire.can_roll_back(request))
+            reply = await self._node.owner_of(request.journal_id).ask(wire.can_roll_back(request))
             assert isinstance(reply, replies.RollBackAnswer)
             return pb.CanRollBackReply(can_roll_back=reply.possible)
 
@@ -229,7 +228,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
         self, request: pb.JournalRequest, context: Context
     ) -> pb.GetJournalCTimeReply:
         async def work() -> pb.GetJournalCTimeReply:
-            reply = await self._owner(request.journal_id).ask(requests.GetJournalCTime())
+            reply = await self._node.owner_of(request.journal_id).ask(requests.GetJournalCTime())
             assert isinstance(reply, replies.CTime)
             return pb.GetJournalCTimeReply(ctime=reply.value)
 
@@ -238,12 +237,12 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
     async def _done(
         self, info: pb.RequestInfo, convert: Callable[[M], requests.Request], message: M
     ) -> pb.Done:
-        await self._owner(info.journal_id).ask(convert(message))
+        await self._node.owner_of(info.journal_id).ask(convert(message))
         return pb.Done()
 
     async def GetStatus(self, request: pb.JournalRequest, context: Context) -> pb.JournalStatus:
         async def work() -> pb.JournalStatus:
-            owner = self._owner(request.journal_id)
+            owner = self._node.owner_of(request.journal_id)
             return wire.status(
                 owner.state,
                 http_port=self._node.http_port,
@@ -320,15 +319,7 @@ class JournalService(journal_pb2_grpc.JournalNodeServicer):
             raise BadRequest(
                 f"a batch of {len(request.records)} bytes; this node takes at most {limit}"
             )
-        return self._owner(message.info.journal_id).submit(request)
-
-    def _owner(self, journal_id: str) -> JournalOwner:
-        owner = self._node.find(journal_id)
-        if owner is None:
-            raise NotFormatted(
-                f"this node has no journal {journal_id[:100]!r}: it is not formatted"
-            )
-        return owner
+        return self._node.owner_of(message.info.journal_id).submit(request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ import structlog
 from ha.daemon.late import load_late
 from journal.client.location import segment_url
 from journal.client.remote import JournalAddress, RemoteNode
-from journal.client.wire import segment_from_wire
 from journal.core import syncing
 from journal.core.replies import FetchFinalized
 from journal.core.requests import AdoptFinalized
 from journal.core.state import OpenSegment
 from journal.errors import JournalError, NotAdmitted, NotFormatted, Unavailable
+from journal.messages import segment_of
 from journal.model import Segment, TxId
 from journal.node import metrics
 from journal.node.owner import JournalOwner
@@ -134,7 +134,7 @@ class JournalSync:
         since = syncing.first_wanted(state)
         try:
             reply = await peer.peer_manifest(since, self._settings.sync_call_seconds)
-            segments = tuple(segment_from_wire(one) for one in reply.segments)
+            segments = tuple(segment_of(one) for one in reply.segments)
         except (Unavailable, NotFormatted, NotAdmitted) as silent:
             log.debug("sync.peer_silent", peer=peer.name, because=str(silent))
             return None

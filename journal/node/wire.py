@@ -20,7 +20,7 @@ from journal.errors import (
     Unavailable,
     WrongNamespace,
 )
-from journal.messages import namespace_message, segment_message
+from journal.messages import namespace_message, namespace_of, segment_message
 from journal.model import LAYOUT_VERSION, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 from journal.node.edits_cache import Retrieved
 from journal.proto import journal_pb2 as pb
@@ -28,21 +28,21 @@ from journal.proto import journal_pb2 as pb
 MAX_MESSAGE_CHARS: Final = 1000
 """gRPC carries a refusal in a header, and headers are small."""
 MAX_TXID: Final = 2**62
+MAX_ID_CHARS: Final = 500
 MAX_READ_LEASE_MICROS: Final = 86_400 * 1_000_000
 """Each new writer may have to wait so long."""
 
 
 def namespace(message: pb.NamespaceInfo) -> NamespaceInfo:
     """A namespace as it was received."""
-    if len(message.cluster_id) > 500 or len(message.block_pool_id) > 500:
-        raise BadRequest("a cluster id or block pool id of more than 500 characters")
-    return NamespaceInfo(
-        layout_version=message.layout_version,
-        namespace_id=message.namespace_id,
-        cluster_id=message.cluster_id,
-        ctime=message.ctime,
-        block_pool_id=message.block_pool_id,
-    )
+    return of_bounded_size(namespace_of(message))
+
+
+def of_bounded_size(info: NamespaceInfo) -> NamespaceInfo:
+    """What a peer gave, if its ids are no longer than any that we keep."""
+    if max(len(info.cluster_id), len(info.block_pool_id)) > MAX_ID_CHARS:
+        raise BadRequest(f"a cluster id or block pool id of more than {MAX_ID_CHARS} characters")
+    return info
 
 
 def seen_promised(message: pb.FormatRequest) -> Epoch | None:
@@ -54,20 +54,16 @@ def seen_promised(message: pb.FormatRequest) -> Epoch | None:
 def stamp(message: pb.RequestInfo) -> requests.Stamp:
     """Who asks."""
     committed = txid(message.committed_txid) if message.HasField("committed_txid") else None
-    if message.epoch <= 0 or message.epoch > MAX_TXID:
-        raise BadRequest(f"{message.epoch} is not a writer's epoch")
+    writer = _writers_epoch(message.epoch)
     if message.read_lease_micros > MAX_READ_LEASE_MICROS:
         raise BadRequest(f"a read lease of {message.read_lease_micros} microseconds")
-    return requests.Stamp(
-        Epoch(message.epoch), message.serial, committed, message.read_lease_micros
-    )
+    return requests.Stamp(writer, message.serial, committed, message.read_lease_micros)
 
 
 def new_epoch(message: pb.NewEpochRequest) -> requests.NewEpoch:
     """A proposed writer."""
-    if message.epoch <= 0 or message.epoch > MAX_TXID:
-        raise BadRequest(f"{message.epoch} is not a writer's epoch")
-    return requests.NewEpoch(namespace(message.namespace_info), Epoch(message.epoch))
+    writer = _writers_epoch(message.epoch)
+    return requests.NewEpoch(namespace(message.namespace_info), writer)
 
 
 def start_segment(message: pb.StartLogSegmentRequest) -> requests.StartLogSegment:
@@ -292,6 +288,12 @@ def txid(value: int) -> TxId:
     if value > MAX_TXID:
         raise BadRequest(f"{value} is not a transaction id")
     return TxId(value)
+
+
+def _writers_epoch(value: int) -> Epoch:
+    if not 0 < value <= MAX_TXID:
+        raise BadRequest(f"{value} is not a writer's epoch")
+    return Epoch(value)
 
 
 def epoch(value: int) -> Epoch:

@@ -12,7 +12,8 @@ from google.protobuf.message import DecodeError
 
 from journal.core.state import Decision
 from journal.errors import StorageFailed
-from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
+from journal.messages import segment_message, segment_of
+from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, TxId
 from journal.proto import journal_pb2 as pb
 from journal.storage.records import delimited, undelimited
 
@@ -172,15 +173,7 @@ def decision_bytes(decision: Decision) -> bytes:
     The line stands where Hadoop's debug text does, which no reader parses.
     """
     record = pb.AcceptedRecovery(
-        segment=pb.SegmentState(
-            first_txid=decision.segment.first,
-            last_txid=decision.segment.last,
-            is_in_progress=not decision.segment.finalized,
-            digest=decision.segment.digest,
-            writer_epoch=decision.segment.writer,
-            layout_version=decision.segment.layout_version,
-        ),
-        accepted_in_epoch=decision.epoch,
+        segment=segment_message(decision.segment), accepted_in_epoch=decision.epoch
     ).SerializeToString()
     framed = delimited(record)
     return framed + _CRC_LINE % crc32(framed)
@@ -207,12 +200,4 @@ def parse_decision(path: Path, first: TxId, data: bytes) -> Decision:
     found = record.segment
     if found.first_txid != first:
         raise StorageFailed(f"{path} is about segment {found.first_txid}. {_ADVICE}")
-    segment = Segment(
-        TxId(found.first_txid),
-        TxId(found.last_txid),
-        finalized=not found.is_in_progress,
-        digest=found.digest,
-        writer=Epoch(found.writer_epoch),
-        layout_version=found.layout_version,
-    )
-    return Decision(segment, Epoch(record.accepted_in_epoch))
+    return Decision(segment_of(found), Epoch(record.accepted_in_epoch))

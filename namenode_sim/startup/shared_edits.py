@@ -17,9 +17,9 @@ from ha.conf.configuration import Configuration
 from ha.daemon.process import ExitWith
 from journal.client.remote import JournalAddress
 from journal.client.verify import ask_status
-from journal.client.wire import namespace_from_wire
 from journal.client.writer import QuorumWriter
 from journal.errors import JournalError, NotFormatted
+from journal.messages import namespace_of
 from journal.model import JournalId, NamespaceInfo, TxId
 from namenode_sim.edits.codec import LENGTH_LAYOUT
 from namenode_sim.edits.errors import EditsError
@@ -136,7 +136,7 @@ async def _ask_nodes(place: Place, ours: NamespaceInfo) -> list[str]:
                 f"the JournalNode {node} does not answer: {answer}. All JournalNodes must be up "
                 "for this; nothing was changed.",
             )
-        theirs = namespace_from_wire(answer.namespace_info)
+        theirs = namespace_of(answer.namespace_info)
         if (theirs.namespace_id, theirs.cluster_id) != (ours.namespace_id, ours.cluster_id):
             raise ExitWith(
                 ABORTED,

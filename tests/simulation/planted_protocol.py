@@ -6,12 +6,13 @@ from typing import Any
 from journal import quorum, recovery
 from journal.client import call as client_call
 from journal.client import channel as client_channel
-from journal.client import reader, window, wire
+from journal.client import reader, window
 from journal.client.writer import QuorumWriter
 from journal.core import admission, machine, recovering, writing
 from journal.core.effects import PersistPromise, Step
 from journal.core.state import NO_SERIAL, JournalState
 from journal.errors import JournalError
+from journal.messages import segment_of
 from journal.model import Segment
 from journal.quorum import Tally, majority_of
 from tests.simulation.planting import Planting, all_of, replacing
@@ -203,7 +204,7 @@ def accept_skipped() -> Planting:
 
 def reads_unfinished() -> Planting:
     def everything(reply: Any) -> list[Segment]:  # noqa: ANN401
-        return [replace(wire.segment_from_wire(s), finalized=True) for s in reply.segments]
+        return [replace(segment_of(s), finalized=True) for s in reply.segments]
 
     manifest = machine.manifest
     return all_of(
