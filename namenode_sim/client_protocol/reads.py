@@ -29,24 +29,14 @@ def get_file_info(
     scene: Scene, request: calls.GetFileInfoRequestProto
 ) -> calls.GetFileInfoResponseProto:
     """A path's status; an unset field if there is none."""
-    route = _find_or_none(scene, request.src, follow_last=True)
-    if route is not None and route.is_dot_snapshot:
-        return calls.GetFileInfoResponseProto(fs=dot_snapshot_status())
-    if route is None or route.last is None:
-        return calls.GetFileInfoResponseProto()
-    return calls.GetFileInfoResponseProto(fs=status_of(scene.namespace, route.last))
+    return calls.GetFileInfoResponseProto(fs=_status(scene, request.src, follow_last=True))
 
 
 def get_file_link_info(
     scene: Scene, request: calls.GetFileLinkInfoRequestProto
 ) -> calls.GetFileLinkInfoResponseProto:
     """As getFileInfo, but a symlink's own status instead of its target's."""
-    route = _find_or_none(scene, request.src, follow_last=False)
-    if route is not None and route.is_dot_snapshot:
-        return calls.GetFileLinkInfoResponseProto(fs=dot_snapshot_status())
-    if route is None or route.last is None:
-        return calls.GetFileLinkInfoResponseProto()
-    return calls.GetFileLinkInfoResponseProto(fs=status_of(scene.namespace, route.last))
+    return calls.GetFileLinkInfoResponseProto(fs=_status(scene, request.src, follow_last=False))
 
 
 def get_located_file_info(
@@ -60,6 +50,16 @@ def get_located_file_info(
     if not isinstance(route.last, INodeDirectory):
         status.locations.CopyFrom(_no_locations(as_file(route).under_construction is not None))
     return calls.GetLocatedFileInfoResponseProto(fs=status)
+
+
+def _status(scene: Scene, path: str, *, follow_last: bool) -> types.HdfsFileStatusProto | None:
+    """None where there is nothing, which leaves the answer's field unset."""
+    route = _find_or_none(scene, path, follow_last=follow_last)
+    if route is not None and route.is_dot_snapshot:
+        return dot_snapshot_status()
+    if route is None or route.last is None:
+        return None
+    return status_of(scene.namespace, route.last)
 
 
 def _find_or_none(scene: Scene, path: str, *, follow_last: bool) -> Route | None:

@@ -135,17 +135,25 @@ def section_messages(
     """
     # A plain message cannot be longer than its section; what a compressed one claims is free.
     limit = MAX_MESSAGE_BYTES if codec else section.length
-    chunks = decompressed(_chunks(file, section), codec)
+    raw = stretch(file, section.offset, section.length, of=f"section {section.name}")
+    chunks = decompressed(raw, codec)
     return messages(chunks, limit=limit, place=place)
 
 
-def _chunks(file: BinaryIO, section: Section) -> Iterator[bytes]:
-    offset, end = section.offset, section.offset + section.length
+def stretch(
+    file: BinaryIO, offset: int, length: int, *, of: str = "it", at_once: int = CHUNK_BYTES
+) -> Iterator[bytes]:
+    """The bytes of a stretch as they lie in the file; others may read there in between.
+
+    Raises:
+        ImageError: if the file ends inside; the text calls the stretch ``of``.
+    """
+    end = offset + length
     while offset < end:
         file.seek(offset)
-        chunk = file.read(min(CHUNK_BYTES, end - offset))
+        chunk = file.read(min(at_once, end - offset))
         if not chunk:
-            raise ImageError(f"the file ends inside section {section.name}")
+            raise ImageError(f"the file ends inside {of}")
         offset += len(chunk)
         yield chunk
 

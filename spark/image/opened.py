@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from namenode_sim.image.codecs import CHUNK_BYTES, decompressed
-from namenode_sim.image.container import SUB, Section, Summary
+from namenode_sim.image.codecs import decompressed
+from namenode_sim.image.container import SUB, Section, Summary, stretch
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import ImageSections
@@ -184,19 +184,9 @@ def _unpacked(
 def _plain(path: str, section: Section, codec: str) -> Iterator[bytes]:
     try:
         with Path(path).open("rb") as file:
-            yield from decompressed(_raw(file, section), codec)
+            raw = stretch(file, section.offset, section.length)
+            yield from decompressed(raw, codec)
     except ImageError as problem:
         raise ImageError(
             f"{path}: section {section.name} at byte {section.offset}: {problem}"
         ) from problem
-
-
-def _raw(file: BinaryIO, section: Section) -> Iterator[bytes]:
-    file.seek(section.offset)
-    left = section.length
-    while left:
-        chunk = file.read(min(CHUNK_BYTES, left))
-        if not chunk:
-            raise ImageError("the file ends inside it")
-        left -= len(chunk)
-        yield chunk

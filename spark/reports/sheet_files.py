@@ -2,7 +2,7 @@
 
 from spark.reports.figures import Bars, Kind, Sheet
 from spark.reports.model import AgeSection, Bucket, SmallFilesSection
-from spark.reports.sheet_rows import bars, buckets_grid, heaps_grid, share, users_grid
+from spark.reports.sheet_rows import bars, buckets_grid, heaps_grid, range_of, share, users_grid
 from spark.reports.units import full, percent, rounded, size
 
 
@@ -15,7 +15,7 @@ def small_sheet(part: SmallFilesSection) -> Sheet:
         f"{full(part.files)} files are smaller than {below}: {percent(share(part.files, files))} "
         f"of all files, with {percent(share(part.bytes, held))} of the bytes ({size(part.bytes)})."
     )
-    names = [size_range(bucket) for bucket in part.sizes]
+    names = [range_of(bucket, size) for bucket in part.sizes]
     return Sheet(
         "small-files",
         "Small files",
@@ -48,15 +48,6 @@ def small_sheet(part: SmallFilesSection) -> Sheet:
             heaps_grid(f"Directories with files below {below}", "small", part.directories),
         ),
     )
-
-
-def size_range(bucket: Bucket) -> str:
-    """A bucket of sizes in words."""
-    if bucket.below is None:
-        return f"{rounded(size(bucket.at_least))} or more"
-    if bucket.below == 1:
-        return "empty"
-    return f"{rounded(size(bucket.at_least))} to {rounded(size(bucket.below))}"
 
 
 def age_sheet(part: AgeSection) -> Sheet:

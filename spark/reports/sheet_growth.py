@@ -5,6 +5,7 @@ from typing import Final
 
 from spark.reports.figures import Bars, Column, Grid, Kind, Sheet
 from spark.reports.model import Flow, GrowthSection, TreeGrowth
+from spark.reports.sheet_rows import left_out
 from spark.reports.units import full, size
 
 _BARS: Final = 12
@@ -95,11 +96,8 @@ def _users(flows: Sequence[Flow], top: int) -> Grid:
         )
         for one in flows[:top]
     )
-    left = len(flows) - top
     note = "From others: what changed its owner, less what went to others."
-    return Grid(
-        "Users", columns, rows, f"{note} {full(left)} more are in the JSON." if left > 0 else note
-    )
+    return Grid("Users", columns, rows, f"{note} {left_out(len(flows), top)}".rstrip())
 
 
 def _trees(title: str, trees: Iterable[TreeGrowth]) -> Grid:

@@ -3,9 +3,9 @@
 from typing import Final
 
 from spark.reports.figures import Bars, Column, Grid, Kind, Sheet
-from spark.reports.model import Bucket, LargestSection, QuotaSection, RedundancySection, Report
-from spark.reports.sheet_rows import BARS, PATH, bars, share
-from spark.reports.units import brief, full, rounded, size
+from spark.reports.model import LargestSection, QuotaSection, RedundancySection, Report
+from spark.reports.sheet_rows import BARS, PATH, bars, range_of, share
+from spark.reports.units import brief, full, size
 
 _POLICIES: Final = {1: "RS-6-3", 2: "RS-3-2", 3: "RS-LEGACY-6-3", 4: "XOR-2-1", 5: "RS-10-4"}
 
@@ -123,7 +123,7 @@ def largest_sheet(part: LargestSection) -> Sheet:
         )
         for one in part.directories
     )
-    sizes = tuple((_entries(bucket), bucket.files, bucket.bytes) for bucket in part.sizes)
+    sizes = tuple((range_of(bucket, brief), bucket.files, bucket.bytes) for bucket in part.sizes)
     columns_of_sizes = (
         Column("entries", Kind.TEXT),
         Column("directories", Kind.COUNT),
@@ -146,11 +146,3 @@ def largest_sheet(part: LargestSection) -> Sheet:
             Grid("How large directories are", columns_of_sizes, sizes),
         ),
     )
-
-
-def _entries(bucket: Bucket) -> str:
-    if bucket.below is None:
-        return f"{rounded(brief(bucket.at_least))} or more"
-    if bucket.below == 1:
-        return "empty"
-    return f"{rounded(brief(bucket.at_least))} to {rounded(brief(bucket.below))}"

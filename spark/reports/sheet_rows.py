@@ -1,10 +1,11 @@
 """Rows that several sheets show: shares, the first bars of a list, tables they have alike."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from spark.reports.figures import Column, Grid, Kind, written
 from spark.reports.model import Bucket, Heap, Usage
+from spark.reports.units import full, rounded
 
 BARS: Final = 15
 """More bars than this are no picture any more."""
@@ -28,6 +29,20 @@ def others(rows: Sequence[tuple[str, float]], kind: Kind) -> str:
 def bars(rows: Iterable[tuple[str, float]]) -> Rows:
     """The first bars of a list that is no whole."""
     return tuple((name, (amount,)) for name, amount in list(rows)[:BARS])
+
+
+def range_of(bucket: Bucket, told: Callable[[float], str]) -> str:
+    """A bucket in words; ``told`` says a border in its unit."""
+    if bucket.below is None:
+        return f"{rounded(told(bucket.at_least))} or more"
+    if bucket.below == 1:
+        return "empty"
+    return f"{rounded(told(bucket.at_least))} to {rounded(told(bucket.below))}"
+
+
+def left_out(count: int, shown: int) -> str:
+    """A table's note on the rows that it has no room for; empty where it shows all."""
+    return f"{full(count - shown)} more are in the JSON." if count > shown else ""
 
 
 def buckets_grid(title: str, name: str, names: Sequence[str], found: Sequence[Bucket]) -> Grid:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from spark.reports.figures import Bars, Column, Grid, Kind, Sheet
 from spark.reports.model import DirectoriesSection, Directory, Usage, UsageSection
-from spark.reports.sheet_rows import PATH, USER, bars, others, share
+from spark.reports.sheet_rows import PATH, USER, bars, left_out, others, share
 from spark.reports.units import full, size
 
 
@@ -70,8 +70,7 @@ def _owners(title: str, name: Column, owners: Sequence[Usage], total: Usage, top
         )
         for one in owners[:top]
     )
-    left = len(owners) - top
-    return Grid(title, columns, rows, f"{full(left)} more are in the JSON." if left > 0 else "")
+    return Grid(title, columns, rows, left_out(len(owners), top))
 
 
 def directories_sheet(part: DirectoriesSection) -> Sheet:

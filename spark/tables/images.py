@@ -10,7 +10,7 @@ from typing import BinaryIO, Final, TypeVar
 import numpy as np
 
 from namenode_sim.image.codecs import decompressed
-from namenode_sim.image.container import MAX_MESSAGE_BYTES, Section
+from namenode_sim.image.container import MAX_MESSAGE_BYTES, Section, stretch
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import BROKEN, ImageSections
@@ -157,7 +157,8 @@ def read_piece(piece: Piece, decode: Callable[[Chunk], T]) -> Iterator[T]:
 def _chunks(piece: Piece, size: int) -> Iterator[Chunk]:
     limit = MAX_MESSAGE_BYTES if piece.codec else piece.length
     with Path(piece.path).open("rb") as file:
-        stream = decompressed(_bytes(file, piece, size), piece.codec)
+        raw = stretch(file, piece.offset, piece.length, at_once=size)
+        stream = decompressed(raw, piece.codec)
         try:
             yield from chunks_of(_gathered(stream, size) if piece.codec else stream, limit=limit)
         except BadMessage as problem:
@@ -165,17 +166,6 @@ def _chunks(piece: Piece, size: int) -> Iterator[Chunk]:
         except ImageError as problem:
             where = f"section {piece.section} at byte {piece.offset}"
             raise ImageError(f"{piece.path}: {where}: {problem}. {_ADVICE}") from problem
-
-
-def _bytes(file: BinaryIO, piece: Piece, size: int) -> Iterator[bytes]:
-    file.seek(piece.offset)
-    left = piece.length
-    while left:
-        data = file.read(min(size, left))
-        if not data:
-            raise ImageError("the file ends inside it")
-        left -= len(data)
-        yield data
 
 
 def _gathered(stream: Iterator[bytes], size: int) -> Iterator[bytes]:
