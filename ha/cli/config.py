@@ -18,7 +18,7 @@ from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.key import Key, Scope
-from ha.conf.keys import FENCING_METHODS, KEYS
+from ha.conf.keys import FENCING_METHODS, KEYS, NAMENODES, NAMESERVICES
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
 from ha.zkfc.settings import automatic_failover, fencing_plan
 
@@ -132,26 +132,42 @@ def explain(
 ) -> None:
     """Say what a key is for, which value is in effect, and why that one."""
     found = KEYS.get(key)
+    where = {"nameservice": nameservice, "namenode": namenode}
     if found is None:
-        near = [name for name in KEYS if key in name][:5]
+        found, where = _before_suffix(configuration, key) or (None, where)
+    if found is None:
+        near = [name for name in KEYS if key in name or key.startswith(f"{name}.")][:5]
         hint = f" Known: {', '.join(near)}." if near else " See: nnha config show --all."
         click.echo(f"nnha config: nnha reads no key {key!r}.{hint}", err=True)
         sys.exit(REFUSED)
     click.echo(f"{found.name}\n  {found.doc or 'a key of Hadoop'}")
     click.echo(f"  may be set as    {_forms(found)}")
     click.echo(f"  default          {found.default or '(not set)'}")
-    where = {"nameservice": nameservice, "namenode": namenode}
     try:
         value = configuration.get(found, **where)
     except ConfigurationError as error:
         click.echo(f"  in effect        none: {error}")
         sys.exit(UNHEALTHY)
-    lines = _safe(key, str(value)).splitlines() or [""]
+    lines = _safe(key, "(not set)" if value is None else str(value)).splitlines() or [""]
     click.echo(f"  in effect        {lines[0]}")
     for line in lines[1:]:
         click.echo(f"                   {line}")
     click.echo(f"  because of       {configuration.where(found, **where)}")
     sys.exit(DONE)
+
+
+def _before_suffix(
+    configuration: Configuration, name: str
+) -> tuple[Key[object], dict[str, str | None]] | None:
+    """The key that carries the suffix of a configured nameservice or NameNode, and whose it is."""
+    for nameservice in configuration.get(NAMESERVICES):
+        for namenode in (None, *configuration.get(NAMENODES, nameservice=nameservice)):
+            suffix = f".{nameservice}" if namenode is None else f".{nameservice}.{namenode}"
+            found = KEYS.get(name.removesuffix(suffix)) if name.endswith(suffix) else None
+            whole = Scope.NAMENODE if namenode else Scope.NAMESERVICE
+            if found is not None and found.scope in (whole, Scope.NAMENODE):
+                return found, {"nameservice": nameservice, "namenode": namenode}
+    return None
 
 
 @config.command()

@@ -5,8 +5,9 @@ from typing import Final
 from ha.conf import keys
 from ha.conf.configuration import Configuration
 
-CLIENT_PROXY: Final = "dfs.client.failover.proxy.provider"
-"""Without it a client resolves the nameservice as a host (NameNodeProxiesClient)."""
+CLIENT_PROXY: Final = keys.CLIENT_PROXY.name
+"""Read with ``.<nameservice>`` only; without it a client resolves the nameservice as a host
+(NameNodeProxiesClient.getFailoverProxyProviderClass)."""
 USUAL_PROXY: Final = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
 
 
@@ -17,5 +18,4 @@ def without_client_proxy(configuration: Configuration) -> tuple[str, ...]:
         for nameservice in configuration.get(keys.NAMESERVICES)
         if configuration.raw(f"dfs.ha.namenodes.{nameservice}")
         and not configuration.raw(f"{CLIENT_PROXY}.{nameservice}")
-        and not configuration.raw(CLIENT_PROXY)
     )

@@ -32,6 +32,14 @@ INTERNAL_NAMESERVICES = Key(
 NAMESERVICE_ID = Key("dfs.nameservice.id", optional_text, "", _G, "the local nameservice")
 NAMENODES = Key("dfs.ha.namenodes", words, "", _NS, "the NameNode ids of a nameservice")
 NAMENODE_ID = Key("dfs.ha.namenode.id", optional_text, "", _G, "the local NameNode")
+CLIENT_PROXY = Key(
+    "dfs.client.failover.proxy.provider",
+    optional_text,
+    "",
+    _NS,
+    "the class by which Hadoop's clients find the active; they read it with the suffix of the "
+    "nameservice only, and without it take the nameservice for the name of a host",
+)
 NAMENODE_RPC = Key(
     "dfs.namenode.rpc-address", optional_host_port(default_port=8020), "", _NN, "client RPC"
 )

@@ -4,7 +4,7 @@ _TABLE = """
 dfs.block.access.token.enable dfs.blockreport.intervalMsec dfs.bytes-per-checksum
 dfs.client.datanode-restart.timeout dfs.client.failover.connection.retries
 dfs.client.failover.connection.retries.on.timeouts dfs.client.failover.max.attempts
-dfs.client.failover.proxy.provider dfs.client.failover.random.order
+dfs.client.failover.random.order
 dfs.client.failover.sleep.base.millis dfs.client.failover.sleep.max.millis
 dfs.client.read.shortcircuit dfs.client.retry.policy.enabled dfs.client.retry.policy.spec
 dfs.client.socket-timeout dfs.client.use.datanode.hostname dfs.data.transfer.protection

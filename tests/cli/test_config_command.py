@@ -54,6 +54,11 @@ def test_a_nameservice_that_no_client_could_find_is_doubted(tmp_path: Path) -> N
         config, ["validate", "--conf-dir", str(conf_dir), "-D", f"{key}.ns1=a.Class"]
     )
     assert with_it.stderr == ""
+    # A client looks for it with the suffix only.
+    bare = CliRunner().invoke(
+        config, ["validate", "--conf-dir", str(conf_dir), "-D", f"{key}=a.Class"]
+    )
+    assert bare.stderr == told.stderr
 
 
 def test_show_names_the_file_and_hides_secrets(tmp_path: Path) -> None:
@@ -86,6 +91,26 @@ def test_explain_says_which_setting_wins(tmp_path: Path) -> None:
     unknown = run("config", conf_dir, "explain", "fencing.method")
     assert unknown.exit_code == 3
     assert "nnha.fencing.method-timeout" in unknown.output
+
+
+def test_explain_knows_the_clients_key_and_a_key_with_its_suffix(tmp_path: Path) -> None:
+    """``doctor`` and ``validate`` ask for it by this very name."""
+    proxy = "dfs.client.failover.proxy.provider"
+    limit = "nnha.fencing.method-timeout"
+    conf_dir = prepared(tmp_path, **{f"{proxy}.ns1": "a.Class", f"{limit}.ns1.nn2": "20s"})
+    named = run("config", conf_dir, "explain", f"{proxy}.ns1")
+    assert named.exit_code == 0, named.output
+    assert named.stdout.splitlines()[0] == proxy
+    assert "in effect        a.Class" in named.stdout
+    assert "hdfs-site.xml line" in named.stdout
+    plain = run("config", conf_dir, "explain", proxy)
+    assert (plain.exit_code, "in effect        (not set)" in plain.stdout) == (0, True)
+    node = run("config", conf_dir, "explain", f"{limit}.ns1.nn2")
+    assert "in effect        20.0" in node.stdout
+    for stranger in (f"{proxy}.ns9", f"{proxy}.ns1.nn1", "fs.defaultFS.ns1"):
+        told = run("config", conf_dir, "explain", stranger)
+        assert told.exit_code == 3
+        assert f"reads no key {stranger!r}. Known: " in told.stderr
 
 
 def test_validate_reads_everything_as_the_daemons_would(tmp_path: Path) -> None:
