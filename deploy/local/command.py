@@ -11,12 +11,18 @@ import click
 
 from deploy.local.cluster import Cluster, open_cluster
 from deploy.local.errors import LocalClusterError
-from deploy.local.places import fresh_directory, last_cluster, remember
+from deploy.local.places import (
+    OWNER_FILE,
+    fresh_directory,
+    last_cluster,
+    owner_of,
+    remember,
+    running_clusters,
+)
 from deploy.local.processes import wait_until
 from deploy.local.screen import Screen
 from deploy.local.signals import orderly_end
 
-_OWNER_FILE = "owner.pid"
 _DOWN_SECONDS = 60.0
 _LOOK_SECONDS = 0.5
 
@@ -36,7 +42,7 @@ def cluster() -> None:
 @click.option("--base-port", type=click.IntRange(1024, 65000), help="[default: free ports]")
 def up(*, directory: Path | None, base_port: int | None) -> None:
     """Start a cluster and keep it until Ctrl-C, SIGTERM or `nnha cluster down`."""
-    running = _owner(directory) if directory is not None else None
+    running = owner_of(directory) if directory is not None else None
     if directory is not None and running is not None:
         # A second one would take the first one's place in the owner's file, and fail.
         raise click.ClickException(
@@ -48,7 +54,7 @@ def up(*, directory: Path | None, base_port: int | None) -> None:
         local = open_cluster(directory or fresh_directory("cluster"), base_port=base_port)
         with orderly_end(), local:
             remember(local.layout.directory)
-            owner = local.layout.directory / _OWNER_FILE
+            owner = local.layout.directory / OWNER_FILE
             owner.write_text(f"{os.getpid()}\n")
             with screen.watching(local):
                 local.up()
@@ -68,34 +74,38 @@ def up(*, directory: Path | None, base_port: int | None) -> None:
 @cluster.command()
 @click.option("--directory", type=click.Path(path_type=Path, file_okay=False))
 def down(*, directory: Path | None) -> None:
-    """Stop the cluster that runs in another terminal; its data and logs stay."""
-    where = directory or last_cluster()
-    owner = _owner(where) if where is not None else None
+    """Stop the cluster that runs in another terminal; its data and logs stay.
+
+    Without --directory that is the newest one that runs below ./var, or was the last one here.
+    """
+    running = [directory] if directory is not None else running_clusters()
+    where = running[0] if running else None
+    owner = owner_of(where) if where is not None else None
     if where is None or owner is None:
-        raise click.ClickException(
-            f"Looked for a running cluster in {where or 'the last directory used here'}; there "
-            f"is none. Give its --directory"
-        )
+        raise click.ClickException(_none_runs(directory))
     os.kill(owner, signal.SIGTERM)
     try:
         wait_until(
-            lambda: _owner(where) != owner,
+            lambda: owner_of(where) != owner,
             what=f"the cluster in {where} (process {owner}) to stop",
             deadline_seconds=_DOWN_SECONDS,
         )
     except LocalClusterError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"stopped; data and logs stay in {where}")
+    for other in running[1:]:
+        click.echo(f"another one still runs: nnha cluster down --directory {other}")
 
 
-def _owner(directory: Path) -> int | None:
-    """The process that runs the cluster, if it is still that one and not a reused pid."""
-    with contextlib.suppress(OSError, ValueError):
-        pid = int((directory / _OWNER_FILE).read_text())
-        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        if b"cluster" in arguments and b"up" in arguments:
-            return pid
-    return None
+def _none_runs(directory: Path | None) -> str:
+    if directory is not None:
+        return f"Looked for a running cluster in {directory}; there is none"
+    last = last_cluster()
+    used = "" if last is None else f" (the last directory used here is {last}; none runs in it)"
+    return (
+        f"Looked below {Path.cwd() / 'var'} for a cluster that `nnha cluster up` runs; there is "
+        f"none{used}. Give its --directory"
+    )
 
 
 def _watch(local: Cluster, screen: Screen) -> None:
