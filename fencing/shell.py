@@ -12,6 +12,7 @@ import structlog
 
 from fencing.output import Lines
 from fencing.redaction import redacted
+from fencing.strays import Mark, fresh_mark, kill_strays
 
 log = structlog.get_logger()
 
@@ -34,7 +35,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Overran:
-    """The deadline passed, and the command's whole process group was killed."""
+    """The deadline passed, and all that the command had started was killed."""
 
     output: str
 
@@ -53,16 +54,19 @@ async def run_command(
 
     The command gets a process group of its own.  When this function ends, in whatever way, every
     process left in that group is killed: a kill that a script left behind in the background could
-    otherwise hit the NameNode after it was rightly made active again (hadoop-ha.md W4, W10).
+    otherwise hit the NameNode after it was rightly made active again (hadoop-ha.md W4, W10).  A
+    command that does not end by itself is killed with what has left that group, too; one that ends
+    may leave something on purpose, with setsid.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + deadline_seconds
+    mark = fresh_mark()
     try:
         transport, run = await loop.subprocess_exec(
             lambda: _Run(command),
             *("bash", "-e", "-c", command),
             stdin=asyncio.subprocess.DEVNULL,
-            env=dict(environment),
+            env={**environment, **mark.variable},
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
@@ -71,7 +75,7 @@ async def run_command(
         async with asyncio.timeout_at(deadline):
             await run.exited.wait()
     except TimeoutError:
-        _kill_group(transport.get_pid())
+        _kill_all(transport.get_pid(), mark)
         await _reaped(run)
         return Overran(run.output())
     else:
@@ -80,7 +84,10 @@ async def run_command(
         await _reaped(run)
         return Finished(-1 if status is None else status, run.output())
     finally:
-        _kill_group(transport.get_pid())
+        if run.exited.is_set():
+            _kill_group(transport.get_pid())
+        else:
+            _kill_all(transport.get_pid(), mark)
         # A cancelled caller waits for this moment too; nobody else would collect the child.
         await _reaped(run)
         transport.close()
@@ -141,6 +148,11 @@ class _Run(asyncio.SubprocessProtocol):
 def _kill_group(group: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
+
+
+def _kill_all(group: int, mark: Mark) -> None:
+    _kill_group(group)  # first, so that it starts nothing more
+    kill_strays(mark)
 
 
 async def _reaped(run: _Run) -> None:

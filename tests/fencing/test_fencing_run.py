@@ -124,6 +124,42 @@ async def test_a_process_that_left_the_group_does_not_hold_us_by_its_open_output
     assert report.duration_seconds < 5
 
 
+STRAY = (
+    """(setsid bash -c 'trap "" TERM; echo $$ >> {pids}; sleep 600 & echo $! >> {pids}; wait' &)"""
+)
+"""In a session of its own, with a child, and its parent is gone."""
+
+
+async def test_the_deadline_kills_what_has_left_the_group_and_nobody_else(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    bystander = await asyncio.create_subprocess_exec("sleep", "600", start_new_session=True)
+    try:
+        report = await fenced_by(
+            f"shell({STRAY.format(pids=pids)}; sleep 600)", method_timeout_seconds=5.0
+        )
+        assert outcomes(report) == [Outcome.TIMED_OUT]
+        strays = [int(pid) for pid in pids.read_text().split()]
+        assert len(strays) == 2
+        for pid in strays:
+            await until(lambda pid=pid: not alive(pid))  # type: ignore[misc]
+        assert bystander.returncode is None
+        assert alive(bystander.pid)
+    finally:
+        bystander.kill()
+        await bystander.wait()
+
+
+async def test_cancelling_kills_what_has_left_the_group(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    task = asyncio.create_task(fenced_by(f"shell({STRAY.format(pids=pids)}; sleep 600)"))
+    await until(lambda: pids.exists() and len(pids.read_text().split()) == 2, seconds=30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for pid in map(int, pids.read_text().split()):
+        await until(lambda pid=pid: not alive(pid))  # type: ignore[misc]
+
+
 async def test_the_total_limit_ends_the_later_methods() -> None:
     started = time.monotonic()
     report = await fenced_by(
