@@ -323,7 +323,7 @@ class HandOver:
     async def _third_with_lock(self) -> str:
         """Who has it and is neither we nor the one that cedes, if ZooKeeper itself says so."""
         bystanders = ("", self._settings.own.namenode, self._active)
-        if not self._active or self._now.lock_holder() in bystanders:
+        if self._now.lock_holder() in bystanders:
             return ""
         try:
             # What the notices say may be older than this hand-over.

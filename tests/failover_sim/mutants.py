@@ -68,6 +68,8 @@ MUTANTS: Final = (
     Mutant("peers are not released", control.peers_not_released()),
     Mutant("an earlier hand-over's success counts", control.any_attempt_counts()),
     Mutant("the lock is success", control.lock_is_success()),
+    Mutant("a hand-over waits in vain", control.waits_in_vain()),
+    Mutant("rivals stand back for each other", control.stands_back_for_a_rival(), seeds=1500),
     Mutant("a failed attempt is success", control.failure_is_success()),
     # ---- the controller's judgement ----
     Mutant("the NameNode's word is ignored", control.reports_not_believed()),

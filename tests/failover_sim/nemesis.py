@@ -71,6 +71,8 @@ class Swarm:
     horizon: float
     orderly: bool
     """Nothing goes wrong: operators only, one at a time."""
+    rivals: bool
+    """Nothing goes wrong either, but that operators want different actives, two at a time."""
     ranked: bool
     """nn1 has the highest priority, and so on."""
 
@@ -79,7 +81,8 @@ class Swarm:
         """The options of a seed."""
         rng = Random(f"{seed} failover")
         calm = rng.random() < 0.08
-        orderly = not calm and rng.random() < 0.06
+        quiet = not calm and rng.random() < 0.06
+        rivals = quiet and Random(f"{seed} rivals").random() < 0.5
         few = 0.35
         rates = {
             kind: rng.choice((0.005, 0.02, 0.08)) if rng.random() < few else 0.0
@@ -98,14 +101,14 @@ class Swarm:
         if calm:
             rates = dict.fromkeys(rates, 0.0)
             events = {kind: rng.uniform(0.5, 2) for kind in CALM_KINDS}
-        if orderly:
+        if quiet:
             rates = dict.fromkeys(rates, 0.0)
             events = {}
         return cls(
             names=("nn1", "nn2", "nn3") if rng.random() < 0.5 else ("nn1", "nn2"),
             rates=rates,
             events=events,
-            aimed={} if calm or orderly else _aimed(Random(f"{seed} aimed")),
+            aimed={} if calm or quiet else _aimed(Random(f"{seed} aimed")),
             calm=calm,
             held=rng.random() < 0.5,
             aborts=rng.random() < 0.7,
@@ -113,7 +116,8 @@ class Swarm:
             restarts=rng.random() < 0.7,
             drift=rng.choice((0.0, 0.0, 0.02)),
             horizon=rng.choice((15.0, 25.0, 35.0)),
-            orderly=orderly,
+            orderly=quiet and not rivals,
+            rivals=rivals,
             ranked=rng.random() < 0.25,
         )
 
@@ -147,6 +151,13 @@ def plan(swarm: Swarm, rng: Random, begins: float) -> tuple[Event, ...]:
         return tuple(
             Event(begins + 5.0 * number, "switchover", rng.randrange(1000), 0, 0.0)
             for number in range(1, int(swarm.horizon / 5.0))
+        )
+    if swarm.rivals:
+        # The second comes while the first is asked, takes over, is done or lets everybody go.
+        return tuple(
+            Event(begins + 5.0 * number, "two-switchovers", rng.randrange(1000), 0, seconds)
+            for number in range(1, int(swarm.horizon / 5.0))
+            for seconds in (rng.choice((0.015, 0.03, 0.1, 0.4)) * rng.random(),)
         )
     for kind in (*EVENT_KINDS, *OPERATOR_KINDS):
         rate = swarm.events.get(kind, 0.0)

@@ -1,5 +1,6 @@
 """People at work: switchovers, cedes, pauses and drains, and what they are told."""
 
+import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _BACK_SECONDS: Final = 1.5
 _PATIENCE_SECONDS: Final = 60.0
+_RIVALS_SECONDS: Final = 10.0
+"""Of two hand-overs at once each must have ended by then, where nothing else is wrong."""
 _WHO: Final = "oper"
 
 
@@ -31,6 +34,8 @@ class Operators:
     def __init__(self, world: "World") -> None:
         self._world = world
         self._names = world.swarm.names
+        self._rivals: dict[str, list[bool]] = {}
+        """How the two of each pair ended."""
 
     def operate(self, event: Event, name: str) -> None:
         """Begin what an operator wants with this NameNode."""
@@ -40,29 +45,48 @@ class Operators:
         for number, target in enumerate(targets, start=1):
             process = Process(f"op{number}", self._world.loop)
             self._world.operators.append(process)
-            if event.kind in {"pause", "drain"}:
+            if self._world.swarm.rivals:
+                process.spawn(self._rival(event, target, (number - 1) * event.lasts))
+            elif event.kind in {"pause", "drain"}:
                 process.spawn(self._notice(event, target))
             else:
                 process.spawn(self._switch(event, target))
 
-    async def _switch(self, event: Event, target: str) -> None:
+    async def _rival(self, event: Event, target: str, after: float) -> None:
+        """One of two who want different NameNodes: one gets its wish, and each an answer."""
+        await asyncio.sleep(after)
+        began, world = self._world.loop.now, self._world
+        outcomes = self._rivals.setdefault(event.name, [])
+        outcomes.append(await self._switch(event, target))
+        if world.closing:
+            return
+        lasted = world.loop.now - began
+        if lasted > _RIVALS_SECONDS:
+            world.note(Violated("L3", f"a hand-over to {target}, one of two, took {lasted:.1f} s"))
+        if len(outcomes) == 2 and not any(outcomes):
+            world.note(
+                Violated("L3", "of two hand-overs at once both failed, and nothing is wrong")
+            )
+
+    async def _switch(self, event: Event, target: str) -> bool:
         world, began = self._world, self._world.oracle.asks()
         try:
             client = await ZkfcClient.open(HostPort(target, ZKFC_PORT), deadline_seconds=2.0)
             if event.kind == "cede":
                 world.trace.add(_WHO, f"asks {target} to cede", event.name)
                 await client.cede_active(round(event.lasts * 1000), deadline_seconds=10.0)
-                return
+                return True
             world.trace.add(_WHO, f"wants {target} active", event.name)
             await client.graceful_failover(deadline_seconds=_PATIENCE_SECONDS)
         except ServiceError as failure:
             world.trace.add(_WHO, f"{target} says: {failure}")
             world.oracle.refused(target, str(failure), orderly=world.swarm.orderly)
-            return
+            return False
         world.trace.add(_WHO, f"{target} says that it is active")
         world.oracle.switched(target, began)
         if world.swarm.orderly:
             world.loop.call_later(_BACK_SECONDS, self._look_at_the_others, target)
+        return True
 
     def _look_at_the_others(self, target: str) -> None:
         """Nothing is wrong: whoever stood back for this hand-over must stand again."""

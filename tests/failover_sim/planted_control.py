@@ -20,7 +20,7 @@ from ha.zkfc.standing import bar as bar_of
 from ha.zkfc.standing_back import StandingBack
 from ha.zkfc.takeover import Takeover
 from tests.failover_sim.seams import wall_step
-from tests.simulation.planting import Planting, replacing
+from tests.simulation.planting import Planting, all_of, replacing
 
 # ---- cede and hand-over --------------------------------------------------------------------
 
@@ -102,9 +102,34 @@ def lock_is_success() -> Planting:
     really = HandOver.__init__
 
     def init(self: HandOver, *arguments: Any, **named: Any) -> None:  # noqa: ANN401
-        really(self, *arguments, **(named | {"serving": lambda: True}))
+        situation = replace(named.pop("situation"), serving=lambda: True)
+        really(self, *arguments, situation=situation, **named)
 
     return replacing(HandOver, "__init__", init)
+
+
+def waits_in_vain() -> Planting:
+    """A hand-over does not see that another one has won: it waits for its whole limit."""
+
+    def give_way(self: HandOver, *, has_lock: bool) -> None:
+        return None
+
+    async def nobody(self: HandOver) -> str:
+        return ""
+
+    return all_of(
+        replacing(HandOver, "give_way", give_way), replacing(HandOver, "_third_with_lock", nobody)
+    )
+
+
+def stands_back_for_a_rival() -> Planting:
+    """A target that waits for the lock stands back for another one, which does so for it."""
+    really = HandOver.give_way
+
+    def give_way(self: HandOver, *, has_lock: bool) -> None:
+        really(self, has_lock=True)
+
+    return replacing(HandOver, "give_way", give_way)
 
 
 def failure_is_success() -> Planting:

@@ -44,6 +44,7 @@ FOUND = (
     212_716,
     414_804,
     206_857,
+    301,
 )
 """Seeds that once broke an invariant.
 
@@ -64,6 +65,7 @@ after it. 82: who has the lock by a hand-over that failed all the same is not ac
 212716, 414804: the
 journal alone held a node off, which then stood by for its own controller ahead of older requests
 that were still on their way to it.
+301: a hand-over to a node that had just ceded waited for the lock that its rival got.
 206857 was a flaw of the model: with two of three servers down it ended sessions.
 """
 
