@@ -15,6 +15,7 @@ from ha.conf.configuration import Configuration
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.service.client import ServiceClient
 from ha.service.errors import (
+    NO_ZOOKEEPER_TO_ASK,
     AccessDenied,
     ServiceError,
     ServiceRefused,
@@ -69,6 +70,8 @@ class HandOver:
         except ServiceUnreachable as failure:
             return await self._after_silence(str(failure))
         except ServiceRefused as failure:
+            if str(failure).startswith(NO_ZOOKEEPER_TO_ASK):
+                return await self._not_begun(str(failure))
             return await self._after_refusal(str(failure))
         finally:
             await client.close()
@@ -124,6 +127,17 @@ class HandOver:
             Code.HAND_OVER_FAILED,
             f"the ZKFC of {self._plan.target} could not take over: {reason}; {_in_words(states)}",
             "nnha explain",
+        )
+
+    async def _not_begun(self, reason: str) -> Ending:
+        """The ZKFC asks ZooKeeper before it asks anybody to step back."""
+        states = await self._look()
+        return self._ending(
+            states,
+            Outcome.UNREACHABLE,
+            Code.ZOOKEEPER_UNREACHABLE,
+            f"the ZKFC of {self._plan.target} {reason}; {_in_words(states)}",
+            "bring ZooKeeper back, nobody can fail over without it; nnha doctor",
         )
 
     async def _after_silence(self, reason: str) -> Ending:

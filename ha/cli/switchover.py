@@ -55,7 +55,7 @@ def switchover(
 
     The ZKFC of TARGET carries it out; afterwards the NameNodes are asked what has become of it.
     Exits 0 done, 3 refused and nothing changed, 4 failed and the state known, 5 outcome unknown,
-    6 nobody to ask, 7 not allowed.
+    6 its ZKFC or ZooKeeper does not answer and nothing changed, 7 not allowed.
     """
     _run(
         place,

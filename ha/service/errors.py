@@ -9,6 +9,12 @@ ServiceError
 └── ServiceUnreachable      no answer; whether it acted is unknown, unless nothing was sent
 """
 
+from typing import Final
+
+NO_ZOOKEEPER_TO_ASK: Final = "cannot tell who is active: no ZooKeeper of "
+"""How a ZKFC's refusal of a hand-over begins that it could not even begin (ha.zkfc.graceful, in the
+words of ha.elector.znodes): whoever asked may say that nothing was changed."""
+
 
 class ServiceError(Exception):
     """Everything that a call to a service raises."""

@@ -14,6 +14,7 @@ import structlog
 from ha.cli.ending import Code, Ending, Outcome
 from ha.cli.handover_plan import Plan, plan_failover, plan_switchover
 from ha.notices.model import Drain, Pause
+from ha.service.errors import NO_ZOOKEEPER_TO_ASK
 from ha.service.model import ServiceState
 from tests.cli import schema
 from tests.cli.nnha_run import Told, nnha
@@ -95,6 +96,18 @@ async def test_a_refusing_zkfc_is_a_failure_with_its_reason_and_the_present_stat
     assert (told.code, told.document["code"]) == (4, "HAND_OVER_FAILED")
     assert (
         "the active did not cede; at present: nn1 active, nn2 standby" in told.document["message"]
+    )
+    assert told.document["active_now"] == "nn1"
+
+
+async def test_a_zkfc_without_zookeeper_has_changed_nothing(cluster: Cluster) -> None:
+    """It was exit code 4, begun and failed, with the advice to ask why nobody takes over."""
+    reason = f"{NO_ZOOKEEPER_TO_ASK}zk1 answered"
+    cluster.controllers["nn2"].refusal = reason
+    told = await run(cluster, "switchover", "nn2", "--yes", "-o", "json")
+    assert (told.code, told.document["code"]) == (6, "ZOOKEEPER_UNREACHABLE")
+    assert told.document["message"] == (
+        f"the ZKFC of nn2 {reason}; at present: nn1 active, nn2 standby"
     )
     assert told.document["active_now"] == "nn1"
 

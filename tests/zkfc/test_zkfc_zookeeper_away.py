@@ -18,8 +18,10 @@ from deploy.local.zookeeper import (
     wait_for_zookeeper,
 )
 from ha.elector.model import Link
+from ha.service.errors import NO_ZOOKEEPER_TO_ASK, ServiceFailed
 from ha.service.model import ServiceState
 from ha.zkfc.settings import ZkfcSettings
+from tests.zkfc.test_rows_8_1 import hand_over_to
 from tests.zkfc.zkfc_world import Node, World, until, world
 
 pytestmark = pytest.mark.zookeeper
@@ -100,6 +102,9 @@ async def test_w20_nothing_moves_however_long_zookeeper_is_away(
         await until(lambda: not second.zkfc.elector.state.wanted, "left")
         second.namenode.healthy = True
         await until(lambda: second.zkfc.elector.state.wanted, "joined again")
+        with pytest.raises(ServiceFailed, match=f"^{NO_ZOOKEEPER_TO_ASK}"):
+            await hand_over_to(second)
+        assert second.zkfc.elector.state.wanted
         await asyncio.sleep(SESSION_SECONDS + 1)  # the length of the absence is what is tested
         assert first.namenode.state is ServiceState.ACTIVE
         assert second.namenode.active_transitions == 0
