@@ -63,7 +63,8 @@ KILLERS: Final = {
     "bad health is ignored": Killer(
         candidacy.test_decisions,
         ("ill while in: leave, keep the breadcrumb",),
-        "whoever comes back as a standby contradicts its controller, which leaves for that",
+        "whoever comes back as a standby contradicts its controller, which leaves for that; it "
+        "takes one that is ill for long, and 1 of 500 worlds shows it",
     ),
     "work of the election overtakes": Killer(
         _ONE_AFTER_THE_OTHER,

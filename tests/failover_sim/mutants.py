@@ -73,7 +73,7 @@ MUTANTS: Final = (
     Mutant("a failed attempt is success", control.failure_is_success()),
     # ---- the controller's judgement ----
     Mutant("the NameNode's word is ignored", control.reports_not_believed()),
-    Mutant("bad health is ignored", control.bad_health_ignored()),
+    Mutant("bad health is ignored", control.bad_health_ignored(), seeds=600),
     Mutant("wall clock used", control.wall_clock()),
     Mutant("a pause is not obeyed", control.pause_not_obeyed()),
     Mutant("work of the election overtakes", control.overtaking_demotion()),
