@@ -11,9 +11,11 @@ ServiceError
 
 from typing import Final
 
-NO_ZOOKEEPER_TO_ASK: Final = "cannot tell who is active: no ZooKeeper of "
-"""How a ZKFC's refusal of a hand-over begins that it could not even begin (ha.zkfc.graceful, in the
-words of ha.elector.znodes): whoever asked may say that nothing was changed."""
+CANNOT_TELL_ACTIVE: Final = "cannot tell who is active: "
+"""How a ZKFC's refusal of a hand-over begins that it could not even begin."""
+NO_ZOOKEEPER_TO_ASK: Final = f"{CANNOT_TELL_ACTIVE}no ZooKeeper of "
+"""The same where no ZooKeeper answers (in the words of ha.elector.znodes): whoever asked may say
+that nothing was changed."""
 
 
 class ServiceError(Exception):

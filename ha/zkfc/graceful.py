@@ -18,7 +18,7 @@ from ha.elector.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavaila
 from ha.elector.model import AttemptNumber
 from ha.notices.model import PhaseDuration
 from ha.service.client import ServiceClient
-from ha.service.errors import ServiceError, ServiceFailed
+from ha.service.errors import CANNOT_TELL_ACTIVE, ServiceError, ServiceFailed
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.attempts import Attempts
@@ -71,7 +71,7 @@ class HandOver:
         self._settings = settings
         self._attempts = attempts
         self._read_active = read_active
-        self._now = situation
+        self._situation = situation
         self._come_back = come_back
         self._fell_through = fell_through
         self._turn = asyncio.Lock()
@@ -123,7 +123,8 @@ class HandOver:
         if not has_lock:
             raise ServiceFailed(
                 f"a hand-over to {self._settings.own.namenode} is under way, asked for by "
-                f"{self._asked.user} from {self._asked.host}"
+                f"{self._asked.user} from {self._asked.host}; ask again when it is over, "
+                f"and see how it stands with: nnha status"
             )
         self._overruled = True
         self._attempts.wake()
@@ -167,10 +168,10 @@ class HandOver:
         if active.namenode != self._settings.own.namenode:
             self._active = active.namenode
             await self._replace(active)
-        elif not self._now.serving():
+        elif not self._situation.serving():
             # To hold the lock is not to be active: the takeover under way may still fail.
             _judge(await self._wait_for_attempt(before))
-        elif self._now.changing():
+        elif self._situation.changing():
             # Somebody has asked us to cede, and our NameNode may be standby already: to call it
             # active would be a false success, though the lock is still ours.
             raise ServiceFailed(
@@ -216,7 +217,7 @@ class HandOver:
         )
 
     def _check_fit(self) -> None:
-        reason = "its zkfc is being stopped" if self._stopping else self._now.unfit()
+        reason = "its zkfc is being stopped" if self._stopping else self._situation.unfit()
         if reason is not None:
             own = self._settings.own
             raise ServiceFailed(
@@ -228,7 +229,7 @@ class HandOver:
         try:
             active = await self._read_active()
         except (ZooKeeperUnavailable, ZooKeeperRefused, BadBreadcrumb) as failure:
-            raise ServiceFailed(f"cannot tell who is active: {failure}") from failure
+            raise ServiceFailed(f"{CANNOT_TELL_ACTIVE}{failure}") from failure
         if active is None:
             raise ServiceFailed(
                 "No other node is currently active: nobody holds the lock, and the election is "
@@ -305,7 +306,7 @@ class HandOver:
             last = self._attempts.last
             if last is not None and last.number > before:
                 return last
-            reason = self._now.unfit()
+            reason = self._situation.unfit()
             if reason is not None:
                 raise ServiceFailed(f"our NameNode became unhealthy meanwhile: {reason}")
             if self._overruled or winner:
@@ -323,7 +324,7 @@ class HandOver:
     async def _third_with_lock(self) -> str:
         """Who has it and is neither we nor the one that cedes, if ZooKeeper itself says so."""
         bystanders = ("", self._settings.own.namenode, self._active)
-        if self._now.lock_holder() in bystanders:
+        if self._situation.lock_holder() in bystanders:
             return ""
         try:
             # What the notices say may be older than this hand-over.

@@ -177,7 +177,7 @@ class NodeChannel:
             raise OutOfSync(f"left out of the segment, because: {self._lost_because}")
 
     async def heartbeat(self) -> None:
-        """Tell the node what is committed and that we are there; for use in ``ask``."""
+        """Tell what is committed, and let who came back open the segment; for use in ``ask``."""
         await self._line.exchange(pb.WriteRequest(info=self.info(), heartbeat=pb.Heartbeat()))
         first, idle = self._window.segment_first, not self._window.holds(self._seq)
         if self.takes_part and idle and first is not None and not self._line.unbroken:

@@ -36,12 +36,7 @@ async def rejoin(
     if first is None:
         raise OutOfSync("no segment is open")
     try:
-        reached = await remote.resume_segment(
-            stamp(),
-            first,
-            window.layout_version,
-            NODE_PATIENCE * settings.start_segment_timeout_seconds,
-        )
+        reached = await _resume(remote, stamp(), first, window.layout_version, settings)
     except StorageFailed:
         reached = TxId(0)  # its copy is damaged; another one may take its place
     if not window.covers(reached):
@@ -86,20 +81,30 @@ async def reopen(
         OutOfSync: it lacks something, or has no vote any more.
         JournalError: what the node says, or that it does not answer.
     """
-    timeout = NODE_PATIENCE * settings.start_segment_timeout_seconds
     try:
-        reached = await remote.resume_segment(stamp(), first, layout_version, timeout)
+        reached = await _resume(remote, stamp(), first, layout_version, settings)
     except Unavailable as silent:
         try:
             async with asyncio.timeout(RECONNECTED_WITHIN_SECONDS):
                 await remote.wait_until_reconnected()
         except TimeoutError:
             raise silent from None
-        reached = await remote.resume_segment(stamp(), first, layout_version, timeout)
+        reached = await _resume(remote, stamp(), first, layout_version, settings)
     if reached != following:
         raise OutOfSync(f"it came back, and goes on at {reached}; {following} comes next")
     if remote.learner != learner:
         raise OutOfSync("it came back as another one: its storage is not the one that it had")
+
+
+async def _resume(
+    remote: RemoteNode,
+    info: pb.RequestInfo,
+    first: TxId,
+    layout_version: int,
+    settings: WriterSettings,
+) -> TxId:
+    timeout = NODE_PATIENCE * settings.start_segment_timeout_seconds
+    return await remote.resume_segment(info, first, layout_version, timeout)
 
 
 def ensure_ours(window: Window, first: TxId, reached: TxId) -> None:
