@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import click
 
 from ha.conf.configuration import load_configuration
-from namenode_sim.storage import path_of
+from namenode_sim.storage.storage import path_of
 from spark.hadoop_files import OpenHadoop
 from spark.sinks.directory import DirectorySink
 from spark.sinks.hadoop import HadoopSink

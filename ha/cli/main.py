@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, Entry] = {
     "doctor": Entry("ha.cli.doctor:doctor", "Check everything before it is needed."),
     "haadmin": Entry("ha.cli.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."),
     "namenode": Entry(
-        "namenode_sim.command:namenode", "Run a NameNode, or format it.", daemon=True
+        "namenode_sim.process.command:namenode", "Run a NameNode, or format it.", daemon=True
     ),
     "journalnode": Entry("journal.node.command:journalnode", "Run a JournalNode.", daemon=True),
     "zkfc": Entry(

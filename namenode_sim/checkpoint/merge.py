@@ -17,7 +17,7 @@ from namenode_sim.image.facts import ImageFacts, image_facts
 from namenode_sim.image.files import check_digest, image_name, read_digest
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
-from namenode_sim.local_edits import LocalSegment, Located, chain, finalized_in, replay
+from namenode_sim.storage.local_edits import LocalSegment, Located, chain, finalized_in, replay
 
 log = structlog.get_logger()
 

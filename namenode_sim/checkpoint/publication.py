@@ -10,7 +10,7 @@ from typing import Final
 
 from namenode_sim.durable import rename_durably
 from namenode_sim.image.files import digest_path, read_digest
-from namenode_sim.storage_lock import DirectoryLock
+from namenode_sim.storage.lock import DirectoryLock
 
 _STAGE: Final = "merge.tmp"
 _CHUNK_BYTES: Final = 1024 * 1024

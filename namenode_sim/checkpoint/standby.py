@@ -12,6 +12,7 @@ import structlog
 
 from ha.conf.topology import HostPort
 from journal.model import TxId
+from namenode_sim.checkpoint.image_upload import UploadFailed, upload_image
 from namenode_sim.checkpoint.schedule import (
     CheckpointRules,
     CheckpointState,
@@ -22,7 +23,6 @@ from namenode_sim.checkpoint.schedule import (
     why_due,
 )
 from namenode_sim.image.errors import ImageError
-from namenode_sim.image_upload import UploadFailed, upload_image
 from namenode_sim.metrics import (
     CHECKPOINT_DURATION,
     CHECKPOINT_PENDING,
@@ -31,10 +31,10 @@ from namenode_sim.metrics import (
     CHECKPOINTS,
     UPLOADS,
 )
-from namenode_sim.namenode import NameNode
-from namenode_sim.role import Role
-from namenode_sim.storage import NameStorage
-from namenode_sim.storage_errors import StorageError
+from namenode_sim.storage.errors import StorageError
+from namenode_sim.storage.storage import NameStorage
+from namenode_sim.term.namenode import NameNode
+from namenode_sim.term.role import Role
 
 log = structlog.get_logger()
 

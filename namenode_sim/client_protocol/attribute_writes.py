@@ -30,7 +30,7 @@ from namenode_sim.edits.ops import (
     StorageType,
     Times,
 )
-from namenode_sim.inode import (
+from namenode_sim.namespace.inode import (
     CONTIGUOUS,
     QUOTA_DONT_SET,
     QUOTA_RESET,

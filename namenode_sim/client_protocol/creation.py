@@ -7,7 +7,7 @@ from namenode_sim.client_protocol.errors import DIRECTORY_ITEMS_EXCEEDED, FsErro
 from namenode_sim.client_protocol.model import Scene
 from namenode_sim.client_protocol.paths import Route, check_name_length, check_new_name
 from namenode_sim.edits.ops import AclEntry, AclScope, AclType, Mkdir, Permission
-from namenode_sim.inode import (
+from namenode_sim.namespace.inode import (
     QUOTA_DONT_SET,
     INode,
     INodeDirectory,

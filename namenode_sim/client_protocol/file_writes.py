@@ -42,9 +42,9 @@ from namenode_sim.client_protocol.permissions import (
 from namenode_sim.client_protocol.policies import BY_NAME, POLICIES
 from namenode_sim.client_protocol.status import status_of
 from namenode_sim.edits.ops import Add, Append, Close, Mkdir, Op, Permission, UpdateBlocks
-from namenode_sim.inode import INodeDirectory, INodeFile
+from namenode_sim.namespace.inode import INodeDirectory, INodeFile
+from namenode_sim.namespace.retry_cache import Opened
 from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.retry_cache import Opened
 
 CREATE, OVERWRITE, LAZY_PERSIST, NEW_BLOCK = 1, 2, 16, 32
 _LAZY_PERSIST_POLICY = 15

@@ -7,7 +7,7 @@ from google.protobuf.message import Message
 
 from namenode_sim.client_protocol.leases import LeaseTimes
 from namenode_sim.edits.ops import Op, RpcIds
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from namenode_sim.client_protocol.errors import (
     not_found,
 )
 from namenode_sim.client_protocol.model import Settings
-from namenode_sim.inode import INode, INodeDirectory, INodeFile, INodeSymlink, full_path
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_snapshots_view import Sight, look_at_root
-from namenode_sim.namespace_tree import Tree, components
+from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink, full_path
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.snapshots.view import Sight, look_at_root
+from namenode_sim.namespace.tree import Tree, components
 
 DOT_SNAPSHOT = b".snapshot"
 _RESERVED = b".reserved"

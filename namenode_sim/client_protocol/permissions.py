@@ -18,7 +18,7 @@ from namenode_sim.client_protocol.paths import (
     resolve,
 )
 from namenode_sim.edits.ops import AclScope, AclType
-from namenode_sim.inode import INode, INodeDirectory, INodeSymlink, full_path, subtree
+from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, full_path, subtree
 
 READ, WRITE, EXECUTE, ALL = 4, 2, 1, 7
 _STICKY = 0o1000

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from namenode_sim.inode import INode
-from namenode_sim.namespace_attributes import storage_policy_of
+from namenode_sim.namespace.attributes import storage_policy_of
+from namenode_sim.namespace.inode import INode
 from namenode_sim.proto.hdfs_types_pb2 import (
     BlockStoragePolicyProto,
     StorageTypeProto,

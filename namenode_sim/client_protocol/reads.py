@@ -17,8 +17,8 @@ from namenode_sim.client_protocol.status import (
     snapshot_root_status,
     status_of,
 )
-from namenode_sim.inode import INode, INodeDirectory, INodeSymlink, signed_order
-from namenode_sim.namespace_snapshots_diffs import names_in_order
+from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, signed_order
+from namenode_sim.namespace.snapshots.diffs import names_in_order
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import hdfs_types_pb2 as types
 

@@ -28,11 +28,11 @@ from namenode_sim.edits.ops import (
     DisallowSnapshot,
     RenameSnapshot,
 )
-from namenode_sim.inode import INodeDirectory, full_path, signed_order
-from namenode_sim.namespace_snapshots import DELETED_MARK
-from namenode_sim.namespace_state import Snapshot
+from namenode_sim.namespace.inode import INodeDirectory, full_path, signed_order
+from namenode_sim.namespace.retry_cache import SnapshotTaken
+from namenode_sim.namespace.snapshots.snapshots import DELETED_MARK
+from namenode_sim.namespace.state import Snapshot
 from namenode_sim.proto import client_namenode_pb2 as calls
-from namenode_sim.retry_cache import SnapshotTaken
 
 SNAPSHOT_TIME_LAYOUT = -66
 """Since then edits about snapshots tell when."""

@@ -2,10 +2,10 @@
 
 from namenode_sim.client_protocol.policies import effective_policy_id
 from namenode_sim.edits.ops import XAttrNamespace
-from namenode_sim.inode import STRIPED, INode, INodeDirectory, INodeFile, INodeSymlink
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_snapshots_view import look_at_root
-from namenode_sim.namespace_state import ErasureCodingPolicy, Snapshot
+from namenode_sim.namespace.inode import STRIPED, INode, INodeDirectory, INodeFile, INodeSymlink
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.snapshots.view import look_at_root
+from namenode_sim.namespace.state import ErasureCodingPolicy, Snapshot
 from namenode_sim.proto.hdfs_types_pb2 import (
     ECSchemaOptionEntryProto,
     ECSchemaProto,

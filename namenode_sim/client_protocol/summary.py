@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from namenode_sim.client_protocol.model import Caller
 from namenode_sim.client_protocol.permissions import EXECUTE, READ, check_directory
-from namenode_sim.inode import (
+from namenode_sim.namespace.inode import (
     QUOTA_RESET,
     INode,
     INodeDirectory,
@@ -14,8 +14,8 @@ from namenode_sim.inode import (
     Quotas,
     subtree,
 )
-from namenode_sim.namespace_snapshots_diffs import inode_of
-from namenode_sim.namespace_snapshots_view import Sight, look
+from namenode_sim.namespace.snapshots.diffs import inode_of
+from namenode_sim.namespace.snapshots.view import Sight, look
 from namenode_sim.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto
 
 STEP = 5000

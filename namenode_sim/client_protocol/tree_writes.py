@@ -39,9 +39,9 @@ from namenode_sim.client_protocol.permissions import (
     find,
 )
 from namenode_sim.edits.ops import Delete, Rename, RenameOld, RenameOption
-from namenode_sim.inode import INode, INodeDirectory, INodeSymlink, full_path
-from namenode_sim.namespace_paths import old_rename_target
-from namenode_sim.namespace_tree import components, size
+from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, full_path
+from namenode_sim.namespace.paths import old_rename_target
+from namenode_sim.namespace.tree import components, size
 from namenode_sim.proto import client_namenode_pb2 as calls
 
 

@@ -17,8 +17,8 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.inodes_reader import signed
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.unknown import check_texts, holds_unknown, keep_unknown, restore_unknown
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_state import (
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.state import (
     FIRST_USER_EC_ID,
     NO_STRIPED_BLOCK_ID,
     EcState,

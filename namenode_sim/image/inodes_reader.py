@@ -15,7 +15,7 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings
 from namenode_sim.image.unknown import Kept, check_texts, keep_unknown
-from namenode_sim.inode import (
+from namenode_sim.namespace.inode import (
     NO_QUOTAS,
     ROOT_QUOTAS,
     INode,

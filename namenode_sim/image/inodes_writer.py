@@ -14,7 +14,7 @@ from namenode_sim.image.inodes_reader import STORAGE_TYPES
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import StringNumbers
 from namenode_sim.image.unknown import Kept, restore_unknown
-from namenode_sim.inode import (
+from namenode_sim.namespace.inode import (
     CONTIGUOUS,
     STRIPED,
     INode,

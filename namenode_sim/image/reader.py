@@ -28,9 +28,9 @@ from namenode_sim.image.snapshots_reader import (
 )
 from namenode_sim.image.strings import Strings, read_strings
 from namenode_sim.image.unknown import Kept, keep_unknown
-from namenode_sim.inode import ROOT_ID, INode, INodeDirectory, INodeFile
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_snapshots_diffs import is_current
+from namenode_sim.namespace.inode import ROOT_ID, INode, INodeDirectory, INodeFile
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.snapshots.diffs import is_current
 
 log = structlog.get_logger()
 

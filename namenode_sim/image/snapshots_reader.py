@@ -10,7 +10,7 @@ from namenode_sim.image.inodes_reader import pack_protos, read_directory, read_f
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings
 from namenode_sim.image.unknown import Kept, keep_unknown
-from namenode_sim.inode import (
+from namenode_sim.namespace.inode import (
     DirectoryDiff,
     DirectoryHistory,
     Entry,
@@ -23,9 +23,9 @@ from namenode_sim.inode import (
     OldName,
     Reference,
 )
-from namenode_sim.namespace_snapshots_diffs import is_current, up_to
-from namenode_sim.namespace_snapshots_places import add_to
-from namenode_sim.namespace_state import Snapshot, Snapshots
+from namenode_sim.namespace.snapshots.diffs import is_current, up_to
+from namenode_sim.namespace.snapshots.references import add_to
+from namenode_sim.namespace.state import Snapshot, Snapshots
 
 Places = list[OldName | NewPlace]
 

@@ -15,7 +15,7 @@ from namenode_sim.image.inodes_writer import (
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import StringNumbers
 from namenode_sim.image.unknown import Kept, restore_unknown
-from namenode_sim.inode import (
+from namenode_sim.namespace.inode import (
     DirectoryDiff,
     DirectoryHistory,
     Entry,
@@ -26,9 +26,9 @@ from namenode_sim.inode import (
     NewPlace,
     OldName,
 )
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_snapshots_diffs import in_order, names_in_order
-from namenode_sim.namespace_state import Snapshots
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.snapshots.diffs import in_order, names_in_order
+from namenode_sim.namespace.state import Snapshots
 
 Write = Callable[[bytes], None]
 

@@ -31,8 +31,8 @@ from namenode_sim.image.snapshots_writer import (
 )
 from namenode_sim.image.strings import StringNumbers, write_strings
 from namenode_sim.image.unknown import restore_unknown
-from namenode_sim.inode import INodeFile
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.inode import INodeFile
+from namenode_sim.namespace.namespace import Namespace
 
 _BUFFER_BYTES: Final = 1024 * 1024
 

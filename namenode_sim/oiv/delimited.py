@@ -11,7 +11,7 @@ from namenode_sim.edits.values import XAttrNamespace
 from namenode_sim.image.inodes_reader import signed
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings
-from namenode_sim.namespace_state import system_ec_policies
+from namenode_sim.namespace.state import system_ec_policies
 from namenode_sim.oiv.opened import OpenedImage
 from namenode_sim.oiv.paths import PathFinder, Unlinked, join, parents_store, read_links, text
 from namenode_sim.oiv.values import csv_field, utc_date

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from namenode_sim.image.proto import fsimage_pb2 as pb
-from namenode_sim.inode import ROOT_ID
+from namenode_sim.namespace.inode import ROOT_ID
 from namenode_sim.oiv.opened import OpenedImage
 
 _BATCH: Final = 10_000

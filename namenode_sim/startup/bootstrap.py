@@ -21,14 +21,14 @@ from journal.errors import JournalError
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.durable import sync_folder, write_durably
 from namenode_sim.image.reader import load_image
-from namenode_sim.image_fetch import FetchFailed, fetch_image
-from namenode_sim.namenode_protocol import Facts, ask_facts
-from namenode_sim.place import Place, journal_reader, name_directories
+from namenode_sim.startup.identity import Place, journal_reader, name_directories
 from namenode_sim.startup.questions import Consent
-from namenode_sim.storage import NEWEST_LAYOUT, OLDEST_LAYOUT
-from namenode_sim.storage_fill import COMMENT, copy_image
-from namenode_sim.storage_format import lock_all, occupied
-from namenode_sim.version_file import version_text
+from namenode_sim.storage.fill import COMMENT, copy_image
+from namenode_sim.storage.format import lock_all, occupied
+from namenode_sim.storage.storage import NEWEST_LAYOUT, OLDEST_LAYOUT
+from namenode_sim.storage.version_file import version_text
+from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
+from namenode_sim.transfer.namenode_protocol import Facts, ask_facts
 
 log = structlog.get_logger()
 

@@ -12,15 +12,15 @@ from ha.conf.keys import FORMAT_LAYOUT
 from ha.conf.keys_namenode import ALLOW_FORMAT, REFORMAT_DISABLED
 from ha.daemon.process import ExitWith
 from journal.model import LAYOUT_VERSION
-from namenode_sim.formatting import ABORTED, format_all, new_namespace_info
-from namenode_sim.place import Place, name_directories
 from namenode_sim.startup.bootstrap import bootstrap_standby
+from namenode_sim.startup.format import ABORTED, format_all, new_namespace_info
+from namenode_sim.startup.identity import Place, name_directories
 from namenode_sim.startup.questions import Choose, Consent
 from namenode_sim.startup.recover import FAILED, Recovery, recover
 from namenode_sim.startup.shared_edits import initialize_shared_edits
-from namenode_sim.storage import open_name_dirs
-from namenode_sim.storage_errors import StorageError
-from namenode_sim.storage_format import occupied
+from namenode_sim.storage.errors import StorageError
+from namenode_sim.storage.format import occupied
+from namenode_sim.storage.storage import open_name_dirs
 
 
 @dataclass(frozen=True, slots=True)

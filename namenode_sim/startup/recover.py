@@ -18,10 +18,9 @@ from ha.daemon.process import ExitWith
 from journal.errors import JournalError, NotFormatted, QuorumLost
 from journal.model import TxId
 from namenode_sim.durable import rename_durably
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_errors import ApplyError
-from namenode_sim.peers import one_is_active
-from namenode_sim.place import (
+from namenode_sim.namespace.errors import ApplyError
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.startup.identity import (
     Place,
     edits_directories,
     journal_reader,
@@ -38,7 +37,8 @@ from namenode_sim.startup.recovery_items import (
     local_items,
     shared_items,
 )
-from namenode_sim.storage import NameStorage, open_name_dirs
+from namenode_sim.storage.storage import NameStorage, open_name_dirs
+from namenode_sim.transfer.peers import one_is_active
 
 log = structlog.get_logger()
 

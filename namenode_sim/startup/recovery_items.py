@@ -16,7 +16,7 @@ from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.recovery import SegmentReport, Skipped, salvage, scan_segment
 from namenode_sim.edits.segment_file import NamedRange, named_range
-from namenode_sim.local_copies import copies_from
+from namenode_sim.storage.local_copies import copies_from
 
 _LENGTH = Struct(">i")
 _OVERHEAD: Final = 5

@@ -24,7 +24,9 @@ from journal.model import JournalId, NamespaceInfo, TxId
 from namenode_sim.edits.codec import LENGTH_LAYOUT
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.segment_file import open_segment
-from namenode_sim.local_edits import (
+from namenode_sim.startup.identity import Place, edits_directories, journal_writer, name_directories
+from namenode_sim.startup.questions import Consent
+from namenode_sim.storage.local_edits import (
     LocalSegment,
     chain,
     frames_of,
@@ -32,9 +34,7 @@ from namenode_sim.local_edits import (
     recover_unclosed,
     replay,
 )
-from namenode_sim.place import Place, edits_directories, journal_writer, name_directories
-from namenode_sim.startup.questions import Consent
-from namenode_sim.storage import NameStorage, open_name_dirs
+from namenode_sim.storage.storage import NameStorage, open_name_dirs
 
 log = structlog.get_logger()
 

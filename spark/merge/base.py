@@ -18,9 +18,9 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import BROKEN, ImageSections
 from namenode_sim.image.strings import Strings, read_strings
 from namenode_sim.image.unknown import keep_unknown
-from namenode_sim.inode import INodeDirectory
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_tree import new_root
+from namenode_sim.namespace.inode import INodeDirectory
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.tree import new_root
 from spark.merge.model import BaseFacts, OpenFile
 
 _SMALL: Final = (

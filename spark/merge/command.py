@@ -13,8 +13,8 @@ from ha.daemon.logs import configure_logging
 from namenode_sim.checkpoint.publication import MergeRefused
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
-from namenode_sim.storage import path_of
-from namenode_sim.storage_errors import StorageError
+from namenode_sim.storage.errors import StorageError
+from namenode_sim.storage.storage import path_of
 from spark.ends import Ends, end_options, open_sink, open_source
 from spark.engine.model import SparkUnavailable
 from spark.hadoop_files import HadoopFileError

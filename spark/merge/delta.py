@@ -19,8 +19,8 @@ from namenode_sim.image.inodes_writer import (
 )
 from namenode_sim.image.strings import StringNumbers, write_strings
 from namenode_sim.image.writer import open_files
-from namenode_sim.inode import INode, INodeDirectory, INodeFile, INodeSymlink
-from namenode_sim.namespace_snapshots_diffs import in_order
+from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink
+from namenode_sim.namespace.snapshots.diffs import in_order
 from spark.merge.collection import no_collection
 from spark.merge.errors import EditsDoNotBelong, Miss
 from spark.merge.model import Delta

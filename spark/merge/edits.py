@@ -7,7 +7,7 @@ from journal.model import TxId
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.segment_file import open_segment
-from namenode_sim.local_edits import LocalSegment, chain, edits_of, finalized_in
+from namenode_sim.storage.local_edits import LocalSegment, chain, edits_of, finalized_in
 
 
 class Edits:

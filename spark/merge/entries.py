@@ -11,7 +11,7 @@ import numpy as np
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
-from namenode_sim.inode import signed_order
+from namenode_sim.namespace.inode import signed_order
 from spark.engine.attempt import attempt_name
 from spark.image.children import children_of
 from spark.image.directories import parsed

@@ -20,7 +20,7 @@ from namenode_sim.checkpoint.publication import publish, staged
 from namenode_sim.edits.ops import Op
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest, image_name, write_digest
-from namenode_sim.namespace_errors import ApplyError
+from namenode_sim.namespace.errors import ApplyError
 from spark.engine.model import Engine, TaskFailed
 from spark.image.opened import open_image
 from spark.merge.base import Base, read_base

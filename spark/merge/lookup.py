@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from namenode_sim.image.errors import ImageError
-from namenode_sim.inode import ROOT_ID
+from namenode_sim.namespace.inode import ROOT_ID
 from spark.engine.attempt import attempt_name
 from spark.engine.model import Engine
 from spark.image.ids import load_ids, save_hashes, save_ids, sorted_ids

@@ -17,8 +17,8 @@ from typing import Final
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op, RenameOption
-from namenode_sim.namespace_errors import TxIdOutOfOrder
-from namenode_sim.namespace_tree import components
+from namenode_sim.namespace.errors import TxIdOutOfOrder
+from namenode_sim.namespace.tree import components
 from spark.merge.collection import no_collection
 from spark.merge.kinds import ABSENT, DIRECTORY, KIND_BITS, OTHER, UNKNOWN, Kinds
 from spark.merge.model import BaseFacts, Plan

@@ -14,9 +14,9 @@ import numpy as np
 from namenode_sim.image.inodes_reader import inodes_of
 from namenode_sim.image.strings import Strings
 from namenode_sim.image.unknown import Kept
-from namenode_sim.inode import INode, INodeDirectory, INodeFile
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_tree import components
+from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.tree import components
 from spark.merge.base import Base
 from spark.merge.collection import no_collection
 from spark.merge.errors import EditsDoNotBelong, Miss, NeedsWholeNamespace

@@ -15,8 +15,8 @@ from uuid import uuid4
 
 import structlog
 
-from namenode_sim.storage_errors import InUse
-from namenode_sim.storage_lock import DirectoryLock
+from namenode_sim.storage.errors import InUse
+from namenode_sim.storage.lock import DirectoryLock
 
 log = structlog.get_logger()
 

@@ -16,8 +16,8 @@ from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, run_daemon
 from namenode_sim.checkpoint.schedule import CheckpointRules
-from namenode_sim.storage import path_of
-from namenode_sim.storage_errors import StorageError
+from namenode_sim.storage.errors import StorageError
+from namenode_sim.storage.storage import path_of
 from spark.service.core import Rules
 from spark.service.merging import MergeProcess
 from spark.service.service import CheckpointService

@@ -13,8 +13,8 @@ import structlog
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import image_name
-from namenode_sim.storage_errors import StorageError
-from namenode_sim.storage_lock import DirectoryLock
+from namenode_sim.storage.errors import StorageError
+from namenode_sim.storage.lock import DirectoryLock
 from spark.service.core import (
     Action,
     Event,

@@ -9,8 +9,8 @@ import structlog
 
 from ha.conf.topology import NameNodeAddress
 from journal.model import Epoch, NamespaceInfo, TxId
+from namenode_sim.checkpoint.image_upload import UploadFailed, UploadSuperseded, upload_image
 from namenode_sim.checkpoint.schedule import UploadAnswer
-from namenode_sim.image_upload import UploadFailed, UploadSuperseded, upload_image
 from spark.sinks.model import Outcome, Published, SinkFailed, SinkRefused
 from spark.sinks.verdict import Verdict
 from spark.sources.cluster import Cluster, view

@@ -17,7 +17,7 @@ from journal.client.configured import reader_settings
 from journal.client.reader import JournalReader, ReaderSettings
 from journal.errors import JournalError
 from journal.model import JournalId, NamespaceInfo, TxId
-from namenode_sim.namenode_protocol import Facts, ask_facts
+from namenode_sim.transfer.namenode_protocol import Facts, ask_facts
 from spark.sources.errors import SourceError
 
 ASK_SECONDS: Final = 10.0

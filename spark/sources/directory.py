@@ -5,8 +5,8 @@ from pathlib import Path
 
 from journal.model import TxId
 from namenode_sim.image.files import check_digest
-from namenode_sim.local_edits import chain, finalized_in
-from namenode_sim.storage_retention import IMAGE
+from namenode_sim.storage.local_edits import chain, finalized_in
+from namenode_sim.storage.retention import IMAGE
 from spark.sources.errors import SourceError
 from spark.sources.model import Staged, Tell
 

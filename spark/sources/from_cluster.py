@@ -21,9 +21,9 @@ from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.facts import image_facts
 from namenode_sim.image.files import check_digest, digest_path, image_name
-from namenode_sim.image_fetch import FetchFailed, fetch_image
-from namenode_sim.storage_lock import DirectoryLock
-from namenode_sim.storage_retention import IMAGE
+from namenode_sim.storage.lock import DirectoryLock
+from namenode_sim.storage.retention import IMAGE
+from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
 from spark.sources.cluster import Cluster, View, view
 from spark.sources.errors import SourceError
 from spark.sources.model import Staged, Tell

@@ -14,7 +14,7 @@ from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest, digest_path
-from namenode_sim.storage_retention import IMAGE
+from namenode_sim.storage.retention import IMAGE
 from spark.hadoop_files import HadoopFile, HadoopFileError, HadoopFiles, OpenHadoop
 from spark.sources.directory import staged_here
 from spark.sources.errors import SourceError

@@ -12,7 +12,7 @@ from namenode_sim.edits.codec import LENGTH_LAYOUT
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.recovery import scan_segment
 from namenode_sim.edits.segment_file import SegmentFile, named_range, open_segment
-from namenode_sim.local_edits import LocalSegment, Located, chain, finalized_in
+from namenode_sim.storage.local_edits import LocalSegment, Located, chain, finalized_in
 
 _HEAD = Struct(">Biq")
 """Opcode, length, transaction: how every frame begins (hadoop-formats 1.2)."""

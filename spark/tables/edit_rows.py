@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from journal.model import TxId
 from namenode_sim.edits.ops import Op
-from namenode_sim.local_edits import Located
 from namenode_sim.oev.json_values import to_json
+from namenode_sim.storage.local_edits import Located
 from spark.tables.arrow import Batch
 
 EDIT_TYPES: Final[Mapping[str, Any]] = {

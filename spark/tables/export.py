@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest, digest_path
-from namenode_sim.inode import ROOT_ID
+from namenode_sim.namespace.inode import ROOT_ID
 from spark.engine.model import Engine, TaskFailed
 from spark.tables.directories import write_directories
 from spark.tables.export_output import FACTS, published, refuse_in_the_way

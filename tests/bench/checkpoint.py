@@ -230,7 +230,7 @@ def count_touched(image: Path, edits: Path) -> int:
 
 def _touched(image: Path, edits: Path) -> int:
     from namenode_sim.edits import ops as kinds
-    from namenode_sim.local_edits import edits_of, finalized_in
+    from namenode_sim.storage.local_edits import edits_of, finalized_in
     from spark.merge.base import read_base
     from spark.merge.plan import plan_edits
 

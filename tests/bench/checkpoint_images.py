@@ -26,7 +26,7 @@ from namenode_sim.image.inodes_writer import ReferenceNumbers
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.snapshots_writer import write_references, write_snapshots
 from namenode_sim.image.strings import MASK_BITS
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
 from tests.bench.checkpoint_inodes import (
     FIRST_BLOCK,
     FIRST_STAMP,

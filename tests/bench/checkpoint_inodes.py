@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, Permission, XAttr, XAttrNamespace
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import StringNumbers
-from namenode_sim.inode import QUOTA_DONT_SET, ROOT_ID
+from namenode_sim.namespace.inode import QUOTA_DONT_SET, ROOT_ID
 from tests.bench.checkpoint_rows import (
     Bytes,
     Column,

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from namenode_sim.inode import ROOT_ID
+from namenode_sim.namespace.inode import ROOT_ID
 from tests.bench.checkpoint_rows import Column, Numbers, Table, joined, mixed, padded, total
 
 Places = NDArray[np.int64]

@@ -24,7 +24,7 @@ from journal.model import TxId
 from namenode_sim.edits.codec import decode_all, encode
 from namenode_sim.edits.ops import NO_RPC_IDS, Delete, Op
 from namenode_sim.image.writer import write_namespace
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
 from tests.bench import formats_load
 from tests.bench.formats_world import INFO, big_namespace, edits, save
 from tests.bench.report import Row, publish

@@ -7,8 +7,8 @@ from journal.model import NamespaceInfo, TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.image.writer import save_image
-from namenode_sim.inode import INodeDirectory, INodeFile, pack_blocks
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.inode import INodeDirectory, INodeFile, pack_blocks
+from namenode_sim.namespace.namespace import Namespace
 
 INFO = NamespaceInfo(-67, 4711, "CID-bench", 0, "BP-bench")
 FILES_PER_DIRECTORY = 500

@@ -9,8 +9,8 @@ from typing import Final
 
 from journal.model import NamespaceInfo
 from namenode_sim.image.files import digest_path
-from namenode_sim.namespace import Namespace
-from namenode_sim.storage_format import format_name_dirs
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.format import format_name_dirs
 from tests.bench.checkpoint_images import LAYOUT, NAMESPACE_ID
 from tests.interop.hadoop_server import running_hadoop
 

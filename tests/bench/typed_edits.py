@@ -4,8 +4,8 @@ import statistics
 
 from journal.client.writer import QuorumWriter
 from journal.model import TxId
-from namenode_sim.edit_log import EditLog
 from namenode_sim.edits.ops import NO_RPC_IDS, Delete
+from namenode_sim.term.edit_log import EditLog
 from tests.bench.load import measure, rate
 from tests.bench.report import Row
 from tests.bench.world import World

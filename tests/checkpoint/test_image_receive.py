@@ -14,15 +14,15 @@ from aiohttp import ClientSession
 from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
 from journal.model import Epoch, TxId
+from namenode_sim.checkpoint.image_receive import ImageReceiver, Recipient
+from namenode_sim.checkpoint.image_upload import UploadFailed, UploadSuperseded, upload_image
 from namenode_sim.checkpoint.schedule import UploadAnswer
 from namenode_sim.image.container import ImageWriter
 from namenode_sim.image.files import image_name, write_digest
 from namenode_sim.image.writer import save_image
-from namenode_sim.image_receive import ImageReceiver, Recipient
-from namenode_sim.image_upload import UploadFailed, UploadSuperseded, upload_image
-from namenode_sim.namespace import Namespace
-from namenode_sim.storage import NameStorage, open_name_dirs
-from namenode_sim.storage_format import format_name_dirs
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.format import format_name_dirs
+from namenode_sim.storage.storage import NameStorage, open_name_dirs
 from tests.image.image_world import info, rich_namespace
 
 IMAGE = rich_namespace()

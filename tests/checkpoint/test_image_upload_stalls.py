@@ -11,9 +11,9 @@ import pytest
 
 from ha.conf.topology import HostPort
 from journal.model import TxId
+from namenode_sim.checkpoint.image_upload import UploadFailed, upload_image
 from namenode_sim.checkpoint.schedule import UploadAnswer
 from namenode_sim.image.files import image_name, write_digest
-from namenode_sim.image_upload import UploadFailed, upload_image
 from tests.image.image_world import info
 
 STALL_SECONDS = 0.3

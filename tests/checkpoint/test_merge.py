@@ -19,9 +19,9 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import load_image, read_namespace
 from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
-from namenode_sim.storage_format import format_name_dirs
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.format import format_name_dirs
 from tests.image.image_world import info, real
 from tests.startup.startup_world import OPEN, ROLLED, held_by, mkdir, write_segment
 

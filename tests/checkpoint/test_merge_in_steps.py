@@ -15,8 +15,8 @@ from namenode_sim.checkpoint.merge import merge
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.image.reader import load_image, read_namespace
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.namespace import Namespace
 from tests.client_protocol.namenode_in_memory import Fields, serve
 from tests.client_protocol.test_client_random import CALLS, users
 from tests.image.image_world import EDITS, info, saved

@@ -7,8 +7,8 @@ import pytest
 
 from namenode_sim.checkpoint.merge import Merged, merge
 from namenode_sim.checkpoint.publication import MergeRefused
-from namenode_sim.storage_errors import InUse
-from namenode_sim.storage_lock import DirectoryLock
+from namenode_sim.storage.errors import InUse
+from namenode_sim.storage.lock import DirectoryLock
 from spark.engine.inline import InlineEngine
 from spark.merge.job import merge_on
 from tests.checkpoint_spark.job_world import first_image, name_directory

@@ -14,18 +14,18 @@ from aiohttp import web
 from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
 from journal.model import TxId
+from namenode_sim.checkpoint.image_receive import ImageReceiver, Recipient
 from namenode_sim.checkpoint.schedule import CheckpointRules
 from namenode_sim.checkpoint.standby import StandbyCheckpointer, UploadSettings
 from namenode_sim.image.files import check_digest
-from namenode_sim.image_receive import ImageReceiver, Recipient
-from namenode_sim.namenode import NameNode
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
-from namenode_sim.peer_face import forget_old
-from namenode_sim.role import Role
-from namenode_sim.storage import NameStorage, StorageSettings, open_name_dirs
-from namenode_sim.storage_format import format_name_dirs
-from namenode_sim.storage_retention import Retention
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.process.peer_face import forget_old
+from namenode_sim.storage.format import format_name_dirs
+from namenode_sim.storage.retention import Retention
+from namenode_sim.storage.storage import NameStorage, StorageSettings, open_name_dirs
+from namenode_sim.term.namenode import NameNode
+from namenode_sim.term.role import Role
 from tests.image.image_world import info
 from tests.namenode.memory_journal import MemoryJournal
 from tests.namenode.test_namenode import NOBODY, namenode, until

@@ -15,8 +15,8 @@ from namenode_sim.edits import ops
 from namenode_sim.image.container import Summary, read_summary, section_messages
 from namenode_sim.image.files import write_digest
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_tree import new_root
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.tree import new_root
 from spark.engine.inline import InlineEngine
 from spark.engine.model import Engine
 from spark.image.opened import open_image

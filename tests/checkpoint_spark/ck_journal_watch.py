@@ -11,7 +11,7 @@ from deploy.local.audit import Journal, read_journal
 from deploy.local.layout import NAMESERVICE, Layout
 from journal.quorum import majority
 from namenode_sim.edits.segment_file import named_range
-from namenode_sim.storage_retention import IMAGE
+from namenode_sim.storage.retention import IMAGE
 
 LOOK_SECONDS = 0.05
 

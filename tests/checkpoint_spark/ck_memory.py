@@ -18,9 +18,9 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.writer import write_namespace
-from namenode_sim.inode import signed_order
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.inode import signed_order
+from namenode_sim.namespace.namespace import Namespace
 from spark.merge.base import Base, read_base
 from spark.merge.delta import delta_of
 from spark.merge.model import Delta, Looked, Plan

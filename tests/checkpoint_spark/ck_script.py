@@ -3,7 +3,7 @@
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import AclEntry, Block, Op, Permission
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
 from tests.checkpoint_spark.ck_memory import Edits, Merge, check_against_oracle
 from tests.image.image_world import saved
 

@@ -16,13 +16,13 @@ from ha.service.model import RequestSource
 from journal.model import TxId
 from namenode_sim.checkpoint.merge import merge
 from namenode_sim.checkpoint.schedule import CheckpointRules
-from namenode_sim.daemon import run_namenode
 from namenode_sim.edits.segment_file import named_range
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.process.daemon import run_namenode
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto
-from namenode_sim.storage_format import format_name_dirs
-from namenode_sim.storage_retention import IMAGE
+from namenode_sim.storage.format import format_name_dirs
+from namenode_sim.storage.retention import IMAGE
 from spark.service.core import Rules
 from spark.service.merging import Merger
 from spark.service.service import CheckpointService

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
-from namenode_sim.namenode_protocol import Facts
-from namenode_sim.namespace import Namespace
-from namenode_sim.storage_format import format_name_dirs
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.format import format_name_dirs
+from namenode_sim.transfer.namenode_protocol import Facts
 from spark.sources.cluster import Cluster
 from spark.sources.from_cluster import stage_from_cluster
 from spark.sources.model import Staged

@@ -7,9 +7,16 @@ from typing import Any
 from journal.model import NamespaceInfo
 from namenode_sim.edits import ops
 from namenode_sim.image.writer import save_image
-from namenode_sim.inode import INode, INodeDirectory, INodeFile, INodeSymlink, full_path, subtree
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_attributes import storage_policy_of
+from namenode_sim.namespace.attributes import storage_policy_of
+from namenode_sim.namespace.inode import (
+    INode,
+    INodeDirectory,
+    INodeFile,
+    INodeSymlink,
+    full_path,
+    subtree,
+)
+from namenode_sim.namespace.namespace import Namespace
 from tests.image.image_world import TESTDATA
 from tests.interop.random_attributes import ATTRIBUTE_DEEDS
 from tests.interop.random_edits import FILE_DEEDS, Author

@@ -13,7 +13,7 @@ from namenode_sim.edits.ops import (
 )
 from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
 from tests.image.image_world import info
 from tests.startup.startup_world import held_by, mkdir, write_segment
 

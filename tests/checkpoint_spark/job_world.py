@@ -4,8 +4,8 @@ from itertools import takewhile
 from pathlib import Path
 
 from namenode_sim.edits.ops import AllowSnapshot, EndLogSegment
-from namenode_sim.namespace import Namespace
-from namenode_sim.storage_format import format_name_dirs
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.format import format_name_dirs
 from tests.image.image_world import EDITS, info
 from tests.startup.startup_world import OPEN, write_segment
 

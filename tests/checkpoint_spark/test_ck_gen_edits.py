@@ -6,7 +6,7 @@ from pathlib import Path
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.image.reader import load_image
-from namenode_sim.local_edits import chain, edits_of, finalized_in
+from namenode_sim.storage.local_edits import chain, edits_of, finalized_in
 from tests.bench.checkpoint_edits import LARGE_TREE, edits_on, write_segments
 from tests.bench.checkpoint_images import LAST_TXID, write_big_image
 from tests.bench.checkpoint_shape import Shape

@@ -9,8 +9,8 @@ from journal.model import NamespaceInfo
 from namenode_sim.edits import ops
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
-from namenode_sim.inode import INodeDirectory, INodeFile
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.inode import INodeDirectory, INodeFile
+from namenode_sim.namespace.namespace import Namespace
 from tests.bench import checkpoint_same
 from tests.bench.checkpoint_images import LAYOUT, NAMESPACE_ID, write_big_image
 from tests.bench.checkpoint_same import content_of

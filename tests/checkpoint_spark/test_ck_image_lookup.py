@@ -8,8 +8,8 @@ import pytest
 
 from namenode_sim.image.codecs import ZLIB_CODEC
 from namenode_sim.image.proto import fsimage_pb2 as pb
-from namenode_sim.inode import INode, INodeDirectory
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.inode import INode, INodeDirectory
+from namenode_sim.namespace.namespace import Namespace
 from spark.image.directories import PARENT_TAG
 from spark.merge.errors import NeedsWholeNamespace
 from spark.merge.trie import NEED, BaseTrie

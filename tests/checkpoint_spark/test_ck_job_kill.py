@@ -8,7 +8,7 @@ import pytest
 
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
 from spark.engine.inline import InlineEngine
 from spark.merge.job import merge_on
 from spark.merge.progress import Progress

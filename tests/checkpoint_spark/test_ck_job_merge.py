@@ -17,7 +17,7 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.facts import image_facts
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
 from spark.engine.inline import InlineEngine
 from spark.engine.model import SparkUnavailable
 from spark.merge import job

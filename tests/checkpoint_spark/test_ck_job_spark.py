@@ -11,7 +11,7 @@ import pytest
 
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
 from spark.engine.session import SparkSettings, spark_started
 from spark.engine.spark import SparkEngine
 from spark.merge.job import MergedOn, merge_on

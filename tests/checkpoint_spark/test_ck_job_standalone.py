@@ -12,7 +12,7 @@ import pytest
 
 from ha.daemon.java import find_jars, find_java
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
 from tests.checkpoint_spark.job_tree import (
     BASE_NAME,
     LAST_OF_TREE,

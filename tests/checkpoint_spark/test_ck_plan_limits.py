@@ -12,7 +12,7 @@ from namenode_sim.image.container import ImageWriter
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.writer import write_namespace
-from namenode_sim.namespace_errors import ApplyError, TxIdOutOfOrder
+from namenode_sim.namespace.errors import ApplyError, TxIdOutOfOrder
 from spark.merge.base import read_base
 from spark.merge.delta import delta_of
 from spark.merge.errors import EditsDoNotBelong, Miss, NeedsWholeNamespace

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from namenode_sim.edits import ops
-from namenode_sim.inode import INodeDirectory, INodeFile
+from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from spark.merge import rounds
 from tests.checkpoint_spark.ck_script import Script
 

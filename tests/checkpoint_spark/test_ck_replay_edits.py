@@ -9,7 +9,7 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.ops import AclEntry, AclScope, AclType, Block, Permission, XAttr
 from namenode_sim.edits.segment_file import read_segment
 from namenode_sim.image.reader import read_namespace
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
 from tests.checkpoint_spark.ck_memory import check_against_oracle
 from tests.checkpoint_spark.ck_script import Script
 from tests.image.image_world import KEY, TOKEN, real

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from namenode_sim.edits import ops
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
 from tests.checkpoint_spark.ck_memory import check_against_oracle
 from tests.image.image_world import saved
 from tests.interop.random_attributes import ADMIN_DEEDS, ATTRIBUTE_DEEDS

@@ -11,8 +11,8 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.image.codecs import ZLIB_CODEC
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.writer import write_namespace
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.namespace import Namespace
 from spark.engine.inline import InlineEngine
 from spark.image.opened import open_image
 from spark.merge.base import read_base

@@ -12,7 +12,14 @@ import spark.reports
 from ha.cli.main import main
 from journal.model import TxId
 from namenode_sim.image.reader import load_image
-from namenode_sim.inode import INode, INodeDirectory, INodeFile, INodeSymlink, full_path, subtree
+from namenode_sim.namespace.inode import (
+    INode,
+    INodeDirectory,
+    INodeFile,
+    INodeSymlink,
+    full_path,
+    subtree,
+)
 from tests.bench.checkpoint_edits import edits_on, write_segments
 from tests.bench.checkpoint_images import LAST_TXID, write_big_image
 from tests.bench.checkpoint_shape import Shape

@@ -13,7 +13,7 @@ import pytest
 from journal.model import TxId
 from namenode_sim.image.files import digest_path, image_name
 from namenode_sim.image.reader import load_image
-from namenode_sim.storage_errors import InUse
+from namenode_sim.storage.errors import InUse
 from spark.ends import Ends, open_sink, open_source
 from spark.hadoop_files import HadoopFiles
 from spark.service.merging import MergeFailed, MergeProcess

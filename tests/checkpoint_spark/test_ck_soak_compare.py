@@ -14,8 +14,8 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.writer import save_image
-from namenode_sim.inode import INodeFile
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.inode import INodeFile
+from namenode_sim.namespace.namespace import Namespace
 from tests.soak.checkpoint_compare import problems
 from tests.soak.checkpoint_worlds import NAMESPACE_ID, make_world
 

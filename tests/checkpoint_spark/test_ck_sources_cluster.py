@@ -12,7 +12,7 @@ from namenode_sim.checkpoint.merge import merge
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import image_name
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
 from spark.sources.directory import DirectorySource, staged_here
 from spark.sources.errors import SourceError
 from spark.sources.from_cluster import adopt

@@ -14,9 +14,9 @@ from namenode_sim.checkpoint.merge import merge
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.files import image_name
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
-from namenode_sim.storage_format import format_name_dirs
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.format import format_name_dirs
 from spark.ends import Ends, open_sink, open_source
 from spark.hadoop_files import HadoopFiles
 from spark.sinks.hadoop import HadoopSink

@@ -20,8 +20,8 @@ from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.strings import Strings
 from namenode_sim.image.writer import save_image
-from namenode_sim.inode import INodeFile
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.inode import INodeFile
+from namenode_sim.namespace.namespace import Namespace
 from spark.tables import images
 from spark.tables.arrow import InodeBatches
 from spark.tables.entry_columns import decode_entries

@@ -14,9 +14,9 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.codec import NEWEST_LAYOUT, encode
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import Op
-from namenode_sim.local_edits import Located
 from namenode_sim.oev.events import Edit, Start
 from namenode_sim.oev.json_lines import JsonLinesSink
+from namenode_sim.storage.local_edits import Located
 from spark.tables.edit_parts import EditsPart, parts_of, read_part
 from spark.tables.edit_rows import EDIT_TYPES, edit_batch
 from tests.checkpoint_spark.ck_tables_world import random_namespace

@@ -22,8 +22,8 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.sections import ImageSections
-from namenode_sim.inode import INodeDirectory, subtree
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.inode import INodeDirectory, subtree
+from namenode_sim.namespace.namespace import Namespace
 from spark.engine.inline import InlineEngine
 from spark.engine.pool import PoolEngine
 from spark.tables import export as export_module

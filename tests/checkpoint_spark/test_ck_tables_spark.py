@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from namenode_sim.image.codecs import ZLIB_CODEC
 from namenode_sim.image.reader import read_namespace
-from namenode_sim.inode import INodeDirectory, INodeFile, full_path
+from namenode_sim.namespace.inode import INodeDirectory, INodeFile, full_path
 from spark.engine.session import SparkSettings, spark_started
 from spark.engine.spark import SparkEngine
 from spark.tables import register

@@ -23,9 +23,9 @@ from ha.service.client import ServiceClient
 from ha.service.errors import HealthCheckFailed
 from ha.service.face import ha_service_protocol
 from ha.service.model import ServiceStatus
-from namenode_sim.ha_face import HaFace
-from namenode_sim.namenode import NameNode
-from namenode_sim.role import Role
+from namenode_sim.process.ha_face import HaFace
+from namenode_sim.term.namenode import NameNode
+from namenode_sim.term.role import Role
 from tests.cli.stand_ins import LOOPBACK, write_configuration
 from tests.journal.jc_cluster import Nodes, formatted_nodes
 from tests.namenode.test_in_progress_tail import namenode, until

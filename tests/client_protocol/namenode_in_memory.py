@@ -16,7 +16,7 @@ from namenode_sim.client_protocol.model import Settings
 from namenode_sim.client_protocol.protocol import ClientFace
 from namenode_sim.edits.codec import decode_all, encode
 from namenode_sim.edits.ops import Op
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto, HdfsFileStatusProto
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.inode import INodeDirectory, subtree
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.inode import INodeDirectory, subtree
+from namenode_sim.namespace.namespace import Namespace
 from tests.client_protocol.namenode_in_memory import GROUPS, Fields, serve
 
 names = st.sampled_from(["a", "b", "é"])

@@ -7,9 +7,9 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from namenode_sim.client_protocol.table import READS, WRITES
-from namenode_sim.inode import INodeFile, UnderConstruction
-from namenode_sim.namespace_dump import differences
-from namenode_sim.namespace_errors import ApplyError
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.errors import ApplyError
+from namenode_sim.namespace.inode import INodeFile, UnderConstruction
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import XAttrProto
 from tests.client_protocol.namenode_in_memory import Fields, Served, serve

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 
 from deploy.local.errors import LocalClusterError
 from ha.rpc.server import RpcServer
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
 from tests.client_protocol.hadoop_shell import HadoopShell, Ran, hadoop_shell
 from tests.client_protocol.namenode_in_memory import SUPERUSER, Served, serve
 

@@ -17,7 +17,7 @@ from journal.model import TxId
 from journal.node.transfer import SegmentServer
 from journal.proto import journal_pb2 as pb
 from namenode_sim.image.files import image_name, write_digest
-from namenode_sim.image_server import ImageServer
+from namenode_sim.transfer.image_server import ImageServer
 from tests.image.image_world import info
 from tests.journal.jn_node import JID, node_and_client
 from tests.journal.jn_world import Writer, record

@@ -11,7 +11,7 @@ from journal.model import NamespaceInfo, TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.image.writer import write_namespace
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
 
 TESTDATA = Path(
     os.environ.get("NNHA_TESTDATA", Path(__file__).parents[2].parent / "shared" / "testdata")

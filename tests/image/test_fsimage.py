@@ -17,9 +17,9 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import digest_path
 from namenode_sim.image.reader import load_image, read_namespace
 from namenode_sim.image.writer import save_image, write_namespace
-from namenode_sim.inode import INodeDirectory, INodeFile
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.inode import INodeDirectory, INodeFile
+from namenode_sim.namespace.namespace import Namespace
 from tests.image.image_world import info, real, replay, rich_namespace, saved
 
 NAME_DIR = "name-dir/fsimage_00000000000000000"

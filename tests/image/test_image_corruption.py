@@ -18,8 +18,8 @@ from namenode_sim.image.files import digest_path, write_digest
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import load_image, read_namespace
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.namespace import Namespace
 from tests.image.image_world import info, rich_namespace, saved
 
 PLACES = ("section ", "summary", "trailer", "HDFSIMG1", "ends after", "layout version", "codec",

@@ -25,8 +25,8 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.writer import write_namespace
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.namespace import Namespace
 from tests.image.image_world import PERMISSION, info, rich_namespace, saved
 
 PACKAGES = {LZ4_CODEC: "cramjam", SNAPPY_CODEC: "cramjam", ZSTD_CODEC: "zstandard"}

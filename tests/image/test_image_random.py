@@ -10,7 +10,8 @@ from namenode_sim.edits import ops
 from namenode_sim.image.codecs import GZIP_CODEC, ZLIB_CODEC
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.writer import write_namespace
-from namenode_sim.inode import (
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.inode import (
     STRIPED,
     INode,
     INodeDirectory,
@@ -20,9 +21,8 @@ from namenode_sim.inode import (
     UnderConstruction,
     full_path,
 )
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
-from namenode_sim.namespace_state import Counters, EcState, ErasureCodingPolicy
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.state import Counters, EcState, ErasureCodingPolicy
 from tests.image.image_world import PERMISSION, info
 
 TIME = st.integers(0, 2**62)

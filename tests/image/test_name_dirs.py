@@ -10,17 +10,17 @@ import pytest
 
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.image.errors import ImageError
-from namenode_sim.namespace import Namespace
-from namenode_sim.storage import NameStorage, open_name_dirs, path_of
-from namenode_sim.storage_errors import (
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.errors import (
     Inconsistent,
     InUse,
     NotEmpty,
     NotFormatted,
     StorageError,
 )
-from namenode_sim.storage_format import format_name_dirs
-from namenode_sim.version_file import parse_version, properties, version_text
+from namenode_sim.storage.format import format_name_dirs
+from namenode_sim.storage.storage import NameStorage, open_name_dirs, path_of
+from namenode_sim.storage.version_file import parse_version, properties, version_text
 from tests.image.image_world import info, real, rich_namespace
 
 

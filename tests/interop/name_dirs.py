@@ -10,7 +10,7 @@ from journal.model import TxId
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.edits.ops import Op
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
 
 _IMAGE = re.compile(r"fsimage_(\d{19})")
 

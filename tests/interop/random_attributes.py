@@ -1,7 +1,7 @@
 """Random edits about attributes and about the cluster as a whole."""
 
 from namenode_sim.edits import ops
-from namenode_sim.inode import INodeDirectory, INodeSymlink, full_path
+from namenode_sim.namespace.inode import INodeDirectory, INodeSymlink, full_path
 from tests.interop.random_edits import NAMES, PEOPLE, Author
 
 POLICIES = ("RS-6-3-1024k", "XOR-2-1-1024k")

@@ -9,8 +9,8 @@ from journal.model import TxId
 from namenode_sim.client_protocol.creation import inherit
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import AclEntry, AclScope, AclType, Block, Permission, XAttr
-from namenode_sim.inode import INode, INodeDirectory, INodeFile, full_path, subtree
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, full_path, subtree
+from namenode_sim.namespace.namespace import Namespace
 
 BLOCK_SIZE = 1000
 NAMES = ("a", "b", "c", "d", "A b", "é", "日", "😀", "z", "zz")

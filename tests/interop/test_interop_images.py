@@ -12,9 +12,9 @@ from namenode_sim.image.container import read_summary
 from namenode_sim.image.files import image_name
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
-from namenode_sim.storage_format import format_name_dirs
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.format import format_name_dirs
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences
 from tests.interop.name_dirs import edits, images, replayed

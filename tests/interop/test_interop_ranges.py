@@ -7,8 +7,8 @@ import pytest
 from namenode_sim.image.files import write_digest
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace import Namespace
-from namenode_sim.storage_format import format_name_dirs
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.format import format_name_dirs
 from tests.checkpoint_spark.ck_image_world import merged, nothing_changes, opened, summary
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences

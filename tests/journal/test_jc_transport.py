@@ -15,7 +15,7 @@ from journal.client.hadoop_link import HadoopLink
 from journal.model import TxId
 from journal.node.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
-from namenode_sim.place import Place, journal_writer
+from namenode_sim.startup.identity import Place, journal_writer
 from tests.journal.jc_cluster import NAMESPACE, edits
 from tests.startup.startup_world import KEYS, write_site
 

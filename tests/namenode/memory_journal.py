@@ -11,7 +11,7 @@ from journal.client.writer import Recovered
 from journal.errors import Fenced, JournalError
 from journal.frame import scan
 from journal.model import LAYOUT_VERSION, Epoch, TxId
-from namenode_sim.journal_access import JournalAccess
+from namenode_sim.term.journal_access import JournalAccess
 
 
 class Bug(Exception):

@@ -13,8 +13,8 @@ from deploy.local.ports import free_ports
 from deploy.local.site import site_xml
 from journal.client.writer import QuorumWriter
 from journal.model import JournalId, NamespaceInfo
-from namenode_sim.namespace import Namespace
-from namenode_sim.storage_format import format_name_dirs
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.format import format_name_dirs
 from tests.journal.jc_cluster import Nodes
 
 OURS = NamespaceInfo(-65, 12345, "CID-ours", 0, "BP-ours")

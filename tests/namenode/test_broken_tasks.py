@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ha.conf.topology import HostPort
-from namenode_sim.namenode import NameNode
-from namenode_sim.role import Role
+from namenode_sim.term.namenode import NameNode
+from namenode_sim.term.role import Role
 from tests.checkpoint.test_standby_checkpointer import RULES, place, write
 from tests.namenode.memory_journal import Bug, MemoryJournal
 from tests.namenode.test_namenode import namenode, until

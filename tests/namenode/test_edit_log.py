@@ -8,8 +8,8 @@ import pytest
 from journal.errors import Fenced, JournalError
 from journal.frame import scan
 from journal.model import Epoch, TxId
-from namenode_sim.edit_log import EditLog, LogFailed
 from namenode_sim.edits.ops import SetReplication
+from namenode_sim.term.edit_log import EditLog, LogFailed
 
 EDIT = SetReplication("/a/file", 3)
 

@@ -6,8 +6,8 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import STANDBY_EXCEPTION
-from namenode_sim.gate import Gate
-from namenode_sim.role import Role
+from namenode_sim.term.gate import Gate
+from namenode_sim.term.role import Role
 
 
 class Others:

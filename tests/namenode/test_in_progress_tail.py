@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from namenode_sim.edits.ops import NO_RPC_IDS, Delete
-from namenode_sim.gate import Gate
-from namenode_sim.journal_access import JournalAccess
-from namenode_sim.namenode import NameNode
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.term.gate import Gate
+from namenode_sim.term.journal_access import JournalAccess
+from namenode_sim.term.namenode import NameNode
 from tests.journal.jc_cluster import Nodes, formatted_nodes
 
 MIB = 1024 * 1024

@@ -10,10 +10,10 @@ from ha.rpc.errors import RemoteFault
 from journal.errors import QuorumLost
 from journal.model import Epoch
 from namenode_sim.edits.ops import NO_RPC_IDS, Delete
-from namenode_sim.gate import Gate
-from namenode_sim.namenode import NameNode, TransitionRefused
-from namenode_sim.namespace import Namespace
-from namenode_sim.role import Role
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.term.gate import Gate
+from namenode_sim.term.namenode import NameNode, TransitionRefused
+from namenode_sim.term.role import Role
 from tests.namenode.memory_journal import MemoryJournal
 
 NOBODY = Delete("/nobody", 0, NO_RPC_IDS)

@@ -8,7 +8,7 @@ from ha.rpc.server import RpcServer
 from ha.service.errors import HealthCheckFailed, ServiceFailed
 from ha.service.face import ha_service_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
-from namenode_sim.peers import Peers
+from namenode_sim.transfer.peers import Peers
 
 HOST = "127.0.0.1"
 

@@ -9,8 +9,8 @@ from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import STANDBY_EXCEPTION
 from journal.client.heartbeats import ReadLease
 from journal.model import NodeName
-from namenode_sim.namenode import NameNode
-from namenode_sim.role import Role
+from namenode_sim.term.namenode import NameNode
+from namenode_sim.term.role import Role
 from tests.namenode.memory_journal import MemoryJournal, MemoryWriter
 from tests.namenode.test_namenode import namenode, until
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from journal.model import Epoch, TxId
-from namenode_sim.role import (
+from namenode_sim.term.role import (
     TAKING_OVER,
     AbandonTakeover,
     ActiveRequested,

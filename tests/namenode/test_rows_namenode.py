@@ -9,8 +9,8 @@ import pytest
 from journal.client.writer import QuorumWriter
 from journal.errors import QuorumLost
 from journal.model import TxId
-from namenode_sim.namenode import TransitionRefused
-from namenode_sim.role import Role
+from namenode_sim.term.namenode import TransitionRefused
+from namenode_sim.term.role import Role
 from tests.journal.jc_cluster import JOURNAL, NAMESPACE, QUICK, Nodes, formatted_nodes
 from tests.namenode.test_in_progress_tail import NOBODY, edit, namenode, until
 

@@ -3,8 +3,8 @@
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Block, Op, Permission
-from namenode_sim.inode import full_path, subtree
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.inode import full_path, subtree
+from namenode_sim.namespace.namespace import Namespace
 
 WHO = Permission("alice", "staff", 0o750)
 B1, B2, B3 = Block(1, 100, 11), Block(2, 100, 12), Block(3, 50, 13)

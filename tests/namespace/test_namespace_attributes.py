@@ -18,10 +18,10 @@ from namenode_sim.edits.ops import (
     XAttr,
     XAttrNamespace,
 )
-from namenode_sim.inode import QUOTA_DONT_SET, INodeDirectory, INodeFile, INodeSymlink
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_errors import ApplyError
-from namenode_sim.namespace_state import EcState
+from namenode_sim.namespace.errors import ApplyError
+from namenode_sim.namespace.inode import QUOTA_DONT_SET, INodeDirectory, INodeFile, INodeSymlink
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.state import EcState
 from tests.namespace.given_edits import WHO, add, after, mkdir, mtime
 
 

@@ -5,8 +5,8 @@ import pytest
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import AclEntry, AclScope, AclType, Block, Op, RenameOption
-from namenode_sim.namespace_errors import ApplyError, TxIdOutOfOrder
-from namenode_sim.namespace_families import FAMILY_OF
+from namenode_sim.namespace.errors import ApplyError, TxIdOutOfOrder
+from namenode_sim.namespace.families import FAMILY_OF
 from tests.namespace.given_edits import (
     B1,
     B2,

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from journal.model import TxId
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.edits.ops import Add, Close, Mkdir, Permission
-from namenode_sim.inode import INodeDirectory, signed_order
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences, dump_state, dump_tree
-from namenode_sim.namespace_tree import Tree, new_root
+from namenode_sim.namespace.dump import differences, dump_state, dump_tree
+from namenode_sim.namespace.inode import INodeDirectory, signed_order
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.tree import Tree, new_root
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTDATA = Path(os.environ.get("NNHA_TESTDATA", ROOT.parent / "shared" / "testdata"))

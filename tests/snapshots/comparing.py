@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from namenode_sim.inode import INode, INodeDirectory, INodeFile, INodeSymlink
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_snapshots_diffs import inode_of
-from namenode_sim.namespace_snapshots_view import Sight, look_at_root
+from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.snapshots.diffs import inode_of
+from namenode_sim.namespace.snapshots.view import Sight, look_at_root
 from tests.snapshots.model_tree import Model, Thing
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from namenode_sim.client_protocol.model import Settings
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import ContentSummaryProto, HdfsFileStatusProto
 from tests.client_protocol.namenode_in_memory import Fields, Served, prepared

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from journal.model import TxId
 from namenode_sim.edits.ops import Op
 from namenode_sim.image.reader import read_namespace
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.namespace import Namespace
 from tests.image.image_world import saved
 from tests.snapshots.comparing import wrong
 from tests.snapshots.random_actions import act

@@ -7,12 +7,12 @@ import pytest
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Block, Op
-from namenode_sim.inode import INodeDirectory, INodeFile, pack_blocks
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_errors import ApplyError
-from namenode_sim.namespace_snapshots import DELETED_MARK
-from namenode_sim.namespace_snapshots_view import Sight, look_at_root
-from namenode_sim.namespace_state import Snapshot, SnapshotRules
+from namenode_sim.namespace.errors import ApplyError
+from namenode_sim.namespace.inode import INodeDirectory, INodeFile, pack_blocks
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.snapshots.snapshots import DELETED_MARK
+from namenode_sim.namespace.snapshots.view import Sight, look_at_root
+from namenode_sim.namespace.state import Snapshot, SnapshotRules
 from tests.namespace.given_edits import B1, B2, add, after, close, file, mkdir
 
 TAKEN: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d")]

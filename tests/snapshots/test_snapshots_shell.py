@@ -8,7 +8,7 @@ import pytest
 
 from deploy.local.errors import LocalClusterError
 from ha.rpc.server import RpcServer
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
 from tests.client_protocol.hadoop_shell import HadoopShell, Ran, hadoop_shell
 from tests.client_protocol.namenode_in_memory import SUPERUSER, Served, serve
 

@@ -24,8 +24,8 @@ from namenode_sim.edits.attributes import delimited
 from namenode_sim.edits.ops import Op, Rename, RenameOld
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.writer import open_files
-from namenode_sim.inode import INode, INodeFile
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.inode import INode, INodeFile
+from namenode_sim.namespace.namespace import Namespace
 from spark.engine.inline import InlineEngine
 from spark.image.ids import IdSet
 from spark.image.varints import Numbers

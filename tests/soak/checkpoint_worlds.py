@@ -26,7 +26,7 @@ from namenode_sim.image.codecs import (
 )
 from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
 from tests.interop.random_attributes import ADMIN_DEEDS, ATTRIBUTE_DEEDS
 from tests.interop.random_edits import FILE_DEEDS, Author, Deed, rename, rename_old
 from tests.soak.checkpoint_deeds import MOVING_DEEDS, PAST, fill, past, plain_file, touch_past

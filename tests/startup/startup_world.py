@@ -19,12 +19,12 @@ from journal.frame import file_header
 from journal.model import JournalId, NamespaceInfo, TxId
 from namenode_sim.edits.codec import decode_all, encode
 from namenode_sim.edits.ops import EndLogSegment, Mkdir, Op, Permission, StartLogSegment
-from namenode_sim.image_server import ImageServer
-from namenode_sim.namenode_protocol import Facts, namenode_protocol
-from namenode_sim.namespace import Namespace
-from namenode_sim.place import Place
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.startup.identity import Place
 from namenode_sim.startup.questions import Consent
-from namenode_sim.storage_format import format_name_dirs
+from namenode_sim.storage.format import format_name_dirs
+from namenode_sim.transfer.image_server import ImageServer
+from namenode_sim.transfer.namenode_protocol import Facts, namenode_protocol
 from tests.image.image_world import EDITS, info
 from tests.journal.jc_cluster import QUICK, Nodes
 

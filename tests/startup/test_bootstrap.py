@@ -15,14 +15,14 @@ from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.process import ExitWith
 from journal.model import TxId
-from namenode_sim.image_fetch import FetchFailed, fetch_image
-from namenode_sim.image_server import ImageServer, TransferLimits
-from namenode_sim.namenode_protocol import Facts
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
 from namenode_sim.startup.bootstrap import bootstrap_standby
 from namenode_sim.startup.questions import Consent
-from namenode_sim.storage import open_name_dirs
-from namenode_sim.storage_errors import InUse
+from namenode_sim.storage.errors import InUse
+from namenode_sim.storage.storage import open_name_dirs
+from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
+from namenode_sim.transfer.image_server import ImageServer, TransferLimits
+from namenode_sim.transfer.namenode_protocol import Facts
 from tests.image.image_world import info, rich_namespace
 from tests.startup.startup_world import (
     FORCE,

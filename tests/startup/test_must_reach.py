@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from journal.model import TxId
-from namenode_sim.gate import Gate
-from namenode_sim.local_edits import last_local_edit
-from namenode_sim.namenode import NameNode, TransitionRefused
-from namenode_sim.storage import open_name_dirs
-from namenode_sim.storage_errors import StorageError
+from namenode_sim.storage.errors import StorageError
+from namenode_sim.storage.local_edits import last_local_edit
+from namenode_sim.storage.storage import open_name_dirs
+from namenode_sim.term.gate import Gate
+from namenode_sim.term.namenode import NameNode, TransitionRefused
 from tests.namenode.memory_journal import MemoryJournal
 from tests.startup.startup_world import OPEN, ROLLED, frames, in_use
 

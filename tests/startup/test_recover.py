@@ -11,11 +11,11 @@ from journal.frame import file_header
 from journal.model import TxId
 from journal.node.scrub import scrub
 from namenode_sim.edits.ops import Op, StartLogSegment
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import dump_tree
+from namenode_sim.namespace.dump import dump_tree
+from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup.recover import Recovery, recover
-from namenode_sim.storage import open_name_dirs
-from namenode_sim.storage_format import format_name_dirs
+from namenode_sim.storage.format import format_name_dirs
+from namenode_sim.storage.storage import open_name_dirs
 from tests.image.image_world import info
 from tests.startup.startup_world import World, frames, mkdir, snapshot, world, write_segment
 

@@ -9,11 +9,11 @@ from journal.model import TxId
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import StartLogSegment
 from namenode_sim.image.errors import ImageError
-from namenode_sim.namespace_dump import differences
+from namenode_sim.namespace.dump import differences
 from namenode_sim.startup.questions import Consent
 from namenode_sim.startup.shared_edits import initialize_shared_edits
-from namenode_sim.storage import open_name_dirs
-from namenode_sim.storage_errors import InUse
+from namenode_sim.storage.errors import InUse
+from namenode_sim.storage.storage import open_name_dirs
 from tests.image.image_world import info, real
 from tests.journal.jn_node import until
 from tests.startup.startup_world import (
@@ -228,7 +228,7 @@ async def test_a_failure_half_way_is_told_and_a_second_run_completes_it(tmp_path
 
 
 def test_the_loaded_namespace_is_the_replayed_one(tmp_path: Path) -> None:
-    from namenode_sim.local_edits import chain, list_segments, replay
+    from namenode_sim.storage.local_edits import chain, list_segments, replay
 
     expected = in_use(tmp_path)
     storage = open_name_dirs([tmp_path])

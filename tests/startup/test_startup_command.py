@@ -8,9 +8,9 @@ from click.testing import CliRunner
 from ha.rpc.server import RpcServer
 from ha.service.face import ha_service_protocol
 from ha.service.model import ServiceState, ServiceStatus
-from namenode_sim.command import namenode
+from namenode_sim.process.command import namenode
 from namenode_sim.startup.modes import NOT_BUILT
-from namenode_sim.storage import open_name_dirs
+from namenode_sim.storage.storage import open_name_dirs
 from tests.image.image_world import info
 from tests.startup.startup_world import in_use, snapshot, world
 

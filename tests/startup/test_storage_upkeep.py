@@ -9,12 +9,12 @@ from journal.model import TxId
 from namenode_sim.edits.ops import Mkdir, Permission
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import differences
-from namenode_sim.storage import NameStorage, StorageSettings, open_name_dirs
-from namenode_sim.storage_errors import StorageError
-from namenode_sim.storage_format import format_name_dirs
-from namenode_sim.storage_retention import PurgePlan, Retention, plan_purge
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.errors import StorageError
+from namenode_sim.storage.format import format_name_dirs
+from namenode_sim.storage.retention import PurgePlan, Retention, plan_purge
+from namenode_sim.storage.storage import NameStorage, StorageSettings, open_name_dirs
 from tests.image.image_world import info, rich_namespace
 
 WHO = Permission("a", "b", 0o755)

@@ -14,9 +14,9 @@ from deploy.local.layout import JOURNALNODES
 from journal.frame import HEADER_BYTES, read_header
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.image.reader import load_image
-from namenode_sim.inode import INodeDirectory, INodeFile
-from namenode_sim.namespace import Namespace
-from namenode_sim.namespace_dump import dump_tree
+from namenode_sim.namespace.dump import dump_tree
+from namenode_sim.namespace.inode import INodeDirectory, INodeFile
+from namenode_sim.namespace.namespace import Namespace
 from tests.image.image_world import real
 from tests.startup.startup_world import copy_dir, in_use
 

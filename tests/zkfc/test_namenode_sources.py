@@ -7,8 +7,8 @@ import pytest
 from ha.rpc.protocol import Call
 from ha.service.errors import AccessDenied
 from ha.service.model import RequestSource
-from namenode_sim.ha_face import HaFace
-from namenode_sim.namenode import NameNode
+from namenode_sim.process.ha_face import HaFace
+from namenode_sim.term.namenode import NameNode
 
 USER, FORCED, ZKFC = RequestSource.USER, RequestSource.USER_FORCED, RequestSource.ZKFC
 REFUSED = [

@@ -13,10 +13,10 @@ from deploy.local.zookeeper import ZooKeeper
 from ha.rpc.java_names import ACCESS_CONTROL, HEALTH_CHECK_FAILED, SERVICE_FAILED
 from ha.rpc.server import RpcServer
 from ha.service.face import ha_service_protocol
-from namenode_sim.gate import Gate
-from namenode_sim.ha_face import HaFace
-from namenode_sim.namenode import NameNode
-from namenode_sim.namespace import Namespace
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.process.ha_face import HaFace
+from namenode_sim.term.gate import Gate
+from namenode_sim.term.namenode import NameNode
 from tests.namenode.memory_journal import MemoryJournal
 from tests.rpc.java_peer import JavaObject, JavaPeer, java_fault, java_peer
 from tests.zkfc.zkfc_world import until, world

@@ -1,0 +1,168 @@
+"""Edits about a node's attributes: owner, mode, times, quotas, xattrs, storage policy."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from namenode_sim.edits import ops
+from namenode_sim.edits.ops import XAttr, XAttrNamespace
+from namenode_sim.namespace.acl import set_acl as _set_acl
+from namenode_sim.namespace.errors import ApplyError
+from namenode_sim.namespace.inode import (
+    QUOTA_DONT_SET,
+    QUOTA_RESET,
+    INode,
+    INodeDirectory,
+    INodeFile,
+    INodeSymlink,
+    Quotas,
+)
+from namenode_sim.namespace.snapshots.diffs import about_to_change
+from namenode_sim.namespace.state import SnapshotRules
+from namenode_sim.namespace.tree import Tree
+
+_STORAGE_POLICY = "hsm.block.storage.policy.id"
+
+
+def set_permissions(tree: Tree, op: ops.SetPermissions) -> None:
+    """Set the mode; where there is an ACL its group bits are the mask."""
+    node = tree.node(op.path)
+    about_to_change(tree, op.path, node)
+    node.mode = op.mode
+
+
+def set_owner(tree: Tree, op: ops.SetOwner) -> None:
+    """Set the owner and the group, each if not empty."""
+    node = tree.node(op.path)
+    if op.user or op.group:
+        about_to_change(tree, op.path, node)
+    if op.user:
+        node.user = tree.intern(op.user)
+    if op.group:
+        node.group = tree.intern(op.group)
+
+
+def times(tree: Tree, op: ops.Times, rules: SnapshotRules) -> None:
+    """Assign the times that are not -1.  A directory has no access time."""
+    node = tree.node(op.path)
+    if op.mtime != -1 or (op.atime != -1 and not rules.skip_access_time):
+        about_to_change(tree, op.path, node)
+    if op.mtime != -1:
+        node.mtime = op.mtime
+    if op.atime != -1 and not isinstance(node, INodeDirectory):
+        node.atime = op.atime
+
+
+def set_quota(tree: Tree, path: str, ns_quota: int, ds_quota: int) -> None:
+    """Set or remove a directory's quotas; the root's name quota cannot be removed."""
+    directory = _directory(tree, path)
+    quotas = directory.quotas
+    if ns_quota == QUOTA_RESET and directory.parent is None:
+        ns_quota = QUOTA_DONT_SET
+    _set_quotas(
+        tree,
+        path,
+        directory,
+        Quotas(
+            namespace=quotas.namespace if ns_quota == QUOTA_DONT_SET else ns_quota,
+            space=quotas.space if ds_quota == QUOTA_DONT_SET else ds_quota,
+            by_type=quotas.by_type,
+        ),
+    )
+
+
+def _set_quotas(tree: Tree, path: str, directory: INodeDirectory, quotas: Quotas) -> None:
+    if quotas != directory.quotas:
+        about_to_change(tree, path, directory)
+        directory.quotas = quotas
+
+
+def set_quota_by_type(tree: Tree, op: ops.SetQuotaByStorageType) -> None:
+    """Set or remove a directory's quota for one storage type."""
+    directory = _directory(tree, op.path)
+    by_type = dict(directory.quotas.by_type)
+    if op.quota == QUOTA_RESET:
+        by_type.pop(op.storage_type, None)
+    elif op.quota != QUOTA_DONT_SET:
+        by_type[op.storage_type] = op.quota
+    quotas = replace(directory.quotas, by_type=tuple(sorted(by_type.items())))
+    _set_quotas(tree, op.path, directory, quotas)
+
+
+def _directory(tree: Tree, path: str) -> INodeDirectory:
+    node = tree.node(path)
+    if not isinstance(node, INodeDirectory):
+        raise ApplyError(f"{path} is not a directory")
+    return node
+
+
+def _featured(tree: Tree, path: str) -> INodeFile | INodeDirectory:
+    node: INode = tree.node(path)
+    if isinstance(node, INodeSymlink):
+        raise ApplyError(f"{path} is a symlink, which has neither ACL nor xattrs")
+    return node
+
+
+def set_acl(tree: Tree, op: ops.SetAcl) -> None:
+    """Replace or remove an ACL; the mtime stays."""
+    node = _featured(tree, op.path)
+    if op.entries or node.acl is not None:
+        about_to_change(tree, op.path, node)
+    _set_acl(node, op.entries)
+
+
+def held_xattrs(xattrs: Iterable[XAttr]) -> tuple[XAttr, ...] | None:
+    """Attributes as an inode holds them: an empty value is none, no attributes are None.
+
+    Hadoop packs them so (XAttrFormat); its image never has an empty value.
+    """
+    return tuple(xattr if xattr.value else replace(xattr, value=None) for xattr in xattrs) or None
+
+
+def set_xattrs(tree: Tree, path: str, xattrs: tuple[XAttr, ...]) -> None:
+    """Set extended attributes; the new ones go to the front, as listings show them."""
+    node = _featured(tree, path)
+    names = {(xattr.namespace, xattr.name) for xattr in xattrs}
+    kept = [old for old in node.xattrs or () if (old.namespace, old.name) not in names]
+    _set_xattrs(tree, path, node, (*xattrs, *kept))
+
+
+def _set_xattrs(
+    tree: Tree, path: str, node: INodeFile | INodeDirectory, xattrs: tuple[XAttr, ...]
+) -> None:
+    if xattrs or node.xattrs:
+        about_to_change(tree, path, node)
+    node.xattrs = held_xattrs(xattrs)
+
+
+def remove_xattrs(tree: Tree, path: str, xattrs: tuple[XAttr, ...]) -> None:
+    """Remove extended attributes by namespace and name."""
+    node = _featured(tree, path)
+    names = {(xattr.namespace, xattr.name) for xattr in xattrs}
+    kept = tuple(old for old in node.xattrs or () if (old.namespace, old.name) not in names)
+    if len(kept) != len(node.xattrs or ()):
+        _set_xattrs(tree, path, node, kept)
+
+
+def set_storage_policy(tree: Tree, op: ops.SetStoragePolicy) -> None:
+    """Set a storage policy: a file's field, or a directory's system xattr; 0 removes that."""
+    node = tree.node(op.path)
+    if isinstance(node, INodeFile):
+        about_to_change(tree, op.path, node)
+        node.storage_policy_id = op.policy_id
+        return
+    xattr = XAttr(XAttrNamespace.SYSTEM, _STORAGE_POLICY, bytes([op.policy_id & 0xFF]))
+    if op.policy_id == 0:
+        remove_xattrs(tree, op.path, (xattr,))
+    else:
+        set_xattrs(tree, op.path, (xattr,))
+
+
+def storage_policy_of(node: INode) -> int:
+    """The policy set on this very node; 0 if none."""
+    if isinstance(node, INodeFile):
+        return node.storage_policy_id
+    if isinstance(node, INodeDirectory):
+        for xattr in node.xattrs or ():
+            if (xattr.namespace, xattr.name) == (XAttrNamespace.SYSTEM, _STORAGE_POLICY):
+                return xattr.value[0] if xattr.value else 0
+    return 0

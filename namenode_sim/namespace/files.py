@@ -1,0 +1,224 @@
+"""Edits about what files hold: creation, blocks, leases (hadoop-formats 4.2)."""
+
+from dataclasses import replace
+from typing import Protocol
+
+from namenode_sim.edits import ops
+from namenode_sim.edits.ops import Block
+from namenode_sim.namespace.acl import set_acl
+from namenode_sim.namespace.attributes import held_xattrs
+from namenode_sim.namespace.errors import ApplyError
+from namenode_sim.namespace.inode import (
+    CONTIGUOUS,
+    STRIPED,
+    INodeFile,
+    UnderConstruction,
+    pack_blocks,
+)
+from namenode_sim.namespace.paths import delete_node, insert
+from namenode_sim.namespace.snapshots.diffs import (
+    about_to_change,
+    entry_of,
+    follow_blocks,
+    latest_snapshot,
+    remove_child,
+    update_mtime,
+)
+from namenode_sim.namespace.state import Snapshots
+from namenode_sim.namespace.tree import Tree
+
+
+class _ListsBlocks(Protocol):
+    """An edit that gives a file's whole block list."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def blocks(self) -> tuple[Block, ...]: ...
+
+
+def add(
+    tree: Tree, snapshots: Snapshots, op: ops.Add, inode_id: int, limits: tuple[int, int]
+) -> INodeFile:
+    """Create a file; or, in logs before layout -62, reopen one or update its blocks."""
+    existing = tree.find(op.path)
+    if existing is not None and op.overwrite:
+        delete_node(tree, snapshots, existing, op.path, op.mtime)
+        existing = None
+    if existing is None:
+        return _create(tree, op, inode_id, limits)
+    if not isinstance(existing, INodeFile):
+        raise ApplyError(f"{op.path} is not a file")
+    if existing.under_construction is None:
+        about_to_change(tree, op.path, existing)
+        _open(tree, existing, op.client_name, op.client_machine)
+    existing.atime = op.atime
+    existing.mtime = op.mtime
+    _update_blocks(existing, op)
+    return existing
+
+
+def _create(tree: Tree, op: ops.Add, inode_id: int, limits: tuple[int, int]) -> INodeFile:
+    parent, name = tree.parent_of(op.path)
+    if parent is None or not name:
+        raise ApplyError(f"{op.path} has no directory to be created in")
+    striped = op.ec_policy_id != 0
+    file = INodeFile(
+        id=inode_id,
+        name=name,
+        user=tree.intern(op.permission.user),
+        group=tree.intern(op.permission.group) or parent.group,
+        mode=op.permission.mode,
+        mtime=op.mtime,
+        atime=op.atime,
+        replication=0 if striped else _clamp(op.replication, limits),
+        preferred_block_size=op.block_size or 1,  # the header field's minimum in Hadoop
+        packed_blocks=pack_blocks(op.blocks),
+        under_construction=UnderConstruction(tree.intern(op.client_name), op.client_machine),
+        xattrs=held_xattrs(op.xattrs),
+        storage_policy_id=op.storage_policy_id,
+        block_type=STRIPED if striped else CONTIGUOUS,
+        ec_policy_id=op.ec_policy_id,
+    )
+    if op.acl:
+        set_acl(file, op.acl)
+    insert(tree, parent, file, op.path)
+    tree.add_lease(file)
+    return file
+
+
+def _clamp(replication: int, limits: tuple[int, int]) -> int:
+    lowest, highest = limits
+    return max(lowest, min(highest, replication))
+
+
+def _open(tree: Tree, file: INodeFile, client_name: str, client_machine: str) -> None:
+    file.under_construction = UnderConstruction(tree.intern(client_name), client_machine)
+    tree.add_lease(file)
+
+
+def close(tree: Tree, op: ops.Close) -> None:
+    """Complete a file.  The op's inode id is always 0; the path tells which file."""
+    file = tree.file(op.path)
+    file.atime = op.atime
+    file.mtime = op.mtime
+    _update_blocks(file, op)
+    if file.under_construction is None:
+        raise ApplyError(f"{op.path} is not under construction and cannot be closed")
+    tree.drop_lease(file)
+    file.under_construction = None
+
+
+def append(tree: Tree, op: ops.Append) -> INodeFile:
+    """Reopen a closed file; an open one stays as it is."""
+    file = tree.file(op.path)
+    if file.under_construction is None:
+        about_to_change(tree, op.path, file)
+        _open(tree, file, op.client_name, op.client_machine)
+    return file
+
+
+def add_block(tree: Tree, op: ops.AddBlock) -> None:
+    """Give an open file its next block, and the one before it its final length."""
+    file = tree.file(op.path)
+    before = file.blocks
+    if op.penultimate is None:
+        if before:
+            raise ApplyError(f"{op.path} has {len(before)} blocks, the edit knows of none")
+    else:
+        _ensure_same(op.path, before[-1] if before else None, op.penultimate)
+        before = (*before[:-1], op.penultimate)
+    file.blocks = (*before, op.last)
+    follow_blocks(file)
+
+
+def _ensure_same(path: str, held: Block | None, told: Block) -> None:
+    if held is None or (held.block_id, held.generation_stamp) != (
+        told.block_id,
+        told.generation_stamp,
+    ):
+        raise ApplyError(f"{path}: the edit's block {told} is not the file's {held}")
+
+
+def update_blocks(tree: Tree, op: ops.UpdateBlocks) -> None:
+    """Take over the lengths and stamps of an open file's blocks."""
+    _update_blocks(tree.file(op.path), op)
+
+
+def _update_blocks(file: INodeFile, op: _ListsBlocks) -> None:
+    """FSEditLogLoader.updateBlocks: at most one block less, or any number more.
+
+    Only the last block of an equally long list may change its generation stamp (its pipeline was
+    recovered); an id never changes.
+    """
+    old, new = file.blocks, op.blocks
+    if len(new) < len(old) - 1:
+        raise ApplyError(f"{op.path}: from {len(old)} to {len(new)} blocks in one edit")
+    for index, (held, told) in enumerate(zip(old, new, strict=False)):
+        restamped = len(old) == len(new) and index == len(new) - 1
+        if held.block_id != told.block_id or (
+            held.generation_stamp != told.generation_stamp and not restamped
+        ):
+            raise ApplyError(f"{op.path}: block {index} is {held}, the edit says {told}")
+    file.blocks = new
+    follow_blocks(file)
+
+
+def truncate(tree: Tree, op: ops.Truncate) -> None:
+    """Cut a file; a cut inside a block leaves the file open for that block's recovery."""
+    file = tree.file(op.path)
+    about_to_change(tree, op.path, file, with_blocks=True)
+    kept, size = 0, 0
+    while kept < len(file.blocks) and op.new_length > size:
+        size += file.blocks[kept].num_bytes
+        kept += 1
+    file.blocks = file.blocks[:kept]
+    file.mtime = op.time
+    if size == op.new_length:
+        return
+    _open(tree, file, op.client_name, op.client_machine)
+    last = file.blocks[-1]
+    if op.block is not None and op.block.block_id != last.block_id:
+        # Copy on truncate: a snapshot or an upgrade still needs the old block.  The edit tells no
+        # length of the new one (FSDirTruncateOp.prepareFileForTruncate).
+        length = last.num_bytes - (size - op.new_length)
+        file.blocks = (*file.blocks[:-1], replace(op.block, num_bytes=length))
+
+
+def concat(tree: Tree, op: ops.ConcatDelete) -> None:
+    """Move the blocks of the sources to the target's end; the sources go away.
+
+    Who logs this makes sure that no snapshot has a source.
+    """
+    target = tree.file(op.target)
+    latest = latest_snapshot(tree, op.target)
+    about_to_change(tree, op.target, target)
+    for path in op.sources:
+        source = tree.file(path)
+        target.blocks += source.blocks
+        source.blocks = ()
+        remove_child(tree, entry_of(source), latest)
+        tree.drop(source)
+    target.mtime = op.time
+    if target.parent is not None:
+        update_mtime(target.parent, op.time, latest)
+
+
+def set_replication(tree: Tree, op: ops.SetReplication, limits: tuple[int, int]) -> None:
+    """Change a file's replication; anything else (or a striped file) is left alone."""
+    node = tree.find(op.path)
+    if isinstance(node, INodeFile) and node.block_type == CONTIGUOUS:
+        about_to_change(tree, op.path, node)
+        node.replication = _clamp(op.replication, limits)
+
+
+def reassign_lease(tree: Tree, op: ops.ReassignLease) -> None:
+    """Give an open file another holder."""
+    file = tree.file(op.path)
+    if file.under_construction is None:
+        raise ApplyError(f"{op.path} is not under construction, its lease cannot move")
+    tree.drop_lease(file)
+    file.under_construction = replace(
+        file.under_construction, client_name=tree.intern(op.new_holder)
+    )
+    tree.add_lease(file)

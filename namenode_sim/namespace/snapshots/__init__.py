@@ -1,0 +1,1 @@
+"""Snapshots: diffs of inodes, references of moved ones, and what a deletion leaves behind."""

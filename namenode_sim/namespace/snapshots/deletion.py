@@ -1,0 +1,343 @@
+"""Letting go: what a deletion, or the deletion of a snapshot, leaves to the snapshots before it.
+
+Two walks.  ``clean`` removes one state (the current one, or a snapshot) from an entry and all
+below it and hands what earlier snapshots need to the diff of the prior one; ``destroy`` removes an
+entry for good.  Both are Hadoop's, case by case (cleanSubtree, destroyAndCollectBlocks and
+DirectoryWithSnapshotFeature), because which diff holds what shows in the next image.
+
+A walk is a generator that yields the walks below it, so that a deep tree needs no deep stack.
+"""
+
+from collections import deque
+from collections.abc import Generator
+from typing import assert_never
+
+from namenode_sim.namespace.inode import (
+    DirectoryDiff,
+    DirectoryHistory,
+    Entry,
+    INode,
+    INodeDirectory,
+    INodeFile,
+    INodeSymlink,
+    NewPlace,
+    OldName,
+)
+from namenode_sim.namespace.snapshots.diffs import (
+    CURRENT,
+    NONE,
+    children_at,
+    diff_of,
+    in_order,
+    inode_of,
+    is_current,
+    last_id,
+    later_prior,
+    names_in_order,
+    position,
+    record,
+)
+from namenode_sim.namespace.snapshots.files import (
+    Reclaim,
+    clean_file,
+    delete_file_diff,
+    destroy_file,
+    leave_file,
+)
+from namenode_sim.namespace.snapshots.references import (
+    is_last_place,
+    own_snapshot,
+    prior_place_snapshot,
+    remove_place,
+    snapshot_since,
+)
+
+Walk = Generator["Walk", None, None]
+
+
+def run(walk: Walk) -> None:
+    """Do a walk; each one that it yields is done to its end before the next step."""
+    stack = [walk]
+    while stack:
+        below = next(stack[-1], None)
+        if below is None:
+            stack.pop()
+        else:
+            stack.append(below)
+
+
+def clean(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> Walk:
+    """Remove the state ``snapshot``; ``prior`` is the last snapshot before it, or NONE."""
+    match entry:
+        case INodeFile():
+            clean_file(context, entry, snapshot, prior)
+        case INodeDirectory():
+            yield _clean_directory(context, entry, snapshot, prior)
+        case INodeSymlink():
+            if (snapshot, prior) == (CURRENT, NONE):
+                context.removed.append(entry)
+        case OldName() | NewPlace():
+            yield _clean_place(context, entry, snapshot, prior)
+        case _:
+            assert_never(entry)
+
+
+def _clean_place(context: Reclaim, entry: OldName | NewPlace, snapshot: int, prior: int) -> Walk:
+    if (snapshot, prior) == (CURRENT, NONE):
+        assert isinstance(entry, NewPlace)  # an old name is a thing of snapshots
+        yield destroy(context, entry)
+        return
+    if prior == NONE:
+        prior = prior_place_snapshot(entry)
+    # A snapshot not later than ``prior`` is the business of the place that the inode came from.
+    if snapshot == CURRENT or prior == NONE or snapshot > prior:
+        yield clean(context, entry.reference.inode, snapshot, prior)
+
+
+def _clean_directory(
+    context: Reclaim, directory: INodeDirectory, snapshot: int, prior: int
+) -> Walk:
+    history = directory.history
+    if history is None:
+        if (snapshot, prior) == (CURRENT, NONE):
+            yield destroy(context, directory)
+        else:
+            yield _clean_children(context, directory, snapshot, prior, frozenset())
+        return
+    if snapshot == CURRENT:
+        record(directory, prior)
+        if history.diffs:
+            yield _destroy_created(context, directory, history.diffs[-1])
+        yield _clean_children(context, directory, snapshot, prior, frozenset())
+    else:
+        yield _clean_history(context, directory, history, snapshot, prior)
+    if not history.diffs and not history.snapshottable:
+        directory.history = None
+
+
+def _ids(entries: dict[bytes, Entry]) -> frozenset[int]:
+    return frozenset(inode_of(entry).id for entry in entries.values())
+
+
+def _clean_history(
+    context: Reclaim,
+    directory: INodeDirectory,
+    history: DirectoryHistory,
+    snapshot: int,
+    prior: int,
+) -> Walk:
+    """Give the diff of a deleted snapshot to the prior one, and settle what was between the two."""
+    prior = later_prior(history.diffs, snapshot, prior)
+    before = diff_of(history.diffs, prior)
+    created = _ids(before.created) if before is not None else frozenset()
+    deleted = _ids(before.deleted) if before is not None else frozenset()
+    yield _delete_diff(context, history, snapshot, prior)
+    yield _clean_children(context, directory, snapshot, prior, deleted)
+    combined = diff_of(history.diffs, prior)
+    if combined is None:
+        return
+    # Nobody sees what came after the prior snapshot, once the directory is in no other.
+    unseen = (
+        is_last_place(directory) and last_id(history.diffs) == prior and not is_current(directory)
+    )
+    for entry in in_order(dict(combined.created)):
+        if inode_of(entry).id not in created:
+            continue
+        if unseen:
+            name = entry.name
+            yield destroy(context, entry)
+            _detach(directory, name, entry)
+            if combined.created.get(name) is entry:
+                del combined.created[name]
+        else:
+            yield clean(context, entry, snapshot, NONE)
+    for entry in in_order(dict(combined.deleted)):
+        if inode_of(entry).id not in deleted:
+            yield _clean_deleted(context, entry, snapshot, prior)
+
+
+def _detach(directory: INodeDirectory, name: bytes, entry: Entry) -> None:
+    """Take a destroyed child out of a directory that only snapshots have."""
+    child = directory.children.get(name)
+    if child is not None and child.id == inode_of(entry).id:
+        del directory.children[name]
+        directory.sorted_names = None
+
+
+def _clean_children(
+    context: Reclaim,
+    directory: INodeDirectory,
+    snapshot: int,
+    prior: int,
+    excluded: frozenset[int],
+) -> Walk:
+    seen = prior if snapshot != CURRENT and prior != NONE else snapshot
+    for entry in in_order(children_at(directory, seen)):
+        if isinstance(entry, INodeFile) and entry.history is None:
+            if snapshot == CURRENT:
+                clean_file(context, entry, snapshot, prior)
+        elif snapshot == CURRENT or inode_of(entry).id not in excluded:
+            yield clean(context, entry, snapshot, prior)
+
+
+def _delete_diff(context: Reclaim, history: DirectoryHistory, snapshot: int, prior: int) -> Walk:
+    """Drop, re-label or combine a directory's diff (AbstractINodeDiffList.deleteSnapshotDiff)."""
+    diffs = history.diffs
+    found = diff_of(diffs, snapshot)
+    if found is None:
+        return
+    index = position(diffs, snapshot)
+    previous = diffs[index - 1] if index > 0 else None
+    if previous is None and prior == NONE:
+        del diffs[index]
+        yield _destroy_deleted(context, found)
+    elif previous is None or previous.snapshot_id != prior:
+        found.snapshot_id = prior
+        found.is_root = False  # an image's reader would take the other snapshot's root for it
+    else:
+        del diffs[index]
+        previous.copy = previous.copy or found.copy
+        yield _combine(context, previous, found)
+
+
+def _combine(context: Reclaim, previous: DirectoryDiff, removed: DirectoryDiff) -> Walk:
+    """Add a later diff's lists to an earlier one's (Diff.combinePosterior)."""
+    created, deleted = previous.created, previous.deleted
+    for name in names_in_order({*removed.created, *removed.deleted}):
+        came, went = removed.created.get(name), removed.deleted.get(name)
+        if went is None:
+            assert came is not None
+            created[name] = came
+        elif name in created:
+            if came is not None:
+                created[name] = came
+                yield destroy(context, went)
+            else:
+                yield destroy(context, created.pop(name))
+        elif came is None:
+            deleted[name] = went
+        elif name not in deleted:
+            created[name], deleted[name] = came, went
+
+
+def _destroy_deleted(context: Reclaim, diff: DirectoryDiff) -> Walk:
+    for entry in in_order(dict(diff.deleted)):
+        yield destroy(context, entry)
+    diff.deleted.clear()
+
+
+def _destroy_created(context: Reclaim, directory: INodeDirectory, diff: DirectoryDiff) -> Walk:
+    for entry in in_order(dict(diff.created)):
+        name = entry.name
+        yield destroy(context, entry)
+        _detach(directory, name, entry)
+    diff.created.clear()
+
+
+def destroy(context: Reclaim, entry: Entry) -> Walk:
+    """Remove an entry for good; what other places of a moved inode need stays."""
+    match entry:
+        case INodeFile():
+            destroy_file(context, entry)
+        case INodeSymlink():
+            context.removed.append(entry)
+        case INodeDirectory():
+            yield _destroy_directory(context, entry)
+        case OldName():
+            snapshot = own_snapshot(entry)
+            if remove_place(entry) <= 0:
+                yield destroy(context, entry.reference.inode)
+                return
+            prior = prior_place_snapshot(entry)
+            if snapshot != NONE and (prior == NONE or snapshot > prior):
+                yield clean(context, entry.reference.inode, snapshot, prior)
+        case NewPlace():
+            if remove_place(entry) <= 0:
+                yield destroy(context, entry.reference.inode)
+            else:
+                yield _leave_place(context, entry)
+        case _:
+            assert_never(entry)
+
+
+def _destroy_directory(context: Reclaim, directory: INodeDirectory) -> Walk:
+    if directory.history is not None:
+        for diff in directory.history.diffs:
+            yield _destroy_deleted(context, diff)
+        directory.history.diffs.clear()
+    for entry in in_order(children_at(directory, CURRENT)):
+        if isinstance(entry, INodeFile):
+            destroy_file(context, entry)
+        else:
+            yield destroy(context, entry)
+    directory.children = {}
+    directory.sorted_names = None
+    context.removed.append(directory)
+
+
+def _leave_place(context: Reclaim, entry: NewPlace) -> Walk:
+    """Keep of a moved inode only what the snapshots of its old names have."""
+    inode = entry.reference.inode
+    if isinstance(inode, INodeSymlink):
+        return
+    prior = prior_place_snapshot(entry)
+    assert prior != NONE
+    snapshot = snapshot_since(entry, prior)
+    if isinstance(inode, INodeFile):
+        assert inode.history is not None
+        inode.history.deleted = True
+        yield clean(context, inode, snapshot, prior)
+    else:
+        yield _leave_below(context, inode, snapshot, prior)
+
+
+def _leave_below(context: Reclaim, entry: Entry, snapshot: int, prior: int) -> Walk:
+    """destroyDstSubtree: what came to a moved directory after its move goes."""
+    if isinstance(entry, OldName) and snapshot != CURRENT:
+        yield clean(context, entry, snapshot, prior)  # it had moved on before
+        return
+    node: INode = inode_of(entry)
+    if isinstance(node, INodeFile):
+        yield clean(context, node, snapshot, prior)
+        leave_file(context, node)
+    if not isinstance(node, INodeDirectory):
+        return
+    excluded: frozenset[int] = frozenset()
+    if node.history is not None:
+        diffs = node.history.diffs
+        before = diff_of(diffs, prior)
+        excluded = _ids(before.deleted) if before is not None else excluded
+        if snapshot != CURRENT:
+            yield _delete_diff(context, node.history, snapshot, prior)
+        before = diff_of(diffs, prior)
+        if before is not None:
+            yield _destroy_created(context, node, before)
+    for child in in_order(children_at(node, prior)):
+        if inode_of(child).id not in excluded:
+            yield _leave_below(context, child, snapshot, prior)
+
+
+def _clean_deleted(context: Reclaim, top: Entry, snapshot: int, prior: int) -> Walk:
+    """cleanDeletedINode: settle what moved from a later diff's deleted list to the prior one's."""
+    waiting = deque((top,))
+    while waiting:
+        entry = waiting.popleft()
+        if isinstance(entry, OldName):
+            reference = entry.reference
+            if entry.last_snapshot_id < snapshot:
+                continue
+            if reference.old_names[-1:] == [entry] and reference.place is None:
+                waiting.append(reference.inode)
+            else:
+                yield clean(context, entry, snapshot, prior)
+            continue
+        node = inode_of(entry)
+        if isinstance(node, INodeFile) and node.history is not None:
+            delete_file_diff(context, node, node.history, snapshot, prior)
+        elif isinstance(node, INodeDirectory):
+            before = diff_of(node.history.diffs, prior) if node.history is not None else None
+            if before is not None:
+                yield _destroy_created(context, node, before)
+            gone = before.deleted if before is not None else {}
+            children = children_at(node, prior)
+            waiting.extend(child for child in in_order(children) if child.name not in gone)

@@ -1,0 +1,147 @@
+"""What files let go of when they, or snapshots of them, are deleted (FileWithSnapshotFeature)."""
+
+from dataclasses import dataclass, field
+
+from namenode_sim.namespace.inode import PACKED_BLOCK, FileDiff, FileHistory, INode, INodeFile
+from namenode_sim.namespace.snapshots.diffs import (
+    CURRENT,
+    NONE,
+    diff_of,
+    is_current,
+    keep_blocks,
+    later_prior,
+    position,
+    record,
+    up_to,
+)
+from namenode_sim.namespace.tree import Tree
+
+
+@dataclass(slots=True)
+class Reclaim:
+    """What is collected on the way.
+
+    ``dropping`` is the snapshot that is being deleted, CURRENT if none is.  ``removed`` are inodes
+    that nothing holds any more, ``abandoned`` open files that may have left the current tree.
+    """
+
+    dropping: int = CURRENT
+    removed: list[INode] = field(default_factory=list)
+    abandoned: list[INodeFile] = field(default_factory=list)
+
+    def finish(self, tree: Tree) -> None:
+        """Take the inodes out of the map, and leases from what was abandoned."""
+        for file in self.abandoned:
+            if not is_current(file):
+                tree.drop_lease(file)
+        for node in self.removed:
+            tree.drop(node)
+
+
+def destroy_file(context: Reclaim, file: INodeFile) -> None:
+    """Remove a file for good."""
+    file.packed_blocks = b""
+    if file.history is not None:
+        file.history.diffs.clear()
+    context.removed.append(file)
+
+
+def leave_file(context: Reclaim, file: INodeFile) -> None:
+    """Note that a file went out of the current tree with a moved directory above it.
+
+    Hadoop does not, and neither does its image tell: whether such a file keeps blocks that no
+    snapshot needs would depend on how often the NameNode was started.
+    """
+    if file.history is not None:
+        file.history.deleted = True
+    if file.under_construction is not None:
+        context.abandoned.append(file)
+
+
+def clean_file(context: Reclaim, file: INodeFile, snapshot: int, prior: int) -> None:
+    """Remove one state of a file, the current one or a snapshot's (INodeFile.cleanSubtree)."""
+    history = file.history
+    if history is not None:
+        _clean_history(context, file, history, snapshot, prior)
+        if not history.diffs:
+            file.history = None
+    elif snapshot != CURRENT:
+        return
+    elif prior == NONE:
+        destroy_file(context, file)
+    elif file.under_construction is not None and file.packed_blocks:
+        _, length, _ = PACKED_BLOCK.unpack(file.packed_blocks[-PACKED_BLOCK.size :])
+        if length == 0:
+            file.packed_blocks = file.packed_blocks[: -PACKED_BLOCK.size]
+    if file.under_construction is not None:
+        context.abandoned.append(file)
+
+
+def _clean_history(
+    context: Reclaim, file: INodeFile, history: FileHistory, snapshot: int, prior: int
+) -> None:
+    if snapshot != CURRENT:
+        prior = later_prior(history.diffs, snapshot, prior)
+        delete_file_diff(context, file, history, snapshot, prior)
+        return
+    if not history.deleted and context.dropping == CURRENT:
+        record(file, prior)
+        history.deleted = True
+    _drop_blocks(context, file, history)
+
+
+def _drop_blocks(context: Reclaim, file: INodeFile, history: FileHistory) -> None:
+    """Keep only blocks that the newest diff needs, if only snapshots have the file."""
+    diffs = history.diffs
+    if history.deleted and not diffs:
+        destroy_file(context, file)
+        return
+    kept = diffs[-1].packed_blocks if diffs else None
+    if kept is not None:
+        file.packed_blocks = _common(file.packed_blocks, kept)
+        return
+    size = (diffs[-1].size if diffs else 0) if history.deleted else file.length()
+    file.packed_blocks = up_to(file.packed_blocks, size)
+
+
+def _common(blocks: bytes, kept: bytes) -> bytes:
+    """The blocks from the front that two lists share; a block is known by its id."""
+    end = 0
+    pairs = zip(PACKED_BLOCK.iter_unpack(blocks), PACKED_BLOCK.iter_unpack(kept), strict=False)
+    for one, other in pairs:
+        if one[0] != other[0]:
+            break
+        end += PACKED_BLOCK.size
+    return blocks[:end]
+
+
+def delete_file_diff(
+    context: Reclaim, file: INodeFile, history: FileHistory, snapshot: int, prior: int
+) -> None:
+    """Drop, re-label or combine a file's diff (AbstractINodeDiffList.deleteSnapshotDiff)."""
+    diffs = history.diffs
+    found = diff_of(diffs, snapshot)
+    if found is None:
+        return
+    index = position(diffs, snapshot)
+    previous = diffs[index - 1] if index > 0 else None
+    if previous is None and prior == NONE:
+        del diffs[index]
+        _combine(context, file, history, found)
+    elif previous is None or previous.snapshot_id != prior:
+        found.snapshot_id = prior
+    else:
+        del diffs[index]
+        previous.copy = previous.copy or found.copy
+        _combine(context, file, history, found)
+
+
+def _combine(context: Reclaim, file: INodeFile, history: FileHistory, removed: FileDiff) -> None:
+    """Hand a removed diff's blocks to the one before (combineAndCollectSnapshotBlocks)."""
+    if removed.packed_blocks is None:
+        if history.deleted:
+            _drop_blocks(context, file, history)
+        return
+    earlier = history.diffs[: position(history.diffs, removed.snapshot_id)]
+    if earlier:
+        keep_blocks(earlier[-1], removed.packed_blocks)

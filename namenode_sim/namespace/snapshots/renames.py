@@ -1,0 +1,98 @@
+"""Deleting and moving nodes below snapshots (FSDirDeleteOp, FSDirRenameOp.RenameOperation)."""
+
+from namenode_sim.namespace.inode import (
+    Entry,
+    INode,
+    INodeDirectory,
+    INodeFile,
+    NewPlace,
+    Reference,
+)
+from namenode_sim.namespace.snapshots.deletion import clean, destroy, run
+from namenode_sim.namespace.snapshots.diffs import (
+    CURRENT,
+    add_child,
+    entry_of,
+    in_latest,
+    inode_of,
+    record,
+    remove_child,
+    update_mtime,
+)
+from namenode_sim.namespace.snapshots.files import Reclaim, leave_file
+from namenode_sim.namespace.snapshots.references import add_old_name, remove_place
+from namenode_sim.namespace.tree import Tree
+
+
+def delete(tree: Tree, node: INode, time: int, latest: int) -> None:
+    """Take a node out of the current tree; ``latest`` is that of its path."""
+    entry = entry_of(node)
+    record(node, latest)
+    parent = _take_out(tree, entry, latest)[0]
+    update_mtime(parent, time, latest)
+    _let_go(tree, entry, latest)
+
+
+def _take_out(tree: Tree, entry: Entry, latest: int) -> tuple[INodeDirectory, bool]:
+    """Unlink an entry (FSDirectory.removeLastINode); also whether it may have to be let go."""
+    parent = remove_child(tree, entry, latest)
+    elsewhere = not in_latest(entry, latest) and remove_place(entry) > 0
+    return parent, not elsewhere
+
+
+def _let_go(tree: Tree, entry: Entry, latest: int) -> None:
+    context = Reclaim()
+    if in_latest(entry, latest):
+        run(clean(context, entry, CURRENT, latest))
+    else:
+        run(destroy(context, entry))
+    context.finish(tree)
+
+
+def move(
+    tree: Tree,
+    node: INode,
+    parent: INodeDirectory,
+    name: bytes,
+    time: int,
+    latest: tuple[int, int],
+) -> None:
+    """Move a node to a name in a directory; what has that name there goes.
+
+    ``latest`` are the latest snapshots of the path that the node leaves and of its new one.
+    """
+    of_source, of_target = latest
+    reference, source = _leave(tree, node, of_source)
+    replaced = parent.children.get(name)
+    gone = None if replaced is None else entry_of(replaced)
+    lets_go = gone is not None and _take_out(tree, gone, of_target)[1]
+    node.name = name
+    if reference is not None:
+        reference.place = NewPlace(parent, reference, of_target)
+    add_child(tree, parent, node, of_target)
+    update_mtime(source, time, of_source)
+    update_mtime(parent, time, of_target)
+    if gone is not None and lets_go:
+        _let_go(tree, gone, of_target)
+    elif gone is not None:
+        _leave_to_old_names(tree, gone)
+
+
+def _leave_to_old_names(tree: Tree, gone: Entry) -> None:
+    """What had moved to where another comes now is left as it is, unlike when it is deleted."""
+    context, inode = Reclaim(), inode_of(gone)
+    if isinstance(inode, INodeFile):
+        leave_file(context, inode)
+    context.finish(tree)
+
+
+def _leave(tree: Tree, node: INode, latest: int) -> tuple[Reference | None, INodeDirectory]:
+    """Take a node out of its place; what will hold its places together, and its old directory."""
+    entry = entry_of(node)
+    if in_latest(entry, latest):
+        # From now on, until a snapshot is taken there, changes belong to the snapshots here.
+        record(node, latest, with_blocks=isinstance(node, INodeFile))
+        assert isinstance(entry.parent, INodeDirectory)
+        entry = add_old_name(entry.parent, entry, latest)
+    source, _ = _take_out(tree, entry, latest)
+    return node.reference, source

@@ -1,0 +1,115 @@
+"""Looking into a snapshot: copies of inodes as they were, made as somebody asks for them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from namenode_sim.namespace.inode import (
+    PACKED_BLOCK,
+    Entry,
+    INode,
+    INodeDirectory,
+    INodeFile,
+    INodeSymlink,
+)
+from namenode_sim.namespace.snapshots.diffs import (
+    attributes_at,
+    blocks_at,
+    child_at,
+    children_at,
+    inode_of,
+    names_in_order,
+)
+from namenode_sim.namespace.state import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """An inode as of a snapshot.
+
+    ``node`` is a copy that is linked to nothing; a directory's ``children`` in it are there to be
+    counted, as they are now and not as they were.  ``live`` is the inode behind it.
+    """
+
+    node: INode
+    live: INode
+    snapshot_id: int
+
+    def names(self) -> list[bytes]:
+        """A directory's names as of then, in Hadoop's order; none for anything else."""
+        if not isinstance(self.live, INodeDirectory):
+            return []
+        return names_in_order(children_at(self.live, self.snapshot_id))
+
+    def child(self, name: bytes) -> "Sight | None":
+        """A directory's child as of then."""
+        if not isinstance(self.live, INodeDirectory):
+            return None
+        entry = child_at(self.live, name, self.snapshot_id)
+        return None if entry is None else look(entry, name, self.snapshot_id)
+
+    def subtree(self) -> "Iterator[Sight]":
+        """This inode and all that was below it, parents first."""
+        waiting = [self]
+        while waiting:
+            sight = waiting.pop()
+            yield sight
+            if isinstance(sight.live, INodeDirectory):
+                entries = children_at(sight.live, self.snapshot_id)
+                waiting += [look(entries[name], name, self.snapshot_id) for name in entries]
+
+
+def look(entry: Entry, name: bytes, snapshot_id: int) -> Sight:
+    """An entry of a directory as of a snapshot, where it had this name."""
+    live = inode_of(entry)
+    was = attributes_at(live, snapshot_id)
+    if isinstance(live, INodeFile):
+        assert isinstance(was, INodeFile)
+        copy: INode = replace(
+            was,
+            name=name,
+            packed_blocks=_cut(*blocks_at(live, snapshot_id)),
+            under_construction=None,
+            parent=None,
+            history=None,
+            reference=None,
+        )
+    elif isinstance(live, INodeDirectory):
+        assert isinstance(was, INodeDirectory)
+        copy = _seen_directory(live, was, name, snapshot_id)
+    else:
+        assert isinstance(was, INodeSymlink)
+        copy = replace(was, name=name, parent=None, reference=None)
+    return Sight(copy, live, snapshot_id)
+
+
+def look_at_root(directory: INodeDirectory, snapshot: Snapshot) -> Sight:
+    """A snapshot's root; its name is the snapshot's."""
+    copy = _seen_directory(directory, snapshot.root, snapshot.root.name, snapshot.id)
+    return Sight(copy, directory, snapshot.id)
+
+
+def _seen_directory(
+    live: INodeDirectory, was: INodeDirectory, name: bytes, snapshot_id: int
+) -> INodeDirectory:
+    entries = children_at(live, snapshot_id)
+    return replace(
+        was,
+        id=live.id,
+        name=name,
+        children={name: inode_of(entry) for name, entry in entries.items()},
+        parent=None,
+        sorted_names=None,
+        history=None,
+        reference=None,
+    )
+
+
+def _cut(packed: bytes, size: int) -> bytes:
+    """Blocks with the last one no longer than it was."""
+    blocks = list(PACKED_BLOCK.iter_unpack(packed))
+    if not blocks:
+        return packed
+    number, length, stamp = blocks[-1]
+    before = sum(block[1] for block in blocks[:-1])
+    blocks[-1] = number, min(length, size - before), stamp
+    return b"".join(PACKED_BLOCK.pack(*block) for block in blocks)

@@ -1,0 +1,139 @@
+"""What the namespace holds besides the tree: counters, secrets, cache pools, EC, snapshots.
+
+Each class mirrors one section of the fsimage (hadoop-formats 3.2).
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from namenode_sim.edits.ops import (
+    CacheDirective,
+    CachePool,
+    DelegationKey,
+    DelegationTokenIdentifier,
+    EcPolicy,
+)
+from namenode_sim.namespace.errors import ApplyError
+from namenode_sim.namespace.inode import ROOT_ID, INodeDirectory
+
+FIRST_BLOCK_ID = 2**30
+"""SequentialBlockIdGenerator.LAST_RESERVED_BLOCK_ID: the first block is one more."""
+
+NO_STRIPED_BLOCK_ID = -(2**63)
+FIRST_GENERATION_STAMP = 1000
+
+
+@dataclass(slots=True)
+class Counters:
+    """The numbers given out so far (NS_INFO and INodeSection; hadoop-formats 4.3)."""
+
+    last_inode_id: int = ROOT_ID
+    generation_stamp_v1: int = FIRST_GENERATION_STAMP
+    generation_stamp_v2: int = FIRST_GENERATION_STAMP
+    generation_stamp_v1_limit: int = 0
+    last_block_id: int = FIRST_BLOCK_ID
+    last_striped_block_id: int = NO_STRIPED_BLOCK_ID
+
+    def allocate_block_id(self, block_id: int) -> None:
+        """Note a block id as given out; the ids of each kind only ever grow."""
+        striped = block_id < 0
+        last = self.last_striped_block_id if striped else self.last_block_id
+        if block_id < last:
+            raise ApplyError(f"block id {block_id} comes after {last}")
+        if striped:
+            self.last_striped_block_id = block_id
+        else:
+            self.last_block_id = block_id
+
+
+@dataclass(slots=True)
+class Secrets:
+    """Delegation keys by id, and tokens with the time they expire (ms)."""
+
+    current_key_id: int = 0
+    token_sequence_number: int = 0
+    keys: dict[int, DelegationKey] = field(default_factory=dict)
+    tokens: dict[DelegationTokenIdentifier, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CacheState:
+    """Centralized cache management: pools by name, directives by id, every field set."""
+
+    next_directive_id: int = 1
+    pools: dict[str, CachePool] = field(default_factory=dict)
+    directives: dict[int, CacheDirective] = field(default_factory=dict)
+
+
+class EcState(IntEnum):
+    """What may be done with an erasure coding policy; the image's numbers."""
+
+    DISABLED = 1
+    ENABLED = 2
+    REMOVED = 3
+
+
+@dataclass(slots=True)
+class ErasureCodingPolicy:
+    """A policy the cluster knows."""
+
+    id: int
+    name: str
+    policy: EcPolicy
+    state: EcState = EcState.DISABLED
+
+
+FIRST_USER_EC_ID = 64
+_CELL = 1024 * 1024
+
+
+def policy_name(policy: EcPolicy) -> str:
+    """Hadoop's name for a policy: CODEC-d-p-cellk."""
+    units = f"{policy.data_units}-{policy.parity_units}"
+    return f"{policy.codec.upper()}-{units}-{policy.cell_size // 1024}k"
+
+
+def system_ec_policies() -> dict[int, ErasureCodingPolicy]:
+    """The five policies every Hadoop 3 knows (SystemErasureCodingPolicies), all disabled."""
+    schemas = [("rs", 6, 3), ("rs", 3, 2), ("rs-legacy", 6, 3), ("xor", 2, 1), ("rs", 10, 4)]
+    policies = [EcPolicy(codec, data, parity, _CELL) for codec, data, parity in schemas]
+    return {
+        number: ErasureCodingPolicy(number, policy_name(policy), policy)
+        for number, policy in enumerate(policies, start=1)
+    }
+
+
+@dataclass(slots=True, eq=False)
+class Snapshot:
+    """One snapshot; ``root`` is its directory as it was then, without children, named after it."""
+
+    id: int
+    name: str
+    root: INodeDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRules:
+    """What the configuration says; a log means something else under other rules.
+
+    The fields are dfs.namenode.snapshot.capture.openfiles,
+    dfs.namenode.snapshot.skip.capture.accesstime-only-change and
+    dfs.namenode.snapshot.deletion.ordered, with Hadoop's defaults.
+    """
+
+    capture_open_files: bool = False
+    skip_access_time: bool = False
+    deletion_ordered: bool = False
+
+
+@dataclass(slots=True)
+class Snapshots:
+    """Snapshottable directories by inode id, each with its snapshots, oldest first."""
+
+    counter: int = 0
+    snapshottable: dict[int, list[Snapshot]] = field(default_factory=dict)
+    rules: SnapshotRules = SnapshotRules()
+
+    def count(self) -> int:
+        """How many snapshots there are."""
+        return sum(len(snapshots) for snapshots in self.snapshottable.values())

@@ -1,0 +1,169 @@
+"""The tree of inodes: finding a path, linking and unlinking a node, and who writes which file."""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from namenode_sim.namespace.errors import ApplyError
+from namenode_sim.namespace.inode import (
+    ROOT_ID,
+    ROOT_QUOTAS,
+    INode,
+    INodeDirectory,
+    INodeFile,
+    full_path,
+    signed_order,
+    subtree,
+)
+
+
+def components(path: str) -> list[bytes]:
+    """The names along an absolute path.  A lone surrogate becomes ``?``, as in Java."""
+    return [part.encode("utf-8", "replace") for part in path.split("/") if part]
+
+
+def new_root(user: str, group: str, mode: int = 0o755) -> INodeDirectory:
+    """The root of an empty file system (FSDirectory.createRoot)."""
+    return INodeDirectory(ROOT_ID, b"", user, group, mode, mtime=0, quotas=ROOT_QUOTAS)
+
+
+def size(top: INode) -> int:
+    """How many inodes a node and all below it are."""
+    if not isinstance(top, INodeDirectory) or not top.children:
+        return 1
+    return sum(1 for _ in subtree(top))
+
+
+class Tree:
+    """All inodes.  Every inode reachable from ``root`` is in ``inodes``, by its id.
+
+    So is what only snapshots have.  Unless ``has_snapshots``, no inode has a history.
+    """
+
+    __slots__ = ("_counted", "_interned", "has_snapshots", "inodes", "leases", "root")
+
+    def __init__(self, root: INodeDirectory) -> None:
+        self.root = root
+        self.inodes: dict[int, INode] = {root.id: root}
+        self.leases: dict[str, set[int]] = {}
+        self.has_snapshots = False
+        self._interned: dict[str, str] = {}
+        self._counted: dict[int, int] = {}
+
+    def intern(self, text: str) -> str:
+        """One shared copy of a user or group name."""
+        return self._interned.setdefault(text, text)
+
+    def walk(self, path: str) -> Iterator[INode | None]:
+        """The inodes along a path from the root on; the last is None where the path ends."""
+        node: INode = self.root
+        yield node
+        for name in components(path):
+            found = node.children.get(name) if isinstance(node, INodeDirectory) else None
+            yield found
+            if found is None:
+                return
+            node = found
+
+    def find(self, path: str) -> INode | None:
+        """The inode at a path, or None.  Symlinks are not followed."""
+        node: INode | None = self.root
+        for name in components(path):
+            if not isinstance(node, INodeDirectory):
+                return None
+            node = node.children.get(name)
+        return node
+
+    def parent_of(self, path: str) -> tuple[INodeDirectory | None, bytes]:
+        """The directory that holds (or would hold) a path, and the last name on it."""
+        *above, name = components(path) or [b""]
+        node: INode | None = self.root
+        for part in above:
+            if not isinstance(node, INodeDirectory):
+                return None, name
+            node = node.children.get(part)
+        return (node if isinstance(node, INodeDirectory) else None), name
+
+    def file(self, path: str) -> INodeFile:
+        """The file at a path; ApplyError if it is not one."""
+        node = self.find(path)
+        if not isinstance(node, INodeFile):
+            raise ApplyError(f"{path} is not a file of the namespace")
+        return node
+
+    def node(self, path: str) -> INode:
+        """The inode at a path; ApplyError if there is none."""
+        node = self.find(path)
+        if node is None:
+            raise ApplyError(f"{path} does not exist")
+        return node
+
+    def link(self, parent: INodeDirectory, child: INode) -> None:
+        """Put a node (with all below it already known, or new) into a directory."""
+        if child.name in parent.children:
+            raise ApplyError(f"{full_path(parent)} already has an entry {child.name!r}")
+        parent.children[child.name] = child
+        if parent.sorted_names is not None:
+            insort(parent.sorted_names, child.name, key=signed_order)
+        child.parent = parent
+        self.inodes[child.id] = child
+        if self._counted:
+            self._recount(parent, size(child))
+
+    def unlink(self, child: INode) -> INodeDirectory:
+        """Take a node out of its directory (which is returned); it stays in ``inodes``."""
+        parent = child.parent
+        if parent is None:
+            raise ApplyError("the root cannot be unlinked")
+        del parent.children[child.name]
+        names = parent.sorted_names
+        if names is not None:
+            del names[bisect_left(names, signed_order(child.name), key=signed_order)]
+        child.parent = None
+        if self._counted:
+            self._recount(parent, -size(child))
+        return parent
+
+    def forget(self, top: INode) -> None:
+        """Drop an unlinked node and all below it from the inode map and the leases."""
+        for node in subtree(top):
+            self.drop(node)
+
+    def drop(self, node: INode) -> None:
+        """Drop one unlinked node."""
+        self.inodes.pop(node.id, None)
+        self._counted.pop(node.id, None)
+        node.parent = None  # no cycles are left for the garbage collector to find
+        if isinstance(node, INodeFile):
+            self.drop_lease(node)
+
+    def count(self, directory: INodeDirectory) -> int:
+        """How many inodes a directory holds, itself included.
+
+        The first question costs a walk; from then on the number is kept, so that a directory with
+        a name quota does not make every creation in it slow.
+        """
+        if directory.id not in self._counted:
+            self._counted[directory.id] = size(directory)
+        return self._counted[directory.id]
+
+    def _recount(self, directory: INodeDirectory | None, change: int) -> None:
+        while directory is not None:
+            if directory.id in self._counted:
+                self._counted[directory.id] += change
+            directory = directory.parent
+
+    def add_lease(self, file: INodeFile) -> None:
+        """Note that the holder in ``file.under_construction`` writes this file."""
+        if file.under_construction is not None:
+            holder = file.under_construction.client_name
+            self.leases.setdefault(holder, set()).add(file.id)
+
+    def drop_lease(self, file: INodeFile) -> None:
+        """Undo ``add_lease``; nothing if the file is closed."""
+        if file.under_construction is None:
+            return
+        holder = file.under_construction.client_name
+        files = self.leases.get(holder, set())
+        files.discard(file.id)
+        if not files:
+            self.leases.pop(holder, None)

@@ -1,0 +1,191 @@
+"""``nnha namenode``: run a NameNode, or do one of the things of ``startup.modes`` instead."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ha.conf.configuration import Configuration, load_configuration
+from ha.conf.errors import ConfigurationError
+from ha.daemon.facts import publish_facts
+from ha.daemon.logs import configure_logging
+from ha.daemon.process import ExitWith, run_daemon
+from journal.errors import JournalError
+from namenode_sim.edits.errors import EditsError
+from namenode_sim.image.errors import ImageError
+from namenode_sim.process.daemon import run_namenode
+from namenode_sim.startup.identity import Place
+from namenode_sim.startup.modes import MODES, NOT_BUILT, Mode, Request, new_cluster_id
+from namenode_sim.startup.questions import Consent
+from namenode_sim.storage.errors import StorageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FAILED = 1
+"""Hadoop's exit code of whatever did not work and has no code of its own."""
+
+
+def _mode_options(command: F) -> F:
+    """One flag for each mode, and one for each that is not built, so that it can say so."""
+    for mode in reversed(MODES):
+        command = click.option(
+            *mode.spellings, f"mode_{mode.name}", is_flag=True, help=mode.summary
+        )(command)
+    for spelling in NOT_BUILT:
+        command = click.option(
+            spelling, f"unbuilt_{spelling[1:].lower()}", flag_value="", is_flag=False, hidden=True
+        )(command)
+    return command
+
+
+@click.command()
+@click.option("--conf-dir", type=click.Path(path_type=Path), help="Where hdfs-site.xml is.")
+@click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Set one key.")
+@_mode_options
+@click.option(
+    "--genclusterid", "-genclusterid", is_flag=True, help="Print a new cluster id and exit."
+)
+@click.option("-regular", is_flag=True, hidden=True, help="Just serve: the default.")
+@click.option("--cluster-id", "-clusterid", help="With --format: the new cluster's id.")
+@click.option(
+    "--force", "-force", is_flag=True, help="Answer yes to every question; erase what is there."
+)
+@click.option(
+    "--non-interactive",
+    "-nonInteractive",
+    is_flag=True,
+    help="Never ask; refuse what would be asked for.",
+)
+@click.option(
+    "--skip-shared-edits-check",
+    "-skipSharedEditsCheck",
+    is_flag=True,
+    help="With --bootstrap-standby: do not ask the JournalNodes for the edits that follow.",
+)
+def namenode(
+    *,
+    conf_dir: Path | None,
+    overrides: tuple[str, ...],
+    genclusterid: bool,
+    cluster_id: str | None,
+    force: bool,
+    non_interactive: bool,
+    skip_shared_edits_check: bool,
+    **modes: object,
+) -> None:
+    """Run a NameNode.  It starts as standby; its ZKFC or an operator makes it active.
+
+    Exit codes: 0 stopped on request or done, 1 could not start, was refused or failed, 2 wrong
+    usage; --bootstrap-standby has Hadoop's: 2 no NameNode answers, 3 wrong version, 5 already
+    formatted, 6 the journal lacks edits, and 4 for an image that could not be fetched.  The
+    reason is the last line on standard error.
+    """
+    configure_logging("namenode")
+    _refuse_unbuilt(modes)
+    if genclusterid:
+        click.echo(f"Generating new cluster id:\n{new_cluster_id()}")
+        return
+    mode = _chosen(modes)
+    conf, place = _configured(conf_dir, overrides)
+    if mode is None:
+        name = f"namenode {place.address.namenode}"
+        publish_facts("namenode", conf)
+        sys.exit(run_daemon(name, lambda stop: _serve(conf, stop)))
+    request = Request(
+        conf=conf,
+        place=place,
+        consent=Consent(force=force, ask=None if non_interactive else confirmed),
+        choose=_refuse_choice if non_interactive else chosen_letter,
+        cluster_id=cluster_id,
+        check_shared_edits=not skip_shared_edits_check,
+    )
+    sys.exit(_run(mode, request))
+
+
+def _chosen(modes: Mapping[str, object]) -> Mode | None:
+    given = [mode for mode in MODES if modes[f"mode_{mode.name}"]]
+    if len(given) > 1:
+        names = " and ".join(mode.spellings[0] for mode in given)
+        raise click.UsageError(f"{names} cannot be given together")
+    return given[0] if given else None
+
+
+def _refuse_unbuilt(modes: Mapping[str, object]) -> None:
+    for spelling, advice in NOT_BUILT.items():
+        if modes[f"unbuilt_{spelling[1:].lower()}"] is not None:
+            click.echo(f"namenode: {spelling} is not built in nnha. {advice}", err=True)
+            sys.exit(FAILED)
+
+
+def _run(mode: Mode, request: Request) -> int:
+    try:
+        text = mode.run(request)
+    except ExitWith as refusal:
+        click.echo(f"namenode: {refusal.message}", err=True)
+        return refusal.code
+    except (StorageError, ImageError, EditsError, ConfigurationError, JournalError) as problem:
+        click.echo(f"namenode: {problem}", err=True)
+        return FAILED
+    except OSError as problem:
+        click.echo(
+            f"namenode: {mode.spellings[0]} stopped halfway: {problem}. Mend that and run the same "
+            "command again; a name directory without current/VERSION counts as not formatted.",
+            err=True,
+        )
+        return FAILED
+    prefix = "" if mode.name == "metadata_version" else "namenode: "
+    click.echo(f"{prefix}{text}")
+    return 0
+
+
+def _configured(conf_dir: Path | None, overrides: tuple[str, ...]) -> tuple[Configuration, Place]:
+    try:
+        conf = load_configuration(conf_dir, overrides)
+        for warning in conf.warnings:
+            click.echo(f"namenode: warning: {warning}", err=True)
+        return conf, Place.from_configuration(conf)
+    except ConfigurationError as problem:
+        click.echo(f"namenode: {problem}", err=True)
+        sys.exit(FAILED)
+
+
+async def _serve(conf: Configuration, stop: asyncio.Event) -> None:
+    try:
+        await run_namenode(conf, stop)
+    except (StorageError, ImageError, EditsError, ConfigurationError) as problem:
+        raise ExitWith(FAILED, str(problem)) from problem
+
+
+def confirmed(question: str) -> bool:
+    """Ask until the answer is one; the end of input is a no, never a loop (hadoop-ha W21)."""
+    return _letter(question, {"y": "yes", "n": "no"}, at_end="n") == "y"
+
+
+def chosen_letter(trouble: str, choices: Mapping[str, str]) -> str:
+    """Show a trouble and ask for one of the letters; the end of input means quit."""
+    shown = "\n".join(f"  {letter}  {meaning}" for letter, meaning in choices.items())
+    return _letter(f"{trouble}\n{shown}", choices, at_end="q")
+
+
+def _refuse_choice(trouble: str, _choices: Mapping[str, str]) -> str:
+    raise ExitWith(
+        FAILED,
+        f"{trouble}. Nothing was changed; run without --non-interactive to decide, or with --force "
+        "to go on without what is lost.",
+    )
+
+
+def _letter(question: str, choices: Mapping[str, str], *, at_end: str) -> str:
+    while True:
+        click.echo(question, err=True)
+        line = sys.stdin.readline()
+        word = line.strip().lower()
+        for letter, meaning in choices.items():
+            if word and word in (letter, meaning):
+                return letter
+        if not line:
+            return at_end
+        click.echo(f"Please answer {' or '.join(letter.upper() for letter in choices)}.", err=True)

@@ -1,0 +1,127 @@
+"""What a NameNode answers to ZKFCs and operators: HAServiceProtocol (hadoop-ha 5.1, 5.3)."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from ha.daemon.identity import machine, started_ticks
+from ha.rpc.server import Call
+from ha.service.errors import AccessDenied, HealthCheckFailed, ServiceFailed
+from ha.service.model import ProcessIdentity, RequestSource, ServiceState, ServiceStatus
+from namenode_sim.term.namenode import NameNode, TransitionRefused
+from namenode_sim.term.role import Role
+
+log = structlog.get_logger()
+
+
+class HaFace:
+    """Checks who asks for a transition, and tells how the NameNode is."""
+
+    def __init__(
+        self,
+        namenode: NameNode,
+        *,
+        superuser: str,
+        automatic_failover: bool,
+        disk_trouble: Callable[[], str | None],
+    ) -> None:
+        self._namenode = namenode
+        self._superuser = superuser
+        self._automatic_failover = automatic_failover
+        self._disk_trouble = disk_trouble
+        pid = os.getpid()
+        self._process = ProcessIdentity(pid, started_ticks(pid) or 0, machine())
+
+    async def status(self) -> ServiceStatus:
+        """The state as Hadoop knows it.  A takeover under way still counts as standby."""
+        if self._namenode.state.role is Role.ACTIVE:
+            return ServiceStatus(
+                ServiceState.ACTIVE, ready_to_become_active=True, process=self._process
+            )
+        reason = self.not_ready_reason()
+        return ServiceStatus(
+            ServiceState.STANDBY, not reason, not_ready_reason=reason, process=self._process
+        )
+
+    def not_ready_reason(self) -> str:
+        """Why this NameNode should not become active now; empty if it may."""
+        if self._namenode.state.role is Role.CLOSING:
+            return "it is just becoming standby"
+        return self._namenode.tailer.trouble or self._namenode.lacking() or ""
+
+    async def monitor_health(self) -> None:
+        """Return if well.
+
+        Raises:
+            HealthCheckFailed: when a local disk cannot take what the NameNode must write.
+        """
+        if trouble := self._disk_trouble():
+            raise HealthCheckFailed(trouble)
+
+    async def transition_to_active(
+        self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
+    ) -> None:
+        """Become active; answered when the first edit of the new term is durable.
+
+        Not before the former active's read lease has run out, unless an epoch is won while
+        ``predecessor_gone_until`` lies ahead.
+
+        Raises:
+            AccessDenied: if the caller may not ask for it.
+            ServiceFailed: if it did not happen; the NameNode is standby then.
+        """
+        self._check_caller(source, call, "transitionToActive")
+        try:
+            await self._namenode.become_active(predecessor_gone_until=predecessor_gone_until)
+        except TransitionRefused as refusal:
+            raise ServiceFailed(f"{self._namenode.name} did not become active: {refusal}") from None
+
+    async def transition_to_standby(self, source: RequestSource, call: Call) -> None:
+        """Become standby; answered when the last segment is finalized.
+
+        Raises:
+            AccessDenied: if the caller may not ask for it.
+            ServiceFailed: if the edit log could not be closed; the process is stopping then.
+        """
+        self._check_caller(source, call, "transitionToStandby")
+        try:
+            await self._namenode.become_standby()
+        except TransitionRefused as refusal:
+            raise ServiceFailed(
+                f"{self._namenode.name} did not become standby: {refusal}"
+            ) from None
+
+    def _check_caller(self, source: RequestSource, call: Call, method: str) -> None:
+        log.info("namenode.transition_asked", method=method, source=source.name, user=call.user)
+        if call.user != self._superuser:
+            raise AccessDenied(
+                f"{method}: user {call.user!r} is not the superuser {self._superuser!r}"
+            )
+        if source is RequestSource.USER and self._automatic_failover:
+            raise AccessDenied(
+                f"{method}: automatic failover is on, and a change by hand would be undone; use "
+                "`nnha haadmin -failover`"
+            )
+        if source is RequestSource.ZKFC and not self._automatic_failover:
+            raise AccessDenied(
+                f"{method}: asked by a ZKFC, but dfs.ha.automatic-failover.enabled is false here"
+            )
+
+
+def disk_trouble_of(directories: list[Path], *, reserved_bytes: int) -> Callable[[], str | None]:
+    """A check that every given directory is there and has ``reserved_bytes`` left."""
+
+    def check() -> str | None:
+        for directory in directories:
+            try:
+                free = shutil.disk_usage(directory).free
+            except OSError as failure:
+                return f"{directory} cannot be used: {failure.strerror}"
+            if free < reserved_bytes:
+                return f"{directory} has {free} bytes left, at least {reserved_bytes} are wanted"
+        return None
+
+    return check

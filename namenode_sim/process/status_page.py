@@ -1,0 +1,91 @@
+"""The facts behind a NameNode's ``/status`` and ``/health``."""
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from ha.daemon.probes import RoleSeen
+from namenode_sim.checkpoint.standby import StandbyCheckpointer
+from namenode_sim.metrics import TAIL_LAG_SECONDS, TAIL_LAG_TRANSACTIONS
+from namenode_sim.process.ha_face import HaFace
+from namenode_sim.startup.identity import Place
+from namenode_sim.storage.local_copies import LocalCopies
+from namenode_sim.term.namenode import NameNode
+from namenode_sim.term.role import Role
+
+
+class StatusPage:
+    """Reads the running parts when asked; keeps nothing but the time of the start."""
+
+    def __init__(
+        self,
+        place: Place,
+        namenode: NameNode,
+        face: HaFace,
+        copies: LocalCopies,
+        checkpoints: StandbyCheckpointer | None = None,
+    ) -> None:
+        self._place = place
+        self._namenode = namenode
+        self._face = face
+        self._copies = copies
+        self._checkpoints = checkpoints
+        self._started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+
+    def status(self) -> Mapping[str, object]:
+        """What this NameNode says about itself; the keys never change."""
+        namenode = self._namenode
+        edit_log, writer = namenode.edit_log, namenode.writer
+        applied = namenode.namespace.last_applied
+        return {
+            "role": "namenode",
+            "nameservice": self._place.address.nameservice,
+            "namenode": self._place.address.namenode,
+            "state": "active" if namenode.state.role is Role.ACTIVE else "standby",
+            "activity": namenode.state.role.value,
+            "epoch": namenode.epoch,
+            "last_txid": edit_log.last_txid if edit_log is not None else applied,
+            "committed_txid": edit_log.committed_txid if edit_log is not None else None,
+            "applied_txid": applied,
+            "not_ready_reason": self._face.not_ready_reason(),
+            "journal": [asdict(node) for node in writer.node_statuses()] if writer else [],
+            "read_lease_valid": None if writer is None else writer.read_lease.valid(),
+            "local_edits": self._copies.directories(),
+            "local_edits_failed": self._copies.failed(),
+            "checkpoint": None if self._checkpoints is None else self._checkpoints.status(),
+            "started_at": self._started_at,
+            "pid": os.getpid(),
+        }
+
+    def role(self) -> RoleSeen:
+        """The role for balancers; a NameNode that is changing it is neither."""
+        role = self._namenode.state.role
+        match role:
+            case Role.ACTIVE | Role.STANDBY:
+                lag = self._namenode.tailer.lag_seconds if role is Role.STANDBY else None
+                return RoleSeen(role.value, lag)
+            case _:
+                return RoleSeen(role.value)
+
+    def not_ready(self) -> str | None:
+        """Why no load should come here, as an active or as a standby; None when it may."""
+        if self._namenode.state.role is Role.ACTIVE:
+            return None
+        return self.trouble() or self._face.not_ready_reason() or None
+
+    def measure(self) -> None:
+        """Let the gauges of the tail be read from the running parts."""
+        TAIL_LAG_SECONDS.set_function(self._tail_lag_seconds)
+        TAIL_LAG_TRANSACTIONS.set_function(lambda: self._namenode.tailer.lag_transactions)
+
+    def _tail_lag_seconds(self) -> float:
+        if self._namenode.state.role is Role.ACTIVE:
+            return 0.0
+        lag = self._namenode.tailer.lag_seconds
+        return math.nan if lag is None else lag
+
+    def trouble(self) -> str | None:
+        """Why the process is not well, if it is not."""
+        return "stopping" if self._namenode.state.role is Role.STOPPED else None

@@ -1,0 +1,117 @@
+"""``nnha namenode --format``: a new, empty file system in the name directories and the journal."""
+
+import random
+import socket
+import time
+import uuid
+from typing import Final
+
+import structlog
+
+from ha.conf.configuration import Configuration
+from ha.conf.person import own_user
+from ha.daemon.process import ExitWith
+from journal.errors import JournalError
+from journal.model import NamespaceInfo
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.startup.identity import Place, journal_writer, name_directories
+from namenode_sim.storage.errors import StorageError
+from namenode_sim.storage.format import format_locked, lock_all, refuse_occupied
+from namenode_sim.transfer.peers import one_is_active
+
+log = structlog.get_logger()
+
+ABORTED = 1
+"""Hadoop's exit code of a format that was not carried out."""
+ASK_SECONDS: Final = 3.0
+
+
+def new_namespace_info(cluster_id: str | None, *, layout_version: int) -> NamespaceInfo:
+    """The ids of a new file system, drawn as Hadoop draws them (hadoop-formats 5.1).
+
+    ``layout_version`` must be one that the Hadoop beside us starts from: it refuses an older one
+    without an upgrade, and a newer one altogether.  Edits are written at a layout that all read.
+    """
+    draw = random.SystemRandom()
+    address = socket.gethostbyname(socket.gethostname()) if _has_address() else "127.0.0.1"
+    return NamespaceInfo(
+        layout_version=layout_version,
+        namespace_id=draw.randrange(1, 2**31),
+        cluster_id=cluster_id or f"CID-{uuid.uuid4()}",
+        ctime=0,
+        block_pool_id=f"BP-{draw.randrange(1, 2**31)}-{address}-{time.time_ns() // 1_000_000}",
+    )
+
+
+async def format_all(
+    conf: Configuration, place: Place, namespace_info: NamespaceInfo, *, force: bool
+) -> None:
+    """Format every JournalNode, then every name directory.
+
+    The journal comes first: a name directory with a VERSION says that a file system is complete.
+    The name directories are locked before, as the lock tells of a NameNode that runs on them: it
+    must not find its journal erased, whatever was forced.
+
+    Raises:
+        ExitWith: 1 when another NameNode is active, or a JournalNode refuses or does not answer;
+            no name directory is touched.
+        NotEmpty, InUse: when a name directory may not be formatted; nothing is changed.
+        StorageError: when a name directory cannot be formatted.
+    """
+    directories = name_directories(conf, place.address)
+    with lock_all(directories):
+        if not force:
+            refuse_occupied(directories)
+        await _refuse_active(place)
+        await _format_journal(conf, place, namespace_info, force=force)
+        try:
+            format_locked(directories, namespace_info, Namespace.empty(own_user()))
+        except StorageError as problem:
+            raise ExitWith(
+                ABORTED,
+                f"the journal is formatted, but {str(problem).rstrip('.')}. Mend that, and format "
+                "again with --force: nothing has been written to the new journal yet.",
+            ) from problem
+    log.info(
+        "namenode.formatted",
+        cluster_id=namespace_info.cluster_id,
+        namespace_id=namespace_info.namespace_id,
+        block_pool_id=namespace_info.block_pool_id,
+    )
+
+
+async def _refuse_active(place: Place) -> None:
+    """A journal that somebody writes to is no one's to format."""
+    if await one_is_active(place.peers, deadline_seconds=ASK_SECONDS):
+        raise ExitWith(
+            ABORTED,
+            f"another NameNode of {place.address.nameservice} is active, and formatting would "
+            "erase the file system that it serves; nothing was changed, as not even force is "
+            "meant for that. Stop all NameNodes first. To become its standby instead: "
+            "nnha namenode --bootstrap-standby.",
+        )
+
+
+async def _format_journal(
+    conf: Configuration, place: Place, namespace_info: NamespaceInfo, *, force: bool
+) -> None:
+    writer = journal_writer(conf, place, namespace_info)
+    try:
+        await writer.format(force=force)
+    except JournalError as failure:
+        raise ExitWith(
+            ABORTED,
+            f"formatting stopped at the journal {place.journal.journal_id}: {failure}. No name "
+            "directory was changed. All JournalNodes must be up, and empty unless --force is "
+            "given; then run the same command again.",
+        ) from failure
+    finally:
+        await writer.close()
+
+
+def _has_address() -> bool:
+    try:
+        socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return False
+    return True

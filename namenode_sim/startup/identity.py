@@ -1,0 +1,160 @@
+"""Where one NameNode stands: its address, its peers, its directories and its journal."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ha.conf import keys_namenode
+from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.topology import (
+    JournalUri,
+    NameNodeAddress,
+    local_namenode,
+    namenodes,
+    shared_edits,
+)
+from journal.client.configured import reader_settings, writer_link, writer_settings
+from journal.client.reader import JournalReader
+from journal.client.writer import QuorumWriter
+from journal.model import JournalId, NamespaceInfo
+from namenode_sim.storage.local_copies import LocalCopies
+from namenode_sim.storage.retention import Retention
+from namenode_sim.storage.storage import StorageSettings, path_of
+from namenode_sim.term.journal_access import JournalAccess
+from namenode_sim.term.journal_set import JournalSet
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One NameNode's place in its nameservice."""
+
+    address: NameNodeAddress
+    peers: tuple[NameNodeAddress, ...]
+    journal: JournalUri
+
+    @classmethod
+    def from_configuration(cls, conf: Configuration) -> "Place":
+        """Find our own place in the configuration.
+
+        Raises:
+            ConfigurationError: if it does not say who we are, or where the journal is.
+        """
+        address = local_namenode(conf)
+        everybody = namenodes(conf, address.nameservice)
+        peers = tuple(peer for peer in everybody if peer.namenode != address.namenode)
+        journal = shared_edits(conf, address.nameservice, address.namenode)
+        return cls(address, peers, journal)
+
+    @property
+    def journal_nodes(self) -> list[tuple[str, int]]:
+        """Host and port of each JournalNode."""
+        return [(node.host, node.port) for node in self.journal.nodes]
+
+
+def name_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
+    """The configured name directories, as paths.
+
+    Raises:
+        ConfigurationError: if one is not a local directory.
+    """
+    uris = conf.get(
+        keys_namenode.NAME_DIR, nameservice=address.nameservice, namenode=address.namenode
+    )
+    try:
+        return [path_of(uri) for uri in uris]
+    except ValueError as problem:
+        raise ConfigurationError(f"{keys_namenode.NAME_DIR.name}: {problem}.") from problem
+
+
+def storage_settings(conf: Configuration) -> StorageSettings:
+    """What becomes of failed directories and old files, from Hadoop's keys."""
+    return StorageSettings(
+        restore_failed=conf.get(keys_namenode.NAME_DIR_RESTORE),
+        retention=Retention(
+            images=conf.get(keys_namenode.CHECKPOINTS_RETAINED),
+            extra_edits=conf.get(keys_namenode.EXTRA_EDITS_RETAINED),
+            extra_segments=conf.get(keys_namenode.EXTRA_SEGMENTS_RETAINED),
+        ),
+    )
+
+
+def edits_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
+    """Where local edits may lie: the name directories, and ``dfs.namenode.edits.dir`` if set.
+
+    Raises:
+        ConfigurationError: if one is not a local directory.
+    """
+    directories = name_directories(conf, address)
+    key = keys_namenode.EDITS_DIR
+    suffixes = ("", f".{address.nameservice}", f".{address.nameservice}.{address.namenode}")
+    if any(conf.raw(key.name + suffix) for suffix in suffixes):
+        uris = conf.get(key, nameservice=address.nameservice, namenode=address.namenode)
+        try:
+            directories += [path_of(uri) for uri in uris]
+        except ValueError as problem:
+            raise ConfigurationError(f"{key.name}: {problem}.") from problem
+    return list(dict.fromkeys(directories))
+
+
+def copy_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
+    """Where an active keeps copies of what it writes: ``dfs.namenode.edits.dir``.
+
+    By default these are the name directories, as in Hadoop.  Raises ConfigurationError.
+    """
+    names = name_directories(conf, address)
+    both = edits_directories(conf, address)
+    return both[len(names) :] or names
+
+
+def required_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:
+    """Without which of them an active must not go on (``dfs.namenode.edits.dir.required``)."""
+    key = keys_namenode.EDITS_REQUIRED
+    uris = conf.get(key, nameservice=address.nameservice, namenode=address.namenode)
+    try:
+        # Hadoop lists the shared directory here too; the quorum is always required.
+        return [path_of(uri) for uri in uris if not uri.startswith("qjournal:")]
+    except ValueError as problem:
+        raise ConfigurationError(f"{key.name}: {problem}.") from problem
+
+
+def journal_writer(
+    conf: Configuration, place: Place, namespace_info: NamespaceInfo
+) -> QuorumWriter:
+    """A writer that has not yet asked for an epoch.  Raises ConfigurationError."""
+    return QuorumWriter(
+        place.journal_nodes,
+        journal_id=JournalId(place.journal.journal_id),
+        nameservice_id=place.address.nameservice,
+        namespace=namespace_info,
+        settings=writer_settings(conf),
+        link=writer_link(conf, place.journal_nodes),
+    )
+
+
+def journal_reader(
+    conf: Configuration, place: Place, namespace_info: NamespaceInfo
+) -> JournalReader:
+    """A reader of what is finalized."""
+    return JournalReader(
+        place.journal_nodes,
+        journal_id=JournalId(place.journal.journal_id),
+        nameservice_id=place.address.nameservice,
+        namespace=namespace_info,
+        settings=reader_settings(conf),
+    )
+
+
+def journal_access(
+    conf: Configuration, place: Place, namespace_info: NamespaceInfo, copies: LocalCopies
+) -> JournalAccess:
+    """The journal as the running NameNode uses it."""
+    reader = journal_reader(conf, place, namespace_info)
+    address = place.address
+    in_progress = conf.get(
+        keys_namenode.TAIL_IN_PROGRESS, nameservice=address.nameservice, namenode=address.namenode
+    )
+    return JournalAccess(
+        lambda: JournalSet(journal_writer(conf, place, namespace_info), copies),
+        reader,
+        tails_open_segment=in_progress,
+    )

@@ -1,0 +1,1 @@
+"""Name directories: images, VERSION, locks, and local edit segments."""

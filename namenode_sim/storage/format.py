@@ -1,0 +1,132 @@
+"""Create a new file system in name directories."""
+
+import contextlib
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import structlog
+
+from journal.model import NamespaceInfo
+from namenode_sim.durable import sync_folder, write_durably
+from namenode_sim.image.files import image_name
+from namenode_sim.image.writer import save_image
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.errors import NotEmpty, usable
+from namenode_sim.storage.fill import COMMENT, is_blank
+from namenode_sim.storage.lock import DirectoryLock
+from namenode_sim.storage.version_file import version_text
+
+log = structlog.get_logger()
+
+
+def format_name_dirs(
+    directories: Sequence[Path],
+    namespace_info: NamespaceInfo,
+    namespace: Namespace,
+    *,
+    force: bool = False,
+    comment: str = COMMENT,
+) -> None:
+    """Create a new file system in all directories: VERSION, seen_txid 0 and ``fsimage_0``.
+
+    Nothing is touched unless all directories can be had.  VERSION is written last: a directory
+    with VERSION is formatted, one without is not, whenever the power goes.
+
+    Args:
+        directories: the name directories; created where they do not exist.
+        namespace_info: the ids of the new cluster, and the layout to write.
+        namespace: what the first image holds; ``Namespace.empty(user)``.
+        force: erase what is there.
+        comment: VERSION's first line.
+
+    Raises:
+        NotEmpty: if a directory holds something and ``force`` is not given.
+        InUse: if another process works in one.
+        StorageError: if one cannot be written.
+    """
+    with lock_all(directories):
+        if not force:
+            refuse_occupied(directories)
+        format_locked(directories, namespace_info, namespace, comment=comment)
+
+
+def refuse_occupied(directories: Iterable[Path]) -> None:
+    """Raise NotEmpty for the first directory that holds something."""
+    for directory in directories:
+        with usable(directory):
+            _refuse_non_empty(directory)
+
+
+def format_locked(
+    directories: Iterable[Path],
+    namespace_info: NamespaceInfo,
+    namespace: Namespace,
+    *,
+    comment: str = COMMENT,
+) -> None:
+    """See ``format_name_dirs``: erases what is there; the caller holds ``lock_all``.
+
+    Raises:
+        StorageError: if one cannot be written.
+    """
+    for directory in directories:
+        with usable(directory):
+            _format(directory, namespace_info, namespace, comment)
+
+
+@contextlib.contextmanager
+def lock_all(directories: Sequence[Path]) -> Iterator[None]:
+    """Hold directories that are to be filled anew; they are created where they do not exist.
+
+    Raises:
+        InUse: if another process works in one.
+        StorageError: if one cannot be made or written.
+    """
+    with ExitStack() as locks:
+        for directory in directories:
+            with usable(directory):
+                if not directory.exists():
+                    locks.callback(_remove_if_empty, directory)
+                directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+                locks.callback(DirectoryLock(directory).release)
+        yield
+
+
+def _remove_if_empty(directory: Path) -> None:
+    """One that was made for nothing goes again."""
+    with contextlib.suppress(OSError):
+        directory.rmdir()
+
+
+def occupied(directories: Iterable[Path]) -> list[Path]:
+    """The directories that hold something that formatting would erase."""
+    return [directory for directory in directories if not is_blank(directory)]
+
+
+def _refuse_non_empty(directory: Path) -> None:
+    current = directory / "current"
+    held = sorted(path.name for path in current.iterdir()) if current.is_dir() else []
+    if held:
+        shown = ", ".join(held[:3]) + (f" and {len(held) - 3} more" if len(held) > 3 else "")
+        raise NotEmpty(
+            current,
+            f"is not empty: it holds {shown}",
+            "Formatting would erase that file system for good. If that is what you want, move the "
+            "directory away, or give --force.",
+        )
+
+
+def _format(directory: Path, info: NamespaceInfo, namespace: Namespace, comment: str) -> None:
+    current = directory / "current"
+    if current.exists():
+        # VERSION goes first: a crash in here must not leave half a file system that says it is one.
+        (current / "VERSION").unlink(missing_ok=True)
+        shutil.rmtree(current)
+    current.mkdir(mode=0o700)
+    sync_folder(directory)
+    save_image(namespace, current / image_name(namespace.last_applied), info)
+    write_durably(current / "seen_txid", b"0\n")
+    write_durably(current / "VERSION", version_text(info, comment=comment))
+    log.info("storage.formatted", path=str(directory), cluster_id=info.cluster_id)

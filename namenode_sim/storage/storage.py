@@ -1,0 +1,379 @@
+"""Name directories: where a NameNode keeps its images (hadoop-formats 5).
+
+    <dir>/in_use.lock
+    <dir>/current/VERSION  seen_txid  fsimage_<txid>  fsimage_<txid>.md5
+
+Several directories hold copies of the same; one that fails while we write is dropped, and the
+NameNode goes on as long as one is left.  With dfs.namenode.name.dir.restore each save tries the
+dropped ones again.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+import structlog
+
+from journal.model import NamespaceInfo, TxId
+from namenode_sim.durable import write_durably
+from namenode_sim.image.errors import ImageError
+from namenode_sim.image.files import image_name
+from namenode_sim.image.reader import load_image
+from namenode_sim.image.writer import save_image
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.errors import (
+    Inconsistent,
+    NotFormatted,
+    StorageError,
+    usable,
+)
+from namenode_sim.storage.fill import fill, is_blank
+from namenode_sim.storage.lock import DirectoryLock
+from namenode_sim.storage.retention import IMAGE, Retention, purge
+from namenode_sim.storage.version_file import parse_version
+
+log = structlog.get_logger()
+
+OLDEST_LAYOUT: Final = -52
+"""The first layout with a protobuf image."""
+NEWEST_LAYOUT: Final = -67
+
+_HALF_DONE: Final = ("previous.tmp", "removed.tmp", "finalized.tmp", "lastcheckpoint.tmp")
+_FORMAT_ADVICE = (
+    "To create a new, empty file system there: nnha namenode --format. To make this NameNode the "
+    "standby of an existing one: nnha namenode --bootstrap-standby."
+)
+
+
+def path_of(uri: str) -> Path:
+    """The directory that an entry of ``dfs.namenode.name.dir`` names: a path or a file: URI.
+
+    Raises:
+        ValueError: for a URI of another scheme.
+    """
+    parts = urlsplit(uri)
+    if parts.scheme not in ("", "file"):
+        raise ValueError(f"{uri!r} is not a local directory: expected a path or file:///path")
+    return Path(unquote(parts.path)) if parts.scheme else Path(uri)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSettings:
+    """What becomes of directories that failed, and of what a new image makes superfluous."""
+
+    restore_failed: bool = False
+    retention: Retention = Retention()
+
+
+class NameStorage:
+    """Opened and locked name directories; ``close`` lets go of them.
+
+    ``directories`` are in use; ``failed`` were, until they refused a write.
+    """
+
+    def __init__(
+        self,
+        locks: dict[Path, DirectoryLock],
+        namespace_info: NamespaceInfo,
+        settings: StorageSettings | None = None,
+    ) -> None:
+        self.directories = tuple(locks)
+        self.failed: tuple[Path, ...] = ()
+        self.namespace_info = namespace_info
+        self._locks = locks
+        self._settings = settings or StorageSettings()
+
+    @property
+    def seen_txid(self) -> TxId:
+        """The newest segment that any directory knows of; edits must reach at least that far."""
+        return TxId(max(_seen_txid(directory) for directory in self.directories))
+
+    def write_seen_txid(self, txid: TxId) -> None:
+        """Note in all directories that edits from ``txid`` on exist.
+
+        Raises:
+            StorageError: when no directory took it.
+        """
+        self.in_all(lambda current: write_durably(current / "seen_txid", b"%d\n" % txid))
+
+    def newest_images(self) -> tuple[Path, ...]:
+        """All copies of the newest image.
+
+        Raises:
+            Inconsistent: if there is no image at all.
+        """
+        found = _images(self.directories)
+        if not found:
+            raise Inconsistent(
+                self.directories[0] / "current",
+                "is formatted but holds no fsimage",
+                "Restore fsimage_N and its .md5 from a backup or from another NameNode.",
+            )
+        return found[max(found)]
+
+    def newest_image(self) -> Path:
+        """The first copy of the newest image."""
+        return self.newest_images()[0]
+
+    def newest_txid(self) -> TxId:
+        """The last transaction in the newest image."""
+        return TxId(max(_images(self.directories), default=0))
+
+    @property
+    def upgrade_pending(self) -> bool:
+        """Whether a directory keeps the state before an upgrade (Hadoop's ``previous``)."""
+        return any((directory / "previous").exists() for directory in self.directories)
+
+    def load(self) -> Namespace:
+        """The namespace of the newest image, from the first copy of it that is sound.
+
+        An older image is never taken in its place without being asked: edits may be gone that
+        only the newer one holds.
+
+        Raises:
+            ImageError, StorageError: the last copy's problem, if none is sound or can be read.
+        """
+        *others, last = self.newest_images()
+        for path in others:
+            try:
+                return load_image(path)
+            except (ImageError, OSError) as problem:
+                log.warning("storage.image_copy_unusable", path=str(path), problem=str(problem))
+        with usable(last):
+            return load_image(last)
+
+    def save(self, namespace: Namespace, check: Callable[[], None] = lambda: None) -> Path:
+        """Write ``fsimage_N`` for the namespace's last applied edit into all directories.
+
+        Directories that failed are tried again first, if they are to be restored; what the new
+        image makes superfluous is deleted afterwards.  ``check`` is called all the while; what it
+        raises ends the saving, and nothing is left of it.
+
+        Raises:
+            StorageError: when no directory took it.
+        """
+        if self._settings.restore_failed:
+            self._restore_failed()
+        name = image_name(namespace.last_applied)
+        self.in_all(
+            lambda current: save_image(namespace, current / name, self.namespace_info, check=check)
+        )
+        self.purge()
+        return self.directories[0] / "current" / name
+
+    def purge(self) -> TxId:
+        """Delete the images and local edits that retention no longer asks for.
+
+        Returns the first edit that must stay, in other journals too.
+        """
+        return TxId(purge(self.directories, self._settings.retention).edits_from)
+
+    def _restore_failed(self) -> None:
+        for directory in self.failed:
+            try:
+                self._restore(directory)
+            except (OSError, StorageError, ImageError) as problem:
+                log.warning("storage.not_restored", path=str(directory), problem=str(problem))
+                continue
+            self.failed = tuple(path for path in self.failed if path != directory)
+            self.directories = (*self.directories, directory)
+            log.info("storage.restored", path=str(directory))
+
+    def _restore(self, directory: Path) -> None:
+        """Make a directory that failed fit to be written again; its disk may be a new one."""
+        with contextlib.suppress(OSError):
+            self._locks[directory].release()  # whatever file that lock was on
+        self._locks[directory] = DirectoryLock(directory)
+        held = _read_version(directory)
+        if held is None:
+            fill(directory, self.newest_images(), self.namespace_info, self.seen_txid)
+        elif held != self.namespace_info:
+            raise Inconsistent(
+                directory,
+                f"now belongs to {held.storage_info()}",
+                "Take it out of dfs.namenode.name.dir.",
+            )
+        else:
+            write_durably(directory / "current" / "seen_txid", b"%d\n" % self.seen_txid)
+
+    def in_all(self, write: "Write") -> None:
+        """Write into each directory's ``current``; one that fails is left out from now on.
+
+        Raises:
+            StorageError: when no directory took it.
+        """
+        good = []
+        for directory in self.directories:
+            try:
+                _still_ours(directory)
+                write(directory / "current")
+                good.append(directory)
+            except OSError as problem:
+                log.warning("storage.directory_failed", path=str(directory), problem=str(problem))
+        if not good:
+            raise StorageError(
+                self.directories[0],
+                "and all other name directories failed",
+                "See the log for each one's problem; nothing can be saved before that is mended.",
+            )
+        self.failed += tuple(path for path in self.directories if path not in good)
+        self.directories = tuple(good)
+
+    def close(self) -> None:
+        """Release the locks."""
+        for directory, lock in self._locks.items():
+            try:
+                lock.release()
+            except OSError as problem:
+                log.warning("storage.lock_not_released", path=str(directory), problem=str(problem))
+
+
+Write = Callable[[Path], None]
+
+
+def _still_ours(directory: Path) -> None:
+    """Raise OSError where the VERSION file is gone.
+
+    Local edits make a lost ``current`` anew; an image saved there could never be loaded again, so
+    it would be no copy behind which edits may be purged.
+    """
+    if not (directory / "current" / "VERSION").is_file():
+        raise OSError(f"{directory}/current/VERSION is gone; the directory was emptied meanwhile")
+
+
+def _images(directories: Iterable[Path]) -> dict[int, tuple[Path, ...]]:
+    """All finished images by txid; a directory that has just failed has none."""
+    found: dict[int, tuple[Path, ...]] = {}
+    for directory in directories:
+        try:
+            paths = sorted((directory / "current").iterdir())
+        except OSError as problem:
+            log.warning("storage.not_listed", path=str(directory), problem=str(problem))
+            continue
+        for path in paths:
+            match = IMAGE.fullmatch(path.name)
+            if match is not None:
+                txid = int(match[1])
+                found[txid] = (*found.get(txid, ()), path)
+    return found
+
+
+def _seen_txid(directory: Path) -> int:
+    path = directory / "current" / "seen_txid"
+    try:
+        text = path.read_text("ascii", "replace").strip()
+    except FileNotFoundError:
+        return 0
+    if not text.isdecimal() or len(text) > 19:
+        raise Inconsistent(
+            path,
+            f"holds {text[:40]!r}, expected a transaction id",
+            "Write the first txid of the newest edits segment into it, in decimal.",
+        )
+    return int(text)
+
+
+def open_name_dirs(
+    directories: Sequence[Path], settings: StorageSettings | None = None
+) -> NameStorage:
+    """Lock the name directories and check that they belong together.
+
+    A blank directory beside a formatted one is filled from it, as Hadoop does: that is how an
+    operator adds a directory or replaces a broken disk.
+
+    Raises:
+        NotFormatted: if there is no file system in them; says what to run.
+        InUse: if another process works in one.
+        Inconsistent: if they contradict each other, or an upgrade was interrupted.
+        StorageError: if one is missing, cannot be read or written, or its VERSION is damaged.
+        ImageError: if a blank directory is to be filled and no copy of the image is sound.
+    """
+    with ExitStack() as opening:
+        locks, infos = {}, {}
+        for directory in directories:
+            if not directory.is_dir():
+                raise _missing(directory, directories)
+            with usable(directory):
+                locks[directory] = DirectoryLock(directory)
+                opening.callback(locks[directory].release)
+                infos[directory] = _read_version(directory)
+        formatted = {d: info for d, info in infos.items() if info is not None}
+        if not formatted:
+            raise NotFormatted(directories[0], "is not formatted", _FORMAT_ADVICE)
+        first, info = next(iter(formatted.items()))
+        blank = []
+        for directory, other in infos.items():
+            if other is None:
+                _ensure_blank(directory, first)
+                blank.append(directory)
+            elif other != info:
+                raise Inconsistent(
+                    directory / "current" / "VERSION",
+                    f"belongs to {other.storage_info()} {other.block_pool_id}, but that of {first} "
+                    f"to {info.storage_info()} {info.block_pool_id}",
+                    "Name only directories of one file system in dfs.namenode.name.dir.",
+                )
+        storage = NameStorage({d: locks[d] for d in formatted}, info, settings)
+        for directory in blank:
+            with usable(directory):
+                fill(directory, storage.newest_images(), info, storage.seen_txid)
+        storage = NameStorage(locks, info, settings)
+        opening.pop_all()
+        return storage
+    raise AssertionError("ExitStack never swallows")
+
+
+def _missing(directory: Path, directories: Iterable[Path]) -> StorageError:
+    """What to say of a directory that is not there; never to format while another has images."""
+    if directory.exists():
+        return StorageError(directory, "is not a directory", "Move what lies there away.")
+    good = [path for path in directories if (path / "current" / "VERSION").exists()]
+    if not good:
+        return NotFormatted(directory, "does not exist", _FORMAT_ADVICE)
+    return StorageError(
+        directory,
+        f"does not exist, while {good[0]} is formatted",
+        f"Mount its disk; or create the directory, empty, to have it filled from {good[0]}; or "
+        "take it out of dfs.namenode.name.dir.",
+    )
+
+
+def _ensure_blank(directory: Path, good: Path) -> None:
+    if not is_blank(directory):
+        raise Inconsistent(
+            directory,
+            f"holds files but no VERSION, while {good} is formatted",
+            f"Empty {directory / 'current'} to have it filled from {good}, or take the directory "
+            "out of dfs.namenode.name.dir.",
+        )
+
+
+def _read_version(directory: Path) -> NamespaceInfo | None:
+    for name in _HALF_DONE:
+        if (directory / name).exists():
+            raise Inconsistent(
+                directory / name,
+                "is left from an upgrade, rollback or finalization that was interrupted",
+                "Start the Hadoop version that began it once, so that it finishes or undoes it.",
+            )
+    path = directory / "current" / "VERSION"
+    try:
+        info = parse_version(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except ValueError as problem:
+        raise StorageError(
+            path, f"cannot be used: {problem}", "Restore it from another name directory."
+        ) from problem
+    if not NEWEST_LAYOUT <= info.layout_version <= OLDEST_LAYOUT:
+        raise StorageError(
+            path,
+            f"has layout version {info.layout_version}, expected {OLDEST_LAYOUT} to "
+            f"{NEWEST_LAYOUT}",
+            "Start the Hadoop version that wrote it, or upgrade the directory with Hadoop first.",
+        )
+    return info

@@ -1,0 +1,1 @@
+"""A term as standby or active: the role, its edit log, and the tailing of the journal."""

@@ -1,0 +1,401 @@
+"""The owner of one NameNode's role: one inbox in, one step at a time, long work beside it.
+
+The role core (``namenode_sim.term.role``) decides; this task carries out what it asks for.
+Everything else -- transition requests, the journal's refusal, the end of a takeover's step -- posts
+events.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from itertools import count
+from typing import Any, Final, assert_never
+
+import structlog
+
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import STANDBY_EXCEPTION
+from journal.errors import JournalError
+from journal.model import Epoch, TxId
+from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
+from namenode_sim.metrics import EPOCH, READS_WITHOUT_LEASE, ROLE_CHANGES, enter_state
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.storage.local_edits import NO_EDIT
+from namenode_sim.supervised import supervised
+from namenode_sim.term.edit_log import EditLog, LogFailed
+from namenode_sim.term.gate import Gate
+from namenode_sim.term.journal_access import JournalAccess, TermWriter
+from namenode_sim.term.role import (
+    AbandonTakeover,
+    Action,
+    ActiveRequested,
+    CatchUp,
+    CaughtUp,
+    CloseLog,
+    Event,
+    FollowJournal,
+    Grant,
+    JournalRecovered,
+    JournalRefused,
+    LogClosed,
+    LogOpened,
+    OpenLog,
+    RecoverJournal,
+    Refuse,
+    Role,
+    RoleState,
+    StandbyRequested,
+    StopProcess,
+    TakeoverFailed,
+    Ticket,
+    state_name,
+    step,
+)
+from namenode_sim.term.tailer import CatchUpFailed, Tailer
+
+log = structlog.get_logger()
+
+LEASE_PATIENCE: Final = 2
+"""An answer waits so many durations of the read lease for its renewal."""
+
+
+class TransitionRefused(Exception):
+    """The NameNode did not become what it was asked to become; the message says why."""
+
+
+class NameNode:
+    """The running parts of one NameNode, and the task that owns its role."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        namespace: Namespace,
+        journal: JournalAccess,
+        gate: Gate,
+        tail_period_seconds: float,
+        must_reach: TxId = NO_EDIT,
+    ) -> None:
+        """Put together a NameNode that is standby.
+
+        ``must_reach`` is the last edit beside its image: it was acknowledged before there was a
+        quorum journal, so a journal that ends earlier lacks it.
+        """
+        self.name = name
+        self._must_reach = must_reach
+        self.namespace = namespace
+        self.state = RoleState()
+        self.edit_log: EditLog | None = None
+        self.writer: TermWriter | None = None
+        self.stopped_because: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._journal = journal
+        self._role_listeners: list[Callable[[Role], None]] = [gate.role_changed]
+        self._inbox: asyncio.Queue[Event] = asyncio.Queue()
+        self._tickets = count(1)
+        self._callers: dict[Ticket, asyncio.Future[None]] = {}
+        self._takeover: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self._owner: asyncio.Task[None] | None = None
+        self._attempt_began = time.monotonic()
+        self._loaded_txid = namespace.last_applied
+        self.tailer = Tailer(
+            journal.reader,
+            namespace,
+            period_seconds=tail_period_seconds,
+            tails_open_segment=journal.tails_open_segment,
+            on_damage=self.end_because,
+        )
+
+    def start(self) -> None:
+        """Begin as standby: follow the journal and listen for requests."""
+        self._owner = supervised(self._run(), "role-owner", self._end_now)
+        enter_state("standby")
+        self.tailer.start()
+
+    async def stop(self) -> None:
+        """Stop every task.  An open segment is left for the next writer to recover."""
+        for task in (self._owner, self._takeover, self._closing):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        await self.tailer.stop()
+        await self._drop_writer()
+        await self._journal.reader.close()
+
+    async def become_active(self, *, predecessor_gone_until: float = 0.0) -> None:
+        """Become active, or raise TransitionRefused.  Returns once the first edit is durable.
+
+        Not before the former active's read lease has run out, unless an epoch is won while
+        ``predecessor_gone_until`` lies ahead on the loop's clock.
+        """
+        ticket, done = self._new_ticket()
+        self._inbox.put_nowait(ActiveRequested(ticket, predecessor_gone_until))
+        await done
+
+    async def become_standby(self) -> None:
+        """Become standby, or raise TransitionRefused.  Returns once the segment is finalized."""
+        ticket, done = self._new_ticket()
+        self._inbox.put_nowait(StandbyRequested(ticket))
+        await done
+
+    def append(self, op: Op) -> TxId:
+        """Number and buffer an edit of the active; see ``EditLog.append``.
+
+        Raises:
+            RemoteFault: StandbyException, when nothing can be logged here any more.
+        """
+        if self.edit_log is None:
+            raise RemoteFault(STANDBY_EXCEPTION, f"{self.name} is not active")
+        try:
+            return self.edit_log.append(op)
+        except LogFailed as failure:
+            raise RemoteFault(STANDBY_EXCEPTION, f"{self.name}: {failure}") from failure
+
+    async def durable(self, txid: TxId) -> None:
+        """Wait until a quorum has ``txid``; on a standby everything applied is durable.
+
+        When that can no longer be known this never returns, and its caller gives no answer: the
+        connection ends with the process, and the client asks the next NameNode, whose retry cache
+        knows what became of the edit.  Any answer of ours could be wrong.
+        """
+        if self.edit_log is None:
+            return
+        try:
+            await self.edit_log.durable(txid)
+        except LogFailed as failure:
+            log.warning("namenode.call_not_answered", txid=txid, why=str(failure))
+            await asyncio.get_running_loop().create_future()
+
+    async def confirmed(self, txid: TxId) -> None:
+        """Wait until an answer that has seen edits up to ``txid`` may be given.
+
+        Those edits must be durable, and no successor may have acknowledged others meanwhile.  The
+        lease is looked at after the answer was computed: at that instant it was the truth.
+
+        Raises:
+            RemoteFault: StandbyException, when nobody can say that we are the active.
+        """
+        await self.durable(txid)
+        writer = self.writer
+        if writer is not None:
+            lease = writer.read_lease
+            patience = LEASE_PATIENCE * lease.duration_seconds
+            if lease.valid() or await lease.wait_until_valid(patience):
+                return
+        READS_WITHOUT_LEASE.inc()
+        raise RemoteFault(STANDBY_EXCEPTION, f"{self.name} cannot tell whether it is the active")
+
+    def roll_edits(self) -> TxId:
+        """End the segment and begin the next, if the open one holds more than its mark.
+
+        Gives the first transaction of the segment that is open then; 0 if none is.
+        """
+        edit_log = self.edit_log
+        if self.state.role is not Role.ACTIVE or edit_log is None:
+            return NO_EDIT
+        if edit_log.edits_in_segment > 1:
+            end, mark = edit_log.roll()
+            self.namespace.apply(end, EndLogSegment())
+            self.namespace.apply(mark, StartLogSegment())
+        return edit_log.segment_first
+
+    def lacking(self) -> str | None:
+        """What the journal has not given us although it exists; None if it has given all."""
+        applied = self.namespace.last_applied
+        return _uninitialized(applied, self._must_reach) if applied < self._must_reach else None
+
+    @property
+    def epoch(self) -> Epoch | None:
+        """The epoch that this NameNode writes under, if it does."""
+        return self.state.epoch
+
+    def _new_ticket(self) -> tuple[Ticket, asyncio.Future[None]]:
+        ticket = Ticket(next(self._tickets))
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._callers[ticket] = done
+        return ticket, done
+
+    def end_because(self, reason: str) -> None:
+        """End the process: the journal refused us, memory is not what it says, or we are broken."""
+        self._inbox.put_nowait(JournalRefused(reason))
+
+    def listen_for_roles(self, listener: Callable[[Role], None]) -> None:
+        """Call ``listener`` with each new role, before anything else happens in it."""
+        self._role_listeners.append(listener)
+
+    async def _run(self) -> None:
+        while True:
+            event = await self._inbox.get()
+            result = step(self.state, event)
+            log.info(
+                "namenode.step",
+                namenode=self.name,
+                saw=type(event).__name__,
+                before=self.state.role.value,
+                after=result.state.role.value,
+                actions=[type(action).__name__ for action in result.actions],
+            )
+            self._enter(result.state)
+            for action in result.actions:
+                await self._carry_out(action)
+
+    def _enter(self, state: RoleState) -> None:
+        before, self.state = self.state.role, state
+        if state.role is before:
+            return
+        for listener in self._role_listeners:
+            listener(state.role)
+        name = state_name(state.role)
+        enter_state(name)
+        EPOCH.set(state.epoch or 0)
+        ROLE_CHANGES.labels(name).inc()
+        if state.role is Role.ACTIVE:
+            self._log_phase("active")
+        elif state.role is Role.STANDBY and before is Role.CLOSING:
+            self._log_phase("standby")
+
+    async def _carry_out(self, action: Action) -> None:
+        match action:
+            case RecoverJournal():
+                self._attempt_began = time.monotonic()
+                self._log_phase("recovering")
+                self._takeover = self._beside(self._recover(action))
+            case CatchUp():
+                self._log_phase("recovered")
+                self._takeover = self._beside(self._catch_up(action))
+            case OpenLog():
+                self._log_phase("caught_up")
+                self._takeover = self._beside(self._open_log(action))
+            case AbandonTakeover():
+                await self._abandon_takeover()
+            case CloseLog():
+                self._closing = self._beside(self._close_log())
+            case FollowJournal():
+                self.tailer.start()
+            case Grant():
+                self._answer(action.ticket, None)
+            case Refuse():
+                self._answer(action.ticket, action.reason)
+            case StopProcess():
+                self._end_now(action.reason)
+            case _:
+                assert_never(action)
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return supervised(work, f"a step as {self.state.role.value}", self.end_because)
+
+    def _end_now(self, reason: str) -> None:
+        if not self.stopped_because.done():
+            self.stopped_because.set_result(reason)
+
+    def _answer(self, ticket: Ticket, refusal: str | None) -> None:
+        done = self._callers.pop(ticket)
+        if done.done():
+            return
+        if refusal is None:
+            done.set_result(None)
+        else:
+            done.set_exception(TransitionRefused(refusal))
+
+    async def _recover(self, action: RecoverJournal) -> None:
+        attempt = action.attempt
+        await self.tailer.stop()
+        self.writer = self._journal.new_writer()
+        self.writer.read_lease.on_superseded = self.end_because
+        try:
+            recovered = await self.writer.become_writer(
+                predecessor_gone_until=action.predecessor_gone_until
+            )
+        except JournalError as failure:
+            self._takeover_failed(attempt, f"the journal could not be recovered: {failure}")
+            return
+        last_txid = recovered.last_txid
+        applied = self.namespace.last_applied
+        if last_txid < self._must_reach:
+            self._takeover_failed(attempt, _uninitialized(last_txid, self._must_reach))
+            return
+        if last_txid == 0 and applied == self._loaded_txid:
+            last_txid = applied  # a journal that begins behind a checkpoint
+        if last_txid < applied:
+            self._takeover_failed(
+                attempt,
+                f"the journal ends at transaction {last_txid}, but this namespace holds edits up "
+                f"to {applied}: the journal has lost edits or belongs to another namespace",
+            )
+            return
+        self._inbox.put_nowait(JournalRecovered(attempt, recovered.epoch, last_txid))
+
+    async def _catch_up(self, action: CatchUp) -> None:
+        try:
+            await self.tailer.catch_up(action.last_txid)
+        except CatchUpFailed as failure:
+            self._takeover_failed(action.attempt, str(failure))
+            return
+        self._inbox.put_nowait(CaughtUp(action.attempt))
+
+    async def _open_log(self, action: OpenLog) -> None:
+        writer = self.writer
+        if writer is None:
+            self._takeover_failed(action.attempt, "the writer of this attempt is gone")
+            return
+        edit_log = EditLog(writer, on_failure=self.end_because)
+        try:
+            mark = await edit_log.open(action.first_txid)
+        except (JournalError, LogFailed) as failure:
+            await edit_log.abort()
+            self._takeover_failed(action.attempt, f"the edit log could not be opened: {failure}")
+            return
+        self.namespace.apply(mark, StartLogSegment())
+        self.edit_log = edit_log
+        self._inbox.put_nowait(LogOpened(action.attempt))
+
+    def _takeover_failed(self, attempt: int, reason: str) -> None:
+        log.warning("namenode.takeover_failed", namenode=self.name, attempt=attempt, why=reason)
+        self._inbox.put_nowait(TakeoverFailed(attempt, reason))
+
+    async def _abandon_takeover(self) -> None:
+        if self._takeover is not None:
+            self._takeover.cancel()
+            await asyncio.gather(self._takeover, return_exceptions=True)
+            self._takeover = None
+        await self._drop_writer()
+
+    async def _close_log(self) -> None:
+        edit_log = self.edit_log
+        if edit_log is None:
+            self.end_because("the edit log is gone while it is being closed")
+            return
+        try:
+            end = await edit_log.close()
+        except LogFailed as failure:
+            self.end_because(str(failure))
+            return
+        self.namespace.apply(end, EndLogSegment())
+        await self._drop_writer()
+        self._inbox.put_nowait(LogClosed())
+
+    async def _drop_writer(self) -> None:
+        edit_log, self.edit_log = self.edit_log, None
+        if edit_log is not None:
+            await edit_log.abort()
+        writer, self.writer = self.writer, None
+        if writer is not None:
+            await writer.close()
+
+    def _log_phase(self, phase: str) -> None:
+        log.info(
+            "failover.phase",
+            phase=phase,
+            namenode=self.name,
+            attempt=self.state.attempt,
+            epoch=self.state.epoch,
+            seconds_in_attempt=round(time.monotonic() - self._attempt_began, 4),
+        )
+
+
+def _uninitialized(reached: TxId, must_reach: TxId) -> str:
+    return (
+        f"the name directory holds edits up to {must_reach} that were written without a quorum "
+        f"journal, and the journal gives none behind {reached}; run: nnha namenode "
+        "--initialize-shared-edits"
+    )

@@ -1,0 +1,1 @@
+"""Images between NameNodes, and what they ask one another over RPC."""

@@ -1,0 +1,103 @@
+"""An image from outside goes into all name directories at once (hadoop-formats 6.4 row 8)."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from journal.model import TxId
+from namenode_sim.durable import rename_durably
+from namenode_sim.image.errors import ImageError
+from namenode_sim.image.facts import image_facts
+from namenode_sim.image.files import image_name, write_digest
+from namenode_sim.storage.storage import NameStorage
+
+
+class ImageDamaged(Exception):
+    """What came is not what was announced; nothing of it was kept."""
+
+
+class ImageIntake:
+    """Receives one image; until ``publish`` nobody takes its files for one.
+
+    Blocking: everything here runs in a thread.  A directory that fails on the way is dropped, as
+    with every other write; the image is taken as long as one directory is left.
+    """
+
+    def __init__(self, storage: NameStorage, txid: TxId) -> None:
+        self._storage = storage
+        self._txid = txid
+        self._name = image_name(txid)
+        self._beside = f"fsimage.ckpt_{txid:019d}"
+        self._files: dict[Path, BinaryIO] = {}
+        self._digest = hashlib.md5(usedforsecurity=False)
+        self._size = 0
+        storage.in_all(self._open)
+
+    def feed(self, data: bytes) -> None:
+        """The next bytes.
+
+        Raises:
+            StorageError: when no directory takes them.
+        """
+        self._size += len(data)
+        self._digest.update(data)
+        self._storage.in_all(lambda current: self._write(current, data))
+
+    def publish(self, size: int, digest: str) -> int:
+        """Compare with what was announced, and give the image its name; in how many directories.
+
+        Raises:
+            ImageDamaged: if length or digest differ, or it is no image of that transaction.
+            StorageError: when no directory takes it.
+        """
+        found = self._digest.hexdigest()
+        if (self._size, found) != (size, digest):
+            raise ImageDamaged(
+                f"{self._name} came damaged: {self._size} bytes with digest {found}, announced "
+                f"were {size} with {digest}; nothing of it was kept"
+            )
+        self._storage.in_all(self._sync)
+        self._require_image()
+        self._storage.in_all(lambda current: self._rename(current, digest))
+        return len(self._storage.directories)
+
+    def discard(self) -> None:
+        """Close, and delete what has no name yet."""
+        for current, file in self._files.items():
+            file.close()
+            (current / self._beside).unlink(missing_ok=True)
+        self._files.clear()
+
+    def _require_image(self) -> None:
+        """Refuse what cannot be loaded, or not as what it is called.
+
+        A digest only tells that all came.  Older images and their edits are deleted behind an
+        image, so one that a broken sender made up would take the namespace with it.
+        """
+        path = self._storage.directories[0] / "current" / self._beside
+        try:
+            found = image_facts(path).txid
+        except (ImageError, OSError) as problem:
+            raise ImageDamaged(
+                f"{self._name} came whole, but is no fsimage: {problem}; nothing of it was kept"
+            ) from problem
+        if found != self._txid:
+            raise ImageDamaged(
+                f"{self._name} holds edits up to {found}, not {self._txid}; nothing of it was kept"
+            )
+
+    def _open(self, current: Path) -> None:
+        self._files[current] = (current / self._beside).open("wb")
+
+    def _write(self, current: Path, data: bytes) -> None:
+        self._files[current].write(data)
+
+    def _sync(self, current: Path) -> None:
+        file = self._files[current]
+        file.flush()
+        os.fsync(file.fileno())
+
+    def _rename(self, current: Path, digest: str) -> None:
+        write_digest(current / self._name, digest)
+        rename_durably(current / self._beside, current / self._name)
