@@ -27,7 +27,7 @@ from ha.elector.settings import zookeeper_settings
 from ha.service.client import ServiceClient
 from ha.service.model import ServiceStatus
 
-JOURNAL_PROBE = "journal.client.probe:journal_status"
+JOURNAL_PROBE = "journal.cli.probe:journal_status"
 """Found by name when it is called, as `ha` imports nothing of `journal`."""
 
 JournalProbe = Callable[..., Awaitable[Mapping[str, object]]]

@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, Entry] = {
         "ha.zkfc.command:zkfc", "Run a failover controller, or format ZooKeeper.", daemon=True
     ),
     "journal": Entry(
-        "journal.client.command:journal",
+        "journal.cli.group:journal",
         "Look into the quorum journal.",
         parts={
             "dump": Entry(

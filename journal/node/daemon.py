@@ -10,9 +10,9 @@ import structlog
 
 from ha.daemon.endpoint import Endpoint
 from journal.errors import StorageFailed
+from journal.node.faces.grpc_face import build_server
 from journal.node.node import JournalNode
 from journal.node.peers import Own
-from journal.node.service import build_server
 from journal.node.settings import NodeSettings
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class JournalNodeDaemon:
         if settings.hadoop_host is None:
             return
         # Loaded here: most nodes have no Java NameNodes, and need no Hadoop RPC.
-        from journal.node.hadoop_face import build_hadoop_server
+        from journal.node.faces.hadoop_face import build_hadoop_server
 
         server = build_hadoop_server(node)
         try:

@@ -31,7 +31,12 @@ from journal.errors import (
 )
 from journal.model import JournalId, TxId
 from journal.node import metrics
-from journal.node.deciding import (
+from journal.node.decision_log import narrate
+from journal.node.disk_wait import Patience
+from journal.node.edits_cache import EditsCache, Retrieved
+from journal.node.percentiles import RecentSyncs
+from journal.node.recent_edits import RecentEdits
+from journal.node.request_group import (
     Decided,
     Waiting,
     batch_bytes,
@@ -39,11 +44,6 @@ from journal.node.deciding import (
     decide,
     reopened_segment,
 )
-from journal.node.edits_cache import EditsCache, Retrieved
-from journal.node.narrate import narrate
-from journal.node.patience import Patience
-from journal.node.percentiles import RecentSyncs
-from journal.node.recent import RecentEdits
 from journal.storage.disk import Disk
 
 log = structlog.get_logger()

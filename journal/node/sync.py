@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import structlog
 
 from ha.daemon.late import load_late
-from journal.client.location import segment_url
-from journal.client.remote import JournalAddress, RemoteNode
 from journal.core import syncing
 from journal.core.replies import FetchFinalized
 from journal.core.requests import AdoptFinalized
 from journal.core.state import OpenSegment
 from journal.errors import JournalError, NotAdmitted, NotFormatted, Unavailable
+from journal.links.remote_node import JournalAddress, RemoteNode
+from journal.links.segment_url import segment_url
 from journal.messages import segment_of
 from journal.model import Segment, TxId
 from journal.node import metrics

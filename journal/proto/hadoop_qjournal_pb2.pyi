@@ -4,7 +4,7 @@ isort:skip_file
 QJournalProtocol and InterQJournalProtocol of Hadoop 3.5: what a Java NameNode asks of a
 JournalNode, and Java JournalNodes of each other.  Names and numbers are Hadoop's (design, qjm.md
 sections 2 and 3), and so are its misspellings.  Java writes negative numbers into unsigned
-fields; journal/node/hadoop_wire.py takes them back (qjm 4.12).
+fields; journal/node/faces/hadoop_codec.py takes them back (qjm 4.12).
 """
 
 from collections import abc as _abc

@@ -18,8 +18,8 @@ from journal.storage.incarnation import (
     read_incarnation,
     write_incarnation,
 )
-from journal.storage.judging import Judge, Judged, judge_finalized, load_records
 from journal.storage.records import record_bytes, record_of
+from journal.storage.segment_check import Judge, Judged, judge_finalized, load_records
 from journal.storage.segment_file import inspect
 from journal.storage.small_files import (
     ensure_promise,

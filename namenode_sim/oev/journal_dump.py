@@ -13,12 +13,12 @@ import click
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
-from journal.client.configured import reader_settings
-from journal.client.frames import Chunk
-from journal.client.reader import JournalReader
 from journal.errors import JournalError, QuorumLost
 from journal.frame import file_header
+from journal.links.configuration import reader_settings
 from journal.model import JournalId, TxId
+from journal.reader.frame_stream import Chunk
+from journal.reader.reader import JournalReader
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.oev.command import PROCESSORS, convert, output_to
 from namenode_sim.oev.sources import BinarySource

@@ -16,9 +16,9 @@ from ha.conf.configuration import Configuration
 from ha.conf.topology import NameNodeAddress
 from ha.daemon.process import ExitWith
 from ha.rpc.errors import RemoteFault, RpcError
-from journal.client.reader import JournalReader
 from journal.errors import JournalError
 from journal.model import NamespaceInfo, TxId
+from journal.reader.reader import JournalReader
 from namenode_sim.durable import sync_folder, write_durably
 from namenode_sim.image.reader import load_image
 from namenode_sim.startup.identity import Place, journal_reader, name_directories

@@ -13,10 +13,10 @@ from ha.conf.topology import (
     namenodes,
     shared_edits,
 )
-from journal.client.configured import reader_settings, writer_link, writer_settings
-from journal.client.reader import JournalReader
-from journal.client.writer import QuorumWriter
+from journal.links.configuration import reader_settings, writer_link, writer_settings
 from journal.model import JournalId, NamespaceInfo
+from journal.reader.reader import JournalReader
+from journal.writer.writer import QuorumWriter
 from namenode_sim.storage.local_copies import LocalCopies
 from namenode_sim.storage.retention import Retention
 from namenode_sim.storage.storage import StorageSettings, path_of

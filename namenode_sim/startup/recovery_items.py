@@ -7,10 +7,10 @@ from pathlib import Path
 from struct import Struct
 from typing import Final
 
-from journal.client.frames import Chunk
-from journal.client.reader import JournalReader
 from journal.errors import GapFound, InvariantBroken, JournalError
 from journal.model import TxId
+from journal.reader.frame_stream import Chunk
+from journal.reader.reader import JournalReader
 from namenode_sim.edits.codec import decode
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import Op

@@ -15,12 +15,12 @@ import structlog
 
 from ha.conf.configuration import Configuration
 from ha.daemon.process import ExitWith
-from journal.client.remote import JournalAddress
-from journal.client.verify import ask_status
-from journal.client.writer import QuorumWriter
 from journal.errors import JournalError, NotFormatted
+from journal.links.remote_node import JournalAddress
 from journal.messages import namespace_of
 from journal.model import JournalId, NamespaceInfo, TxId
+from journal.reader.verify import ask_status
+from journal.writer.writer import QuorumWriter
 from namenode_sim.edits.codec import LENGTH_LAYOUT
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.segment_file import open_segment

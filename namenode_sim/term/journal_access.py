@@ -4,11 +4,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from journal.client.channel_status import ChannelStatus
-from journal.client.heartbeats import ReadLease
-from journal.client.reader import Chunk
-from journal.client.writer import Recovered
 from journal.model import TxId
+from journal.reader.reader import Chunk
+from journal.writer.channel_status import ChannelStatus
+from journal.writer.heartbeats import ReadLease
+from journal.writer.writer import Recovered
 
 
 class TermWriter(Protocol):

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from journal.client.channel_status import ChannelStatus
-from journal.client.heartbeats import ReadLease
-from journal.client.writer import Recovered
 from journal.model import TxId
+from journal.writer.channel_status import ChannelStatus
+from journal.writer.heartbeats import ReadLease
+from journal.writer.writer import Recovered
 from namenode_sim.storage.local_copies import Append, Finalize, LocalCopies, Start
 from namenode_sim.term.journal_access import TermWriter
 

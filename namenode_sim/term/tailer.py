@@ -8,9 +8,9 @@ from typing import Final, Protocol
 
 import structlog
 
-from journal.client.reader import Chunk
 from journal.errors import InvariantBroken, JournalError, QuorumLost, WrongNamespace
 from journal.model import TxId
+from journal.reader.reader import Chunk
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.metrics import LAST_APPLIED_TXID, TAIL_APPLIED, TAIL_FAILURES

@@ -13,10 +13,10 @@ from ha.rpc.errors import RemoteFault, RpcError
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError
 from ha.service.model import ServiceState
-from journal.client.configured import reader_settings
-from journal.client.reader import JournalReader, ReaderSettings
 from journal.errors import JournalError
+from journal.links.configuration import reader_settings
 from journal.model import JournalId, NamespaceInfo, TxId
+from journal.reader.reader import JournalReader, ReaderSettings
 from namenode_sim.transfer.namenode_protocol import Facts, ask_facts
 from spark.sources.errors import SourceError
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import structlog
 
-from journal.client.manifest import Redundant
-from journal.client.reader import JournalReader
 from journal.model import NamespaceInfo, TxId
+from journal.reader.manifest import Redundant
+from journal.reader.reader import JournalReader
 from namenode_sim.durable import rename_durably
 from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.errors import ImageError

@@ -13,12 +13,12 @@ from typing import Final
 
 import structlog
 
-from journal.client.frames import Chunk, FrameReader
-from journal.client.manifest import Redundant
-from journal.client.reader import JournalReader
 from journal.errors import StorageFailed, Unavailable
 from journal.frame import file_header
 from journal.model import NodeName, Segment
+from journal.reader.frame_stream import Chunk, FrameReader
+from journal.reader.manifest import Redundant
+from journal.reader.reader import JournalReader
 from spark.sources.errors import SourceError
 
 log = structlog.get_logger()

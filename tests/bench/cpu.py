@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from journal.node.patience import Patience
+from journal.node.disk_wait import Patience
 from tests.bench.load import ReadyOps
 from tests.bench.report import Row
 from tests.bench.world import World

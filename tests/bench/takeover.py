@@ -6,9 +6,9 @@ import statistics
 import time
 from collections.abc import Sequence
 
-from journal.client.writer import QuorumWriter
 from journal.frame import scan
 from journal.model import TxId
+from journal.writer.writer import QuorumWriter
 from tests.bench.load import ready_op
 from tests.bench.report import Row
 from tests.bench.world import OurNodes, World, resident_megabytes, still, writer_journal

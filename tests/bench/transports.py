@@ -12,11 +12,11 @@ from pathlib import Path
 from deploy.local.layout import JOURNALNODES, plan
 from deploy.local.processes import Supervisor, http_get, wait_until
 from deploy.local.site import journalnode_overrides, write_conf_dir
-from journal.client.grpc_link import GrpcLink
-from journal.client.hadoop_link import HadoopLink
-from journal.client.link import LinkFactory
-from journal.client.writer import QuorumWriter
+from journal.links.grpc_link import GrpcLink
+from journal.links.hadoop_link import HadoopLink
+from journal.links.link import LinkFactory
 from journal.model import JournalId, TxId
+from journal.writer.writer import QuorumWriter
 from tests.bench.load import measure, percentile
 from tests.bench.report import Row, publish
 from tests.bench.world import NAMESPACE

@@ -2,8 +2,8 @@
 
 import statistics
 
-from journal.client.writer import QuorumWriter
 from journal.model import TxId
+from journal.writer.writer import QuorumWriter
 from namenode_sim.edits.ops import NO_RPC_IDS, Delete
 from namenode_sim.term.edit_log import EditLog
 from tests.bench.load import measure, rate

@@ -12,8 +12,8 @@ from pathlib import Path
 from deploy.local.layout import JOURNALNODES, plan
 from deploy.local.processes import ManagedProcess, Supervisor, http_get, wait_until
 from deploy.local.site import journalnode_overrides, write_conf_dir
-from journal.client.writer import QuorumWriter
 from journal.model import JournalId, NamespaceInfo, TxId
+from journal.writer.writer import QuorumWriter
 
 NAMESPACE = NamespaceInfo(-65, 4711, "CID-bench", 0, "BP-bench")
 _NUMBERS = count(1)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from journal.client.hadoop_link import HadoopLink
 from journal.frame import file_header
+from journal.links.hadoop_link import HadoopLink
 from journal.model import LAYOUT_VERSION, NamespaceInfo, TxId
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.ops import NO_RPC_IDS, Delete

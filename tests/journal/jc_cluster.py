@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from deploy.local.ports import free_ports
-from journal.client.grpc_link import GrpcLink
-from journal.client.link import LinkFactory
-from journal.client.reader import JournalReader
-from journal.client.writer import QuorumWriter, WriterSettings
+from journal.links.grpc_link import GrpcLink
+from journal.links.link import LinkFactory
 from journal.model import JournalId, NamespaceInfo, TxId
 from journal.node.daemon import JournalNodeDaemon, PortTaken
 from journal.node.settings import NodeSettings
+from journal.reader.reader import JournalReader
+from journal.writer.writer import QuorumWriter, WriterSettings
 
 JOURNAL = JournalId("test-journal")
 _TRIES = 5  # of a first start on free ports

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault
 from journal.node.daemon import JournalNodeDaemon
-from journal.node.hadoop_wire import QJOURNAL_PROTOCOL
+from journal.node.faces.hadoop_codec import QJOURNAL_PROTOCOL
 from journal.proto import hadoop_qjournal_pb2 as hp
 from tests.journal.jn_node import DEADLINE_SECONDS, running
 from tests.journal.jn_world import records

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from journal.client.audit import Audit, Kind, Piece, first_difference
 from journal.model import NodeName, Segment, TxId
+from journal.reader.audit import Audit, Kind, Piece, first_difference
 from tests.journal.jc_cluster import edits
 
 A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")

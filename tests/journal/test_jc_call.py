@@ -6,8 +6,6 @@ import time
 import grpc
 import pytest
 
-from journal.client.call import QuorumCall
-from journal.client.wire import rpc_error
 from journal.errors import (
     Fenced,
     InvariantBroken,
@@ -18,9 +16,11 @@ from journal.errors import (
     StorageFailed,
     Unavailable,
 )
+from journal.links.codec import rpc_error
+from journal.links.quorum_call import QuorumCall
 from journal.messages import REFUSAL_KEY
 from journal.model import Epoch, NodeName, TxId
-from journal.node import wire as node_wire
+from journal.node.faces import grpc_codec as node_wire
 from journal.proto import journal_pb2 as pb
 
 A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")

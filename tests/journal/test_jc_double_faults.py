@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from journal.client.writer import QuorumWriter
 from journal.errors import QuorumLost
 from journal.model import TxId
+from journal.writer.writer import QuorumWriter
 from tests.journal.jc_cluster import Nodes, edits, formatted_nodes
 from tests.journal.jc_proxy import Fate, Judge, Proxy, always_pass, behind_proxies
 

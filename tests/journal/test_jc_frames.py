@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from journal.client.frames import Chunk, FrameReader
 from journal.frame import MAX_OP_BYTES, file_header
 from journal.model import TxId
+from journal.reader.frame_stream import Chunk, FrameReader
 
 PADDING = b"\xff" * 64
 

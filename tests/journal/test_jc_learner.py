@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from journal.client.remote import JournalAddress, RemoteNode
 from journal.errors import InvariantBroken, NotAdmitted, OutOfSync, QuorumLost, Rejected
+from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.model import NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 from tests.journal.jc_cluster import (

@@ -8,14 +8,14 @@ from typing import cast
 
 import pytest
 
-from journal.client.call import QuorumCall
-from journal.client.channel import NodeChannel
-from journal.client.channel_status import ChannelStatus
-from journal.client.heartbeats import Heartbeats, ReadLease
-from journal.client.settings import WriterSettings
 from journal.errors import QuorumLost
 from journal.lease import DRIFT_MARGIN
+from journal.links.quorum_call import QuorumCall
+from journal.links.settings import WriterSettings
 from journal.model import NodeName, TxId
+from journal.writer.channel import NodeChannel
+from journal.writer.channel_status import ChannelStatus
+from journal.writer.heartbeats import Heartbeats, ReadLease
 from tests.journal.jc_cluster import QUICK, edits, formatted_nodes
 
 LEASE = 1.0  # short, but long enough for a busy machine

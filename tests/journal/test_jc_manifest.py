@@ -2,9 +2,9 @@
 
 import pytest
 
-from journal.client.manifest import merge
 from journal.errors import GapFound, InvariantBroken
 from journal.model import NodeName, Segment, TxId
+from journal.reader.manifest import merge
 
 A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from journal.client.reader import Chunk, JournalReader, ReaderSettings
 from journal.core.requests import ReportDamage
 from journal.errors import GapFound, QuorumLost
 from journal.model import TxId
+from journal.reader.reader import Chunk, JournalReader, ReaderSettings
 from tests.journal.jc_cluster import (
     JOURNAL,
     NAMESPACE,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from journal.client.writer import QuorumWriter, WriterSettings
 from journal.errors import QuorumLost
 from journal.model import TxId
+from journal.writer.writer import QuorumWriter, WriterSettings
 from tests.journal.jc_cluster import JOURNAL, Nodes, edits, formatted_nodes
 from tests.journal.jc_proxy import Fate, Proxy, behind_proxies
 from tests.journal.test_jn_process import configuration, free_port, process

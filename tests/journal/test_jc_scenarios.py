@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from journal.client.writer import QuorumWriter, WriterSettings
 from journal.errors import QuorumLost
 from journal.model import TxId
+from journal.writer.writer import QuorumWriter, WriterSettings
 from tests.journal.jc_cluster import JOURNAL, Nodes, edits, formatted_nodes, write_segment
 from tests.journal.jc_proxy import Fate, Judge, Proxy, always_pass, behind_proxies
 

@@ -9,9 +9,9 @@ import pytest
 
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
-from journal.client.configured import writer_link
-from journal.client.grpc_link import GrpcLink
-from journal.client.hadoop_link import HadoopLink
+from journal.links.configuration import writer_link
+from journal.links.grpc_link import GrpcLink
+from journal.links.hadoop_link import HadoopLink
 from journal.model import TxId
 from journal.node.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from journal.client.tutor import all_segments
-from journal.client.writer import QuorumWriter
 from journal.errors import OutOfSync, QuorumLost
 from journal.model import TxId
 from journal.proto import journal_pb2 as pb
+from journal.writer.learner_admission import all_segments
+from journal.writer.writer import QuorumWriter
 from tests.journal.jc_cluster import JOURNAL, QUICK, Nodes, edits, formatted_nodes, write_segment
 from tests.journal.jn_node import until
 from tests.journal.test_jc_learner import formatted_alone, version_copied

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from journal.client.command import journal
+from journal.cli.group import journal
 from journal.model import TxId
 from tests.journal.jc_cluster import JOURNAL, Nodes, edits, formatted_nodes, write_segment
 

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from journal.client.window import Window
 from journal.errors import Fenced, InvariantBroken, QuorumLost, Unavailable
 from journal.model import LAYOUT_VERSION, Epoch, NodeName, TxId
+from journal.writer.window import Window
 from tests.journal.jc_cluster import edit, edits
 
 A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")

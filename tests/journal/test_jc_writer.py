@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from journal.client.settings import MIB
-from journal.client.writer import QuorumWriter
 from journal.errors import BadRequest, InvariantBroken, NotFormatted, QuorumLost
+from journal.links.settings import MIB
 from journal.model import TxId
+from journal.writer.writer import QuorumWriter
 from tests.journal.jc_cluster import Nodes, edits, formatted_nodes, write_segment
 
 

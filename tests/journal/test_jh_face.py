@@ -5,7 +5,7 @@ from pathlib import Path
 import aiohttp
 
 from ha.rpc import java_names
-from journal.node import hadoop_wire
+from journal.node.faces import hadoop_codec
 from journal.proto import hadoop_qjournal_pb2 as hp
 from tests.journal.jh_java import (
     JID,
@@ -50,7 +50,7 @@ async def test_negative_numbers_in_unsigned_fields_are_taken_back(tmp_path: Path
         await java.format()
         assert "layoutVersion=-65" in (tmp_path / JID / "current" / "VERSION").read_text()
         manifest = (await java.manifest(0)).manifest
-        assert hadoop_wire.signed_64(manifest.committedTxnId) == -12345
+        assert hadoop_codec.signed_64(manifest.committedTxnId) == -12345
         await java.new_epoch(1)
         writer = java.at(1)
         info = writer.info()
@@ -68,7 +68,7 @@ async def test_negative_numbers_in_unsigned_fields_are_taken_back(tmp_path: Path
 async def test_refusals_have_the_classes_and_texts_that_java_knows(tmp_path: Path) -> None:
     async with java_and_node(tmp_path) as (_, java):
         no = await refused(java.new_epoch(1))
-        assert no.java_class == hadoop_wire.NOT_FORMATTED
+        assert no.java_class == hadoop_codec.NOT_FORMATTED
         await java.format()
         no = await refused(java.format())
         assert "current directory is not empty" in no.message
@@ -85,14 +85,14 @@ async def test_refusals_have_the_classes_and_texts_that_java_knows(tmp_path: Pat
         assert "is less than the last promised epoch 3" in no.message
         writer = java.at(3)
         no = await refused(writer.finalize(1000, 1001))
-        assert no.java_class == hadoop_wire.OUT_OF_SYNC
+        assert no.java_class == hadoop_codec.OUT_OF_SYNC
         assert no.message == "No log file to finalize at transaction ID 1000"
         await writer.written(1, 3)
         no = await refused(writer.write(1, 6, 7))
         assert no.message == "Can't write txid 6 expecting nextTxId=4"
         no = await refused(writer.finalize(1, 6))
         assert (no.java_class, "but only written up to txid 3" in no.message) == (
-            hadoop_wire.OUT_OF_SYNC,
+            hadoop_codec.OUT_OF_SYNC,
             True,
         )
         await writer.finalize(1, 3)  # closed by now, and still its own edits
@@ -123,7 +123,7 @@ async def test_a_node_that_missed_the_recovery_does_not_finalize_its_own_bytes(
         await java.at(1).written(1, 3)
         await java.new_epoch(2)
         no = await refused(java.at(2).finalize(1, 3))
-        assert no.java_class == hadoop_wire.OUT_OF_SYNC
+        assert no.java_class == hadoop_codec.OUT_OF_SYNC
         assert [p.name for p in (tmp_path / JID / "current").glob("edits_*")] == [
             "edits_inprogress_0000000000000000001"
         ]
@@ -208,7 +208,7 @@ async def test_java_journal_nodes_may_ask_too(tmp_path: Path) -> None:
         asked = hp.GetJournalCTimeRequestProto(jid=java.jid)
         answer = await java.call("getJournalCTime", asked, hp.GetJournalCTimeResponseProto)
         assert answer.resultCTime == 0
-        async with connected(daemon, protocol=hadoop_wire.INTER_QJOURNAL_PROTOCOL) as peer:
+        async with connected(daemon, protocol=hadoop_codec.INTER_QJOURNAL_PROTOCOL) as peer:
             request = hp.GetStorageInfoRequestProto(jid=java.jid)
             storage = await peer.call("getStorageInfo", request, hp.StorageInfoProto)
             assert (storage.namespceID, storage.clusterID) == (12345, "mycluster")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from journal.client.hadoop_link import HadoopLink
-from journal.client.remote import JournalAddress, RemoteNode
 from journal.errors import BadRequest, Fenced, NotFormatted, OutOfSync, QuorumLost, Unavailable
+from journal.links.hadoop_link import HadoopLink
+from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.model import Epoch, JournalId, NodeName, Segment, TxId
 from tests.journal.jc_cluster import (
     JOURNAL,

@@ -10,10 +10,10 @@ import aiohttp
 import pytest
 from prometheus_client import REGISTRY
 
-from journal.client.writer import QuorumWriter
 from journal.errors import QuorumLost
 from journal.model import TxId
 from journal.node.daemon import JournalNodeDaemon
+from journal.writer.writer import QuorumWriter
 from tests.journal.jc_cluster import JOURNAL, Nodes, edits, formatted_nodes, write_segment
 from tests.journal.jn_node import segment_url, until
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from journal.client.command import journal
+from journal.cli.group import journal
 from journal.model import TxId
 from tests.journal.jc_cluster import NAMESPACE, Nodes, edits, formatted_nodes, write_segment
 from tests.journal.test_jc_verify import run, told_by

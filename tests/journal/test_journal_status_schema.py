@@ -5,14 +5,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import journal.client
+import journal.cli
 from journal.core.requests import ReportDamage
 from journal.model import TxId
 from tests.cli.schema import faults
 from tests.journal.jc_cluster import JOURNAL, Nodes, formatted_nodes, write_segment
 from tests.journal.test_jc_verify import run, told_by
 
-SCHEMA = Path(journal.client.__file__).parent / "schemas" / "journal-status.json"
+SCHEMA = Path(journal.cli.__file__).parent / "schemas" / "journal-status.json"
 GOLDEN = Path(__file__).parent / "golden" / "journal_status.json"
 
 

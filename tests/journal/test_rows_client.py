@@ -8,9 +8,9 @@ from random import Random
 import pytest
 from prometheus_client import REGISTRY
 
-from journal.client.writer import WriterSettings
 from journal.errors import QuorumLost
 from journal.model import TxId
+from journal.writer.writer import WriterSettings
 from tests.journal.jc_cluster import JOURNAL, edits, formatted_nodes
 from tests.journal.jc_proxy import Fate, behind_proxies
 from tests.journal.jn_world import records

@@ -10,11 +10,11 @@ from random import Random
 import aiohttp
 import pytest
 
-from journal.client.writer import QuorumWriter
 from journal.core.requests import DiscardSegments
 from journal.errors import QuorumLost
 from journal.model import TxId
 from journal.proto import journal_pb2 as pb
+from journal.writer.writer import QuorumWriter
 from tests.journal.jc_cluster import JOURNAL, QUICK, Nodes, edits, formatted_nodes, write_segment
 from tests.journal.jc_proxy import Fate, behind_proxies
 from tests.journal.jn_node import NodeClient, node_and_client, segment_url, until

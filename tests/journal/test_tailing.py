@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from journal.client.reader import JournalReader, ReaderSettings
 from journal.errors import QuorumLost
 from journal.model import TxId
 from journal.proto import journal_pb2 as pb
+from journal.reader.reader import JournalReader, ReaderSettings
 from tests.journal.jc_cluster import JOURNAL, NAMESPACE, Nodes, formatted_nodes
 from tests.journal.jc_proxy import Fate, Proxy
 from tests.journal.jn_node import NodeClient

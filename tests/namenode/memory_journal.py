@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
-from journal.client.channel_status import ChannelStatus
-from journal.client.heartbeats import ReadLease
-from journal.client.reader import Chunk
-from journal.client.writer import Recovered
 from journal.errors import Fenced, JournalError
 from journal.frame import scan
 from journal.model import LAYOUT_VERSION, Epoch, TxId
+from journal.reader.reader import Chunk
+from journal.writer.channel_status import ChannelStatus
+from journal.writer.heartbeats import ReadLease
+from journal.writer.writer import Recovered
 from namenode_sim.term.journal_access import JournalAccess
 
 

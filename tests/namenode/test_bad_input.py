@@ -11,8 +11,8 @@ import pytest
 
 from deploy.local.ports import free_ports
 from deploy.local.site import site_xml
-from journal.client.writer import QuorumWriter
 from journal.model import JournalId, NamespaceInfo
+from journal.writer.writer import QuorumWriter
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.format import format_name_dirs
 from tests.journal.jc_cluster import Nodes

@@ -7,8 +7,8 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import STANDBY_EXCEPTION
-from journal.client.heartbeats import ReadLease
 from journal.model import NodeName
+from journal.writer.heartbeats import ReadLease
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
 from tests.namenode.memory_journal import MemoryJournal, MemoryWriter

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from journal.client.writer import QuorumWriter
 from journal.errors import QuorumLost
 from journal.model import TxId
+from journal.writer.writer import QuorumWriter
 from namenode_sim.term.namenode import TransitionRefused
 from namenode_sim.term.role import Role
 from tests.journal.jc_cluster import JOURNAL, NAMESPACE, QUICK, Nodes, formatted_nodes

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
-from journal.client.settings import WriterSettings
-from journal.client.writer import QuorumWriter
 from journal.errors import GapFound, InvariantBroken, JournalError, QuorumLost, StorageFailed
+from journal.links.settings import WriterSettings
 from journal.model import TxId
+from journal.writer.writer import QuorumWriter
 from tests.simulation.clock import VirtualLoop
 from tests.simulation.machine import JOURNAL, NAMESPACE, RPC_PORT, Machine
 from tests.simulation.oracle import Oracle

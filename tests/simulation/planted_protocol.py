@@ -4,17 +4,18 @@ from dataclasses import replace
 from typing import Any
 
 from journal import quorum, recovery
-from journal.client import call as client_call
-from journal.client import channel as client_channel
-from journal.client import reader, window
-from journal.client.writer import QuorumWriter
 from journal.core import admission, machine, recovering, writing
 from journal.core.effects import PersistPromise, Step
 from journal.core.state import NO_SERIAL, JournalState
 from journal.errors import JournalError
+from journal.links import quorum_call as client_call
 from journal.messages import segment_of
 from journal.model import Segment
 from journal.quorum import Tally, majority_of
+from journal.reader import reader
+from journal.writer import channel as client_channel
+from journal.writer import window
+from journal.writer.writer import QuorumWriter
 from tests.simulation.planting import Planting, all_of, replacing
 
 # ---- which copy wins, and who must agree ----

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from journal import durable
-from journal.client import heartbeats, tailing
-from journal.client.heartbeats import ReadLease
 from journal.node.edits_cache import EditsCache
+from journal.reader import tailing
+from journal.writer import heartbeats
+from journal.writer.heartbeats import ReadLease
 from tests.simulation.planting import Planting, all_of, replacing
 
 # ---- the lease ----

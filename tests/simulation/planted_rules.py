@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from journal.client import tutor, window, wire
 from journal.core import housekeeping, learning, machine, recovering, rejoining, syncing, writing
 from journal.core.admission import abandon
 from journal.core.effects import PersistWriter, Step
@@ -12,10 +11,12 @@ from journal.core.requests import Heartbeat
 from journal.core.state import JournalState
 from journal.core.upgrading import step as upgrade_step
 from journal.errors import BadRequest
+from journal.links import codec
 from journal.model import Epoch, Segment, TxId
-from journal.node import fetching, owner, recent
+from journal.node import fetching, owner, recent_edits
 from journal.recovery import Held
 from journal.storage.segment_file import SegmentCheck
+from journal.writer import learner_admission, window
 from tests.simulation.planting import Planting, all_of, replacing
 
 # ---- learners ----
@@ -23,7 +24,7 @@ from tests.simulation.planting import Planting, all_of, replacing
 
 def learner_votes() -> Planting:
     """A wiped node answers as if it had always been there."""
-    places = (machine, recovering, recent)
+    places = (machine, recovering, recent_edits)
     return all_of(*(replacing(place, "require_vote", lambda state: None) for place in places))
 
 
@@ -37,7 +38,7 @@ def admitted_without_confirmation() -> Planting:
     async def sure(_self: Any, _channel: Any) -> None:  # noqa: ANN401
         return None
 
-    return replacing(tutor.Tutor, "_still_ours", sure)
+    return replacing(learner_admission.Tutor, "_still_ours", sure)
 
 
 def learners_write_counts() -> Planting:
@@ -179,7 +180,7 @@ def ranks_by_the_nodes_writer() -> Planting:
     With it goes Hadoop's order in a start, which our own order of effects makes harmless: the
     node's epoch is on the disk before the older file is out of the way (X14).
     """
-    answer_of = wire.answer_from_wire
+    answer_of = codec.answer_from_wire
     start = writing.start_segment
 
     def lenient(reply: Any) -> Any:  # noqa: ANN401
@@ -195,7 +196,7 @@ def ranks_by_the_nodes_writer() -> Planting:
         return Step(done.state, tuple(order), done.reply)
 
     return all_of(
-        replacing(wire, "answer_from_wire", lenient),
+        replacing(codec, "answer_from_wire", lenient),
         replacing(writing, "start_segment", epoch_first),
     )
 

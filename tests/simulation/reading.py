@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Final
 
-from journal.client.reader import JournalReader
-from journal.client.settings import ReaderSettings
 from journal.errors import JournalError
 from journal.frame import HEADER_BYTES, file_header
+from journal.links.settings import ReaderSettings
 from journal.model import LAYOUT_VERSION, TxId
+from journal.reader.reader import JournalReader
 from tests.simulation.contender import judge
 from tests.simulation.machine import JOURNAL, NAMESPACE, RPC_PORT, Machine
 from tests.simulation.oracle import Oracle

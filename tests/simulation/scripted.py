@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from journal.client.writer import QuorumWriter
 from journal.errors import InvariantBroken, QuorumLost
+from journal.writer.writer import QuorumWriter
 from tests.simulation.clock import Process
 from tests.simulation.contender import Contender, Life, SegmentPlan
 from tests.simulation.faults import EVENT_KINDS, LIFE_KINDS, MESSAGE_KINDS, Swarm

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from journal.client.writer import QuorumWriter
 from journal.errors import JournalError, QuorumLost
 from journal.model import TxId
+from journal.writer.writer import QuorumWriter
 from tests.simulation.clock import Process
 from tests.simulation.contender import Contender, Life
 from tests.simulation.liveness import go_on, heal

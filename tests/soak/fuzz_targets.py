@@ -27,9 +27,9 @@ from ha.rpc.packets import (
     encode_success,
 )
 from ha.rpc.session import ServerSession
-from journal.client.frames import FrameReader
 from journal.frame import file_header, scan
 from journal.model import TxId
+from journal.reader.frame_stream import FrameReader
 from namenode_sim.edits.codec import NEWEST_LAYOUT, OLDEST_LAYOUT, decode, encode
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.recovery import salvage_ops

@@ -13,10 +13,10 @@ from pathlib import Path
 from ha.conf.configuration import Configuration, load_configuration
 from ha.daemon.endpoint import Endpoint
 from ha.rpc.server import RpcServer
-from journal.client.reader import JournalReader
-from journal.client.writer import QuorumWriter
 from journal.frame import file_header
 from journal.model import JournalId, NamespaceInfo, TxId
+from journal.reader.reader import JournalReader
+from journal.writer.writer import QuorumWriter
 from namenode_sim.edits.codec import decode_all, encode
 from namenode_sim.edits.ops import EndLogSegment, Mkdir, Op, Permission, StartLogSegment
 from namenode_sim.namespace.namespace import Namespace

@@ -1,0 +1,1 @@
+"""``nnha journal``: commands that look into the quorum journal or repair it."""

@@ -1,0 +1,120 @@
+"""``nnha journal admit --founding``: give the nodes of an imported journal their first votes."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from journal.cli.options import (
+    ASK_SECONDS,
+    EXIT_FAILED,
+    EXIT_INCOMPLETE,
+    EXIT_UNREACHABLE,
+    Place,
+    ask_each,
+    bad,
+    good,
+    options,
+    place_of,
+    print_json,
+    refused,
+)
+from journal.errors import JournalError
+from journal.links.remote_node import RemoteNode
+from journal.model import NodeName
+from journal.proto import journal_pb2 as pb
+
+
+@click.command("admit")
+@click.option("--founding", is_flag=True, help="Say that you mean it: nothing else is checked.")
+@options
+def admit_command(
+    conf_dir: Path | None,
+    overrides: Sequence[str],
+    output: str,
+    founding: bool,  # noqa: FBT001 - click's
+) -> None:
+    """Make voters of all nodes of a journal that has none, as after an import from Hadoop.
+
+    A node whose folder was copied there is a learner, as it may lack promises and edits that its
+    original has given. Only you can know that these are the whole journal, and its newest state.
+    Where a single node votes, this is refused: then a writer admits the others by itself.
+
+    Exit status: 0 done; 3 refused, nothing was changed; 4 some were admitted and others not; 6 a
+    node cannot be reached, nothing was changed.
+    """
+    place = place_of(conf_dir, overrides)
+    statuses = asyncio.run(ask_each(place, _status))
+    _ensure_founding(place, statuses, founding=founding)
+    told = good(statuses)
+    click.echo(
+        "From now on each of these nodes votes with what it has. Edits that only their originals"
+        " had are lost:",
+        err=True,
+    )
+    for name, status in told.items():
+        click.echo(
+            f"  {name}  edits up to {status.last_written_txid}, promised"
+            f" {status.last_promised_epoch}",
+            err=True,
+        )
+
+    async def admit(remote: RemoteNode) -> None:
+        await remote.admit_founding(told[remote.name].incarnation, ASK_SECONDS)
+
+    done = asyncio.run(ask_each(place, admit))
+    failures = bad(done)
+    if output == "json":
+        rows = [{"node": name, "admitted": name not in dict(failures)} for name in done]
+        print_json(place, {"nodes": rows, "failures": dict(failures)})
+    else:
+        for name in good(done):
+            click.echo(f"{name}  votes")
+    if failures:
+        for name, why in failures:
+            click.echo(f"Error: {name}  {why}", err=True)
+        click.echo("  next: nnha journal status; a writer admits the rest by itself", err=True)
+        raise click.exceptions.Exit(EXIT_INCOMPLETE if good(done) else EXIT_FAILED)
+
+
+async def _status(remote: RemoteNode) -> pb.JournalStatus:
+    return await remote.status(ASK_SECONDS)
+
+
+def _ensure_founding(
+    place: Place, statuses: Mapping[NodeName, pb.JournalStatus | JournalError], *, founding: bool
+) -> None:
+    if silent := bad(statuses):
+        raise refused(
+            "all nodes must answer, so that no voter is overlooked",
+            silent,
+            "start these nodes, then the same command",
+            EXIT_UNREACHABLE,
+        )
+    told = good(statuses)
+    not_ready = [
+        (name, f"stopped: {status.failed_because}" if status.failed_because else "not formatted")
+        for name, status in told.items()
+        if status.failed_because or not status.is_formatted
+    ]
+    if not_ready:
+        raise refused("a node does not serve the journal", not_ready, "nnha journal status")
+    voters = [(name, "votes already") for name, status in told.items() if not status.is_learner]
+    if voters:
+        raise refused(
+            f"journal {place.uri.journal_id} has voters",
+            voters,
+            "make a NameNode active: its writer admits each learner that holds all the edits",
+        )
+    clusters = {(s.namespace_info.cluster_id, s.namespace_info.namespace_id) for s in told.values()}
+    if len(clusters) > 1:
+        mixed = [(name, f"cluster {s.namespace_info.cluster_id}") for name, s in told.items()]
+        raise refused("the nodes hold journals of different clusters", mixed, "import them again")
+    if not founding:
+        held = [(name, f"edits up to {s.last_written_txid}") for name, s in told.items()]
+        raise refused(
+            "only you can know that these are the whole journal",
+            held,
+            "the same with --founding",
+        )

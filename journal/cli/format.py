@@ -1,0 +1,232 @@
+"""``nnha journal format``: make empty storage on all nodes, or on one that lost its own."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from journal.cli.options import (
+    ASK_SECONDS,
+    EXIT_FAILED,
+    EXIT_INCOMPLETE,
+    EXIT_UNREACHABLE,
+    Place,
+    ask_each,
+    bad,
+    failure,
+    good,
+    options,
+    place_of,
+    print_json,
+    refused,
+)
+from journal.errors import JournalError
+from journal.links.remote_node import RemoteNode
+from journal.model import Epoch, NamespaceInfo, NodeName
+from journal.proto import journal_pb2 as pb
+
+
+@click.command("format")
+@click.option("--node", metavar="HOST:PORT", help="Only this one; it comes back as a learner.")
+@click.option(
+    "--version-file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The VERSION of a NameNode, for its namespace and cluster id; not needed with --node.",
+)
+@click.option("--force", is_flag=True, help="Destroy the edits that lie there.")
+@options
+def format_command(
+    conf_dir: Path | None,
+    overrides: Sequence[str],
+    output: str,
+    node: str | None,
+    version_file: Path | None,
+    force: bool,  # noqa: FBT001 - click's
+) -> None:
+    """Make empty storage for the journal on all nodes together, or on a single one.
+
+    All together they are voters at once.  A node that is formatted alone is a learner: it copies
+    what the others have, and votes again once the active NameNode's writer admits it.
+
+    Exit status: 0 done; 3 refused, nothing was changed; 4 some nodes were formatted and others
+    not; 6 a node that is needed cannot be reached, nothing was changed.
+    """
+    place = place_of(conf_dir, overrides)
+    names = [NodeName(f"{host}:{port}") for host, port in place.nodes]
+    if node is not None and node not in names:
+        raise refused(
+            f"{node} is no node of journal {place.uri.journal_id}",
+            (),
+            f"name one of {', '.join(names)}",
+        )
+    statuses = asyncio.run(ask_each(place, _status))
+    targets = names if node is None else [NodeName(node)]
+    namespace = _namespace(place, statuses, targets, version_file)
+    _ensure_reachable(statuses, targets)
+    _ensure_ours(good(statuses), targets, namespace)
+    _ensure_empty(good(statuses), targets, force=force)
+    if node is not None:
+        _ensure_learners_are_known(good(statuses), targets)
+    done = asyncio.run(_format(place, targets, namespace, good(statuses), force=force))
+    failures = bad(done)
+    if output == "json":
+        rows = [{"node": name, "formatted": name not in dict(failures)} for name in targets]
+        print_json(place, {"nodes": rows, "failures": dict(failures)})
+    else:
+        for name in good(done):
+            word = "formatted; a learner until it is admitted" if node else "formatted"
+            click.echo(f"{name}  {word}")
+    if failures:
+        for name, why in failures:
+            click.echo(f"Error: {name}  {why}", err=True)
+        click.echo("  next: nnha journal status; then the same command with --force", err=True)
+        raise click.exceptions.Exit(EXIT_INCOMPLETE if good(done) else EXIT_FAILED)
+
+
+async def _status(remote: RemoteNode) -> pb.JournalStatus | None:
+    """None where the node runs and has no such journal."""
+    if await remote.namespace(ASK_SECONDS) is None:
+        return None
+    return await remote.status(ASK_SECONDS)
+
+
+Statuses = Mapping[NodeName, pb.JournalStatus | None]
+
+
+def _ensure_reachable(
+    statuses: Mapping[NodeName, pb.JournalStatus | JournalError | None],
+    targets: Sequence[NodeName],
+) -> None:
+    silent = [(name, why) for name, why in bad(statuses) if name in targets]
+    if silent:
+        raise refused(
+            "each node that is to be formatted must answer, so that none is left with old promises",
+            silent,
+            "start these nodes, then the same command",
+            EXIT_UNREACHABLE,
+        )
+
+
+def _ensure_ours(statuses: Statuses, targets: Sequence[NodeName], namespace: NamespaceInfo) -> None:
+    foreign = [
+        (name, f"belongs to cluster {there.cluster_id}, namespace {there.namespace_id}")
+        for name, status in statuses.items()
+        if status is not None
+        for there in (status.namespace_info,)
+        if name in targets
+        and (there.namespace_id, there.cluster_id) != (namespace.namespace_id, namespace.cluster_id)
+    ]
+    if foreign:
+        raise refused(
+            "another cluster's journal is never formatted, not even by force",
+            foreign,
+            "correct dfs.namenode.shared.edits.dir, or remove that node's folder by hand",
+        )
+
+
+def _ensure_empty(statuses: Statuses, targets: Sequence[NodeName], *, force: bool) -> None:
+    held = [
+        (
+            name,
+            f"holds edits up to {status.last_written_txid}, promised {status.last_promised_epoch}",
+        )
+        for name, status in statuses.items()
+        if status is not None and name in targets
+    ]
+    if held and not force:
+        raise refused(
+            "these nodes have storage for the journal already",
+            held,
+            "nnha journal verify; only if these edits may be destroyed, the same with --force",
+        )
+    for name, what in held:
+        click.echo(f"{name}  {what}; this is destroyed now", err=True)
+
+
+def _ensure_learners_are_known(statuses: Statuses, targets: Sequence[NodeName]) -> None:
+    """A node of an older version would vote at once, without the promises that it has lost."""
+    others = {n: s for n, s in statuses.items() if s is not None and n not in targets}
+    unnamed = [
+        (name, "names no incarnation") for name, status in others.items() if not status.incarnation
+    ]
+    if unnamed:
+        raise refused(
+            "these nodes run a version that does not tell learners from voters",
+            unnamed,
+            "bring all JournalNodes to this version first",
+        )
+
+
+def _namespace(
+    place: Place,
+    statuses: Mapping[NodeName, pb.JournalStatus | JournalError | None],
+    targets: Sequence[NodeName],
+    version_file: Path | None,
+) -> NamespaceInfo:
+    """From the file that was named, or as the nodes that keep their storage have it."""
+    if version_file is not None:
+        return _read_version(version_file)
+    keeping = {
+        name: status
+        for name, status in good(statuses).items()
+        if status is not None and name not in targets
+    }
+    found = {
+        NamespaceInfo(
+            info.layout_version, info.namespace_id, info.cluster_id, info.ctime, info.block_pool_id
+        )
+        for info in (status.namespace_info for status in keeping.values())
+    }
+    if len(found) == 1 and len(keeping) >= place.needed - 1:
+        return found.pop()
+    if len(targets) > 1 or not found:
+        raise refused(
+            "which file system the journal is for is not known",
+            (),
+            "nnha namenode -initializeSharedEdits on the NameNode, or give --version-file"
+            " NAMEDIR/current/VERSION",
+        )
+    raise refused(
+        f"the other nodes do not agree on the file system, or fewer than {place.needed - 1} answer",
+        bad(statuses),
+        "nnha journal status",
+    )
+
+
+def _read_version(path: Path) -> NamespaceInfo:
+    lines = [line.partition("=") for line in path.read_text(errors="replace").splitlines()]
+    told = {key.strip(): value.strip() for key, sign, value in lines if sign}
+    try:
+        return NamespaceInfo(
+            int(told["layoutVersion"]),
+            int(told["namespaceID"]),
+            told["clusterID"],
+            int(told["cTime"]),
+            told.get("blockpoolID", ""),
+        )
+    except (KeyError, ValueError) as problem:
+        raise failure(f"{path} is no VERSION file of a NameNode: {problem}", EXIT_FAILED) from None
+
+
+async def _format(
+    place: Place,
+    targets: Sequence[NodeName],
+    namespace: NamespaceInfo,
+    statuses: Statuses,
+    *,
+    force: bool,
+) -> dict[NodeName, JournalError | None]:
+    founding = len(targets) == len(place.nodes)
+
+    async def one(remote: RemoteNode) -> None:
+        status = statuses[remote.name]
+        await remote.format(
+            namespace,
+            force=force,
+            founding=founding,
+            seen_promised=None if status is None else Epoch(status.last_promised_epoch),
+            timeout_seconds=ASK_SECONDS * 2,
+        )
+
+    return await ask_each(place, one, targets)

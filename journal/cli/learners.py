@@ -1,0 +1,102 @@
+"""What learners hold, for the eyes of an operator: they list nothing, and nobody counts them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from journal.cli.options import ASK_SECONDS, Place, ask_each, good
+from journal.errors import StorageFailed
+from journal.links.remote_node import RemoteNode
+from journal.messages import segment_of
+from journal.model import NodeName, Segment, TxId
+from journal.proto import journal_pb2 as pb
+
+LEARNER_SEGMENTS: Final = 200
+"""Of how many segments, the newest, a learner is asked: one question for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """A node without a vote, and its copies of the newest segments that the voters list."""
+
+    status: pb.JournalStatus
+    segments: tuple[Segment, ...]
+
+    def differing(self, listed: Iterable[Segment]) -> tuple[TxId, ...]:
+        """Where a copy that it takes for final is not what a voter has finalized."""
+        final = {segment.first: segment for segment in listed if segment.finalized}
+        return tuple(
+            ours.first
+            for ours in self.segments
+            if ours.finalized
+            and (theirs := final.get(ours.first)) is not None
+            and (ours.last, ours.digest) != (theirs.last, theirs.digest)
+        )
+
+
+async def ask_learners(
+    place: Place, nodes: Iterable[NodeName], firsts: Iterable[TxId]
+) -> dict[NodeName, Learner]:
+    """Those of these nodes that are learners, and what they have of the segments named."""
+    wanted = sorted(set(firsts))[-LEARNER_SEGMENTS:]
+
+    async def ask(remote: RemoteNode) -> Learner:
+        status = await remote.status(ASK_SECONDS)
+        held = []
+        # A learner lists nothing, lest somebody counts it; it answers an operator's peek.
+        for first in wanted if status.is_learner else ():
+            try:
+                peeked = await remote.peek_recovery(first, ASK_SECONDS)
+            except StorageFailed:
+                continue  # damaged, and known to be by its status
+            if peeked.HasField("segment"):
+                held.append(segment_of(peeked.segment))
+        return Learner(status, tuple(held))
+
+    answers = good(await ask_each(place, ask, only=nodes))
+    return {node: answer for node, answer in answers.items() if answer.status.is_learner}
+
+
+def learner_rows(
+    learners: Mapping[NodeName, Learner], listed: Iterable[Segment]
+) -> list[dict[str, object]]:
+    """As JSON."""
+    told = tuple(listed)
+    return [
+        {
+            "node": node,
+            "incarnation": learner.status.incarnation,
+            "segments": [
+                {"first": s.first, "last": s.last, "finalized": s.finalized}
+                for s in learner.segments
+            ],
+            "lacks": _lacking(learner, told),
+            "differing_segments": learner.differing(told),
+            "damaged_segments": list(learner.status.damaged_segments),
+        }
+        for node, learner in sorted(learners.items())
+    ]
+
+
+def learner_lines(
+    learners: Mapping[NodeName, Learner], listed: Iterable[Segment]
+) -> list[tuple[NodeName, str]]:
+    """As a line for each."""
+    told = tuple(listed)
+    lines = []
+    for node, learner in sorted(learners.items()):
+        lacking = len(_lacking(learner, told))
+        said = [f"holds {len(learner.segments)} segments, lacks {lacking}"]
+        if differing := learner.differing(told):
+            said.append(f"has other edits in those at {', '.join(map(str, differing))}")
+        if damaged := learner.status.damaged_segments:
+            said.append(f"has damaged ones at {', '.join(map(str, damaged))}")
+        lines.append((node, f"a learner, which is not counted; it {', '.join(said)}"))
+    return lines
+
+
+def _lacking(learner: Learner, listed: Iterable[Segment]) -> list[TxId]:
+    """Finalized segments of the voters, of those asked for, that it has not as final."""
+    firsts = sorted({segment.first for segment in listed if segment.finalized})
+    have = {segment.first for segment in learner.segments if segment.finalized}
+    return [first for first in firsts[-LEARNER_SEGMENTS:] if first not in have]

@@ -1,0 +1,161 @@
+"""What the subcommands of ``nnha journal`` share: options, places, refusals and exit codes."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+from rich.console import Console
+
+from ha.conf.configuration import Configuration, load_configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.topology import JournalUri, namenodes, nameservice_of, shared_edits
+from journal.errors import JournalError
+from journal.links.remote_node import JournalAddress, RemoteNode
+from journal.model import JournalId, NodeName
+from journal.quorum import majority
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXIT_FAILED: Final = 1
+EXIT_REFUSED: Final = 3
+EXIT_INCOMPLETE: Final = 4
+EXIT_UNREACHABLE: Final = 6
+EXIT_UNHEALTHY: Final = 8
+ASK_SECONDS: Final = 5.0
+WIDE_ENOUGH: Final = 160
+"""Columns when nobody's terminal says otherwise: headings in a file are not to be cut."""
+API_VERSION: Final = "nnha/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which journal is meant, and where its nodes are."""
+
+    conf: Configuration
+    uri: JournalUri
+    address: JournalAddress
+
+    @property
+    def nodes(self) -> list[tuple[str, int]]:
+        """Host and port of each node, as configured."""
+        return [(node.host, node.port) for node in self.uri.nodes]
+
+    @property
+    def needed(self) -> int:
+        """How many nodes are a majority."""
+        return majority(len(self.uri.nodes))
+
+
+def screen() -> Console:
+    """Standard output, as wide as the terminal, and wide enough where there is none."""
+    found = Console()
+    return found if found.is_terminal else Console(width=WIDE_ENOUGH)
+
+
+def options(command: F) -> F:
+    """``--conf-dir``, ``-D`` and ``-o``, which every subcommand has."""
+    for option in reversed(
+        (
+            click.option(
+                "--conf-dir",
+                "-conf-dir",
+                type=click.Path(path_type=Path),
+                default=None,
+                help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
+            ),
+            click.option(
+                "-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key."
+            ),
+            click.option(
+                "-o",
+                "--output",
+                type=click.Choice(["table", "json"]),
+                default="table",
+                show_default=True,
+                help="How to print.",
+            ),
+            click.option("--json", "output", flag_value="json", help="The same as -o json."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def place_of(conf_dir: Path | None, overrides: Sequence[str]) -> Place:
+    """The journal of the configured nameservice."""
+    try:
+        conf = load_configuration(conf_dir, overrides)
+        nameservice = nameservice_of(conf)
+        # Every NameNode of a nameservice has the same shared edits, so any one will do.
+        uri = shared_edits(conf, nameservice, namenodes(conf, nameservice)[0].namenode)
+    except ConfigurationError as error:
+        raise failure(str(error), EXIT_FAILED) from error
+    return Place(conf, uri, JournalAddress(JournalId(uri.journal_id), nameservice))
+
+
+def failure(message: str, code: int) -> click.exceptions.Exit:
+    """Say why on standard error; raise what this returns."""
+    click.echo(f"Error: {message}", err=True)
+    return click.exceptions.Exit(code)
+
+
+def refused(
+    what: str, reasons: Iterable[tuple[NodeName, str]], then: str, code: int = EXIT_REFUSED
+) -> click.exceptions.Exit:
+    """A refusal as everywhere: what was tried, each node's reason, what to do next."""
+    click.echo(f"REFUSED (nothing was changed): {what}", err=True)
+    for node, reason in reasons:
+        click.echo(f"  {node}  {reason}", err=True)
+    click.echo(f"  next: {then}", err=True)
+    return click.exceptions.Exit(code)
+
+
+async def ask_each(
+    place: Place,
+    question: Callable[[RemoteNode], Awaitable[T]],
+    only: Iterable[NodeName] | None = None,
+) -> dict[NodeName, T | JournalError]:
+    """Ask all nodes, or some of them, at once; every answer or the reason why there is none."""
+
+    async def one(remote: RemoteNode) -> T | JournalError:
+        try:
+            return await question(remote)
+        except JournalError as error:
+            return error
+        finally:
+            await remote.close()
+
+    wanted = None if only is None else set(only)
+    remotes = [RemoteNode(host, port, place.address) for host, port in place.nodes]
+    asked = [remote for remote in remotes if wanted is None or remote.name in wanted]
+    await asyncio.gather(*(remote.close() for remote in remotes if remote not in asked))
+    answers = await asyncio.gather(*(one(remote) for remote in asked))
+    return {remote.name: answer for remote, answer in zip(asked, answers, strict=True)}
+
+
+def good(answers: Mapping[NodeName, T | JournalError]) -> dict[NodeName, T]:
+    """Those that answered."""
+    return {node: a for node, a in answers.items() if not isinstance(a, JournalError)}
+
+
+def bad(answers: Mapping[NodeName, T | JournalError]) -> list[tuple[NodeName, str]]:
+    """Those that did not, and why."""
+    return [(node, str(a)) for node, a in sorted(answers.items()) if isinstance(a, JournalError)]
+
+
+def print_json(place: Place, body: Mapping[str, object]) -> None:
+    """The machine's form; keys never disappear."""
+    click.echo(
+        json.dumps({"apiVersion": API_VERSION, "journal": place.uri.journal_id, **body}, indent=2)
+    )
+
+
+def tell(console: Console, reasons: Iterable[tuple[NodeName, str]]) -> None:
+    """Below a table, where a long reason has room."""
+    for node, reason in reasons:
+        console.print(f"{node}: {reason}", highlight=False, soft_wrap=True, markup=False)

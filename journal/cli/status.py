@@ -1,0 +1,332 @@
+"""``nnha journal status`` and ``segments``: how each node fares, and who holds what."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+from rich.table import Column, Table
+
+from journal.cli.inventory import Row, judge, rows
+from journal.cli.learners import Learner, ask_learners, learner_lines, learner_rows
+from journal.cli.options import (
+    ASK_SECONDS,
+    EXIT_UNHEALTHY,
+    EXIT_UNREACHABLE,
+    Place,
+    ask_each,
+    bad,
+    good,
+    options,
+    place_of,
+    print_json,
+    screen,
+    tell,
+)
+from journal.errors import JournalError, NotFormatted
+from journal.links.remote_node import RemoteNode
+from journal.messages import segment_of
+from journal.model import NodeName, Segment, TxId
+from journal.proto import journal_pb2 as pb
+
+Answers = Mapping[NodeName, pb.JournalStatus | JournalError]
+
+
+@click.command("status")
+@options
+def status_command(conf_dir: Path | None, overrides: Sequence[str], output: str) -> None:
+    """Ask each node what it has promised and holds.
+
+    Exit status: 0 a majority answers and serves; 6 it does not.
+    """
+    place = place_of(conf_dir, overrides)
+    answers = asyncio.run(ask_each(place, _status))
+    if output == "json":
+        print_json(place, {"nodes": [_status_json(node, answers) for node in answers]})
+    else:
+        _show_status(place, answers)
+    if sum(votes(answer) for answer in answers.values()) < place.needed:
+        raise click.exceptions.Exit(EXIT_UNREACHABLE)
+
+
+@click.command("segments")
+@options
+def segments_command(conf_dir: Path | None, overrides: Sequence[str], output: str) -> None:
+    """Show which node holds which segment, and mark what differs.
+
+    A learner's copies are shown, and not counted.
+    Exit status: 0 all is well; 6 no majority of the nodes can be reached; 8 lists differ.
+    """
+    place = place_of(conf_dir, overrides)
+    listed, learners, failures = asyncio.run(ask_lists_and_learners(place))
+    counted, silent = _rows_of(listed), len(failures) + len(learners)
+    findings = judge(counted, silent=silent, answering=len(listed)) if listed else ()
+    copies = {node: (learner.status, learner.segments) for node, learner in learners.items()}
+    held = _rows_of({**listed, **copies})
+    voters = [segment for _, segments in listed.values() for segment in segments]
+    if output == "json":
+        body = {
+            "nodes": sorted({*dict(failures), *listed, *learners}),
+            "unreachable": dict(failures),
+            "learners": learner_rows(learners, voters),
+            "segments": [_row_json(row) for row in held],
+            "findings": [
+                {"kind": f.kind, "first_txid": f.first, "nodes": f.nodes, "message": f.message}
+                for f in findings
+            ],
+        }
+        print_json(place, body)
+    else:
+        _show_segments(place, held, sorted({*dict(failures), *listed, *learners}))
+        console = screen()
+        tell(console, [*failures, *learner_lines(learners, voters)])
+        for finding in findings:
+            console.print(f"[bold red]{finding.kind}[/]: {finding.message}", soft_wrap=True)
+    if len(listed) < place.needed:
+        raise click.exceptions.Exit(EXIT_UNREACHABLE)
+    if findings:
+        raise click.exceptions.Exit(EXIT_UNHEALTHY)
+
+
+async def _status(remote: RemoteNode) -> pb.JournalStatus:
+    return await remote.status(ASK_SECONDS)
+
+
+Lists = dict[NodeName, tuple[pb.JournalStatus, tuple[Segment, ...]]]
+
+
+async def ask_lists(place: Place) -> tuple[Lists, list[tuple[NodeName, str]]]:
+    """Each node's status and segments; and the reasons of those that gave none."""
+
+    async def ask(remote: RemoteNode) -> tuple[pb.JournalStatus, tuple[Segment, ...]]:
+        status = await remote.status(ASK_SECONDS)
+        if status.HasField("failed_because"):
+            raise NotFormatted(f"stopped: {status.failed_because}")
+        manifest = await remote.manifest(TxId(0), in_progress=True, timeout_seconds=ASK_SECONDS)
+        held = tuple(segment_of(message) for message in manifest.segments)
+        return status, tuple(segment for segment in held if segment.last >= segment.first)
+
+    answers = await ask_each(place, ask)
+    return good(answers), bad(answers)
+
+
+async def ask_lists_and_learners(
+    place: Place,
+) -> tuple[Lists, dict[NodeName, Learner], list[tuple[NodeName, str]]]:
+    """As ``ask_lists``, and in the middle what learners hold of the newest of these segments."""
+    listed, failures = await ask_lists(place)
+    firsts = {segment.first for _, segments in listed.values() for segment in segments}
+    learners = await ask_learners(place, [node for node, _ in failures], firsts)
+    return listed, learners, [(node, why) for node, why in failures if node not in learners]
+
+
+def _rows_of(lists: Lists) -> tuple[Row, ...]:
+    return rows(
+        {node: segments for node, (_, segments) in lists.items()},
+        {node: damaged_in(status) for node, (status, _) in lists.items()},
+    )
+
+
+def damaged_in(status: pb.JournalStatus) -> tuple[TxId, ...]:
+    """Where a node knows its own copies to be damaged."""
+    return tuple(TxId(first) for first in status.damaged_segments)
+
+
+def votes(answer: pb.JournalStatus | JournalError) -> bool:
+    """Whether the node serves, and its word counts."""
+    return (
+        not isinstance(answer, JournalError)
+        and answer.is_formatted
+        and not answer.HasField("failed_because")
+        and not answer.is_learner
+    )
+
+
+def state_of(node: NodeName, answers: Answers) -> str:
+    """A node's state in a few words, the worst first."""
+    answer = answers[node]
+    if isinstance(answer, JournalError):
+        return "not formatted" if isinstance(answer, NotFormatted) else "not reachable"
+    if answer.HasField("failed_because"):
+        return "stopped"
+    if not answer.is_formatted:
+        return "not formatted"
+    if answer.is_learner:
+        return "learner"
+    if answer.damaged_segments:
+        return "damaged"
+    others = good(answers).values()
+    newest = max((a.last_writer_epoch, a.open_segment_first_txid) for a in others)
+    ours = (answer.last_writer_epoch, answer.open_segment_first_txid)
+    if (newest[1] and ours != newest) or behind(answer, answers):
+        return "out of sync"
+    return "in sync"
+
+
+def behind(answer: pb.JournalStatus, answers: Answers) -> int:
+    """How many edits the node lacks of those that are known to be committed."""
+    committed = max((a.committed_txid for a in good(answers).values()), default=0)
+    return max(0, committed - answer.last_written_txid)
+
+
+def _show_status(place: Place, answers: Answers) -> None:
+    table = Table(
+        Column("node", no_wrap=True),
+        Column("state", no_wrap=True),
+        *(
+            Column(name, justify="right", no_wrap=True)
+            for name in ("promised", "writer", "last txid", "committed", "behind", "open")
+        ),
+        Column("free", justify="right", overflow="fold"),
+        title=f"journal {place.uri.journal_id}",
+        title_justify="left",
+        # Without lines it fits a terminal of 80 columns, headings and all.
+        box=None,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    for node, answer in answers.items():
+        state = state_of(node, answers)
+        if isinstance(answer, JournalError):
+            table.add_row(node, state, *["?"] * 7)
+            continue
+        table.add_row(
+            node,
+            state,
+            f"{answer.last_promised_epoch:,}",
+            f"{answer.last_writer_epoch:,}",
+            _number(answer, "last_written_txid"),
+            _number(answer, "committed_txid"),
+            f"{behind(answer, answers):,}",
+            _number(answer, "open_segment_first_txid"),
+            _free(answer),
+        )
+    console = screen()
+    console.print(table)
+    tell(console, [(node, why) for node in answers for why in _remarks(answers[node])])
+    voting = sum(votes(answer) for answer in answers.values())
+    spare = voting - place.needed
+    word = "could lose no more node" if spare == 0 else f"could lose {spare} more"
+    console.print(
+        f"{voting} of {len(answers)} nodes serve and vote; the quorum "
+        + (word if spare >= 0 else f"is lost: it takes {place.needed}"),
+        highlight=False,
+        soft_wrap=True,
+    )
+    if spare < 0 and any("not formatted" in state_of(node, answers) for node in answers):
+        console.print(
+            "  next: nnha namenode --format for a new file system, --initialize-shared-edits for "
+            "one that exists",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def _remarks(answer: pb.JournalStatus | JournalError) -> list[str]:
+    if isinstance(answer, JournalError):
+        return [str(answer)]
+    said = []
+    if answer.HasField("failed_because"):
+        said.append(f"stopped: {answer.failed_because}")
+    if answer.is_learner:
+        said.append(
+            "a learner: it copies what the others have, and has no vote until an active NameNode's"
+            " writer admits it"
+        )
+    if answer.damaged_segments:
+        firsts = ", ".join(map(str, answer.damaged_segments))
+        said.append(f"damaged segments, which it does not serve: {firsts}")
+    if answer.HasField("disk_warning"):
+        said.append(answer.disk_warning)
+    return said
+
+
+def _number(answer: pb.JournalStatus, field: str) -> str:
+    return f"{getattr(answer, field):,}" if answer.HasField(field) else "-"  # type: ignore[arg-type]
+
+
+def _free(answer: pb.JournalStatus) -> str:
+    part = 100 * answer.disk_free_bytes / max(1, answer.disk_total_bytes)
+    return f"{part:.0f}% {answer.disk_free_bytes / 2**30:.0f}G"
+
+
+def _status_json(node: NodeName, answers: Answers) -> dict[str, object]:
+    answer = answers[node]
+    told = pb.JournalStatus() if isinstance(answer, JournalError) else answer
+    known = not isinstance(answer, JournalError)
+
+    def given(field: str) -> object:
+        return getattr(told, field) if told.HasField(field) else None  # type: ignore[arg-type]
+
+    return {
+        "node": node,
+        "reachable": known,
+        "reason": None if known else str(answer),
+        "state": state_of(node, answers),
+        "formatted": told.is_formatted if known else None,
+        "promised_epoch": told.last_promised_epoch if known else None,
+        "writer_epoch": told.last_writer_epoch if known else None,
+        "last_txid": given("last_written_txid"),
+        "committed_txid": given("committed_txid"),
+        "behind": behind(told, answers) if known else None,
+        "open_segment": given("open_segment_first_txid"),
+        "learner": told.is_learner if known else None,
+        "incarnation": told.incarnation or None,
+        "damaged_segments": list(told.damaged_segments) if known else None,
+        "failed_because": given("failed_because"),
+        "disk_free_bytes": told.disk_free_bytes if known else None,
+        "disk_total_bytes": told.disk_total_bytes if known else None,
+        "disk_warning": given("disk_warning"),
+    }
+
+
+# ---- segments ----
+
+
+def _show_segments(place: Place, held: Sequence[Row], nodes: Sequence[NodeName]) -> None:
+    table = Table(
+        Column("segment", no_wrap=True),
+        Column("writer", justify="right"),
+        *(Column(node, no_wrap=True) for node in nodes),
+        title=f"journal {place.uri.journal_id}",
+    )
+    for row in held:
+        writers = sorted({copy.writer for copy in row.copies.values() if copy.writer})
+        table.add_row(
+            f"{row.first}-{row.last}",
+            ",".join(map(str, writers)) or "-",
+            *(_cell(row, node) for node in nodes),
+        )
+    screen().print(table)
+
+
+def _cell(row: Row, node: NodeName) -> str:
+    if node in row.damaged:
+        return "[bold red]DAMAGED[/]"
+    copy = row.copies.get(node)
+    if copy is None:
+        return "-"
+    digest = copy.digest.hex()[:8]
+    text = f"final {digest}" if copy.finalized else f"open to {copy.last} {digest}"
+    if node in row.forked:
+        return f"[bold red]{text} DIFFERS[/]"
+    return text.strip()
+
+
+def _row_json(row: Row) -> dict[str, object]:
+    return {
+        "first_txid": row.first,
+        "last_txid": row.last,
+        "copies": [
+            {
+                "node": node,
+                "last_txid": copy.last,
+                "finalized": copy.finalized,
+                "digest": copy.digest.hex() or None,
+                "writer_epoch": copy.writer or None,
+                "differs": node in row.forked,
+            }
+            for node, copy in sorted(row.copies.items())
+        ],
+        "damaged_on": row.damaged,
+    }

@@ -1,1 +1,0 @@
-"""The journal as a NameNode sees it: one writer at a time, and readers."""

@@ -1,0 +1,1 @@
+"""How a client reaches JournalNodes: transports, messages, deadlines, one question to all."""

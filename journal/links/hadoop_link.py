@@ -1,0 +1,164 @@
+"""A link over Hadoop RPC: gRPC's calls and messages in Hadoop's frames, which cost less in Python.
+
+It goes to a node's ``nnha.journalnode.hadoop-rpc-address``.  The calls are not QJournalProtocol's,
+which that port also serves: Hadoop's messages have no digest, no typed refusal and no way back
+into a segment, and our writer goes without none of them.
+"""
+
+import asyncio
+import base64
+import binascii
+from collections import deque
+from typing import Any, Final, TypeVar
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+
+from ha.rpc.client import RpcConnection
+from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
+from ha.rpc.packets import Answer
+from journal.errors import JournalError, Unavailable
+from journal.links.codec import refusal_to_error
+from journal.links.link import WriteStream
+from journal.proto import journal_pb2 as pb
+
+PROTOCOL: Final = pb.DESCRIPTOR.services_by_name["JournalNode"].full_name
+REFUSAL: Final = pb.Refusal.DESCRIPTOR.full_name
+"""Stands where an answer names a Java class; the message is then a Refusal in base64."""
+CONNECT_SECONDS: Final = 5.0
+RECONNECT_SECONDS: Final = 0.5
+
+M = TypeVar("M", bound=Message)
+
+
+class HadoopLink:
+    """One connection to one node; see ``Link``."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host = host
+        self._port = port
+        self._connection: RpcConnection | None = None
+        self._connecting = asyncio.Lock()
+        self._closed = False
+
+    async def close(self) -> None:
+        """Drop the connection and whatever is under way on it."""
+        self._closed = True
+        if self._connection is not None:
+            await self._connection.close()
+
+    def open_write_stream(self) -> WriteStream:
+        """A new stream for batches and heartbeats."""
+        return _Stream(self)
+
+    async def wait_until_reconnected(self) -> None:
+        """Return when a connection that is broken now is made again; else wait for ever."""
+        if self._connection is not None and not self._connection.closed:
+            await asyncio.get_running_loop().create_future()
+        while True:
+            try:
+                await self.connected()
+            except Unavailable:
+                await asyncio.sleep(RECONNECT_SECONDS)
+            else:
+                return
+
+    async def call(
+        self, method: str, request: Message, reply: type[M], timeout_seconds: float
+    ) -> M:
+        """Call a method; see ``Link``."""
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                connection = await self.connected()
+        except TimeoutError:
+            raise Unavailable("no connection in time") from None
+        try:
+            return await connection.call(method, request, reply, deadline_seconds=timeout_seconds)
+        except RemoteFault as fault:
+            raise _translated(fault) from None
+        except RpcError as failure:
+            raise Unavailable(str(failure)) from None
+
+    async def connected(self) -> RpcConnection:
+        """The connection, made anew where it has broken; the name is then looked up again."""
+        if self._connection is not None and not self._connection.closed:
+            return self._connection
+        async with self._connecting:
+            if self._closed:
+                raise Unavailable("the connection is closed")
+            if self._connection is None or self._connection.closed:
+                try:
+                    self._connection = await RpcConnection.open(
+                        self._host,
+                        self._port,
+                        protocol=PROTOCOL,
+                        deadline_seconds=CONNECT_SECONDS,
+                    )
+                except ConnectFailed as failure:
+                    raise Unavailable(str(failure)) from None
+            return self._connection
+
+
+class _Stream:
+    """Batches as calls of one connection, answered in the order in which they were sent."""
+
+    def __init__(self, link: HadoopLink) -> None:
+        self._link = link
+        self._connection: RpcConnection | None = None
+        self._under_way: deque[asyncio.Future[Answer]] = deque()
+        self._cancelled = False
+
+    async def write(self, request: pb.WriteRequest) -> None:
+        """Send one request."""
+        if self._connection is None:
+            self._connection = await self._link.connected()
+        try:
+            self._under_way.append(self._connection.begin("Write", request))
+        except RpcError as failure:
+            raise Unavailable(str(failure)) from None
+
+    async def read(self) -> object:
+        """The reply to the oldest request that has none yet."""
+        if not self._under_way:
+            raise Unavailable("nothing is under way")
+        try:
+            return RpcConnection.finish(await self._under_way.popleft(), pb.WriteReply)
+        except RemoteFault as fault:
+            raise _translated(fault) from None
+        except RpcError as failure:
+            raise Unavailable(str(failure)) from None
+
+    def done(self) -> bool:
+        """Whether the connection is gone."""
+        return self._cancelled or (self._connection is not None and self._connection.closed)
+
+    def cancel(self) -> bool:
+        """Wait for nothing any more; what was sent may be carried out all the same."""
+        self._cancelled = True
+        for answer in self._under_way:
+            if not answer.cancel():
+                answer.exception()  # seen, and of no interest any more
+        self._under_way.clear()
+        return True
+
+    async def code(self) -> grpc.StatusCode:
+        """How it ended."""
+        return grpc.StatusCode.UNAVAILABLE
+
+    async def details(self) -> str | None:
+        """Why it ended."""
+        return "the connection is gone"
+
+    async def trailing_metadata(self) -> Any:  # noqa: ANN401 - gRPC's own type
+        """What the node sent last: nothing."""
+        return None
+
+
+def _translated(fault: RemoteFault) -> JournalError:
+    """A node's no, by kind; any other error of a server is a silence."""
+    if fault.java_class != REFUSAL:
+        return Unavailable(str(fault))
+    try:
+        return refusal_to_error(pb.Refusal.FromString(base64.b64decode(fault.message)))
+    except (binascii.Error, ValueError, DecodeError) as failure:
+        return Unavailable(f"a refusal that cannot be read: {failure}")

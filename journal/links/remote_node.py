@@ -1,0 +1,348 @@
+"""One JournalNode over some transport: its calls with deadlines, its errors translated."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from google.protobuf.message import Message
+
+from journal.links.grpc_link import GrpcLink, translated
+from journal.links.link import LinkFactory, WriteStream
+from journal.links.segment_url import segment_url
+from journal.messages import namespace_message, namespace_of, segment_message
+from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
+from journal.proto import journal_pb2 as pb
+
+__all__ = ["JournalAddress", "RemoteNode", "WriteStream", "translated"]
+
+M = TypeVar("M", bound=Message)
+
+
+@dataclass(frozen=True, slots=True)
+class JournalAddress:
+    """Which journal on a node is meant, and how the node is reached."""
+
+    journal_id: JournalId
+    nameservice_id: str
+    link: LinkFactory = GrpcLink
+    read_lease_micros: int = 0
+    """For how long its writer serves reads on the strength of what the node has accepted."""
+
+
+class RemoteNode:
+    """The calls that one node answers.  Each raises a JournalError, and nothing else."""
+
+    def __init__(self, host: str, port: int, journal: JournalAddress) -> None:
+        self.host = host
+        self.name = NodeName(f"{host}:{port}")
+        self._journal = journal
+        self._link = journal.link(host, port)
+        self.learner: str | None = None
+        """The incarnation of a node that said it is a learner when it last took up a segment."""
+
+    async def close(self) -> None:
+        """Drop the connection and whatever is under way on it."""
+        await self._link.close()
+
+    async def wait_until_reconnected(self) -> None:
+        """Return when a connection that is broken now is made again; else wait for ever."""
+        await self._link.wait_until_reconnected()
+
+    def segment_url(
+        self, http_port: int, first: TxId, namespace: NamespaceInfo, *, in_progress: bool
+    ) -> str:
+        """Where this node serves the segment that starts there."""
+        return segment_url(
+            self.host,
+            http_port,
+            journal_id=self._journal.journal_id,
+            first=first,
+            namespace=namespace,
+            in_progress=in_progress,
+        )
+
+    def open_write_stream(self) -> WriteStream:
+        """A new stream for batches and heartbeats."""
+        return self._link.open_write_stream()
+
+    def request_info(self, epoch: Epoch, serial: int, committed: TxId | None) -> pb.RequestInfo:
+        """The header that each call of a writer carries (qjm 2.1)."""
+        return pb.RequestInfo(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            epoch=epoch,
+            serial=serial,
+            committed_txid=committed,
+            read_lease_micros=self._journal.read_lease_micros,
+        )
+
+    async def is_formatted(self, timeout_seconds: float) -> bool:
+        """Whether the journal has storage on this node."""
+        return await self.namespace(timeout_seconds) is not None
+
+    async def namespace(self, timeout_seconds: float) -> NamespaceInfo | None:
+        """Which file system the node's journal belongs to; None where it has no storage."""
+        reply = await self._call(
+            "IsFormatted", self._request(), pb.IsFormattedReply, timeout_seconds
+        )
+        return namespace_of(reply.namespace_info) if reply.is_formatted else None
+
+    async def format(
+        self,
+        namespace: NamespaceInfo,
+        *,
+        force: bool,
+        timeout_seconds: float,
+        founding: bool = False,
+        seen_promised: Epoch | None = None,
+    ) -> None:
+        """Create the journal's storage; refused when there is some, unless forced.
+
+        ``founding`` says that all nodes are formatted together; one alone has no vote.  By force
+        the node refuses if it has promised a newer writer than ``seen_promised`` since.
+        """
+        request = pb.FormatRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            namespace_info=namespace_message(namespace),
+            force=force,
+            founding=founding,
+            seen_promised_epoch=seen_promised,
+        )
+        await self._call("Format", request, pb.Done, timeout_seconds)
+
+    async def journal_state(self, timeout_seconds: float) -> pb.GetJournalStateReply:
+        """What the node has promised."""
+        return await self._call(
+            "GetJournalState", self._request(), pb.GetJournalStateReply, timeout_seconds
+        )
+
+    async def status(self, timeout_seconds: float) -> pb.JournalStatus:
+        """Everything the node tells about the journal."""
+        return await self._call("GetStatus", self._request(), pb.JournalStatus, timeout_seconds)
+
+    async def new_epoch(
+        self, namespace: NamespaceInfo, epoch: Epoch, timeout_seconds: float
+    ) -> pb.NewEpochReply:
+        """Have the node promise an epoch; its newest segment, and when it heard a writer."""
+        request = pb.NewEpochRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            namespace_info=namespace_message(namespace),
+            epoch=epoch,
+        )
+        return await self._call("NewEpoch", request, pb.NewEpochReply, timeout_seconds)
+
+    async def start_segment(
+        self, info: pb.RequestInfo, first: TxId, layout_version: int, timeout_seconds: float
+    ) -> None:
+        """Open a segment."""
+        request = pb.StartLogSegmentRequest(
+            info=info, first_txid=first, layout_version=layout_version
+        )
+        await self._call("StartLogSegment", request, pb.Done, timeout_seconds)
+
+    async def finalize_segment(
+        self, info: pb.RequestInfo, segment: Segment, timeout_seconds: float
+    ) -> None:
+        """Close a segment; refused by a node whose bytes have another digest."""
+        request = pb.FinalizeLogSegmentRequest(
+            info=info, first_txid=segment.first, last_txid=segment.last, digest=segment.digest
+        )
+        await self._call("FinalizeLogSegment", request, pb.Done, timeout_seconds)
+
+    async def prepare_recovery(
+        self, info: pb.RequestInfo, first: TxId, timeout_seconds: float
+    ) -> pb.PrepareRecoveryReply:
+        """Ask what the node has of a segment."""
+        request = pb.PrepareRecoveryRequest(info=info, segment_first_txid=first)
+        return await self._call(
+            "PrepareRecovery", request, pb.PrepareRecoveryReply, timeout_seconds
+        )
+
+    async def peek_recovery(
+        self, first: TxId | None, timeout_seconds: float
+    ) -> pb.PrepareRecoveryReply:
+        """What the node would answer if a recovery were prepared; nothing changes there."""
+        request = pb.PeekRecoveryRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            segment_first_txid=first or 0,
+        )
+        return await self._call("PeekRecovery", request, pb.PrepareRecoveryReply, timeout_seconds)
+
+    async def accept_recovery(
+        self,
+        info: pb.RequestInfo,
+        segment: Segment,
+        source_urls: Sequence[str],
+        timeout_seconds: float,
+    ) -> None:
+        """Have the node hold exactly this segment, from one of these places if it must."""
+        request = pb.AcceptRecoveryRequest(
+            info=info, segment=segment_message(segment), source_urls=source_urls
+        )
+        await self._call("AcceptRecovery", request, pb.Done, timeout_seconds)
+
+    async def peer_manifest(
+        self, since: TxId, timeout_seconds: float
+    ) -> pb.GetEditLogManifestReply:
+        """What one node asks another: its finalized segments and their digests."""
+        request = pb.GetEditLogManifestRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            since_txid=since,
+        )
+        return await self._call(
+            "GetPeerManifest", request, pb.GetEditLogManifestReply, timeout_seconds
+        )
+
+    async def admit(
+        self,
+        info: pb.RequestInfo,
+        incarnation: str,
+        required: Sequence[Segment],
+        committed: TxId,
+        timeout_seconds: float,
+        *,
+        purged: TxId | None = None,
+    ) -> None:
+        """Give a learner its vote; OutOfSync names the first edit that it lacks.
+
+        ``purged`` is the voters' highest purge point, if they have any.
+        """
+        request = pb.AdmitRequest(
+            info=info,
+            incarnation=incarnation,
+            required=[segment_message(segment) for segment in required],
+            committed_txid=committed,
+            purged_txid=purged,
+        )
+        await self._call("Admit", request, pb.Done, timeout_seconds)
+
+    async def admit_founding(self, incarnation: str, timeout_seconds: float) -> None:
+        """Give a node of an imported journal its vote, by an operator's word."""
+        info = self.request_info(NO_EPOCH, 0, None)
+        request = pb.AdmitRequest(info=info, incarnation=incarnation, founding=True)
+        await self._call("Admit", request, pb.Done, timeout_seconds)
+
+    async def pre_upgrade(self, info: pb.RequestInfo, timeout_seconds: float) -> None:
+        """Keep what there is; an upgrade follows (qjm 2.14)."""
+        await self._call("PreUpgrade", pb.WriterRequest(info=info), pb.Done, timeout_seconds)
+
+    async def upgrade(
+        self, info: pb.RequestInfo, namespace: NamespaceInfo, timeout_seconds: float
+    ) -> None:
+        """Adopt a layout version and a creation time."""
+        request = pb.UpgradeRequest(info=info, namespace_info=namespace_message(namespace))
+        await self._call("Upgrade", request, pb.Done, timeout_seconds)
+
+    async def finalize_upgrade(self, info: pb.RequestInfo, timeout_seconds: float) -> None:
+        """Give up the way back."""
+        await self._call("FinalizeUpgrade", pb.WriterRequest(info=info), pb.Done, timeout_seconds)
+
+    async def roll_back(self, info: pb.RequestInfo, timeout_seconds: float) -> None:
+        """Go back to the state before the upgrade."""
+        await self._call("RollBack", pb.WriterRequest(info=info), pb.Done, timeout_seconds)
+
+    async def discard_segments(
+        self, info: pb.RequestInfo, first: TxId, timeout_seconds: float
+    ) -> None:
+        """Put every segment from ``first`` on out of the way."""
+        request = pb.DiscardSegmentsRequest(info=info, first_txid=first)
+        await self._call("DiscardSegments", request, pb.Done, timeout_seconds)
+
+    async def can_roll_back(
+        self, namespace: NamespaceInfo, target_layout_version: int, timeout_seconds: float
+    ) -> bool:
+        """Whether the node has a state before an upgrade that a program of that layout reads."""
+        request = pb.CanRollBackRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            namespace_info=namespace_message(namespace),
+            target_layout_version=target_layout_version,
+        )
+        reply = await self._call("CanRollBack", request, pb.CanRollBackReply, timeout_seconds)
+        return reply.can_roll_back
+
+    async def journal_ctime(self, timeout_seconds: float) -> int:
+        """When the journal was upgraded last."""
+        reply = await self._call(
+            "GetJournalCTime", self._request(), pb.GetJournalCTimeReply, timeout_seconds
+        )
+        return reply.ctime
+
+    async def purge_logs(self, info: pb.RequestInfo, minimum: TxId, timeout_seconds: float) -> None:
+        """Let the node remove the segments that end before ``minimum``."""
+        request = pb.PurgeLogsRequest(info=info, min_txid_to_keep=minimum)
+        await self._call("PurgeLogs", request, pb.Done, timeout_seconds)
+
+    async def resume_segment(
+        self, info: pb.RequestInfo, first: TxId, layout_version: int, timeout_seconds: float
+    ) -> TxId:
+        """Have the node go on with the segment of this writer; the txid that it takes next."""
+        request = pb.ResumeSegmentRequest(
+            info=info, first_txid=first, layout_version=layout_version
+        )
+        reply = await self._call("ResumeSegment", request, pb.ResumeSegmentReply, timeout_seconds)
+        return self._resumed(reply)
+
+    async def catch_up(
+        self,
+        info: pb.RequestInfo,
+        segment: Segment,
+        layout_version: int,
+        source_urls: Sequence[str],
+        timeout_seconds: float,
+    ) -> TxId:
+        """Have the node fetch these edits of the open segment; the txid that it takes next."""
+        request = pb.CatchUpRequest(
+            info=info,
+            segment=segment_message(segment),
+            layout_version=layout_version,
+            source_urls=source_urls,
+        )
+        reply = await self._call("CatchUp", request, pb.ResumeSegmentReply, timeout_seconds)
+        return self._resumed(reply)
+
+    def _resumed(self, reply: pb.ResumeSegmentReply) -> TxId:
+        self.learner = reply.incarnation if reply.is_learner else None
+        return TxId(reply.next_txid)
+
+    async def manifest(
+        self, since: TxId, *, in_progress: bool, timeout_seconds: float
+    ) -> pb.GetEditLogManifestReply:
+        """The segments that hold ``since`` or anything later."""
+        request = pb.GetEditLogManifestRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            since_txid=since,
+            in_progress_ok=in_progress,
+        )
+        return await self._call(
+            "GetEditLogManifest", request, pb.GetEditLogManifestReply, timeout_seconds
+        )
+
+    async def journaled_edits(
+        self, since: TxId, max_txns: int, timeout_seconds: float
+    ) -> pb.GetJournaledEditsReply:
+        """The newest edits, out of the node's memory."""
+        request = pb.GetJournaledEditsRequest(
+            journal_id=self._journal.journal_id,
+            nameservice_id=self._journal.nameservice_id,
+            since_txid=since,
+            max_txns=max_txns,
+        )
+        return await self._call(
+            "GetJournaledEdits", request, pb.GetJournaledEditsReply, timeout_seconds
+        )
+
+    def _request(self) -> pb.JournalRequest:
+        return pb.JournalRequest(
+            journal_id=self._journal.journal_id, nameservice_id=self._journal.nameservice_id
+        )
+
+    async def _call(
+        self, method: str, request: Message, reply: type[M], timeout_seconds: float
+    ) -> M:
+        return await self._link.call(method, request, reply, timeout_seconds)

@@ -1,0 +1,1 @@
+"""The protocols that a JournalNode serves: gRPC, and Hadoop RPC for Java NameNodes."""

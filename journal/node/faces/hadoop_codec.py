@@ -1,0 +1,209 @@
+"""Hadoop's QJournalProtocol messages <-> the journal's words; signs and sizes are checked here."""
+
+from typing import Final
+
+from ha.rpc import java_names
+from ha.rpc.errors import RemoteFault
+from journal.core import replies, requests
+from journal.errors import (
+    AheadOfNode,
+    BadRequest,
+    CacheMiss,
+    InvariantBroken,
+    JournalError,
+    NotFormatted,
+    OutOfSync,
+)
+from journal.frame import file_header
+from journal.model import (
+    LAYOUT_VERSION,
+    NO_EPOCH,
+    NO_TXID,
+    Epoch,
+    NamespaceInfo,
+    Segment,
+    TxId,
+)
+from journal.node.edits_cache import Retrieved
+from journal.node.faces.grpc_codec import MAX_MESSAGE_CHARS, MAX_TXID, of_bounded_size
+from journal.proto import hadoop_qjournal_pb2 as hp
+
+_U32: Final = 1 << 32
+_U64: Final = 1 << 64
+_QJOURNAL: Final = "org.apache.hadoop.hdfs.qjournal"
+
+QJOURNAL_PROTOCOL: Final = f"{_QJOURNAL}.protocol.QJournalProtocol"
+INTER_QJOURNAL_PROTOCOL: Final = f"{_QJOURNAL}.protocol.InterQJournalProtocol"
+NOT_FORMATTED: Final = f"{_QJOURNAL}.protocol.JournalNotFormattedException"
+OUT_OF_SYNC: Final = f"{_QJOURNAL}.protocol.JournalOutOfSyncException"
+CACHE_MISS: Final = f"{_QJOURNAL}.server.JournaledEditsCache$CacheMissException"
+NEWER_TXID: Final = f"{_QJOURNAL}.server.NewerTxnIdException"
+ASSERTION: Final = "java.lang.AssertionError"
+
+_CLASSES: Final = (
+    (NotFormatted, NOT_FORMATTED),
+    (OutOfSync, OUT_OF_SYNC),
+    (CacheMiss, CACHE_MISS),
+    (AheadOfNode, NEWER_TXID),
+    (BadRequest, java_names.ILLEGAL_ARGUMENT),
+    # Java's writer stops at once when any node reports this, as ours does (qjm 4.2).
+    (InvariantBroken, ASSERTION),
+)
+"""The rest, a fence among it, is an IOException with nothing but its text (qjm 2.1)."""
+
+
+def fault(error: JournalError) -> RemoteFault:
+    """A no as Hadoop's client knows it."""
+    java_class = next(
+        (name for kind, name in _CLASSES if isinstance(error, kind)), java_names.IO_EXCEPTION
+    )
+    return RemoteFault(java_class, str(error)[:MAX_MESSAGE_CHARS])
+
+
+def signed_32(value: int) -> int:
+    """An int that Java wrote into a uint32 (qjm 4.12)."""
+    return value - _U32 if value >= _U32 // 2 else value
+
+
+def signed_64(value: int) -> int:
+    """A long that Java wrote into a uint64."""
+    return value - _U64 if value >= _U64 // 2 else value
+
+
+def unsigned_64(value: int) -> int:
+    """A long for a uint64, as Java writes it."""
+    return value % _U64
+
+
+def txid(value: int) -> TxId:
+    """A transaction id as it was received."""
+    number = signed_64(value)
+    if not 0 <= number <= MAX_TXID:
+        raise BadRequest(f"{number} is not a transaction id")
+    return TxId(number)
+
+
+def epoch(value: int) -> Epoch:
+    """A writer's epoch as it was received."""
+    number = signed_64(value)
+    if not 0 < number <= MAX_TXID:
+        raise BadRequest(f"bad epoch: {number}")
+    return Epoch(number)
+
+
+def stamp(info: hp.RequestInfoProto) -> requests.Stamp:
+    """Who asks.  Java leaves the committed txid out, or sends -12345, while it knows of none."""
+    committed: TxId | None = None
+    if info.HasField("committedTxId") and signed_64(info.committedTxId) != NO_TXID:
+        committed = txid(info.committedTxId)
+    serial = signed_64(info.ipcSerialNumber)
+    if serial < 0:
+        raise BadRequest(f"{serial} is not a request's number")
+    return requests.Stamp(epoch(info.epoch), serial, committed)
+
+
+def namespace(info: hp.NamespaceInfoProto) -> NamespaceInfo:
+    """A file system as Java names it; the two misfits are the layout and the field's spelling."""
+    storage = info.storageInfo
+    return of_bounded_size(
+        NamespaceInfo(
+            layout_version=signed_32(storage.layoutVersion),
+            namespace_id=storage.namespceID,
+            cluster_id=storage.clusterID,
+            ctime=storage.cTime,
+            block_pool_id=info.blockPoolID,
+        )
+    )
+
+
+def storage_info(info: NamespaceInfo) -> hp.StorageInfoProto:
+    """A file system as another node is told of it."""
+    return hp.StorageInfoProto(
+        layoutVersion=info.layout_version % _U32,
+        namespceID=info.namespace_id,
+        clusterID=info.cluster_id,
+        cTime=info.ctime,
+    )
+
+
+def new_epoch(message: hp.NewEpochRequestProto) -> requests.NewEpoch:
+    """A proposed writer."""
+    return requests.NewEpoch(namespace(message.nsInfo), epoch(message.epoch))
+
+
+def start_segment(message: hp.StartLogSegmentRequestProto) -> requests.StartLogSegment:
+    """The beginning of a segment; no layout means ours (qjm 2.5)."""
+    layout = message.layoutVersion if message.HasField("layoutVersion") else LAYOUT_VERSION
+    return requests.StartLogSegment(stamp(message.reqInfo), txid(message.txid), layout)
+
+
+def journal(message: hp.JournalRequestProto) -> requests.Journal:
+    """A batch."""
+    return requests.Journal(
+        stamp(message.reqInfo),
+        txid(message.segmentTxnId),
+        txid(message.firstTxnId),
+        message.numTxns,
+        message.records,
+    )
+
+
+def finalize(message: hp.FinalizeLogSegmentRequestProto) -> requests.FinalizeLogSegment:
+    """The end of a segment.  Java keeps no digest, and the core knows what to do without."""
+    return requests.FinalizeLogSegment(
+        stamp(message.reqInfo), txid(message.startTxId), txid(message.endTxId), None
+    )
+
+
+def purge(message: hp.PurgeLogsRequestProto) -> requests.PurgeLogs:
+    """Which edits nobody needs any more."""
+    return requests.PurgeLogs(stamp(message.reqInfo), txid(message.minTxIdToKeep))
+
+
+def prepare(message: hp.PrepareRecoveryRequestProto) -> requests.PrepareRecovery:
+    """The first round of a recovery."""
+    return requests.PrepareRecovery(stamp(message.reqInfo), txid(message.segmentTxId))
+
+
+def prepared(reply: replies.Prepared) -> hp.PrepareRecoveryResponseProto:
+    """What is here of a segment.
+
+    Java ranks copies by the node's last writer.  Who wrote the segment itself ranks them rightly,
+    also where a newer writer has begun another one here (qjm 10.1, W4).
+    """
+    held = reply.segment
+    wrote = reply.writer if held is None or held.writer == NO_EPOCH else held.writer
+    message = hp.PrepareRecoveryResponseProto(lastWriterEpoch=wrote)
+    if held is not None:
+        message.segmentState.CopyFrom(_state(held))
+    if reply.decision is not None:
+        message.acceptedInEpoch = reply.decision.epoch
+    if reply.committed != NO_TXID:
+        message.lastCommittedTxId = reply.committed
+    return message
+
+
+def journaled_edits(found: Retrieved) -> hp.GetJournaledEditsResponseProto:
+    """Edits as Java reads them: behind the header of a segment file."""
+    return hp.GetJournaledEditsResponseProto(
+        txnCount=found.count, editLog=file_header(found.layout_version) + found.records
+    )
+
+
+def manifest(reply: replies.Manifest) -> hp.RemoteEditLogManifestProto:
+    """What can be read."""
+    return hp.RemoteEditLogManifestProto(
+        logs=[
+            hp.RemoteEditLogProto(
+                startTxId=held.first, endTxId=held.last, isInProgress=not held.finalized
+            )
+            for held in reply.segments
+        ],
+        committedTxnId=unsigned_64(reply.committed),
+    )
+
+
+def _state(held: Segment) -> hp.SegmentStateProto:
+    return hp.SegmentStateProto(
+        startTxId=held.first, endTxId=held.last, isInProgress=not held.finalized
+    )

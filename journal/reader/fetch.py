@@ -1,0 +1,65 @@
+"""Segments over HTTP from one JournalNode, checked while they arrive (qjm 3)."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import aiohttp
+
+from journal.errors import StorageFailed, Unavailable
+from journal.links.settings import ReaderSettings
+from journal.reader.frame_stream import Chunk, FrameReader
+
+
+def http_session(settings: ReaderSettings) -> aiohttp.ClientSession:
+    """A session with the deadlines of these settings, and none for a whole segment."""
+    timeout = aiohttp.ClientTimeout(
+        total=None,
+        connect=settings.http_open_timeout_seconds,
+        sock_read=settings.http_read_timeout_seconds,
+    )
+    return aiohttp.ClientSession(timeout=timeout, auto_decompress=False)
+
+
+async def read_segment(
+    session: aiohttp.ClientSession,
+    url: str,
+    frames: FrameReader,
+    *,
+    chunk_bytes: int,
+    up_to_end: bool = True,
+) -> AsyncGenerator[Chunk, None]:
+    """The chunks of one segment file as they arrive; at most ``chunk_bytes`` are held, or one op.
+
+    Raises:
+        Unavailable: if the node does not serve it, or stops in the middle.
+        StorageFailed: if what it serves is damaged, or (with ``up_to_end``) too short.
+    """
+    try:
+        async with session.get(url) as response:
+            if response.status != 200:
+                raise Unavailable(f"{url} answered {response.status} {response.reason}")
+            async with aclosing(_pieces(response, chunk_bytes)) as pieces:
+                async for piece in pieces:
+                    chunk = frames.feed(piece)
+                    if chunk is not None:
+                        yield chunk
+                    if frames.complete:
+                        return
+    except (aiohttp.ClientError, TimeoutError, OSError) as failure:
+        raise Unavailable(f"{url}: {str(failure) or type(failure).__name__}") from failure
+    except ValueError as damage:
+        raise StorageFailed(f"{url}: {damage}") from damage
+    if up_to_end and not frames.complete:
+        raise StorageFailed(f"{url} ends before transaction {frames.next_txid}")
+
+
+async def _pieces(response: aiohttp.ClientResponse, size: int) -> AsyncGenerator[bytes, None]:
+    """The body in pieces of ``size`` bytes, so that a chunk is worth its handling."""
+    held = bytearray()
+    async for data, _ in response.content.iter_chunks():
+        held += data
+        while len(held) >= size:
+            yield bytes(held[:size])
+            del held[:size]
+    if held:
+        yield bytes(held)

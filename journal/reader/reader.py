@@ -1,0 +1,304 @@
+"""Reads the edits of a journal from whichever nodes can serve them (qjm 4.9)."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+import structlog
+
+from journal.errors import GapFound, QuorumLost, StorageFailed, Unavailable, ensure
+from journal.links.settings import ReaderSettings
+from journal.messages import segment_of
+from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
+from journal.proto import journal_pb2 as pb
+from journal.reader.frame_stream import Chunk
+from journal.reader.manifest import Redundant, merge
+from journal.reader.nodes import SourceNodes
+from journal.reader.tailing import OpenTail
+
+__all__ = ["Chunk", "JournalReader", "ReaderSettings"]
+
+log = structlog.get_logger()
+
+
+class JournalReader:
+    """Reads what a majority's manifests show; a minority's word is never taken."""
+
+    def __init__(
+        self,
+        nodes: Sequence[tuple[str, int]],
+        *,
+        journal_id: JournalId,
+        nameservice_id: str,
+        namespace: NamespaceInfo | None = None,
+        settings: ReaderSettings | None = None,
+    ) -> None:
+        self._settings = settings or ReaderSettings()
+        self._nodes = SourceNodes(
+            nodes,
+            journal_id=journal_id,
+            nameservice_id=nameservice_id,
+            namespace=namespace,
+            settings=self._settings,
+        )
+        self._tail = OpenTail(self._nodes)
+        self._streams = False
+        self._last_finalized = TxId(0)
+
+    async def close(self) -> None:
+        """Drop every connection."""
+        await self._nodes.close()
+
+    async def last_finalized(self) -> TxId:
+        """The last txid in a finalized segment; 0 if there is none.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        manifests = await self._nodes.manifests(self._last_finalized)
+        ends = [s.last for reply in manifests.values() for s in _finalized(reply)]
+        self._last_finalized = max([self._last_finalized, *ends])
+        return self._last_finalized
+
+    async def last_known(self) -> TxId:
+        """As ``last_finalized``, or the end of damaged segments behind it, which nobody lists.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        end = await self.last_finalized()
+        told = (await self._nodes.damaged()).values()
+        return max(
+            [end, *(TxId(t.last_written_txid) for t in told if max(t.damaged_segments) > end)]
+        )
+
+    async def writer_epoch(self) -> Epoch:
+        """The newest epoch under which a majority knows a segment to have been written.
+
+        The active's, unless a takeover is under way: then it is that of the one before.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        told = (await self._nodes.statuses()).values()
+        return max((Epoch(status.last_writer_epoch) for status in told), default=NO_EPOCH)
+
+    async def segments(self, first: TxId) -> tuple[Redundant, ...]:
+        """The finalized segments from the one that holds ``first`` on, each with who lists it.
+
+        Raises:
+            GapFound, QuorumLost, InvariantBroken: as ``edits`` does.
+        """
+        return await self._select(first)
+
+    async def holders(self, segment: Segment) -> Sequence[NodeName]:
+        """Who lists that segment now, the nodes behind the quickest majority included.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        return await self._holders(segment.first)
+
+    def copy_of(self, node: NodeName, segment: Segment) -> AsyncGenerator[Chunk]:
+        """One node's copy of a finalized segment, its checksums and numbers verified.
+
+        Raises:
+            Unavailable: if the node does not serve it, or stops in the middle.
+            StorageFailed: if what it serves is damaged or too short.
+        """
+        return self._nodes.fetch(node, segment, wanted=segment.first, last=segment.last)
+
+    async def next_segment(self, behind: TxId) -> TxId | None:
+        """The first txid of the next finalized segment that starts behind ``behind``.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        manifests = await self._nodes.manifests(behind)
+        starts = [s.first for reply in manifests.values() for s in _finalized(reply)]
+        return min((first for first in starts if first > behind), default=None)
+
+    async def ensure_served(self, first: TxId, last: TxId) -> None:
+        """Return if a majority's lists show every edit from ``first`` to ``last``.
+
+        The open segment counts too: what is durable in it can be read once it is finalized.
+
+        Raises:
+            GapFound: if an edit is in no list.
+            QuorumLost: if no majority answers.
+        """
+        manifests = await self._nodes.manifests(first, in_progress=True)
+        listed = [segment_of(s) for reply in manifests.values() for s in reply.segments]
+        expected = first
+        for segment in sorted(listed, key=lambda segment: (segment.first, segment.last)):
+            if segment.first <= expected <= segment.last:
+                expected = TxId(segment.last + 1)
+        if expected <= last:
+            raise GapFound(
+                f"transactions {expected}-{last} are missing: no answering node lists {expected}",
+                missing_first=expected,
+                missing_last=last,
+            )
+
+    async def edits(
+        self, first: TxId, *, up_to: TxId | None = None, through: TxId | None = None
+    ) -> AsyncGenerator[Chunk, None]:
+        """All finalized edits from ``first`` on, as they stand when this is called.
+
+        With ``up_to`` segments that begin behind it are left out, and so are gaps before them.
+        With ``through`` the edits are known to go that far: where the lists end before it, the
+        nodes that have not answered yet are waited for.
+
+        A node that fails in the middle of a segment is left for another one, which goes on at
+        the next txid.
+
+        Raises:
+            GapFound: if ``first`` or a later edit is missing while edits behind it exist, or if
+                nobody lists what comes before ``through``.
+            QuorumLost: if no majority answers, or every node that had a segment failed.
+            InvariantBroken: if two nodes have finalized different edits in one place.
+        """
+        expected = first
+        for part in await self._select(first, up_to=up_to, through=through):
+            async with aclosing(self._read(part, expected)) as chunks:
+                async for chunk in chunks:
+                    ensure(chunk.first == expected, f"{chunk.first} follows {expected - 1}")
+                    expected = TxId(chunk.last + 1)
+                    yield chunk
+        self._last_finalized = max(self._last_finalized, TxId(expected - 1))
+
+    async def remains(self, first: TxId, last: TxId) -> AsyncGenerator[Chunk, None]:
+        """The edits from ``first`` on, up to ``last`` at most, that stand before the damage in
+        copies which every node knows to be damaged; a rescue takes what it can get.
+
+        Nobody can say that they are what was written: only their checksums and numbers are right.
+
+        Raises:
+            QuorumLost: if no majority answers.
+        """
+        for node, told in sorted((await self._nodes.damaged()).items()):
+            starts = [start for start in told.damaged_segments if start <= first]
+            if not starts:
+                continue
+            segment = Segment(TxId(max(starts)), last, finalized=True)
+            found = self._nodes.fetch(node, segment, wanted=first, last=last, damaged_ok=True)
+            try:
+                async with aclosing(found) as chunks:
+                    async for chunk in chunks:
+                        first = TxId(chunk.last + 1)
+                        yield chunk
+            except (Unavailable, StorageFailed) as failure:
+                log.warning("journal.source_failed", node=node, at=first, reason=str(failure))
+            if first > last:
+                return
+
+    async def durable_edits(self, first: TxId) -> AsyncGenerator[Chunk, None]:
+        """All edits from ``first`` on that cannot vanish any more, the open segment's included.
+
+        They come out of the nodes' memory.  Where a majority does not have them there, they come
+        as ``edits`` gives them, and then from the files of the open segment.
+
+        Raises:
+            GapFound, QuorumLost, InvariantBroken: as ``edits`` does.
+        """
+        expected = first
+        try:
+            async with aclosing(self._tail.from_memory(expected)) as chunks:
+                async for chunk in chunks:
+                    expected = TxId(chunk.last + 1)
+                    yield chunk
+        except QuorumLost as lost:
+            if not self._streams:
+                log.info("reader.streams", at=expected, because=str(lost))
+            self._streams = True
+        else:
+            self._streams = False
+            return
+        async with aclosing(self.edits(expected)) as chunks:
+            async for chunk in chunks:
+                expected = TxId(chunk.last + 1)
+                yield chunk
+        async with aclosing(self._tail.from_files(expected)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _select(
+        self,
+        first: TxId,
+        *,
+        patient: bool = False,
+        up_to: TxId | None = None,
+        through: TxId | None = None,
+    ) -> tuple[Redundant, ...]:
+        manifests = await self._nodes.manifests(first, patient=patient)
+        wanted = {
+            node: [s for s in _finalized(reply) if up_to is None or s.first <= up_to]
+            for node, reply in manifests.items()
+        }
+        try:
+            parts = merge(wanted, first)
+            _ensure_reaches(parts, first, through)
+        except GapFound:
+            if patient:
+                raise
+            # The majority that answered first may be just those whose copies are damaged.
+            return await self._select(first, patient=True, up_to=up_to, through=through)
+        return parts
+
+    async def _holders(self, wanted: TxId) -> Sequence[NodeName]:
+        """Who lists that edit now; a node that has found its copy damaged does not any more."""
+        try:
+            parts = await self._select(wanted, patient=True)
+        except GapFound:
+            return ()
+        return parts[0].sources if parts else ()
+
+    async def _read(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
+        """One segment, from one source after the other, and once more from whoever has it now."""
+        failures: dict[NodeName, Exception] = {}
+        sources, asked_again = list(part.sources), False
+        while wanted <= part.segment.last:
+            if not sources:
+                if asked_again:
+                    raise _unreadable(part, wanted, failures)
+                # The majority that answered first may be just those whose copies are bad.
+                again = await self._holders(wanted)
+                sources, asked_again = sorted(again, key=lambda node: node in failures), True
+                if not sources:
+                    raise _unreadable(part, wanted, failures)
+                continue
+            node = sources.pop(0)
+            try:
+                async with aclosing(self._fetch(node, part, wanted)) as chunks:
+                    async for chunk in chunks:
+                        wanted = TxId(chunk.last + 1)
+                        yield chunk
+            except (Unavailable, StorageFailed) as failure:
+                failures[node] = failure
+                log.warning("journal.source_failed", node=node, at=wanted, reason=str(failure))
+
+    def _fetch(self, node: NodeName, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
+        segment = part.segment
+        return self._nodes.fetch(node, segment, wanted=wanted, last=segment.last)
+
+
+def _finalized(reply: pb.GetEditLogManifestReply) -> list[Segment]:
+    return [segment_of(s) for s in reply.segments if not s.is_in_progress]
+
+
+def _ensure_reaches(parts: Sequence[Redundant], first: TxId, through: TxId | None) -> None:
+    """Damage at the end of what is listed leaves no gap: nothing is listed behind it."""
+    end = parts[-1].segment.last if parts else TxId(first - 1)
+    if through is not None and end < through:
+        raise GapFound(
+            f"transactions {end + 1}-{through} are missing: no answering node lists {end + 1}",
+            missing_first=TxId(end + 1),
+            missing_last=through,
+        )
+
+
+def _unreadable(part: Redundant, wanted: TxId, failures: dict[NodeName, Exception]) -> QuorumLost:
+    reasons = "; ".join(f"{node}: {failures[node]}" for node in sorted(failures))
+    return QuorumLost(
+        f"transaction {wanted} of segment {part.segment.name()} cannot be read anywhere: {reasons}",
+        failures=failures,
+    )

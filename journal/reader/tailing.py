@@ -1,0 +1,198 @@
+"""Reads what is durable of the open segment: from the nodes' memory, or from their files."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from journal.durable import Durable, Tail, durable_prefix
+from journal.errors import QuorumLost, StorageFailed, Unavailable
+from journal.frame import scan
+from journal.messages import segment_of
+from journal.model import Epoch, NodeName, Segment, TxId
+from journal.proto import journal_pb2 as pb
+from journal.quorum import majority
+from journal.reader.frame_stream import Chunk, split
+from journal.reader.nodes import SourceNodes
+
+log = structlog.get_logger()
+
+FULL_ANSWER_BYTES: Final = 1024 * 1024
+"""An answer of this size may have been cut short by the node."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one node has in memory, checked."""
+
+    layout_version: int
+    records: bytes
+    tail: Tail
+
+
+class OpenTail:
+    """Hands out only what ``journal.durable`` calls durable, in order and without gaps."""
+
+    def __init__(self, nodes: SourceNodes) -> None:
+        self._nodes = nodes
+        self._committed: TxId | None = None
+
+    async def from_memory(self, first: TxId) -> AsyncGenerator[Chunk, None]:
+        """Durable edits from ``first`` on, until there is none newer.
+
+        Raises:
+            QuorumLost: if no majority has the next edit in memory; what came before is good.
+        """
+        most = self._nodes.settings.rpc_max_txns
+        while True:
+            # What is learnt of commits in this round is no proof for answers of this round.
+            known, since = self._committed, first
+
+            def patience(
+                replies: Mapping[NodeName, pb.GetJournaledEditsReply],
+                since: TxId = since,
+                known: TxId | None = known,
+            ) -> float:
+                answers = _checked(replies, since, known)
+                longest = max((len(a.tail.edits) for a in answers.values()), default=0)
+                settled = self._durable(answers, since).count == longest
+                return 0.0 if settled else self._nodes.settings.straggler_seconds
+
+            replies = await self._nodes.newest_edits(since, most, patience)
+            answers = _checked(replies, since, known)
+            if len(answers) < majority(self._nodes.count):
+                raise QuorumLost(
+                    f"too few nodes answered with sound edits from transaction {since} on",
+                    failures={},
+                )
+            self._learn(replies.values())
+            found = self._durable(answers, since)
+            if not found.count:
+                return
+            best = answers[found.holders[0]]
+            size = sum(len(edit) for edit in best.tail.edits[: found.count])
+            last = TxId(since + found.count - 1)
+            yield Chunk(since, last, best.layout_version, best.records[:size])
+            first = TxId(last + 1)
+            if found.count < most and size < FULL_ANSWER_BYTES:
+                return
+
+    async def from_files(self, first: TxId) -> AsyncGenerator[Chunk, None]:
+        """Durable edits from ``first`` on out of the files of the segment that is open.
+
+        All copies are read side by side, and a stretch is handed out once a majority has given
+        the same bytes.  Who wrote them is not known here, so only committed edits count.
+
+        Raises:
+            QuorumLost: if no majority lists its segments.
+        """
+        manifests = await self._nodes.manifests(first, in_progress=True)
+        self._learn(manifests.values())
+        committed = self._committed
+        if committed is None or committed < first:
+            return
+        copies = {node: _holding(reply, first) for node, reply in sorted(manifests.items())}
+        async with AsyncExitStack() as running:
+            cursors = []
+            for node, segment in copies.items():
+                if segment is not None:
+                    last = min(segment.last, committed)
+                    chunks = self._nodes.fetch(node, segment, wanted=first, last=last)
+                    await running.enter_async_context(aclosing(chunks))
+                    cursors.append(_Cursor(node, chunks))
+            same = _agreed(cursors, majority(self._nodes.count))
+            async with aclosing(same) as stretches:
+                async for chunk in stretches:
+                    yield chunk
+
+    def _durable(self, answers: Mapping[NodeName, _Answer], first: TxId) -> Durable:
+        layouts = {answer.layout_version for answer in answers.values() if answer.tail.edits}
+        tails = {node: answer.tail for node, answer in answers.items()}
+        if len(layouts) > 1:
+            # The same bytes under two layouts are not the same edits.
+            tails = {node: _marked(answer) for node, answer in answers.items()}
+        return durable_prefix(tails, first=first, members=self._nodes.count)
+
+    def _learn(self, replies: "Iterable[_Reply]") -> None:
+        for reply in replies:
+            if reply.HasField("committed_txid"):
+                self._committed = TxId(max(self._committed or 0, reply.committed_txid))
+
+
+_Reply = pb.GetJournaledEditsReply | pb.GetEditLogManifestReply
+
+
+class _Cursor:
+    """Where the walk stands in one node's copy of the open segment."""
+
+    def __init__(self, node: NodeName, chunks: AsyncGenerator[Chunk, None]) -> None:
+        self.node = node
+        self.chunk: Chunk | None = None
+        self._chunks = chunks
+
+    async def advance(self) -> None:
+        """Have a chunk, if there is one more."""
+        if self.chunk is not None:
+            return
+        try:
+            self.chunk = await anext(self._chunks, None)
+        except (Unavailable, StorageFailed) as failure:
+            log.warning("journal.source_failed", node=self.node, reason=str(failure))
+
+
+async def _agreed(cursors: Sequence[_Cursor], needed: int) -> AsyncGenerator[Chunk, None]:
+    """Stretches of which ``needed`` copies have the same bytes, until fewer do."""
+    agreeing = list(cursors)
+    while len(agreeing) >= needed:
+        await asyncio.gather(*(cursor.advance() for cursor in agreeing))
+        heads = {cursor: cursor.chunk for cursor in agreeing if cursor.chunk is not None}
+        if len(heads) < needed:
+            return
+        first = min(chunk.first for chunk in heads.values())
+        last = min(chunk.last for chunk in heads.values())
+        groups: dict[tuple[int, bytes], list[_Cursor]] = {}
+        for cursor, chunk in heads.items():
+            head, cursor.chunk = chunk.cut(last)
+            groups.setdefault((head.layout_version, head.records), []).append(cursor)
+        (layout, records), agreeing = max(groups.items(), key=lambda group: len(group[1]))
+        if len(agreeing) >= needed:
+            yield Chunk(first, last, layout, records)
+
+
+def _checked(
+    replies: Mapping[NodeName, pb.GetJournaledEditsReply], since: TxId, known: TxId | None
+) -> dict[NodeName, _Answer]:
+    """The answers that are what they claim to be."""
+    answers: dict[NodeName, _Answer] = {}
+    for node, reply in replies.items():
+        found = scan(reply.records, expected=since)
+        sound = found.damage is None and found.end == len(reply.records)
+        writers: list[Epoch] = []
+        for run in reply.writers[: reply.count]:
+            ours = min(run.last_txid, since + reply.count - 1) - since + 1 - len(writers)
+            writers += [Epoch(run.writer_epoch)] * ours
+        if not sound or found.count != reply.count or len(writers) != reply.count:
+            log.warning(
+                "journal.answer_unsound", node=node, at=since, because=found.damage or "its counts"
+            )
+            continue
+        committed = [TxId(reply.committed_txid)] if reply.HasField("committed_txid") else []
+        committed += [known] if known is not None else []
+        tail = Tail(split(reply.records), writers, max(committed, default=None))
+        answers[node] = _Answer(reply.layout_version, reply.records, tail)
+    return answers
+
+
+def _marked(answer: _Answer) -> Tail:
+    mark = str(answer.layout_version).encode()
+    tail = answer.tail
+    return Tail([edit + mark for edit in tail.edits], tail.writers, tail.committed)
+
+
+def _holding(reply: pb.GetEditLogManifestReply, txid: TxId) -> Segment | None:
+    """The in-progress segment of a list that has the edit."""
+    listed = [segment_of(message) for message in reply.segments]
+    return next((s for s in listed if not s.finalized and s.holds(txid)), None)

@@ -1,0 +1,55 @@
+"""Claim an epoch: a majority promises it, and holds all its promises at one time."""
+
+from dataclasses import dataclass, field
+
+from journal.errors import Fenced, NotAdmitted, Unavailable, ensure
+from journal.model import Epoch, NamespaceInfo, NodeName
+from journal.proto import journal_pb2 as pb
+from journal.writer.channel import NodeChannel
+
+
+@dataclass(slots=True)
+class Claim:
+    """One writer's claim.  ``granted`` has the answer of each node that has promised by now."""
+
+    namespace: NamespaceInfo
+    epoch: Epoch
+    granted: dict[NodeName, pb.NewEpochReply] = field(default_factory=dict)
+
+    async def propose(self, channel: NodeChannel, timeout_seconds: float) -> pb.NewEpochReply:
+        """The first round (qjm 2.4)."""
+        remote = channel.remote
+        reply = await remote.new_epoch(self.namespace, self.epoch, timeout_seconds)
+        self.granted[channel.name] = reply
+        return reply
+
+    async def confirm(self, channel: NodeChannel, timeout_seconds: float) -> None:
+        """The second round: whoever promised still knows of it when all have promised.
+
+        A node may promise, be wiped, and be admitted again by the older writer, which then has
+        a majority with it.  A late promise of a third node would give us one as well, and we
+        would write on without what was acknowledged meanwhile (qjm 10.1, W2).
+        """
+        if channel.name not in self.granted:
+            raise Unavailable("it has not promised")
+        promised = (await channel.remote.journal_state(timeout_seconds)).last_promised_epoch
+        if promised > self.epoch:
+            raise Fenced(f"epoch {promised} was promised", promised=Epoch(promised))
+        if promised < self.epoch:
+            raise NotAdmitted(f"it has forgotten that it promised epoch {self.epoch}")
+
+    def ensure_distinct(self) -> None:
+        """One promise must not count twice, whatever names its node goes by.
+
+        Raises:
+            InvariantBroken: two nodes run on one folder, or on a clone of its disk.
+        """
+        seen: dict[str, NodeName] = {}
+        for node in sorted(self.granted):
+            incarnation = self.granted[node].incarnation
+            other = seen.setdefault(incarnation or node, node)
+            ensure(
+                other == node,
+                f"{other} and {node} are one and the same incarnation {incarnation}: the disk of"
+                " one was cloned for the other. Format the clone; it will be a learner.",
+            )

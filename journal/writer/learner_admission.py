@@ -1,0 +1,151 @@
+"""Make a voter of a learner again (design D8): it holds what the voters hold, and they say so.
+
+A node that was wiped, re-formatted or restored is fed by the writer like one that lags behind, and
+fetches closed segments from its peers.  Its acknowledgements count for nothing before it is
+admitted, because a newer writer may rely on a promise that it has forgotten.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import structlog
+
+from journal.errors import Fenced, JournalError, OutOfSync, QuorumLost, Unavailable
+from journal.links.quorum_call import QuorumCall
+from journal.links.settings import WriterSettings
+from journal.messages import segment_of
+from journal.model import NodeName, Segment, TxId
+from journal.proto import journal_pb2 as pb
+from journal.quorum import majority
+from journal.writer.channel import NodeChannel
+from journal.writer.window import Window
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+
+class Tutor:
+    """One writer's care for its learners: a task for each, until it is admitted."""
+
+    def __init__(self, window: Window, settings: WriterSettings) -> None:
+        self.channels: Sequence[NodeChannel] = ()
+        self._window = window
+        self._settings = settings
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pupils: set[tuple[NodeName, str | None]] = set()
+
+    def take_on(self, learner: NodeChannel) -> None:
+        """A learner takes part; admit it when that can be done.  It may do so again and again."""
+        pupil = (learner.name, learner.learner)
+        if pupil in self._pupils:
+            return
+        self._pupils.add(pupil)
+        task = asyncio.create_task(self._teach(learner), name=f"tutor {learner.name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: self._pupils.discard(pupil))
+
+    async def stop(self) -> None:
+        """Leave the learners what they are."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _teach(self, learner: NodeChannel) -> None:
+        incarnation, told = learner.learner, ""
+        while incarnation is not None and learner.learner == incarnation:
+            if learner.has_caught_up:
+                try:
+                    await self._admit(learner, incarnation)
+                except JournalError as failure:
+                    if str(failure) != told:
+                        told = str(failure)
+                        log.info("journal.not_admitted_yet", node=learner.name, because=told)
+            await asyncio.sleep(self._settings.heartbeat_interval_seconds)
+
+    async def _admit(self, learner: NodeChannel, incarnation: str) -> None:
+        """One attempt.
+
+        Raises:
+            JournalError: something is missing, or a majority of the others cannot confirm.
+        """
+        others = [channel for channel in self.channels if channel is not learner]
+        timeout = self._settings.operations_timeout_seconds
+        committed = self._window.committed
+        manifests = await self._from_majority(
+            others, lambda channel: channel.remote.peer_manifest(TxId(1), timeout)
+        )
+        required, purged = all_segments(manifests), purge_point(manifests)
+        # Only now: whoever promised a newer writer before this moment tells us so.
+        await self._from_majority(others, self._still_ours)
+        call: QuorumCall[None] = QuorumCall("admitting", [learner.name], timeout_seconds=timeout)
+
+        async def ask() -> None:
+            if learner.learner != incarnation or not learner.takes_part:
+                raise OutOfSync("it is lost again")
+            info = learner.info()
+            await learner.remote.admit(
+                info, incarnation, required, committed, timeout, purged=purged
+            )
+            learner.admitted()
+
+        learner.ask(call, ask)
+        try:
+            await call.outcome()
+        except QuorumLost as lost:
+            raise lost.failures[learner.name] from None
+
+    async def _still_ours(self, channel: NodeChannel) -> None:
+        state = await channel.remote.journal_state(self._settings.operations_timeout_seconds)
+        promised = state.last_promised_epoch
+        if promised != channel.epoch:
+            raise Fenced(f"{channel.name} has promised {promised}", promised=channel.epoch)
+
+    async def _from_majority(
+        self, others: Sequence[NodeChannel], request: Callable[[NodeChannel], Awaitable[T]]
+    ) -> list[T]:
+        """The answers of a majority of all nodes; a learner refuses these calls."""
+
+        async def one(channel: NodeChannel) -> T | JournalError:
+            try:
+                return await request(channel)
+            except JournalError as error:
+                return error
+
+        answers: list[T] = []
+        failures = []
+        for answer in await asyncio.gather(*(one(channel) for channel in others)):
+            if isinstance(answer, JournalError):
+                failures.append(str(answer))
+            else:
+                answers.append(answer)
+        needed = majority(len(self.channels))
+        if len(answers) < needed:
+            raise Unavailable(f"{needed} voters must confirm: {'; '.join(failures)}")
+        return answers
+
+
+def all_segments(manifests: Sequence[pb.GetEditLogManifestReply]) -> list[Segment]:
+    """Every segment that is finalized on some voter, in order.
+
+    Raises:
+        OutOfSync: two of them differ, or one cannot tell what it holds.
+    """
+    found: dict[TxId, Segment] = {}
+    for manifest in manifests:
+        for message in manifest.segments:
+            told = segment_of(message)
+            if not told.finalized:
+                continue
+            known = found.setdefault(told.first, told)
+            if not told.digest or (known.last, known.digest) != (told.last, told.digest):
+                raise OutOfSync(f"the voters do not agree about {told.name()}")
+    return [found[first] for first in sorted(found)]
+
+
+def purge_point(manifests: Sequence[pb.GetEditLogManifestReply]) -> TxId | None:
+    """Before where some voter has let go of the edits; what the voters list there has holes."""
+    told = [one.purged_txid for one in manifests if one.HasField("purged_txid")]
+    return TxId(max(told)) if told else None

@@ -1,0 +1,74 @@
+"""What a writer has its nodes do besides writing: let go of old edits."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import structlog
+
+from journal.errors import JournalError, NotFormatted, QuorumLost
+from journal.links.quorum_call import QuorumCall
+from journal.model import NO_EPOCH, Epoch, NamespaceInfo, NodeName, TxId
+from journal.writer.channel import NodeChannel
+
+log = structlog.get_logger()
+
+
+async def purge(channels: Sequence[NodeChannel], minimum: TxId, timeout_seconds: float) -> None:
+    """Ask every node to remove what ends before ``minimum``, behind what it is asked already."""
+    call: QuorumCall[None] = QuorumCall(
+        f"purging before {minimum}",
+        [channel.name for channel in channels],
+        timeout_seconds=timeout_seconds,
+    )
+    for channel in channels:
+
+        async def one(channel: NodeChannel = channel) -> None:
+            await channel.remote.purge_logs(channel.info(), minimum, timeout_seconds)
+
+        channel.ask(call, one)
+    try:
+        await call.outcome()
+    except JournalError as failure:
+        log.warning("journal.purge_failed", minimum=minimum, because=str(failure))
+
+
+async def format_node(
+    channel: NodeChannel, namespace: NamespaceInfo, timeout_seconds: float, *, force: bool
+) -> None:
+    """Format one of all nodes; by force too, a writer that appears meanwhile is not destroyed."""
+    seen: Epoch | None = None
+    if force:
+        try:
+            seen = Epoch((await channel.remote.status(timeout_seconds)).last_promised_epoch)
+        except NotFormatted:
+            seen = NO_EPOCH
+    await channel.remote.format(
+        namespace,
+        force=force,
+        founding=True,
+        timeout_seconds=timeout_seconds,
+        seen_promised=seen,
+    )
+
+
+def ensure_all_answered(operation: str, answers: Mapping[NodeName, object]) -> None:
+    """Raise QuorumLost unless every node has answered."""
+    failures = {node: a for node, a in answers.items() if isinstance(a, JournalError)}
+    if failures:
+        reasons = "; ".join(f"{node}: {failures[node]}" for node in sorted(failures))
+        raise QuorumLost(
+            f"{operation} needs all {len(answers)} JournalNodes; failed: {reasons}",
+            failures=failures,
+        )
+
+
+async def settle(channel: NodeChannel, timeout_seconds: float) -> None:
+    """Wait until everything queued so far is answered or failed, or time is up."""
+
+    async def nothing() -> None:
+        return
+
+    call: QuorumCall[None] = QuorumCall("settling", [channel.name], timeout_seconds=timeout_seconds)
+    channel.ask(call, nothing)
+    with suppress(QuorumLost):
+        await call.outcome()

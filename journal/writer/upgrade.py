@@ -1,0 +1,128 @@
+"""Upgrade, roll back and discard on all nodes of a journal, in the name of its writer (qjm 2.14).
+
+Hadoop needs every node for each of these calls and fences none of them.  Here a node that cannot
+be reached is left behind and reported, as long as a majority has agreed; a refusal is an error.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import structlog
+
+from journal.errors import InvariantBroken, JournalError, QuorumLost, Unavailable
+from journal.links.quorum_call import QuorumCall
+from journal.links.settings import WriterSettings
+from journal.model import NamespaceInfo, NodeName, TxId
+from journal.writer.channel import NodeChannel
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+
+class JournalUpgrades:
+    """The upgrade family of one writer, which must have won its epoch.
+
+    Raises, from every call:
+        QuorumLost: a node refused, or too few can be reached.  What has agreed has done it, and
+            asking again is fine.
+        InvariantBroken: nodes give answers that cannot both be true.
+    """
+
+    def __init__(
+        self, channels: Sequence[NodeChannel], namespace: NamespaceInfo, settings: WriterSettings
+    ) -> None:
+        self._channels = tuple(channels)
+        self._namespace = namespace
+        self._timeout = settings.operations_timeout_seconds
+
+    async def pre_upgrade(self) -> None:
+        """Keep what there is, so that the upgrade can be taken back."""
+        await self._on_all(
+            "keeping the journal for an upgrade",
+            lambda node: node.remote.pre_upgrade(node.info(), self._timeout),
+        )
+
+    async def upgrade(self, namespace: NamespaceInfo) -> None:
+        """Adopt a layout version and a creation time."""
+        await self._on_all(
+            "upgrading",
+            lambda node: node.remote.upgrade(node.info(), namespace, self._timeout),
+        )
+
+    async def finalize(self) -> None:
+        """Give up the way back."""
+        await self._on_all(
+            "finalizing the upgrade",
+            lambda node: node.remote.finalize_upgrade(node.info(), self._timeout),
+        )
+
+    async def can_roll_back(self, target_layout_version: int) -> bool:
+        """Whether the nodes can go back to a state of that layout."""
+        return await self._agreed(
+            "asking for the way back",
+            lambda node: node.remote.can_roll_back(
+                self._namespace, target_layout_version, self._timeout
+            ),
+        )
+
+    async def roll_back(self) -> None:
+        """Go back to the state before the upgrade."""
+        await self._on_all(
+            "rolling back", lambda node: node.remote.roll_back(node.info(), self._timeout)
+        )
+
+    async def discard_segments(self, first: TxId) -> None:
+        """Put every segment from ``first`` on out of the way."""
+        await self._on_all(
+            f"discarding from {first} on",
+            lambda node: node.remote.discard_segments(node.info(), first, self._timeout),
+        )
+
+    async def ctime(self) -> int:
+        """When the journal was upgraded last, in milliseconds since 1970."""
+        return await self._agreed(
+            "asking for the creation time", lambda node: node.remote.journal_ctime(self._timeout)
+        )
+
+    async def _agreed(self, operation: str, ask: Callable[[NodeChannel], Awaitable[T]]) -> T:
+        answers = await self._on_all(operation, ask)
+        if len(set(answers.values())) > 1:
+            raise InvariantBroken(f"{operation}: the nodes disagree: {answers}")
+        return next(iter(answers.values()))
+
+    async def _on_all(
+        self, operation: str, ask: Callable[[NodeChannel], Awaitable[T]]
+    ) -> dict[NodeName, T]:
+        async def one(node: NodeChannel) -> T | JournalError:
+            # Behind what the node is asked already: a writer's calls arrive in their order.
+            call: QuorumCall[T] = QuorumCall(operation, [node.name], timeout_seconds=self._timeout)
+            node.ask(call, partial(ask, node))
+            try:
+                return (await call.outcome())[node.name]
+            except QuorumLost as lost:
+                why = lost.failures.get(node.name)
+                return why if isinstance(why, JournalError) else lost
+            except JournalError as error:
+                return error
+
+        answers = await asyncio.gather(*(one(node) for node in self._channels))
+        done: dict[NodeName, T] = {}
+        failures: dict[NodeName, JournalError] = {}
+        for node, answer in zip(self._channels, answers, strict=True):
+            if isinstance(answer, JournalError):
+                failures[node.name] = answer
+            else:
+                done[node.name] = answer
+        refused = any(not isinstance(why, Unavailable) for why in failures.values())
+        if refused or 2 * len(done) <= len(self._channels):
+            reasons = "; ".join(f"{name}: {failures[name]}" for name in sorted(failures))
+            raise QuorumLost(
+                f"{operation} needs every JournalNode that can be reached, and a majority; "
+                f"failed: {reasons}",
+                failures=failures,
+            )
+        for name, why in failures.items():
+            log.warning("journal.node_left_behind", operation=operation, node=name, why=str(why))
+        return done

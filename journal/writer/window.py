@@ -1,0 +1,375 @@
+"""The newest edits of a writer, kept once for all nodes, and which node has how many of them.
+
+Edits are committed in order, and a node acknowledges them in order.  So one number per node says
+everything: a batch is committed as soon as the numbers of a majority have reached its end, and it
+is lost as soon as too few of the nodes that take part can still reach it (qjm 4.2).
+"""
+
+import asyncio
+import hashlib
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from journal.errors import BadRequest, InvariantBroken, JournalError, Unavailable, ensure
+from journal.frame import scan
+from journal.links import metrics
+from journal.links.link import MAX_BATCH_BYTES
+from journal.links.quorum_call import quorum_lost
+from journal.model import LAYOUT_VERSION, NO_TXID, NodeName, TxId
+from journal.quorum import majority_of
+
+log = structlog.get_logger()
+
+_STEPS: Final = 20
+"""Patience is spent in so many steps.  Each costs one step however late it comes, so that a
+process that was stopped first reads the answers that lie in its sockets (qjm 10.2, X20)."""
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Edits that were written together.  ``offset`` counts the bytes written before them."""
+
+    segment_first: TxId
+    first: TxId
+    last: TxId
+    records: bytes
+    offset: int
+    step: int
+    waiter: "asyncio.Future[None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Consecutive edits of one segment for one node.  ``seq`` is the batch that comes next."""
+
+    segment_first: TxId
+    first: TxId
+    last: TxId
+    records: bytes
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The open segment up to the end of some batch."""
+
+    first: TxId
+    last: TxId
+    digest: bytes
+    layout_version: int
+
+
+@dataclass(slots=True)
+class _Member:
+    """One node.
+
+    ``needs`` is the oldest batch that it must still be sent, None while it is sent none.  ``down``
+    is why its acknowledgements do not count; a learner is sent everything and counts nowhere.
+    """
+
+    acked: TxId = NO_TXID
+    needs: int | None = 0
+    down: JournalError | None = None
+
+
+class Window:
+    """What was written and may have to be sent, bounded by ``limit_bytes``."""
+
+    def __init__(
+        self, nodes: Sequence[NodeName], *, limit_bytes: int, timeout_seconds: float
+    ) -> None:
+        self.segment_first: TxId | None = None
+        self.layout_version = LAYOUT_VERSION
+        self.next = TxId(0)
+        self.end = 0
+        self.committed = TxId(0)
+        self._needed = majority_of(nodes).needed
+        self._members = {node: _Member() for node in nodes}
+        self._limit_bytes = limit_bytes
+        self._timeout_seconds = timeout_seconds
+        self._batches: dict[int, Batch] = {}
+        self._base = 0
+        self._size = 0
+        self._held_bytes = 0
+        self._waiting: deque[Batch] = deque()
+        self._step = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._digest = hashlib.sha256()
+
+    # ---- the writer's side ----
+
+    def open(self, first: TxId, layout_version: int) -> None:
+        """A quorum has begun a segment."""
+        self.segment_first, self.next = first, first
+        self.layout_version = layout_version
+        self._digest = hashlib.sha256()
+
+    def finish(self) -> None:
+        """A quorum has closed the segment."""
+        self.segment_first = None
+
+    def append(self, count: int, records: bytes) -> "asyncio.Future[None]":
+        """Take a batch; the future ends when it is on a quorum, or cannot get there.
+
+        Raises:
+            BadRequest: no node could take so much at once; nothing was sent, nothing is lost.
+        """
+        segment_first, first = self.segment_first, self.next
+        if segment_first is None:
+            raise InvariantBroken(f"transaction {first} is written, and no segment is open")
+        if len(records) > MAX_BATCH_BYTES:
+            raise BadRequest(
+                f"{len(records)} bytes of edits from transaction {first} on are more than the "
+                f"{MAX_BATCH_BYTES} that one write may have"
+            )
+        last = TxId(first + count - 1)
+        loop = asyncio.get_running_loop()
+        batch = Batch(
+            segment_first, first, last, records, self.end, self._step, loop.create_future()
+        )
+        size = len(records)
+        self._batches[self._size] = batch
+        self._size += 1
+        self._held_bytes += size
+        self.next = TxId(last + 1)
+        self.end += size
+        self._digest.update(records)
+        self._waiting.append(batch)
+        if self._held_bytes > self._limit_bytes:
+            self._trim()
+        if self._timer is None:
+            self._timer = loop.call_later(self._timeout_seconds / _STEPS, self._tick)
+        if not self._possible(batch):
+            self._waiting.pop()
+            self._lose(batch)
+        return batch.waiter
+
+    @property
+    def digest(self) -> bytes:
+        """Over the edits of the open segment."""
+        return self._digest.digest()
+
+    async def committed_mark(self) -> Mark:
+        """The open segment up to its present end, as soon as a quorum has that.
+
+        Raises:
+            Unavailable: if no segment is open any more.
+            QuorumLost: if the edits do not reach a quorum.
+        """
+        if self.segment_first is None:
+            raise Unavailable("the segment was closed meanwhile")
+        last = TxId(self.next - 1)
+        mark = Mark(self.segment_first, last, self.digest, self.layout_version)
+        if self._waiting:
+            await asyncio.shield(self._waiting[-1].waiter)
+        return mark
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for batch in self._waiting:
+            batch.waiter.cancel()
+        self._waiting.clear()
+
+    # ---- a channel's side ----
+
+    @property
+    def end_seq(self) -> int:
+        """The batch that will be written next."""
+        return self._size
+
+    def holds(self, seq: int) -> bool:
+        """Whether that batch has been written."""
+        return seq < self._size
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more is kept than the limit; only then can a node be too far behind."""
+        return self._held_bytes > self._limit_bytes
+
+    def queued_bytes(self, node: NodeName) -> int:
+        """Edits that this node takes part in and has not acknowledged."""
+        needs = self._members[node].needs
+        if needs is None or needs >= self._size:
+            return 0
+        return self.end - self._batches[needs].offset
+
+    def too_far_behind(self, node: NodeName, newest: int) -> bool:
+        """Whether so much waits for a node that it is let go; one batch may always wait."""
+        queued = self.queued_bytes(node)
+        return queued > newest and queued > self._limit_bytes
+
+    def covers(self, txid: TxId) -> bool:
+        """Whether a node of the open segment can be sent everything from this edit on."""
+        first = self.segment_first
+        if first is None or not first <= txid <= self.next:
+            return False
+        return txid == self.next or (
+            self._base < self._size and self._batches[self._base].first <= txid
+        )
+
+    def seq_at(self, txid: TxId) -> int:
+        """The batch that holds an edit which the window covers, or the next one."""
+        low, high = self._base, self._size
+        while low < high:
+            middle = (low + high) // 2
+            if self._batches[middle].last < txid:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def message(self, seq: int, first: TxId, limit_bytes: int) -> Message:
+        """The edits from ``first`` on, which lies in batch ``seq``: one batch, or small ones
+        together."""
+        batch = self._batches[seq]
+        records, last, segment_first = batch.records, batch.last, batch.segment_first
+        if first != batch.first:
+            before = scan(records, expected=batch.first, last_wanted=TxId(first - 1))
+            ensure(before.last == first - 1, f"{batch.first}-{last} holds {first}")
+            records = records[before.end :]
+        seq += 1
+        size = len(records)
+        pieces = [records]
+        while seq < self._size:
+            batch = self._batches[seq]
+            size += len(batch.records)
+            if size > limit_bytes or batch.segment_first != segment_first:
+                break
+            pieces.append(batch.records)
+            last = batch.last
+            seq += 1
+        return Message(
+            segment_first, first, last, b"".join(pieces) if len(pieces) > 1 else records, seq
+        )
+
+    def takes_part(self, node: NodeName, seq: int, *, learner: JournalError | None = None) -> None:
+        """This node gets every batch from this one on; a learner's acknowledgements are void."""
+        member = self._members[node]
+        member.needs, member.down = seq, learner
+        if learner is not None:
+            member.acked = NO_TXID
+
+    def acked(self, node: NodeName, last: TxId, seq: int) -> None:
+        """This node has everything up to ``last`` on its disk; ``seq`` comes next."""
+        member = self._members[node]
+        if member.needs is not None:
+            member.needs = seq
+        if member.down is None or member.needs is None:
+            member.acked = last
+            if last > self.committed and self._waiting:
+                self._commit()
+        if self._held_bytes > self._limit_bytes or self._batches_are_old():
+            self._trim()
+
+    def holders(self, last: TxId) -> list[NodeName]:
+        """Who has acknowledged that edit."""
+        return [node for node, member in self._members.items() if member.acked >= last]
+
+    def admitted(self, node: NodeName, last: TxId) -> None:
+        """A learner is a voter again, and has everything up to ``last``."""
+        member = self._members[node]
+        member.down, member.acked = None, last
+        if last > self.committed and self._waiting:
+            self._commit()
+
+    def failed(self, node: NodeName, error: JournalError) -> None:
+        """This node does not take part any more; batches that need it are lost at once."""
+        metrics.ERRORS.labels(jn=node, code=type(error).__name__).inc()
+        member = self._members[node]
+        member.needs, member.down = None, error
+        if isinstance(error, InvariantBroken):
+            # One node that has seen the impossible outweighs a quorum that has not (qjm 4.2).
+            while self._waiting:
+                batch = self._waiting.pop()
+                self._end(batch, InvariantBroken(f"{_name(batch)}: {node}: {error}"))
+            return
+        while self._waiting and not self._possible(self._waiting[-1]):
+            self._lose(self._waiting.pop())
+
+    # ---- the count ----
+
+    def _commit(self) -> None:
+        reached = sorted([member.acked for member in self._members.values()])[-self._needed]
+        if reached <= self.committed:
+            return
+        self.committed = reached
+        waiting = self._waiting
+        while waiting and waiting[0].last <= reached:
+            waiter = waiting.popleft().waiter
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _possible(self, batch: Batch) -> bool:
+        able = 0
+        for member in self._members.values():
+            able += member.down is None or member.acked >= batch.last
+        return able >= self._needed
+
+    def _lose(self, batch: Batch) -> None:
+        agreed, failures = [], {}
+        for node, member in self._members.items():
+            if member.acked >= batch.last:
+                agreed.append(node)
+            elif member.down is not None:
+                failures[node] = member.down
+        self._end(batch, quorum_lost(_name(batch), len(self._members), agreed, failures))
+
+    def _end(self, batch: Batch, error: JournalError) -> None:
+        if not batch.waiter.done():
+            batch.waiter.set_exception(error)
+            batch.waiter.exception()  # whoever wrote it may be gone
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._step += 1
+        while self._waiting and self._step - self._waiting[0].step > _STEPS:
+            batch = self._waiting.popleft()
+            silence = Unavailable(f"no answer within {self._timeout_seconds:g} s")
+            agreed = [n for n, member in self._members.items() if member.acked >= batch.last]
+            failures = {
+                node: member.down or silence
+                for node, member in self._members.items()
+                if node not in agreed
+            }
+            self._end(batch, quorum_lost(_name(batch), len(self._members), agreed, failures))
+        if not self._waiting:
+            return
+        oldest = self._waiting[0]
+        if self._step - oldest.step == _STEPS // 2:
+            log.warning(
+                "journal.quorum_slow",
+                operation=_name(oldest),
+                silent=sorted(n for n, m in self._members.items() if m.acked < oldest.last),
+                failed={n: str(m.down) for n, m in self._members.items() if m.down is not None},
+            )
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._timeout_seconds / _STEPS, self._tick)
+
+    # ---- what is kept ----
+
+    def _batches_are_old(self) -> bool:
+        return (
+            self._base < self._size
+            and self._batches[self._base].segment_first != self.segment_first
+        )
+
+    def _trim(self) -> None:
+        """Drop what nobody needs: of the open segment, only what exceeds the limit."""
+        needs = [m.needs for m in self._members.values() if m.needs is not None]
+        floor = min(needs, default=self._size)
+        while self._base < floor and (
+            self._held_bytes > self._limit_bytes or self._batches_are_old()
+        ):
+            self._held_bytes -= len(self._batches.pop(self._base).records)
+            self._base += 1
+
+
+def _name(batch: Batch) -> str:
+    return f"writing transactions {batch.first}-{batch.last}"

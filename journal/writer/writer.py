@@ -1,0 +1,399 @@
+"""The one writer of a journal: wins an epoch, recovers the newest segment, writes to a quorum.
+
+Every call goes to all nodes and returns when a majority has agreed.  A call that loses its
+majority ends the writer for good: only a new epoch and a recovery can tell what the nodes have
+(qjm 4.8).  One writer is one epoch; to write again, make another.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+
+import structlog
+
+from journal.errors import BadRequest, InvariantBroken, JournalError, QuorumLost, ensure
+from journal.links import codec, metrics
+from journal.links.grpc_link import GrpcLink
+from journal.links.link import LinkFactory
+from journal.links.quorum_call import QuorumCall, T
+from journal.links.remote_node import JournalAddress, RemoteNode
+from journal.links.settings import NODE_PATIENCE, WriterSettings
+from journal.model import (
+    LAYOUT_VERSION,
+    NO_EPOCH,
+    Epoch,
+    JournalId,
+    NamespaceInfo,
+    NodeName,
+    Segment,
+    TxId,
+)
+from journal.proto import journal_pb2 as pb
+from journal.recovery import Copy, Skip, choose
+from journal.writer import purge
+from journal.writer.channel import NodeChannel
+from journal.writer.channel_status import ChannelStatus
+from journal.writer.epoch_claim import Claim
+from journal.writer.heartbeats import Heartbeats, ReadLease
+from journal.writer.learner_admission import Tutor
+from journal.writer.recovery_log import brief
+from journal.writer.rejoin import serving
+from journal.writer.upgrade import JournalUpgrades
+from journal.writer.window import Mark, Window
+
+__all__ = ["ChannelStatus", "QuorumWriter", "Recovered", "WriterSettings"]
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What a new writer has won.  ``last_txid`` is 0 while the journal holds nothing."""
+
+    epoch: Epoch
+    last_txid: TxId
+
+
+class QuorumWriter:
+    """Writes one journal under one epoch.
+
+    Raises, from every call that needs a quorum:
+        QuorumLost: too few nodes agreed.  The message has every failed node and its reason;
+            ``fenced_by`` tells of a newer writer.  The writer is dead from then on.
+        InvariantBroken: two facts that cannot both hold; dead as well.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[tuple[str, int]],
+        *,
+        journal_id: JournalId,
+        nameservice_id: str,
+        namespace: NamespaceInfo,
+        settings: WriterSettings | None = None,
+        link: LinkFactory = GrpcLink,
+    ) -> None:
+        if not nodes or len(set(nodes)) != len(nodes):
+            raise ValueError(f"a journal needs distinct nodes, not {list(nodes)}")
+        self._journal_id = journal_id
+        self._namespace = namespace
+        self._settings = settings or WriterSettings()
+        lease = ceil(self._settings.read_lease_seconds * 1e6)
+        journal = JournalAddress(journal_id, nameservice_id, link, lease)
+        remotes = [RemoteNode(host, port, journal) for host, port in nodes]
+        self._names = tuple(remote.name for remote in remotes)
+        self._window = Window(
+            self._names,
+            limit_bytes=self._settings.queued_edits_limit_bytes,
+            timeout_seconds=self._settings.write_txns_timeout_seconds,
+        )
+        self._tutor = Tutor(self._window, self._settings)
+        self._channels = tuple(
+            NodeChannel(
+                remote,
+                self._window,
+                self._settings,
+                sources=self._sources,
+                tutor=self._tutor.take_on,
+            )
+            for remote in remotes
+        )
+        self._tutor.channels = self._channels
+        self.read_lease = ReadLease(self._names, self._settings.read_lease_seconds)
+        self._heartbeats = Heartbeats(self._channels, self._settings, self.read_lease)
+        self._epoch = NO_EPOCH
+        self._writes_open = 0
+        self._death: QuorumLost | InvariantBroken | None = None
+        self.upgrades = JournalUpgrades(self._channels, namespace, self._settings)
+        self._background: set[asyncio.Task[None]] = set()
+
+    @property
+    def epoch(self) -> Epoch:
+        """The epoch we hold; NO_EPOCH until ``become_writer`` has returned."""
+        return self._epoch
+
+    @property
+    def committed(self) -> TxId:
+        """The last txid that we know to be on a quorum."""
+        return self._window.committed
+
+    def node_statuses(self) -> tuple[ChannelStatus, ...]:
+        """How each node fares, in the configured order."""
+        return tuple(channel.status() for channel in self._channels)
+
+    async def settle(self, *, timeout_seconds: float) -> None:
+        """Give the nodes behind the quorum time to answer; before an orderly ``close``."""
+        await asyncio.gather(*(purge.settle(c, timeout_seconds) for c in self._channels))
+
+    async def close(self) -> None:
+        """Drop every connection.  Nothing is finalized; the next writer recovers."""
+        await self._heartbeats.stop()
+        await self._tutor.stop()
+        self._window.close()
+        await asyncio.gather(*(channel.close() for channel in self._channels))
+        await asyncio.gather(*self._background)
+
+    # ---- storage ----
+
+    async def formatted(self) -> Mapping[NodeName, bool | JournalError]:
+        """Whether each node has storage for this journal, or why it does not say."""
+        timeout = self._settings.operations_timeout_seconds
+        return await self._from_each(lambda channel: channel.remote.is_formatted(timeout))
+
+    async def format(self, *, force: bool = False) -> None:
+        """Create the journal on every node; all must succeed.
+
+        Raises:
+            BadRequest: if a node has storage already, and ``force`` is not given; nothing is
+                changed then.
+            QuorumLost: if a node fails.
+        """
+        if not force:
+            present = await self.formatted()
+            purge.ensure_all_answered("formatting", present)
+            if full := [node for node in self._names if present[node] is True]:
+                raise BadRequest(
+                    f"the journal {self._journal_id} is already formatted on {', '.join(full)};"
+                    " formatting destroys its edits, and must be forced"
+                )
+        timeout = self._settings.operations_timeout_seconds
+        answers = await self._from_each(
+            lambda channel: purge.format_node(channel, self._namespace, timeout, force=force)
+        )
+        purge.ensure_all_answered("formatting", answers)
+        log.info("journal.formatted", nodes=self._names, journal=self._journal_id, force=force)
+
+    # ---- becoming the writer ----
+
+    async def become_writer(self, *, predecessor_gone_until: float = 0.0) -> Recovered:
+        """Win a new epoch and make the newest segment whole on a quorum (qjm 4.4-4.6).
+
+        ``predecessor_gone_until``, on the loop's clock: no other writer can serve a read up to
+        then.  If that is over when the epoch is won, the first segment is not started before an
+        older writer's read lease has run out for certain.
+        """
+        ensure(self._epoch == NO_EPOCH, "a writer wins one epoch in its life")
+        states = await self._ask(
+            "reading what was promised",
+            lambda channel, timeout: channel.remote.journal_state(timeout),
+            self._settings.get_journal_state_timeout_seconds,
+        )
+        epoch = Epoch(1 + max(state.last_promised_epoch for state in states.values()))
+        claim = Claim(self._namespace, epoch)
+        timeout = self._settings.new_epoch_timeout_seconds
+        newest = await self._ask(f"claiming epoch {epoch}", claim.propose, timeout)
+        await self._ask(f"confirming epoch {epoch}", claim.confirm, timeout)
+        claim.ensure_distinct()
+        self._epoch = epoch
+        for channel in self._channels:
+            channel.epoch = epoch
+        if asyncio.get_running_loop().time() >= predecessor_gone_until:
+            self.read_lease.older_heard(newest.values())
+        segments = [
+            TxId(r.last_segment_txid) for r in newest.values() if r.HasField("last_segment_txid")
+        ]
+        last = await self._recover(max(segments)) if segments else TxId(0)
+        self._window.committed, self._window.next = last, TxId(last + 1)
+        log.info("journal.writer", epoch=epoch, last_txid=last, answered=sorted(newest))
+        return Recovered(epoch, last)
+
+    async def _recover(self, first: TxId) -> TxId:
+        replies = await self._ask(
+            f"preparing the recovery of segment {first}",
+            lambda channel, timeout: channel.remote.prepare_recovery(
+                channel.info(), first, timeout
+            ),
+            self._settings.prepare_recovery_timeout_seconds,
+        )
+        answers = {node: codec.answer_from_wire(reply) for node, reply in replies.items()}
+        try:
+            decision = choose(first, answers)
+        except InvariantBroken as broken:
+            self._death = broken
+            raise
+        log.info(
+            "journal.recovery",
+            first=first,
+            decision=brief(decision),
+            answers={node: brief(answer) for node, answer in answers.items()},
+        )
+        match decision:
+            case Skip():
+                # Its writer had the segments before it finalized on a quorum (qjm 9.2, I8).
+                return TxId(first - 1)
+            case Copy():
+                await self._adopt(decision, replies)
+                return decision.segment.last
+
+    async def _adopt(
+        self, decision: Copy, replies: Mapping[NodeName, pb.PrepareRecoveryReply]
+    ) -> None:
+        segment = decision.segment
+        remotes = {channel.name: channel.remote for channel in self._channels}
+        urls = tuple(
+            remotes[node].segment_url(
+                replies[node].http_port, segment.first, self._namespace, in_progress=True
+            )
+            for node in decision.sources
+        )
+        await self._ask(
+            f"accepting the recovery of segment {segment.first}-{segment.last}",
+            lambda channel, timeout: channel.remote.accept_recovery(
+                channel.info(), segment, urls, timeout
+            ),
+            self._settings.accept_recovery_timeout_seconds,
+        )
+        await self._ask(
+            f"finalizing the recovered segment {segment.first}-{segment.last}",
+            lambda channel, timeout: channel.remote.finalize_segment(
+                channel.info(), segment, timeout
+            ),
+            self._settings.finalize_segment_timeout_seconds,
+        )
+
+    # ---- writing ----
+
+    async def start_segment(self, first: TxId, *, layout_version: int = LAYOUT_VERSION) -> None:
+        """Open a segment; its first edit will be ``first``, its header says ``layout_version``."""
+        self._ensure_alive()
+        window = self._window
+        ensure(window.segment_first is None, f"segment {window.segment_first} is still open")
+        ensure(
+            first == window.next or window.next == 1,
+            f"the journal goes on with transaction {window.next}, not with {first}",
+        )
+        await self.read_lease.outlast_older()
+        await self._ask(
+            f"starting segment {first}",
+            lambda channel, timeout: channel.remote.start_segment(
+                channel.info(), first, layout_version, timeout
+            ),
+            self._settings.start_segment_timeout_seconds,
+            starts=first,
+        )
+        window.open(first, layout_version)
+        for channel in self._channels:
+            channel.wake()
+        self._heartbeats.start()
+
+    async def write(self, first: TxId, count: int, records: bytes) -> None:
+        """Write ``count`` framed edits from ``first`` on; returns when a quorum has them on disk.
+
+        The next write may be called before this one has returned; they keep their order.
+        Raises BadRequest, and the writer lives on, where one message cannot hold so much.
+        """
+        self._ensure_alive()
+        window = self._window
+        if window.segment_first is None:
+            raise InvariantBroken(f"transaction {first} is written, and no segment is open")
+        ensure(
+            first == window.next and count > 0,
+            f"{count} edits from {first} on are written, and {window.next} is next",
+        )
+        last = TxId(first + count - 1)
+        started, sent_at = time.perf_counter(), self.read_lease.clock()
+        written = window.append(count, records)
+        for channel in self._channels:
+            channel.offer(len(records))
+        self._writes_open += 1
+        try:
+            await written
+        except (QuorumLost, InvariantBroken) as death:
+            self._die(death)
+            raise
+        finally:
+            self._writes_open -= 1
+        self.read_lease.written(lambda: window.holders(last), sent_at)
+        metrics.APPEND_SECONDS.observe(time.perf_counter() - started)
+
+    async def _sources(self, wanting: NodeName, mark: Mark) -> Sequence[str]:
+        """Where the open segment can be fetched, by a node that lags behind."""
+        holding = [c.remote for c in self._channels if c.name != wanting and c.acked >= mark.last]
+        timeout = self._settings.operations_timeout_seconds
+        return await serving(holding, mark.first, self._namespace, timeout)
+
+    async def finalize_segment(self, last: TxId) -> None:
+        """Close the open segment, which ends at ``last``."""
+        self._ensure_alive()
+        window = self._window
+        first = window.segment_first
+        if first is None:
+            raise InvariantBroken(f"a segment is to be closed at {last}, and none is open")
+        ensure(self._writes_open == 0, "a segment is closed after its writes have returned")
+        ensure(last == window.next - 1, f"the segment ends at {window.next - 1}, not at {last}")
+        segment = Segment(first, last, finalized=True, digest=window.digest)
+
+        async def finalize(channel: NodeChannel, timeout: float) -> None:
+            channel.ensure_in_sync()
+            await channel.remote.finalize_segment(channel.info(), segment, timeout)
+
+        await self._ask(
+            f"finalizing segment {first}-{last}",
+            finalize,
+            self._settings.finalize_segment_timeout_seconds,
+        )
+        window.finish()
+
+    def purge_logs(self, minimum: TxId) -> None:
+        """Let the nodes remove what ends before ``minimum``; nobody waits for it (qjm 2.9)."""
+        self._ensure_alive()
+        timeout = self._settings.operations_timeout_seconds
+        task = asyncio.create_task(purge.purge(self._channels, minimum, timeout))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    # ---- small matters ----
+
+    async def _ask(
+        self,
+        operation: str,
+        request: Callable[[NodeChannel, float], Awaitable[T]],
+        timeout_seconds: float,
+        *,
+        starts: TxId | None = None,
+    ) -> dict[NodeName, T]:
+        self._ensure_alive()
+        call: QuorumCall[T] = QuorumCall(operation, self._names, timeout_seconds=timeout_seconds)
+        for channel in self._channels:
+            perform = partial(request, channel, NODE_PATIENCE * timeout_seconds)
+            channel.ask(call, perform, starts=starts)
+        with metrics.QUORUM_SECONDS.labels(op=operation.split()[0]).time():
+            return await self._outcome(call)
+
+    async def _outcome(self, call: QuorumCall[T]) -> dict[NodeName, T]:
+        try:
+            return await call.outcome()
+        except (QuorumLost, InvariantBroken) as death:
+            self._die(death)
+            raise
+
+    def _die(self, death: QuorumLost | InvariantBroken) -> None:
+        if self._death is None:
+            self._death = death
+            self.read_lease.end()
+            # Whoever called decides what its end means; a traceback here would tell nothing.
+            log.warning("journal.writer_lost", epoch=self._epoch, reason=str(death))
+
+    async def _from_each(
+        self, request: Callable[[NodeChannel], Awaitable[T]]
+    ) -> dict[NodeName, T | JournalError]:
+        async def one(channel: NodeChannel) -> T | JournalError:
+            try:
+                return await request(channel)
+            except JournalError as error:
+                return error
+
+        answers = await asyncio.gather(*(one(channel) for channel in self._channels))
+        return dict(zip(self._names, answers, strict=True))
+
+    def _ensure_alive(self) -> None:
+        match self._death:
+            case None:
+                return
+            case QuorumLost() as lost:
+                raise QuorumLost(f"this writer has ended: {lost}", failures=lost.failures)
+            case InvariantBroken() as broken:
+                raise InvariantBroken(f"this writer has ended: {broken}")
