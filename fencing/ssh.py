@@ -20,7 +20,7 @@ from paramiko.hostkeys import InvalidHostKey
 from fencing.model import Outcome, SshMethod, Target
 from fencing.ssh_settings import HostKeys, SshSettings
 from fencing.ssh_verdict import NOT_FOUND, Killed, Port, Verdict, judge_killed, judge_port
-from ha.conf.person import own_user
+from ha.conf.own_user import own_user
 
 log = structlog.get_logger()
 

@@ -23,7 +23,7 @@ from ha.cli.look import Look, NoAnswer, fetch, flag, number, text, texts, whole
 from ha.conf import keys, keys_journal
 from ha.conf.configuration import Configuration
 from ha.conf.topology import HostPort, JournalUri, NameNodeAddress, namenodes, shared_edits
-from ha.elector.settings import zookeeper_settings
+from ha.elector.zookeeper.settings import zookeeper_settings
 from ha.service.client import ServiceClient
 from ha.service.model import ServiceStatus
 

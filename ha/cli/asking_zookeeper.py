@@ -9,12 +9,12 @@ from ha.cli.cluster_view import LockView, NoticesView, ZooKeeperRow
 from ha.cli.look import MAX_TEXT_CHARACTERS, Look, NoAnswer, to_the_end
 from ha.conf.topology import HostPort
 from ha.conf.units import hosts_and_ports
-from ha.elector.answers import value_of
-from ha.elector.breadcrumb import decode
-from ha.elector.outcome import Refusal, Refused
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import connected, parent_exists
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.answers import value_of
+from ha.elector.zookeeper.breadcrumb import decode
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.outcome import Refusal, Refused
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected, parent_exists
 from ha.notices.model import BadNotice, Drain, Member, Pause
 from ha.notices.store import (
     Noted,

@@ -6,12 +6,12 @@ from ha.cli.ending import Code, Ended
 from ha.cli.finding import Finding, fail, ok, warn
 from ha.cli.place import Place
 from ha.cli.znode_visit import visit
-from ha.elector.answers import value_of
-from ha.elector.credentials import AclEntry, open_to_all, shown
-from ha.elector.outcome import Refusal, Refused
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import content_of
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.answers import value_of
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import AclEntry, open_to_all, shown
+from ha.elector.zookeeper.outcome import Refusal, Refused
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import content_of
 from ha.notices.store import drains_path, history_path, members_path, pause_path
 
 TOLERANCE_SECONDS = 0.001

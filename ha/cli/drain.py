@@ -27,8 +27,8 @@ from ha.cli.outlook import until
 from ha.cli.place import Place, about_a_cluster
 from ha.cli.quiet import silence_libraries
 from ha.cli.znode_visit import CONNECT_SECONDS, visit
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.model import BadNotice, Drain, Member
 from ha.notices.store import clear_drain, read_drain, read_members, write_drain
 

@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 import aiohttp
 
 from ha.conf.topology import HostPort
-from ha.elector.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.service.errors import ServiceRefused, ServiceUnreachable
 
 MAX_ANSWER_BYTES = 1024 * 1024

@@ -12,10 +12,10 @@ import click
 from ha.cli.notice_endings import Members
 from ha.cli.spans import span
 from ha.conf.errors import BadValue
-from ha.conf.person import own_user
+from ha.conf.own_user import own_user
 from ha.conf.units import duration
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.model import BadNotice, Member, time_text
 from ha.notices.store import read_members
 

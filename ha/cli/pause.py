@@ -22,8 +22,8 @@ from ha.cli.place import Place, about_a_cluster
 from ha.cli.quiet import silence_libraries
 from ha.cli.znode_visit import CONNECT_SECONDS, visit
 from ha.conf import keys
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.model import BadNotice, Pause
 from ha.notices.store import clear_pause, read_members, read_pause, write_pause
 

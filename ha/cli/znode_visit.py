@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from ha.cli.ending import Code, Ended, Ending, Outcome
 from ha.cli.place import Place
-from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.outcome import Refusal
-from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
-from ha.elector.znodes import connected, parent_exists
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.outcome import Refusal
+from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
+from ha.elector.zookeeper.znodes import connected, parent_exists
 from ha.notices.model import BadNotice
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from ha.conf.key import Key, Scope
 from ha.conf.keys import INTERNAL_NAMESERVICES, KEYS, NAMENODE_ID, NAMENODES, NAMESERVICE_ID
 from ha.conf.keys import NAMESERVICES as ALL_NAMESERVICES
 from ha.conf.known import RENAMED
-from ha.conf.person import own_user
+from ha.conf.own_user import own_user
 from ha.conf.reader import Origin, Setting, read_settings
 from ha.conf.spelling import doubts
 from ha.conf.units import words

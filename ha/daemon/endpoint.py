@@ -16,11 +16,11 @@ import structlog
 from prometheus_client import REGISTRY, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from ha.daemon.late import load_late
+from ha.daemon.lazy_import import load_late
 from ha.daemon.pages import METHODS, Answer, Page, json_answer
 from ha.daemon.probes import RoleSeen, probe_pages
-from ha.daemon.readers import Reader
 from ha.daemon.stacks import stacks_page
+from ha.daemon.stalled_readers import Reader
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -40,7 +40,9 @@ from ha.elector.events import (
     TakeoverFailed,
 )
 from ha.elector.model import AttemptNumber, Breadcrumb, SessionNumber, Term
-from ha.elector.outcome import (
+from ha.elector.term_keeper import TermKeeper
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.outcome import (
     Done,
     Doubt,
     NodeFacts,
@@ -50,10 +52,8 @@ from ha.elector.outcome import (
     SessionState,
     Unknown,
 )
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.term_keeper import TermKeeper
-from ha.elector.ticket import SessionTicket
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.session_ticket import SessionTicket
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 log = structlog.get_logger()
 

@@ -20,7 +20,6 @@ from ha.elector.actions import (
     WatchLock,
 )
 from ha.elector.core import step
-from ha.elector.errors import TakeoverImpossible
 from ha.elector.events import (
     Event,
     JoinRequested,
@@ -33,6 +32,7 @@ from ha.elector.events import (
 from ha.elector.keeper import Keeper, Post
 from ha.elector.model import AttemptNumber, Breadcrumb, Term
 from ha.elector.state import ElectorState
+from ha.elector.zookeeper.errors import TakeoverImpossible
 
 log = structlog.get_logger()
 

@@ -9,10 +9,10 @@ from functools import partial
 import structlog
 
 from ha.elector.model import SessionNumber, Term
-from ha.elector.outcome import Done, NodeFacts, Outcome, Refusal, Refused
-from ha.elector.settings import ZooKeeperSettings
 from ha.elector.term import TermRecord, encode_term, term_of
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refusal, Refused
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 log = structlog.get_logger()
 

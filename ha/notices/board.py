@@ -13,12 +13,12 @@ from typing import Final, TypeVar
 
 import structlog
 
-from ha.elector.answers import value_of
-from ha.elector.breadcrumb import decode
-from ha.elector.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.outcome import NodeFacts, Outcome, Refusal, Refused, SessionState
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.answers import value_of
+from ha.elector.zookeeper.breadcrumb import decode
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.outcome import NodeFacts, Outcome, Refusal, Refused, SessionState
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.model import (
     BadNotice,
     Member,

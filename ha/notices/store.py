@@ -1,7 +1,7 @@
 """The notices in ZooKeeper, read and written through a short session of the caller's.
 
-Every function may raise what ``ha.elector.answers.value_of`` raises: ZooKeeperRefused (it had no
-effect) and ZooKeeperUnavailable (it may have had).  BadNotice means that somebody else wrote there.
+Every function may raise what ``ha.elector.zookeeper.answers.value_of`` raises: ZooKeeperRefused (it
+had no effect) and ZooKeeperUnavailable (it may have had).  BadNotice means that somebody else wrote there.
 """
 
 import asyncio
@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ha.elector.answers import value_of
-from ha.elector.errors import ZooKeeperRefused
-from ha.elector.outcome import Outcome, Refusal, Refused
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.answers import value_of
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.errors import ZooKeeperRefused
+from ha.elector.zookeeper.outcome import Outcome, Refusal, Refused
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.model import (
     BadNotice,
     Drain,

@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 
 from google.protobuf.message import Message
 
-from ha.conf.person import own_user
+from ha.conf.own_user import own_user
 from ha.rpc.errors import (
     ConnectFailed,
     ConnectionLost,

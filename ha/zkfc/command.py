@@ -21,12 +21,12 @@ from ha.daemon.logs import configure_logging
 from ha.daemon.probes import RoleSeen
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.version import version
-from ha.elector.credentials import open_to_all
-from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.keeper import KazooKeeper
-from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
-from ha.elector.ticket import SessionTicket
-from ha.elector.znodes import connected, parent_exists
+from ha.elector.zookeeper.credentials import open_to_all
+from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.session_ticket import SessionTicket
+from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
+from ha.elector.zookeeper.znodes import connected, parent_exists
 from ha.health.core import Health
 from ha.notices.board import Board
 from ha.zkfc.controller import Controller, ElectionImpossible

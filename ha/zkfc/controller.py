@@ -5,15 +5,15 @@ from collections.abc import Callable
 
 import structlog
 
-from ha.elector.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.events import BreadcrumbRead, LockSeen
 from ha.elector.events import Event as ElectorEvent
 from ha.elector.keeper import Keeper, LockReader, Post
 from ha.elector.model import AttemptNumber, Role, Term
-from ha.elector.outcome import Unknown
 from ha.elector.runner import Elector
 from ha.elector.state import ElectorState
-from ha.elector.znodes import active_from, read_active
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.outcome import Unknown
+from ha.elector.zookeeper.znodes import active_from, read_active
 from ha.health.core import Health
 from ha.health.monitor import HealthMonitor
 from ha.health.pid_file import PidFile

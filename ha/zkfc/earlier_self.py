@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from ha.elector.breadcrumb import ActiveNodeInfo
-from ha.elector.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo
+from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.service.model import ServiceState
 
 log = structlog.get_logger()

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 import structlog
 
 from ha.conf.topology import HostPort
-from ha.elector.breadcrumb import ActiveNodeInfo
-from ha.elector.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.model import AttemptNumber
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo
+from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.notices.model import PhaseDuration
 from ha.service.client import ServiceClient
 from ha.service.errors import CANNOT_TELL_ACTIVE, ServiceError, ServiceFailed

@@ -11,8 +11,6 @@ import structlog
 
 from fencing.model import proves_gone, shown
 from fencing.redaction import redacted
-from ha.elector.breadcrumb import decode
-from ha.elector.errors import BadBreadcrumb
 from ha.elector.events import (
     Event,
     OutcomeUnknown,
@@ -23,6 +21,8 @@ from ha.elector.events import (
 from ha.elector.keeper import Keeper
 from ha.elector.model import AttemptNumber, Breadcrumb, Link, Role, Term
 from ha.elector.state import ElectorState
+from ha.elector.zookeeper.breadcrumb import decode
+from ha.elector.zookeeper.errors import BadBreadcrumb
 from ha.health.core import Answered, Health, HealthState, Outcome
 from ha.notices.model import FencingAttempt, PhaseDuration
 from ha.zkfc import metrics

@@ -11,11 +11,12 @@ import click
 import structlog
 
 from ha.daemon.process import ExitWith
-from ha.elector.breadcrumb import decode
-from ha.elector.credentials import shown
-from ha.elector.errors import BadBreadcrumb
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import (
+from ha.elector.zookeeper.breadcrumb import decode
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import shown
+from ha.elector.zookeeper.errors import BadBreadcrumb
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import (
     ScopeFacts,
     clear_parent,
     connected,
@@ -24,7 +25,6 @@ from ha.elector.znodes import (
     lock_exists,
     parent_exists,
 )
-from ha.elector.zookeeper import Session
 
 log = structlog.get_logger()
 

@@ -11,9 +11,9 @@ from fencing.ssh_settings import HostKeys, SshSettings
 from ha.conf import keys, keys_candidate, keys_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
-from ha.conf.person import own_user
+from ha.conf.own_user import own_user
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
-from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
+from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import HealthSettings
 from ha.zkfc.access import NOBODY, AccessList
 from ha.zkfc.core import BackOff

@@ -21,7 +21,7 @@ from typing import Final, NoReturn
 
 import structlog
 
-from ha.elector.ticket import SessionTicket, decode_ticket, encode_ticket
+from ha.elector.zookeeper.session_ticket import SessionTicket, decode_ticket, encode_ticket
 
 log = structlog.get_logger()
 

@@ -8,11 +8,11 @@ import structlog
 
 from fencing.model import Outcome, Report, Target
 from ha.conf.topology import HostPort
-from ha.elector.breadcrumb import ActiveNodeInfo, decode
-from ha.elector.errors import BadBreadcrumb, TakeoverImpossible
 from ha.elector.events import Event, LockSeen
 from ha.elector.model import Role, Term
 from ha.elector.state import ElectorState
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
+from ha.elector.zookeeper.errors import BadBreadcrumb, TakeoverImpossible
 from ha.notices.model import FencingAttempt
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable

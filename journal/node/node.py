@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
-from ha.daemon.late import load_late
+from ha.daemon.lazy_import import load_late
 from journal.core.machine import step
 from journal.core.replies import Fetch, Resumed
 from journal.core.requests import AcceptRecovery, AdoptCatchUp, AdoptRecovery, CatchUp, Format

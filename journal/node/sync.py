@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from ha.daemon.late import load_late
+from ha.daemon.lazy_import import load_late
 from journal.core import syncing
 from journal.core.replies import FetchFinalized
 from journal.core.requests import AdoptFinalized

@@ -10,7 +10,7 @@ import structlog
 
 from ha.conf import keys, keys_namenode
 from ha.conf.configuration import Configuration
-from ha.conf.person import own_user
+from ha.conf.own_user import own_user
 from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.process import ExitWith, halt

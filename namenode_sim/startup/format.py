@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from ha.conf.configuration import Configuration
-from ha.conf.person import own_user
+from ha.conf.own_user import own_user
 from ha.daemon.process import ExitWith
 from journal.errors import JournalError
 from journal.model import NamespaceInfo

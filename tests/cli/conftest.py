@@ -8,9 +8,9 @@ import pytest
 
 from deploy.local.errors import LocalClusterError
 from deploy.local.zookeeper import ZooKeeper, running_zookeeper
-from ha.elector.credentials import parse_acl
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import connected, ensure_parent
+from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected, ensure_parent
 from tests.cli.stand_ins import write_configuration
 from tests.cli.zookeeper_scope import Scope
 

@@ -17,10 +17,10 @@ from ha.cli.doctor_local import (
 )
 from ha.cli.finding import Finding, Verdict
 from ha.conf.configuration import Configuration, load_configuration
-from ha.elector.answers import value_of
-from ha.elector.credentials import parse_acl, parse_auth
-from ha.elector.outcome import Done
-from ha.elector.znodes import connected, ensure_parent
+from ha.elector.zookeeper.answers import value_of
+from ha.elector.zookeeper.credentials import parse_acl, parse_auth
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.znodes import connected, ensure_parent
 from ha.notices.model import Drain, FailoverResult, HistoryEntry, Pause, encode_member
 from ha.notices.store import namesakes_path
 from tests.cli import schema

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ha.elector.outcome import Done
-from ha.elector.znodes import connected
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.znodes import connected
 from ha.notices.model import FailoverKind, FailoverResult
 from ha.notices.store import append_history, history_path
 from tests.cli import schema

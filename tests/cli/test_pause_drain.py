@@ -10,9 +10,9 @@ import pytest
 from ha.cli.cluster_view import NoticesView
 from ha.cli.drain_plan import refusal
 from ha.cli.ending import Code
-from ha.elector.outcome import Done, Refusal, Refused
-from ha.elector.znodes import connected
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.outcome import Done, Refusal, Refused
+from ha.elector.zookeeper.znodes import connected
 from ha.notices.model import Member, Pause, encode_member
 from ha.notices.store import members_path, pause_path, read_drain, read_pause
 from tests.cli import schema

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ha.elector.settings import ZooKeeperSettings
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pwd
 
 import pytest
 
-from ha.conf.person import own_user
+from ha.conf.own_user import own_user
 
 
 def test_the_environment_names_us_first_as_in_hadoop(monkeypatch: pytest.MonkeyPatch) -> None:

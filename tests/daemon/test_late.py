@@ -6,7 +6,7 @@ import sys
 _BOTH_AT_ONCE = """
 import asyncio, sys
 sys.setswitchinterval(1e-6)
-from ha.daemon.late import load_late
+from ha.daemon.lazy_import import load_late
 
 async def use(module, name):
     await load_late(module)

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 from kazoo.client import KazooClient
 
-from ha.elector.breadcrumb import ActiveNodeInfo, decode
-from ha.elector.errors import BadBreadcrumb, TakeoverImpossible
 from ha.elector.events import Event
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import AttemptNumber, Role, Term
 from ha.elector.runner import Elector
-from ha.elector.settings import ZooKeeperSettings
 from ha.elector.state import ElectorState
-from ha.elector.znodes import connected, ensure_parent
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.errors import BadBreadcrumb, TakeoverImpossible
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected, ensure_parent
 from tests.zkfc.zkfc_world import until
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ha.elector.breadcrumb import ActiveNodeInfo, decode, encode
-from ha.elector.credentials import AclEntry, AuthEntry, parse_acl, parse_auth
-from ha.elector.errors import BadBreadcrumb, BadCredentialSetting
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode, encode
+from ha.elector.zookeeper.credentials import AclEntry, AuthEntry, parse_acl, parse_auth
+from ha.elector.zookeeper.errors import BadBreadcrumb, BadCredentialSetting
 
 # From a live cluster (hadoop-ha 1.2).
 GOLDEN = bytes.fromhex(

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from deploy.local.errors import LocalClusterError
-from ha.elector.credentials import parse_acl, parse_auth
-from ha.elector.errors import ZooKeeperRefused
 from ha.elector.model import Link, Role
-from ha.elector.outcome import Done
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import connected, ensure_parent, parent_exists
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import parse_acl, parse_auth
+from ha.elector.zookeeper.errors import ZooKeeperRefused
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected, ensure_parent, parent_exists
 from tests.elector.ensemble import Ensemble, running_ensemble
 from tests.elector.people import Person, end_session, people
 from tests.zkfc.zkfc_world import until

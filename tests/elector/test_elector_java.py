@@ -12,12 +12,12 @@ from py4j.protocol import Py4JJavaError
 from deploy.local.errors import LocalClusterError
 from deploy.local.java import class_path
 from deploy.local.zookeeper import ZooKeeper
-from ha.elector.breadcrumb import ActiveNodeInfo, decode, encode
-from ha.elector.credentials import parse_acl
 from ha.elector.model import Role, Term
-from ha.elector.outcome import Done
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import connected, parent_exists, read_active
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode, encode
+from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected, parent_exists, read_active
 from tests.elector.people import Person, people
 from tests.interop.relocated import relocated_zookeeper
 from tests.rpc.java_peer import JavaObject, JavaPeer, java_peer

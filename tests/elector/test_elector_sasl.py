@@ -20,12 +20,12 @@ from deploy.local.zookeeper import (
 )
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
-from ha.elector.credentials import AclEntry
-from ha.elector.errors import ZooKeeperRefused
-from ha.elector.sasl import Sasl
-from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
-from ha.elector.znodes import connected, ensure_parent, inspect_scope
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import AclEntry
+from ha.elector.zookeeper.errors import ZooKeeperRefused
+from ha.elector.zookeeper.sasl import Sasl
+from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
+from ha.elector.zookeeper.znodes import connected, ensure_parent, inspect_scope
 
 
 def _settings(folder: Path, **settings: str) -> ZooKeeperSettings:

@@ -17,14 +17,14 @@ from deploy.local.processes import Supervisor
 from deploy.local.zookeeper import ZooKeeper, server_argv, wait_for_zookeeper
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
-from ha.elector.credentials import CREATOR_ALL, AclEntry
-from ha.elector.errors import ZooKeeperUnavailable
 from ha.elector.model import Role
-from ha.elector.outcome import Done, Refusal, Refused
-from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
-from ha.elector.tls import Tls
-from ha.elector.znodes import connected, ensure_parent
-from ha.elector.zookeeper import _Handler
+from ha.elector.zookeeper.client import _Handler
+from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry
+from ha.elector.zookeeper.errors import ZooKeeperUnavailable
+from ha.elector.zookeeper.outcome import Done, Refusal, Refused
+from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
+from ha.elector.zookeeper.tls import Tls
+from ha.elector.zookeeper.znodes import connected, ensure_parent
 from tests.elector.certificates import Authority
 from tests.elector.people import people
 

@@ -9,15 +9,16 @@ from kazoo.client import KazooClient
 
 from deploy.local.zookeeper import ZooKeeper
 from ha.elector.actions import CloseSession, OpenSession, ReleaseLock
-from ha.elector.breadcrumb import ActiveNodeInfo, encode
-from ha.elector.credentials import parse_acl, parse_auth
-from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.events import Event, SessionOpened
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Role, SessionNumber
-from ha.elector.outcome import Done, Refusal, Refused, SessionState, Unknown
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import (
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import parse_acl, parse_auth
+from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.outcome import Done, Refusal, Refused, SessionState, Unknown
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import (
     clear_parent,
     connected,
     content_of,
@@ -25,7 +26,6 @@ from ha.elector.znodes import (
     parent_exists,
     read_active,
 )
-from ha.elector.zookeeper import Session
 from tests.elector.people import people
 from tests.zkfc.zkfc_world import free_port, until
 

@@ -6,9 +6,9 @@ import pytest
 
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
-from ha.elector.credentials import CREATOR_ALL, AclEntry, AuthEntry, parse_acl, parse_auth
-from ha.elector.errors import BadCredentialSetting
-from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
+from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry, AuthEntry, parse_acl, parse_auth
+from ha.elector.zookeeper.errors import BadCredentialSetting
+from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 
 
 def _read(folder: Path, **values: str) -> ZooKeeperSettings:

@@ -20,14 +20,14 @@ from deploy.local.zookeeper import (
     start_zookeeper,
     wait_for_zookeeper,
 )
-from ha.elector.breadcrumb import ActiveNodeInfo, encode
-from ha.elector.credentials import parse_acl, parse_auth
-from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.model import Link, Role
-from ha.elector.outcome import Done, Doubt, Unknown
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import connected, ensure_parent, read_active
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import parse_acl, parse_auth
+from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.outcome import Done, Doubt, Unknown
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected, ensure_parent, read_active
 from tests.elector.people import Person, people
 from tests.zkfc.zkfc_world import free_port, until
 

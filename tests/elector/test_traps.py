@@ -17,13 +17,13 @@ from kazoo.retry import ForceRetryError
 from kazoo.retry import InterruptedError as Interrupted
 
 from deploy.local.zookeeper import ZooKeeper
-from ha.elector import zookeeper as door
-from ha.elector.credentials import parse_acl
 from ha.elector.model import Role
-from ha.elector.outcome import Done, SessionState
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import connected
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper import client as door
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.outcome import Done, SessionState
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected
 from tests.elector.people import Person, people
 from tests.zkfc.zkfc_world import until
 

@@ -6,10 +6,10 @@ from typing import Final
 
 from fencing.model import MethodSpec
 from ha.conf.topology import HostPort, NameNodeAddress
-from ha.elector.breadcrumb import decode
-from ha.elector.credentials import parse_acl
 from ha.elector.keeper import KazooKeeper
-from ha.elector.settings import ZooKeeperSettings
+from ha.elector.zookeeper.breadcrumb import decode
+from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.zkfc.controller import Controller
 from ha.zkfc.core import BackOff

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from ha.conf.topology import HostPort
-from ha.elector import znodes
-from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper import znodes
+from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.notices.model import Drain, Pause
 from ha.notices.store import clear_drain, clear_pause, write_drain, write_pause
 from ha.service.errors import ServiceError

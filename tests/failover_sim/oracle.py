@@ -6,7 +6,7 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from ha.elector.breadcrumb import decode
+from ha.elector.zookeeper.breadcrumb import decode
 from ha.rpc.proto.ha_service_pb2 import HARequestSource, TransitionToActiveRequestProto
 from ha.service.model import ServiceState
 from tests.failover_sim.cluster import Cluster

@@ -5,9 +5,9 @@ from typing import Any
 
 from fencing.model import Outcome, Report
 from ha.elector import runner, term_keeper
-from ha.elector.errors import TakeoverImpossible
 from ha.elector.model import Term
 from ha.elector.term import term_of as term_of_record
+from ha.elector.zookeeper.errors import TakeoverImpossible
 from ha.service.errors import ServiceUnreachable
 from ha.zkfc import controller, core, local_process, standing_back, takeover
 from ha.zkfc.attempts import Attempts

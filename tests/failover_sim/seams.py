@@ -12,7 +12,7 @@ from unittest.mock import patch
 import structlog
 
 from fencing import fencer, ssh
-from ha.elector import zookeeper
+from ha.elector.zookeeper import client
 from ha.rpc.client import RpcConnection
 from ha.rpc.server import RpcServer
 from ha.service.model import ProcessIdentity
@@ -66,7 +66,7 @@ def in_place(board: Switchboard, world: Simulated, positions: Positions) -> Iter
             put(patch.object(planned_fence, "fence", partial(fencers.fence, fencer.fence)))
             put(patch.object(fencer, "run_command", fencers.run_command))
             put(patch.object(ssh, "fence_over_ssh", fencers.over_ssh))
-            for module in _users_of("Session", zookeeper.Session):
+            for module in _users_of("Session", client.Session):
                 put(patch.object(module, "Session", session))
             for module in _users_of("datetime", datetime):
                 if module.__name__ in _TELLS_THE_TIME or module.__name__.startswith("ha.zkfc."):

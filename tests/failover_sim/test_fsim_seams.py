@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.client import Session
 from ha.rpc.client import RpcConnection
 from tests.failover_sim.nemesis import Swarm
 from tests.failover_sim.rpc_seam import SimConnection, Switchboard

@@ -11,10 +11,10 @@ from kazoo.client import KazooClient
 
 from deploy.local.errors import LocalClusterError
 from deploy.local.zookeeper import ZooKeeper, running_zookeeper
-from ha.elector.credentials import parse_acl
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import connected, ensure_parent
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected, ensure_parent
 from tests.failover_sim.hosts import WorldNetwork
 from tests.failover_sim.zk_ensemble import Ensemble
 from tests.failover_sim.zk_scenarios import SCENARIOS, Client, Script

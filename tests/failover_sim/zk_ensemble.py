@@ -5,7 +5,7 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
-from ha.elector.outcome import Refusal
+from ha.elector.zookeeper.outcome import Refusal
 from tests.failover_sim.hosts import WorldNetwork
 from tests.failover_sim.zk_server import Link, Replica, Reply, Request, Respond, ServerSession
 from tests.failover_sim.zk_tree import (

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from ha.elector.credentials import AclEntry
-from ha.elector.outcome import Done, NodeFacts, Outcome, Refused, SessionState, Unknown
+from ha.elector.zookeeper.credentials import AclEntry
+from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refused, SessionState, Unknown
 
 DEADLINE_SECONDS: Final = 30.0
 

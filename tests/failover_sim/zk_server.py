@@ -6,7 +6,7 @@ from functools import partial
 from random import Random
 from typing import Any, Protocol
 
-from ha.elector.credentials import AclEntry
+from ha.elector.zookeeper.credentials import AclEntry
 from tests.failover_sim.hosts import WorldNetwork
 from tests.failover_sim.zk_tree import Change, News, RefusedError, Tree
 from tests.simulation.clock import VirtualLoop

@@ -6,8 +6,8 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
-from ha.elector.credentials import AclEntry
-from ha.elector.outcome import (
+from ha.elector.zookeeper.credentials import AclEntry
+from ha.elector.zookeeper.outcome import (
     Done,
     Doubt,
     NodeFacts,
@@ -16,8 +16,8 @@ from ha.elector.outcome import (
     SessionState,
     Unknown,
 )
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.ticket import SessionTicket
+from ha.elector.zookeeper.session_ticket import SessionTicket
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 from tests.failover_sim.zk_ensemble import Ensemble
 from tests.failover_sim.zk_server import Link, Replica, Reply, Request
 from tests.failover_sim.zk_tree import News, Znode
@@ -30,7 +30,7 @@ _RETRY_SECONDS: Final = (0.1, 0.15, 0.22, 0.34, 0.5, 0.75, 1.0)
 
 
 class ModelSession:
-    """One ZooKeeper session of one simulated process; see ``ha.elector.zookeeper.Session``."""
+    """One ZooKeeper session of one simulated process; see ``elector.zookeeper.client.Session``."""
 
     def __init__(
         self,

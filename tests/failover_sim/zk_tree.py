@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ha.elector.credentials import ALL_PERMISSIONS, AclEntry
-from ha.elector.outcome import Refusal
+from ha.elector.zookeeper.credentials import ALL_PERMISSIONS, AclEntry
+from ha.elector.zookeeper.outcome import Refusal
 
 _WORLD: Final = (AclEntry("world", "anyone", ALL_PERMISSIONS),)
 

@@ -11,12 +11,12 @@ import pytest
 from kazoo.client import KazooClient
 
 from deploy.local.zookeeper import ZooKeeper
-from ha.elector.breadcrumb import ActiveNodeInfo, encode
-from ha.elector.credentials import parse_acl
-from ha.elector.outcome import Done
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import connected, ensure_parent
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected, ensure_parent
 from ha.notices.board import Board, utc_now
 from ha.notices.model import BadNotice, Drain, Member, encode_member, encode_pause
 from ha.notices.seen import FREE, Notices

@@ -10,12 +10,12 @@ from datetime import timedelta
 import pytest
 
 from deploy.local.zookeeper import ZooKeeper
-from ha.elector.credentials import parse_acl
-from ha.elector.errors import ZooKeeperRefused
-from ha.elector.outcome import Done
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import clear_parent, connected, ensure_parent, parent_exists
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.errors import ZooKeeperRefused
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import clear_parent, connected, ensure_parent, parent_exists
 from ha.notices.model import BadNotice, Drain, encode_member
 from ha.notices.store import (
     KEPT_RECORDS,

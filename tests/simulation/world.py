@@ -13,7 +13,7 @@ import aiohttp
 import grpc.aio
 import structlog
 
-from ha.daemon.late import load
+from ha.daemon.lazy_import import load
 from journal.node import scrub, transfer
 from tests.simulation.clock import Process, VirtualLoop
 from tests.simulation.contender import Contender, Habits, Life

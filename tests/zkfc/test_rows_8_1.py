@@ -20,7 +20,7 @@ from deploy.local.zookeeper import (
     wait_for_zookeeper,
 )
 from ha.elector.model import Role
-from ha.elector.znodes import read_active
+from ha.elector.zookeeper.znodes import read_active
 from ha.service.errors import ServiceFailed
 from ha.service.model import ServiceState
 from tests.zkfc.zkfc_world import Node, World, is_active, world

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from deploy.local.zookeeper import ZooKeeper
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import read_active
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import read_active
 from ha.service.model import ServiceState
 from tests.zkfc.site import Site
 from tests.zkfc.toy_namenode import SharedResource, ToyNameNode

@@ -8,10 +8,10 @@ import pytest
 from deploy.local.zookeeper import (
     ZooKeeper,
 )
-from ha.elector.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.model import Role
-from ha.elector.outcome import Done
-from ha.elector.znodes import connected, read_active
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.znodes import connected, read_active
 from ha.health.core import Health
 from ha.service.model import ServiceState
 from tests.zkfc.zkfc_world import World, until, world

@@ -31,10 +31,10 @@ from ha.elector.events import (
     SessionSuspended,
 )
 from ha.elector.model import AttemptNumber, SessionNumber
-from ha.elector.outcome import Done
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import connected
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, Member
 from ha.notices.store import append_history, read_history
 from ha.service.errors import ServiceFailed

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from deploy.local.zookeeper import ZooKeeper
-from ha.elector.errors import ZooKeeperUnavailable
 from ha.elector.model import Role
-from ha.elector.outcome import Done
-from ha.elector.znodes import connected
+from ha.elector.zookeeper.errors import ZooKeeperUnavailable
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.znodes import connected
 from ha.health.core import Health
 from ha.notices.model import Drain, Pause
 from ha.notices.store import clear_drain, clear_pause, write_drain, write_pause

@@ -8,15 +8,15 @@ import pytest
 
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.elector.actions import Action, DeleteBreadcrumb
-from ha.elector.breadcrumb import ActiveNodeInfo, encode
-from ha.elector.errors import TakeoverImpossible
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import AttemptNumber, Role, SessionNumber, Term
-from ha.elector.outcome import Done, NodeFacts, Outcome
-from ha.elector.settings import ZooKeeperSettings
 from ha.elector.state import ElectorState
 from ha.elector.term import TermRecord, encode_term
 from ha.elector.term_keeper import TermKeeper
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.errors import TakeoverImpossible
+from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy import CedeAsked

@@ -8,9 +8,9 @@ from pathlib import Path
 from fencing.model import JournalEpochMethod
 from ha.conf.configuration import load_configuration
 from ha.conf.topology import HostPort, NameNodeAddress
-from ha.elector.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.model import Term
-from ha.elector.settings import ZooKeeperSettings
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.service.model import ServiceState
 from ha.zkfc.settings import FencingPlan, ZkfcSettings, zkfc_settings

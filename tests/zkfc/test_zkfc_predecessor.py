@@ -16,7 +16,7 @@ from fencing.model import JournalEpochMethod, MethodSpec, ShellMethod
 from ha.daemon.identity import machine, started_ticks
 from ha.elector.model import Term
 from ha.elector.term import TermRecord, encode_term, term_of
-from ha.elector.znodes import connected
+from ha.elector.zookeeper.znodes import connected
 from ha.service.model import ProcessIdentity
 from ha.zkfc.local_process import LocalProcess
 from ha.zkfc.predecessor import Proof, lasting_until, predecessor_gone

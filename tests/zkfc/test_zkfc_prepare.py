@@ -9,12 +9,12 @@ import pytest
 from deploy.local.zookeeper import ZooKeeper
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
-from ha.elector.breadcrumb import ActiveNodeInfo, encode
-from ha.elector.credentials import parse_acl
-from ha.elector.outcome import Done, Outcome
-from ha.elector.settings import ZooKeeperSettings, zookeeper_settings
-from ha.elector.znodes import connected, ensure_parent
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.outcome import Done, Outcome
+from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
+from ha.elector.zookeeper.znodes import connected, ensure_parent
 from tests.zkfc.site import Site
 
 pytestmark = pytest.mark.zookeeper

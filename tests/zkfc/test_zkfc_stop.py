@@ -9,7 +9,7 @@ import pytest
 
 from deploy.local.zookeeper import ZooKeeper
 from ha.elector.model import Role
-from ha.elector.znodes import connected, read_active
+from ha.elector.zookeeper.znodes import connected, read_active
 from ha.notices.model import FailoverKind, Pause
 from ha.notices.store import clear_pause, read_history, write_pause
 from ha.service.model import ServiceState

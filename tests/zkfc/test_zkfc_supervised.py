@@ -14,7 +14,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from deploy.local.zookeeper import ZooKeeper
-from ha.elector.ticket import SessionTicket, decode_ticket, encode_ticket
+from ha.elector.zookeeper.session_ticket import SessionTicket, decode_ticket, encode_ticket
 from ha.service.model import ServiceState
 from ha.zkfc.supervisor import PAUSES, TicketSlot
 from tests.zkfc.site import Site

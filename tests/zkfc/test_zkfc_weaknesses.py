@@ -10,10 +10,10 @@ import pytest
 
 from deploy.local.zookeeper import ZooKeeper
 from ha.cli.haadmin_actions import SERVER_SLACK_SECONDS
-from ha.elector.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.model import AttemptNumber, Role
-from ha.elector.outcome import Done
-from ha.elector.znodes import connected
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.znodes import connected
 from ha.rpc.client import RpcConnection
 from ha.rpc.java_names import ZKFC_PROTOCOL
 from ha.rpc.proto.zkfc_pb2 import CedeActiveRequestProto, CedeActiveResponseProto

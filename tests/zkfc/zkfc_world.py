@@ -15,12 +15,12 @@ from deploy.local.ports import free_ports
 from fencing.model import ShellMethod
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.elector.actions import CreateLock, OpenSession, ZooKeeperAction
-from ha.elector.credentials import parse_acl, parse_auth
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Role
-from ha.elector.outcome import NodeFacts, Outcome
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.znodes import connected, ensure_parent
+from ha.elector.zookeeper.credentials import parse_acl, parse_auth
+from ha.elector.zookeeper.outcome import NodeFacts, Outcome
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected, ensure_parent
 from ha.health.core import HealthSettings
 from ha.notices.board import Board
 from ha.service.model import ServiceState

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ha.elector.errors import BadCredentialSetting
+from ha.elector.zookeeper.errors import BadCredentialSetting
 
 _PERMISSIONS = {"r": 1, "w": 2, "c": 4, "d": 8, "a": 16}
 ALL_PERMISSIONS = 31

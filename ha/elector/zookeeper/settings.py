@@ -7,7 +7,8 @@ from ha.conf import keys, keys_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.key import Key
-from ha.elector.credentials import (
+from ha.elector.model import BREADCRUMB_ZNODE, LOCK_ZNODE, TERM_ZNODE
+from ha.elector.zookeeper.credentials import (
     CREATOR_ALL,
     AclEntry,
     AuthEntry,
@@ -15,10 +16,9 @@ from ha.elector.credentials import (
     parse_acl,
     parse_auth,
 )
-from ha.elector.errors import BadCredentialSetting
-from ha.elector.model import BREADCRUMB_ZNODE, LOCK_ZNODE, TERM_ZNODE
-from ha.elector.sasl import Sasl
-from ha.elector.tls import Tls, context_of
+from ha.elector.zookeeper.errors import BadCredentialSetting
+from ha.elector.zookeeper.sasl import Sasl
+from ha.elector.zookeeper.tls import Tls, context_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from ha.elector.answers import value_of
-from ha.elector.breadcrumb import ActiveNodeInfo, decode
-from ha.elector.credentials import CREATOR_ALL, AclEntry
-from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.outcome import Done, NodeFacts, Outcome, Refusal, Refused, SessionState
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.zookeeper import Session
+from ha.elector.zookeeper.answers import value_of
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry
+from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refusal, Refused, SessionState
+from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 CLOSE_DEADLINE_SECONDS = 1.0
 ACL_ATTEMPTS = 3

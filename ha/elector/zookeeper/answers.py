@@ -1,7 +1,7 @@
 """The value of a ZooKeeper answer, or the error that tells an operator why there is none."""
 
-from ha.elector.errors import ZooKeeperRefused, ZooKeeperUnavailable
-from ha.elector.outcome import Done, Outcome, Refused, T_co, Unknown
+from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.outcome import Done, Outcome, Refused, T_co, Unknown
 
 
 def value_of(outcome: Outcome[T_co], request: str) -> T_co:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ha.elector.outcome import Doubt, Refusal
+from ha.elector.zookeeper.outcome import Doubt, Refusal
 
 _MEANINGS: Mapping[str, Refusal | Doubt] = {
     "NodeExistsError": Refusal.NODE_EXISTS,

@@ -19,10 +19,10 @@ from kazoo.protocol.states import EventType, KazooState, KeeperState, WatchedEve
 from kazoo.retry import KazooRetry
 from kazoo.security import ACL, Id
 
-from ha.elector.credentials import AclEntry
-from ha.elector.meanings import meaning_of
-from ha.elector.metrics import REQUEST_SECONDS
-from ha.elector.outcome import (
+from ha.elector.zookeeper.credentials import AclEntry
+from ha.elector.zookeeper.error_meanings import meaning_of
+from ha.elector.zookeeper.metrics import REQUEST_SECONDS
+from ha.elector.zookeeper.outcome import (
     Done,
     Doubt,
     NodeFacts,
@@ -31,10 +31,10 @@ from ha.elector.outcome import (
     SessionState,
     Unknown,
 )
-from ha.elector.settings import ZooKeeperSettings
-from ha.elector.ticket import SessionTicket
-from ha.elector.tls import connect as connect_tls
-from ha.elector.tls import reason_of
+from ha.elector.zookeeper.session_ticket import SessionTicket
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.tls import connect as connect_tls
+from ha.elector.zookeeper.tls import reason_of
 
 log = structlog.get_logger()
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError, EncodeError
 
-from ha.elector.errors import BadBreadcrumb
 from ha.elector.proto import hazk_info_pb2
+from ha.elector.zookeeper.errors import BadBreadcrumb
 
 
 @dataclass(frozen=True, slots=True)
