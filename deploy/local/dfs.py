@@ -13,7 +13,7 @@ from deploy.local.errors import LocalClusterError
 from deploy.local.hadoop_client import client_argv
 from deploy.local.java import Java, find_java
 from deploy.local.places import last_cluster
-from ha.cli.asking import look_at
+from ha.cli.cluster.daemon_queries import look_at
 from ha.conf import keys
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import load_configuration

@@ -14,7 +14,7 @@ from deploy.local.java_client import JavaClient, open_java_client, start_java_cl
 from deploy.local.places import remember
 from deploy.local.screen import Screen
 from deploy.local.workload import Workload
-from ha.cli import haadmin
+from ha.cli.hadoop import haadmin
 
 
 @dataclass(frozen=True, slots=True)

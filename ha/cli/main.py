@@ -28,20 +28,30 @@ class Entry:
 
 
 COMMANDS: Mapping[str, Entry] = {
-    "status": Entry("ha.cli.status:status", "Show the whole cluster on one screen."),
+    "status": Entry("ha.cli.cluster.status:status", "Show the whole cluster on one screen."),
     "switchover": Entry(
-        "ha.cli.switchover:switchover", "Have the active NameNode hand over to another."
+        "ha.cli.operate.switchover:switchover", "Have the active NameNode hand over to another."
     ),
-    "failover": Entry("ha.cli.switchover:failover", "Make a NameNode active where none is."),
-    "pause": Entry("ha.cli.pause:pause", "Stop automatic failover for a time."),
-    "resume": Entry("ha.cli.pause:resume", "End a pause."),
-    "drain": Entry("ha.cli.drain:drain", "Keep one NameNode from being active, for a time."),
-    "history": Entry("ha.cli.history:history", "List the failovers so far, with their causes."),
+    "failover": Entry(
+        "ha.cli.operate.switchover:failover", "Make a NameNode active where none is."
+    ),
+    "pause": Entry("ha.cli.operate.pause:pause", "Stop automatic failover for a time."),
+    "resume": Entry("ha.cli.operate.pause:resume", "End a pause."),
+    "drain": Entry(
+        "ha.cli.operate.drain:drain", "Keep one NameNode from being active, for a time."
+    ),
+    "history": Entry(
+        "ha.cli.explain.history:history", "List the failovers so far, with their causes."
+    ),
     "explain": Entry(
-        "ha.cli.explain:explain", "Say why the active is active, and who would be next."
+        "ha.cli.explain.command:explain", "Say why the active is active, and who would be next."
     ),
-    "doctor": Entry("ha.cli.doctor:doctor", "Check everything before it is needed."),
-    "haadmin": Entry("ha.cli.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."),
+    "doctor": Entry(
+        "ha.cli.explain.doctor.command:doctor", "Check everything before it is needed."
+    ),
+    "haadmin": Entry(
+        "ha.cli.hadoop.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."
+    ),
     "namenode": Entry(
         "namenode_sim.process.command:namenode", "Run a NameNode, or format it.", daemon=True
     ),
@@ -58,8 +68,8 @@ COMMANDS: Mapping[str, Entry] = {
             )
         },
     ),
-    "config": Entry("ha.cli.config:config", "Show, explain and check the configuration."),
-    "fence": Entry("ha.cli.fence:fence", "Try the fencing methods before they are needed."),
+    "config": Entry("ha.cli.explain.config:config", "Show, explain and check the configuration."),
+    "fence": Entry("ha.cli.operate.fence:fence", "Try the fencing methods before they are needed."),
     "oev": Entry("namenode_sim.oev.command:oev", "Hadoop's offline edits viewer, and JSON lines."),
     "checkpoint": Entry(
         "namenode_sim.checkpoint.command:checkpoint",
@@ -87,7 +97,7 @@ COMMANDS: Mapping[str, Entry] = {
     "oiv": Entry("namenode_sim.oiv.command:oiv", "View an fsimage offline."),
     "dfs": Entry("deploy.local.dfs:dfs", "Hadoop's own file system shell."),
     "completion": Entry(
-        "ha.cli.completion:completion", "Print what a shell needs to complete nnha's words."
+        "ha.console.completion:completion", "Print what a shell needs to complete nnha's words."
     ),
     "cluster": Entry("deploy.local.command:cluster", "Run a local cluster in the foreground."),
     "demo": Entry("deploy.local.demo:demo", "Watch a local cluster fail over."),

@@ -1,7 +1,8 @@
 """The notices in ZooKeeper, read and written through a short session of the caller's.
 
 Every function may raise what ``ha.elector.zookeeper.answers.value_of`` raises: ZooKeeperRefused (it
-had no effect) and ZooKeeperUnavailable (it may have had).  BadNotice means that somebody else wrote there.
+had no effect) and ZooKeeperUnavailable (it may have had).  BadNotice means that somebody else wrote
+there.
 """
 
 import asyncio

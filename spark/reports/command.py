@@ -9,10 +9,10 @@ from typing import NoReturn
 
 import click
 
-from ha.cli.exits import FAILED, USAGE
-from ha.cli.output import console
 from ha.conf import units
 from ha.conf.errors import BadValue
+from ha.console.exit_codes import FAILED, USAGE
+from ha.console.output import console
 from spark.reports.document import document_of
 from spark.reports.errors import ExportDamaged, NotAnExport
 from spark.reports.export import open_export

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ha.cli.output import plain
+from ha.console.output import plain
 from spark.reports.figures import Bars, Sheet, written
 from spark.reports.units import shortened
 

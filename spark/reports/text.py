@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ha.cli.output import plain
+from ha.console.output import plain
 from spark.reports.figures import Bars, Column, Grid, Kind, Sheet, written
 
 _GAP: Final = 2

@@ -6,7 +6,7 @@ import json
 import aiohttp
 import pytest
 
-from ha.cli.look import Look, NoAnswer, fetch, number, text, texts
+from ha.cli.cluster.snapshot import Look, NoAnswer, fetch, number, text, texts
 from ha.conf.topology import HostPort
 
 

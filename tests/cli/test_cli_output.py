@@ -13,8 +13,8 @@ from tests.zkfc.zkfc_world import free_port
 NODES = ("nn1", "nn2")
 ENDED = """
 import sys
-from ha.cli.ending import Code, Ending, Outcome
-from ha.cli.place import Place
+from ha.console.result import Code, Ending, Outcome
+from ha.console.cluster_options import Place
 ending = Ending(
     command="switchover", outcome=Outcome.UNKNOWN, code=Code.BAD_CONFIGURATION,
     message="nobody knows", hint="nnha status",
@@ -23,7 +23,7 @@ Place(None, "ns1", sys.argv[1]).end(ending)
 """
 SHOWN = """
 import click
-from ha.cli.output import show
+from ha.console.output import show
 click.Command("status", callback=lambda: show("json", {}, "x"))([])
 """
 

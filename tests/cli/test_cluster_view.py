@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from ha.cli.cluster_view import (
+from ha.cli.cluster.successors import prospects
+from ha.cli.cluster.view import (
     ClusterView,
     JournalNodeRow,
     JournalView,
@@ -13,7 +14,6 @@ from ha.cli.cluster_view import (
     ZkfcRow,
     ZooKeeperRow,
 )
-from ha.cli.outlook import prospects
 
 JOURNALS = ("j1:1", "j2:1", "j3:1")
 ACTIVE = NameNodeRow(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from ha.cli.config import config
-from ha.cli.fence import fence
+from ha.cli.explain.config import config
+from ha.cli.operate.fence import fence
 from tests.cli import schema
 from tests.cli.nnha_run import untouched_logging
 from tests.cli.stand_ins import write_configuration

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from ha.cli.cluster_view import ClusterView, LockView, NoticesView, ZooKeeperRow
-from ha.cli.doctor_cluster import check_clocks, check_cluster
-from ha.cli.doctor_local import (
+from ha.cli.cluster.finding import Finding, Verdict
+from ha.cli.cluster.view import ClusterView, LockView, NoticesView, ZooKeeperRow
+from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
+from ha.cli.explain.doctor.local import (
     check_clients,
     check_configuration,
     check_credentials,
     check_fencing,
     check_names,
 )
-from ha.cli.finding import Finding, Verdict
 from ha.conf.configuration import Configuration, load_configuration
 from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from fencing.model import Attempt, Outcome, Report, Target
-from ha.cli.failover_by_hand import FailoverFailed, Force, OutcomeUnknown, fail_over
+from ha.cli.hadoop.manual_failover import FailoverFailed, Force, OutcomeUnknown, fail_over
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.service.errors import (
     AccessDenied,

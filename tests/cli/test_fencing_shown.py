@@ -9,7 +9,7 @@ from fencing.fencer import fence
 from fencing.model import Outcome, Target
 from fencing.spec import parse_methods
 from fencing.ssh_settings import SshSettings
-from ha.cli.status_table import Screen
+from ha.cli.cluster.status_table import Screen
 from tests.cli.test_cluster_view import WELL
 
 

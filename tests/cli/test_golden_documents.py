@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from ha.cli.cluster_view import NoticesView
-from ha.cli.ending import Ending
-from ha.cli.explanation import explain
-from ha.cli.handover_plan import plan_switchover
-from ha.cli.history import as_json as history_json
-from ha.cli.status_json import as_json as status_json
+from ha.cli.cluster.status_json import as_json as status_json
+from ha.cli.cluster.view import NoticesView
+from ha.cli.explain.explanation import explain
+from ha.cli.explain.history import as_json as history_json
+from ha.cli.operate.handover_plan import plan_switchover
+from ha.console.result import Ending
 from ha.notices.model import Drain, HistoryEntry, Pause
 from tests.cli import schema
 from tests.cli.test_cluster_view import STANDBY, WELL

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import structlog
 
-from ha.cli.haadmin import COMMANDS, run
-from ha.cli.java_address import java_host
+from ha.cli.hadoop.haadmin import COMMANDS, run
+from ha.cli.hadoop.java_address import java_host
 from ha.service.model import RequestSource, ServiceState
 from tests.cli.stand_ins import running_cluster
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ha.cli import exits
-from ha.cli.config import config
-from ha.cli.ending import Code
+from ha.cli.explain.config import config
 from ha.cli.main import COMMANDS
 from ha.conf.client_proxy import without_client_proxy
 from ha.conf.configuration import load_configuration
+from ha.console import exit_codes
+from ha.console.result import Code
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").read_text()
 
@@ -22,7 +22,7 @@ def test_every_code_of_an_ending_is_explained(code: Code) -> None:
 
 
 def test_every_exit_code_is_explained() -> None:
-    codes = {value for name, value in vars(exits).items() if name.isupper() and value != 255}
+    codes = {value for name, value in vars(exit_codes).items() if name.isupper() and value != 255}
     told = {int(row) for row in re.findall(r"^\| (\d+) \|", GUIDE.split("## Exit codes")[1], re.M)}
     assert told == codes
 

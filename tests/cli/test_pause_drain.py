@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from ha.cli.cluster_view import NoticesView
-from ha.cli.drain_plan import refusal
-from ha.cli.ending import Code
+from ha.cli.cluster.view import NoticesView
+from ha.cli.operate.drain_plan import refusal
+from ha.console.result import Code
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.outcome import Done, Refusal, Refused
 from ha.elector.zookeeper.znodes import connected

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from ha.cli.progress import progress
-from ha.cli.steps import Steps, new_lines, steps_of
+from ha.cli.operate.progress import progress
 from ha.conf.configuration import load_configuration
 from ha.conf.topology import namenodes
+from ha.console.handover_steps import Steps, new_lines, steps_of
 from ha.service.model import ServiceState
 from tests.cli.stand_ins import Cluster, frozen_process, running_cluster
 from tests.zkfc.zkfc_world import until
@@ -124,7 +124,7 @@ async def test_who_falls_silent_does_not_keep_the_others_from_being_told(tmp_pat
 COMMANDS = {
     "switchover": (("-m", "ha.cli.main", "switchover", "nn2", "--yes"), "nn2 is active in place"),
     "haadmin": (
-        ("-c", "import sys; from ha.cli.haadmin import run; sys.exit(run(sys.argv[1:]))",
+        ("-c", "import sys; from ha.cli.hadoop.haadmin import run; sys.exit(run(sys.argv[1:]))",
          "-failover", "nn1", "nn2"),
         "Failover to NameNode at "),
 }  # fmt: skip

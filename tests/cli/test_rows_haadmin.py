@@ -12,8 +12,8 @@ import click
 import pytest
 import structlog
 
-from ha.cli.haadmin import run
-from ha.cli.java_address import java_host, java_name
+from ha.cli.hadoop.haadmin import run
+from ha.cli.hadoop.java_address import java_host, java_name
 from ha.conf.topology import HostPort
 from ha.service.model import RequestSource, ServiceState
 from tests.cli.stand_ins import Cluster, frozen_process, running_cluster
@@ -304,7 +304,7 @@ async def test_a_silent_name_server_costs_a_name_and_not_the_command(
         asked.wait(30)
         return "late.example.invalid", "0"
 
-    monkeypatch.setattr("ha.cli.java_address.NAMING_SECONDS", 0.1)
+    monkeypatch.setattr("ha.cli.hadoop.java_address.NAMING_SECONDS", 0.1)
     monkeypatch.setattr("socket.getnameinfo", slow)
     began = asyncio.get_running_loop().time()
     assert await java_host("127.0.0.1") == "127.0.0.1"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from ha.cli.haadmin import run
+from ha.cli.hadoop.haadmin import run
 from ha.conf.topology import HostPort
 from ha.health.core import Health, HealthSettings
 from ha.health.monitor import HealthMonitor

@@ -12,10 +12,10 @@ import pytest
 import structlog
 from rich.console import Console
 
-from ha.cli.asking import look_at
-from ha.cli.cluster_view import ClusterView
-from ha.cli.status_json import as_json
-from ha.cli.status_table import as_text
+from ha.cli.cluster.daemon_queries import look_at
+from ha.cli.cluster.status_json import as_json
+from ha.cli.cluster.status_table import as_text
+from ha.cli.cluster.view import ClusterView
 from ha.conf.configuration import load_configuration
 from tests.cli import schema
 from tests.cli.stand_ins import frozen_process, running_cluster

@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 from rich.console import Console
 
-from ha.cli.cluster_view import ClusterView, NoticesView, ZkfcRow, by_its_member
-from ha.cli.outlook import what_blocks
-from ha.cli.status_json import as_json
-from ha.cli.status_table import Screen
+from ha.cli.cluster.status_json import as_json
+from ha.cli.cluster.status_table import Screen
+from ha.cli.cluster.successors import what_blocks
+from ha.cli.cluster.view import ClusterView, NoticesView, ZkfcRow, by_its_member
 from ha.notices.model import Drain, HistoryEntry, Pause
 from tests.cli import schema
 from tests.cli.test_cluster_view import GONE, STANDBY, WELL

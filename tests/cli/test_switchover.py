@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import structlog
 
-from ha.cli.ending import Code, Ending, Outcome
-from ha.cli.handover_plan import Plan, plan_failover, plan_switchover
+from ha.cli.operate.handover_plan import Plan, plan_failover, plan_switchover
+from ha.console.result import Code, Ending, Outcome
 from ha.notices.model import Drain, Pause
 from ha.service.errors import NO_ZOOKEEPER_TO_ASK
 from ha.service.model import ServiceState

@@ -1,6 +1,6 @@
 """JSON's values as YAML: the layout, and that nothing plain can be taken for something else."""
 
-from ha.cli.yaml_text import as_yaml
+from ha.console.yaml_text import as_yaml
 
 DOCUMENT = {
     "apiVersion": "nnha/v1",

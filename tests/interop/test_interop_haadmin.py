@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from ha.cli.haadmin import run
+from ha.cli.hadoop.haadmin import run
 from ha.service.model import RequestSource, ServiceState
 from tests.cli.stand_ins import Cluster, running_cluster
 from tests.interop.hadoop_server import Hadoop

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.zookeeper import ZooKeeper
-from ha.cli.steps import steps_of
+from ha.console.handover_steps import steps_of
 from ha.zkfc.command import status_page
 from tests.zkfc.test_zkfc_notices import ask_to_take_over
 from tests.zkfc.zkfc_world import Node, world

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.zookeeper import ZooKeeper
-from ha.cli.haadmin_actions import SERVER_SLACK_SECONDS
+from ha.cli.hadoop.actions import SERVER_SLACK_SECONDS
 from ha.elector.model import AttemptNumber, Role
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.outcome import Done

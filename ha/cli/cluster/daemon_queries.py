@@ -1,0 +1,224 @@
+"""Asks every process of the cluster at once, each answer within one common deadline."""
+
+import asyncio
+import dataclasses
+import importlib
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import cast
+
+import aiohttp
+
+from ha.cli.cluster.snapshot import Look, NoAnswer, fetch, flag, number, text, texts, whole
+from ha.cli.cluster.view import (
+    ClusterView,
+    JournalNodeRow,
+    JournalView,
+    NameNodeRow,
+    ZkfcRow,
+    by_its_member,
+)
+from ha.cli.cluster.zookeeper_queries import ask_zookeeper
+from ha.conf import keys, keys_journal
+from ha.conf.configuration import Configuration
+from ha.conf.topology import HostPort, JournalUri, NameNodeAddress, namenodes, shared_edits
+from ha.elector.zookeeper.settings import zookeeper_settings
+from ha.service.client import ServiceClient
+from ha.service.model import ServiceStatus
+
+JOURNAL_PROBE = "journal.cli.probe:journal_status"
+"""Found by name when it is called, as `ha` imports nothing of `journal`."""
+
+JournalProbe = Callable[..., Awaitable[Mapping[str, object]]]
+
+
+async def look_at(
+    configuration: Configuration,
+    nameservice: str,
+    *,
+    deadline_seconds: float,
+    spent_seconds: float = 0.0,
+) -> ClusterView:
+    """Ask all, in parallel, and put what they say side by side.
+
+    ``spent_seconds`` of the deadline are over already, since the person began to wait.  Raises
+    ``ConfigurationError``; a process that does not answer only has that in its row.
+    """
+    nodes = namenodes(configuration, nameservice)
+    automatic = configuration.get(keys.AUTO_FAILOVER, nameservice=nameservice)
+    shared = configuration.get(keys_journal.SHARED_EDITS, nameservice=nameservice)
+    journal = shared_edits(configuration, nameservice) if shared else JournalUri((), "")
+    zookeeper = zookeeper_settings(configuration, nameservice=nameservice) if automatic else None
+    started = time.monotonic()
+    taken_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    look = Look.starting_now(deadline_seconds, spent_seconds=spent_seconds)
+    async with aiohttp.ClientSession(trust_env=False) as http:
+        namenode_rows, zkfc_rows, journal_rows, ensemble = await asyncio.gather(
+            asyncio.gather(*(_namenode(look, http, node) for node in nodes)),
+            asyncio.gather(*(_zkfc(look, http, node) for node in (nodes if automatic else ()))),
+            _journalnodes(look, journal, nameservice),
+            ask_zookeeper(look, zookeeper),
+        )
+    return ClusterView(
+        nameservice=nameservice,
+        taken_at=taken_at,
+        seconds=round(time.monotonic() - started, 3),
+        automatic_failover=automatic,
+        namenodes=tuple(namenode_rows),
+        zkfcs=tuple(by_its_member(row, ensemble.notices) for row in zkfc_rows),
+        journalnodes=journal_rows,
+        zookeepers=ensemble.servers,
+        lock=ensemble.lock,
+        notices=ensemble.notices,
+    )
+
+
+async def _namenode(look: Look, http: aiohttp.ClientSession, node: NameNodeAddress) -> NameNodeRow:
+    row = NameNodeRow(node.namenode, str(node.rpc))
+    # The role comes over RPC, which a Java NameNode answers too; the numbers are on our own page.
+    rpc, page = await asyncio.gather(
+        look.ask(_service_status(look, node.service)),
+        look.ask(fetch(http, node.http)),
+        return_exceptions=True,
+    )
+    if isinstance(rpc, NoAnswer):
+        return dataclasses.replace(row, error=str(rpc))
+    if isinstance(rpc, BaseException):
+        raise rpc
+    row = dataclasses.replace(
+        row,
+        state=rpc.state.value,
+        ready=rpc.ready_to_become_active,
+        not_ready_reason=rpc.not_ready_reason or None,
+    )
+    if isinstance(page, NoAnswer):
+        return dataclasses.replace(row, note=f"status page: {page}")
+    if isinstance(page, BaseException):
+        raise page
+    return dataclasses.replace(
+        row,
+        epoch=whole(page, "epoch"),
+        last_txid=whole(page, "last_txid"),
+        journal=_journal_views(page.get("journal")),
+    )
+
+
+async def _service_status(look: Look, address: HostPort) -> ServiceStatus:
+    client = await ServiceClient.open(address, deadline_seconds=look.left())
+    try:
+        return await client.status(deadline_seconds=look.left())
+    finally:
+        await client.close()
+
+
+async def _zkfc(look: Look, http: aiohttp.ClientSession, node: NameNodeAddress) -> ZkfcRow:
+    row = ZkfcRow(node.namenode, str(node.zkfc))
+    page, port = await asyncio.gather(
+        look.ask(fetch(http, node.zkfc_http)), look.ask(_knock(node.zkfc)), return_exceptions=True
+    )
+    if isinstance(page, NoAnswer):
+        # Its page may be bound to its own host alone, as it is by default: then its RPC port and
+        # its member in ZooKeeper speak for it.
+        page_error, rpc_error = str(page), str(port) if isinstance(port, NoAnswer) else None
+        return dataclasses.replace(row, error=rpc_error or page_error, page_only=rpc_error is None)
+    if isinstance(page, BaseException):
+        raise page
+    found = text(page, "namenode") or node.namenode
+    if found != node.namenode:
+        error = f"its status page at {node.zkfc_http} is that of {found}"
+        return dataclasses.replace(row, error=error, page_only=not isinstance(port, NoAnswer))
+    return dataclasses.replace(
+        row,
+        health=text(page, "health"),
+        health_reason=text(page, "health_reason"),
+        elector=text(page, "elector"),
+        zookeeper=text(page, "zookeeper"),
+        session_timeout_seconds=number(page, "session_timeout_seconds"),
+        in_election=flag(page, "in_election"),
+        out_because=text(page, "out_because"),
+        fencing_methods=texts(page, "fencing_methods"),
+        note=text(page, "failover_off_because") or text(page, "kept_because"),
+        last_failure=_last_failure(page.get("last_attempt")),
+    )
+
+
+async def _knock(address: HostPort) -> None:
+    """Does anybody listen there?"""
+    _, writer = await asyncio.open_connection(address.host, address.port)
+    writer.close()
+
+
+def _last_failure(attempt: object) -> str | None:
+    if not isinstance(attempt, dict) or attempt.get("succeeded") is not False:
+        return None
+    return text(attempt, "text") or "it gives no reason"
+
+
+async def _journalnodes(
+    look: Look, journal: JournalUri, nameservice: str
+) -> tuple[JournalNodeRow, ...]:
+    # The others have their questions on the way by now: gRPC is loaded while they are answered.
+    await asyncio.sleep(0)
+    probe = _journal_probe()
+    return tuple(
+        await asyncio.gather(
+            *(_journalnode(look, probe, node, journal, nameservice) for node in journal.nodes)
+        )
+    )
+
+
+async def _journalnode(
+    look: Look, probe: JournalProbe | None, node: HostPort, journal: JournalUri, nameservice: str
+) -> JournalNodeRow:
+    row = JournalNodeRow(str(node))
+    if probe is None:
+        return dataclasses.replace(row, error="the journal package is not installed here")
+
+    question = probe(
+        node.host,
+        node.port,
+        journal_id=journal.journal_id,
+        nameservice_id=nameservice,
+        timeout_seconds=look.left(),
+    )
+    try:
+        answer = await look.ask(question)
+    except NoAnswer as error:
+        if "not formatted" in str(error):
+            return dataclasses.replace(row, formatted=False)
+        return dataclasses.replace(row, error=str(error))
+    return dataclasses.replace(
+        row,
+        formatted=bool(answer.get("formatted")),
+        promised_epoch=whole(answer, "promised_epoch"),
+        writer_epoch=whole(answer, "writer_epoch"),
+        committed_txid=whole(answer, "committed_txid"),
+        last_txid=whole(answer, "last_txid"),
+        disk_free_bytes=whole(answer, "disk_free_bytes"),
+        disk_total_bytes=whole(answer, "disk_total_bytes"),
+        failed_because=text(answer, "failed_because"),
+    )
+
+
+def _journal_probe() -> JournalProbe | None:
+    module_name, _, attribute = JOURNAL_PROBE.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError:
+        return None
+    return cast("JournalProbe", getattr(module, attribute))
+
+
+def _journal_views(found: object) -> tuple[JournalView, ...]:
+    if not isinstance(found, list):
+        return ()
+    entries = [entry for entry in found if isinstance(entry, dict)]
+    return tuple(
+        JournalView(
+            node=text(entry, "node") or "",
+            in_sync=entry.get("in_sync") is True,
+            last_error=text(entry, "last_error"),
+        )
+        for entry in entries
+    )

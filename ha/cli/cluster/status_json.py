@@ -1,0 +1,77 @@
+"""One look at the cluster as JSON: its schema is in ha/cli/schemas/status.json."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from ha.cli.cluster.successors import what_blocks
+from ha.cli.cluster.view import ClusterView, NameNodeRow, ZkfcRow
+from ha.console.output import API_VERSION
+from ha.notices.model import Drain, Pause, time_text
+
+
+def as_json(view: ClusterView) -> Mapping[str, object]:
+    """The fixed keys: none ever disappears, an unknown value is null; txids are plain numbers."""
+    since, because = view.election
+    return {
+        "apiVersion": API_VERSION,
+        "command": "status",
+        "nameservice": view.nameservice,
+        "taken_at": view.taken_at,
+        "seconds": view.seconds,
+        "active": view.active.namenode if view.active is not None else None,
+        "active_since": None if since is None else time_text(since),
+        "active_because": because or None,
+        "epoch": view.epoch,
+        "automatic_failover": view.automatic_failover,
+        "failover_ready": not what_blocks(view) if view.automatic_failover else None,
+        "failover_blocked_because": list(what_blocks(view)),
+        "healthy": not view.problems(),
+        "problems": list(view.problems()),
+        "spare_journalnodes": view.spare_journalnodes if view.journalnodes else None,
+        "pause": None if view.pause is None else _notice(view.pause),
+        "drains": [{"namenode": name} | _notice(one) for name, one in view.drains.items()],
+        "namenodes": [_namenode(view, row) for row in view.namenodes],
+        "zkfcs": [_zkfc(view, row) for row in view.zkfcs],
+        "journalnodes": [
+            asdict(row) | {"state": view.state_of(row), "behind_transactions": view.behind(row)}
+            for row in view.journalnodes
+        ],
+        "zookeeper": {
+            "servers": [asdict(row) for row in view.zookeepers],
+            "lock_holder": view.lock.holder,
+            "lock_error": view.lock.error,
+            "session_timeout_seconds": view.lock.session_timeout_seconds,
+        },
+    }
+
+
+def _namenode(view: ClusterView, row: NameNodeRow) -> Mapping[str, object]:
+    return _without(asdict(row), "journal") | {
+        "wanted": view.wanted(row),
+        "lag_transactions": view.lag(row),
+    }
+
+
+def _zkfc(view: ClusterView, row: ZkfcRow) -> Mapping[str, object]:
+    member = view.notices.members.get(row.namenode)
+    shown = asdict(row) | {"fencing_methods": list(row.fencing_methods)}
+    return _without(shown, "page_only") | {
+        "priority": None if member is None else member.priority,
+        "nofailover": None if member is None else member.nofailover,
+        "pid": None if member is None else member.pid,
+        "started": None if member is None else time_text(member.started),
+        "version": None if member is None else member.version,
+    }
+
+
+def _notice(notice: Pause | Drain) -> dict[str, object]:
+    return {
+        "owner": notice.owner,
+        "reason": notice.reason,
+        "since": time_text(notice.since),
+        "until": None if notice.until is None else time_text(notice.until),
+    }
+
+
+def _without(entries: dict[str, object], key: str) -> dict[str, object]:
+    return {name: value for name, value in entries.items() if name != key}

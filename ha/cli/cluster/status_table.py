@@ -1,0 +1,295 @@
+"""One look at the cluster as text for people (operators.md B.5)."""
+
+from collections.abc import Iterator
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.text import Text
+
+from fencing.errors import BadSpec
+from fencing.model import proves_gone
+from fencing.spec import parse_methods
+from ha.cli.cluster.successors import until, what_blocks
+from ha.cli.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
+from ha.console.durations import since
+from ha.console.grid import Column, Grid
+from ha.console.output import plain
+from ha.notices.model import time_text
+
+_NOTHING = "-"
+_KIB = 1024
+_GOOD = ("active", "in sync", "up", "healthy", "connected")
+
+
+class Screen:
+    """A look as it fits the console that shows it; ``wide`` adds columns and absolute times."""
+
+    def __init__(self, view: ClusterView, *, wide: bool = False) -> None:
+        self._view = view
+        self._wide = wide
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """rich's hook."""
+        yield as_text(self._view, width=options.max_width, wide=self._wide)
+
+
+def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> RenderableType:
+    """The whole screen for so many columns."""
+    parts: list[RenderableType] = [*_headlines(view, wide=wide)]
+    parts.append(_namenodes(view, wide=wide).fitted(width))
+    if view.zkfcs:
+        parts.append(_zkfcs(view, wide=wide).fitted(width))
+    if view.journalnodes:
+        parts.append(_journal(view, wide=wide).fitted(width))
+    if view.automatic_failover:
+        parts.append(_zookeeper_line(view))
+    parts += [Text(f"* {plain(note)}", style="yellow") for note in _notices(view)]
+    parts += [Text(f"! {plain(problem)}", style="bold red") for problem in _problems(view)]
+    return Group(*parts)
+
+
+def _headlines(view: ClusterView, *, wide: bool) -> Iterator[Text]:
+    actives = [row.namenode for row in view.namenodes if row.state == "active"]
+    active = " and ".join(actives) if actives else "NONE"
+    epoch = _NOTHING if view.epoch is None else str(view.epoch)
+    began, because = view.election
+    lasting = "" if began is None else f" for {since(began, view.moment)}"
+    if began is not None and wide:
+        lasting += f" (since {time_text(began)})"
+    yield Text.assemble(
+        ("Cluster ", ""),
+        (plain(view.nameservice), "bold"),
+        (f"   epoch {epoch}   active ", ""),
+        (plain(active), "bold" if len(actives) == 1 else "bold red"),
+        (f"{lasting}   {_readiness(view)}", ""),
+        (f"{_wellness(view)}   {view.taken_at}", ""),
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+    if because:
+        yield Text(f"  because {plain(because)}", no_wrap=True, overflow="ellipsis")
+
+
+def _readiness(view: ClusterView) -> str:
+    if not view.automatic_failover:
+        return "failover: BY HAND   "
+    return f"failover: {'READY' if not what_blocks(view) else 'BLOCKED'}   "
+
+
+def _wellness(view: ClusterView) -> str:
+    count = len(view.problems())
+    return "healthy" if count == 0 else f"{count} problem{'s' if count > 1 else ''}"
+
+
+def _notices(view: ClusterView) -> Iterator[str]:
+    if view.pause is not None:
+        yield f"automatic failover is paused {until(view.pause)}  → nnha resume"
+    for name, one in view.drains.items():
+        yield f"{name} is drained {until(one)}  → nnha drain {name} --end"
+    if view.automatic_failover and view.active is not None and view.pause is None:
+        for reason in what_blocks(view):
+            yield f"failover is blocked: {reason}  → nnha explain"
+    if trusting := [row.namenode for row in view.zkfcs if _fences_edits_only(row)]:
+        yield (
+            f"the ZKFC of {' and '.join(trusting)} fences edits only: a former active that cannot "
+            "be asked may serve reads until its lease ends  → nnha fence test"
+        )
+    yield from view.notices.unreadable
+
+
+def _problems(view: ClusterView) -> Iterator[str]:
+    """What is wrong with the roles has a command of its own, which tells what to do."""
+    roles = tuple(view.problems_of_roles())
+    for problem in view.problems():
+        yield f"{problem}  → nnha explain" if problem in roles else problem
+
+
+def _fences_edits_only(row: ZkfcRow) -> bool:
+    """Whether no configured method proves that the old active is gone (journal-epoch, true)."""
+    try:
+        methods = parse_methods("\n".join(row.fencing_methods))
+    except BadSpec:
+        return False
+    return bool(methods) and not any(map(proves_gone, methods))
+
+
+def _namenodes(view: ClusterView, *, wide: bool) -> Grid:
+    columns = [
+        Column("NODE"), Column("HOST", need=1), Column("STATE"), Column("WANTED", need=4),
+        Column("EPOCH", right=True, need=5), Column("LAST TXID", right=True, need=2),
+        Column("LAG", right=True, need=3), Column("NOTE"),
+    ]  # fmt: skip
+    rows: list[tuple[str | Text, ...]] = []
+    for row in view.namenodes:
+        cells: list[str | Text] = [
+            row.namenode,
+            plain(row.address),
+            _state(row.state if row.error is None else "DOWN"),
+            _wanted(view, row),
+            _number(row.epoch),
+            _number(row.last_txid),
+            _lag(view.lag(row)),
+            plain("; ".join(_namenode_notes(row))),
+        ]
+        if wide:
+            cells.insert(-1, _NOTHING if row.ready is None else "yes" if row.ready else "NO")
+        rows.append(tuple(cells))
+    if wide:
+        columns.insert(-1, Column("READY", need=6))
+    return Grid(tuple(columns), tuple(rows))
+
+
+def _wanted(view: ClusterView, row: NameNodeRow) -> Text:
+    wanted = view.wanted(row) or _NOTHING
+    differs = row.state is not None and wanted not in (_NOTHING, row.state)
+    return Text(wanted, style="bold red" if differs else "")
+
+
+def _namenode_notes(row: NameNodeRow) -> Iterator[str]:
+    if row.error is not None:
+        yield row.error
+    if row.note is not None:
+        yield row.note
+    if row.ready is False and row.state != "active":
+        yield f"cannot be promoted: {row.not_ready_reason or 'no reason given'}"
+
+
+def _zkfcs(view: ClusterView, *, wide: bool) -> Grid:
+    columns = [
+        Column("ZKFC"), Column("HOST", need=1), Column("SEES ITS NODE"), Column("ELECTION"),
+        Column("PRIO", right=True, need=4), Column("ZOOKEEPER", need=3), Column("NOTE"),
+    ]  # fmt: skip
+    rows: list[tuple[str | Text, ...]] = []
+    for row in view.zkfcs:
+        member = view.notices.members.get(row.namenode)
+        cells: list[str | Text] = [
+            row.namenode,
+            plain(row.address),
+            _state(row.health if row.error is None else "DOWN"),
+            plain(_election(row)),
+            _number(None if member is None else member.priority),
+            plain(_session(row)),
+            plain("; ".join(_zkfc_notes(row))),
+        ]
+        if wide:
+            known = ("", "", "") if member is None else (
+                str(member.pid), member.version, time_text(member.started)
+            )  # fmt: skip
+            cells[-1:-1] = [plain(one) or _NOTHING for one in known]
+        rows.append(tuple(cells))
+    if wide:
+        columns[-1:-1] = [
+            Column("PID", right=True, need=6), Column("VERSION", need=7), Column("STARTED", need=8)
+        ]  # fmt: skip
+    return Grid(tuple(columns), tuple(rows))
+
+
+def _election(row: ZkfcRow) -> str:
+    if row.in_election is False:
+        return "out"
+    return row.elector or _NOTHING
+
+
+def _zkfc_notes(row: ZkfcRow) -> Iterator[str]:
+    # Why it is out often is its health, in the same words.
+    told = f"{row.out_because} {row.note}"
+    health = None if row.health_reason and row.health_reason in told else row.health_reason
+    for one in (row.error, health, row.out_because, row.note):
+        if one:
+            yield one
+    if row.last_failure:
+        yield f"its last takeover failed: {row.last_failure}"
+
+
+def _session(row: ZkfcRow) -> str:
+    if row.zookeeper is None:
+        return _NOTHING
+    if row.session_timeout_seconds is None:
+        return row.zookeeper
+    return f"{row.zookeeper}, session {row.session_timeout_seconds:g} s"
+
+
+def _journal(view: ClusterView, *, wide: bool) -> Grid:
+    columns = [
+        Column("JN"), Column("HOST", need=1), Column("STATE"),
+        Column("EPOCH", right=True, need=4), Column("LAST TXID", right=True, need=2),
+        Column("BEHIND", right=True, need=5), Column("DISK FREE", right=True, need=3),
+        Column("NOTE"),
+    ]  # fmt: skip
+    rows: list[tuple[str | Text, ...]] = []
+    # A JournalNode has no id in Hadoop's configuration: it is numbered as its URI lists it.
+    for number, row in enumerate(view.journalnodes, start=1):
+        cells: list[str | Text] = [
+            f"jn{number}",
+            plain(row.node),
+            _state(view.state_of(row) if row.error is None else "DOWN"),
+            _number(row.promised_epoch),
+            _number(row.last_txid),
+            _number(view.behind(row)),
+            _disk(row),
+            plain("; ".join(_journal_notes(view, row))),
+        ]
+        if wide:
+            cells[-1:-1] = [_number(row.writer_epoch), _number(row.committed_txid)]
+        rows.append(tuple(cells))
+    if wide:
+        columns[-1:-1] = [
+            Column("WRITER EPOCH", right=True, need=6), Column("COMMITTED", right=True, need=7)
+        ]  # fmt: skip
+    return Grid(tuple(columns), tuple(rows))
+
+
+def _journal_notes(view: ClusterView, row: JournalNodeRow) -> Iterator[str]:
+    if row.error is not None:
+        yield row.error
+    if row.failed_because is not None:
+        yield row.failed_because
+    for seen in view.active.journal if view.active is not None else ():
+        if seen.node == row.node and not seen.in_sync and seen.last_error is not None:
+            yield f"the active says: {seen.last_error}"
+
+
+def _zookeeper_line(view: ClusterView) -> Text:
+    serving = [row for row in view.zookeepers if row.error is None]
+    leaders = [row.server for row in serving if row.mode == "leader"]
+    leader = f", leader {leaders[0]}" if leaders else ""
+    seconds = view.lock.session_timeout_seconds
+    session = "" if seconds is None else f", our session {seconds:g} s (negotiated)"
+    if view.lock.error is not None:
+        lock = f"lock holder unknown ({view.lock.error})"
+    else:
+        lock = f"lock held by {view.lock.holder or 'NOBODY'}"
+    text = f"ZooKeeper {len(serving)}/{len(view.zookeepers)} up{leader}{session}, {lock}"
+    down = [f"{row.server}: {row.error}" for row in view.zookeepers if row.error is not None]
+    return Text(plain("\n  ".join([text, *down]), keep="\n"))
+
+
+def _state(state: str | None) -> Text:
+    if state is None:
+        return Text(_NOTHING)
+    word = plain(state)
+    if word.lower() in _GOOD:
+        return Text(word, style="green")
+    return Text(word, style="bold red" if word.isupper() else "")
+
+
+def _number(value: int | None) -> str:
+    return _NOTHING if value is None else f"{value:,}"
+
+
+def _lag(value: int | None) -> str:
+    return _NOTHING if value is None else f"{value:,} tx"
+
+
+def _disk(row: JournalNodeRow) -> str:
+    if not row.disk_total_bytes or row.disk_free_bytes is None:
+        return _NOTHING
+    return f"{100 * row.disk_free_bytes // row.disk_total_bytes}% {_bytes(row.disk_free_bytes)}"
+
+
+def _bytes(number: int) -> str:
+    size = float(number)
+    for unit in ("B", "K", "M", "G", "T"):
+        if size < _KIB:
+            return f"{size:.0f}{unit}"
+        size /= _KIB
+    return f"{size:.0f}P"

@@ -1,0 +1,103 @@
+"""One short ZooKeeper session for a command, whose failures end the command in its own words."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from ha.console.cluster_options import Place
+from ha.console.result import Code, Ended, Ending, Outcome
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.outcome import Refusal
+from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
+from ha.elector.zookeeper.znodes import connected, parent_exists
+from ha.notices.model import BadNotice
+
+T = TypeVar("T")
+
+CONNECT_SECONDS = 5.0
+HANG_UP_SECONDS = 1.0
+
+
+async def visit(
+    place: Place,
+    command: str,
+    errand: Callable[[Session, ZooKeeperSettings], Awaitable[T]],
+    *,
+    seconds: float,
+    changes: bool = False,
+) -> T:
+    """What the errand brings back; ``changes``: an errand cut short may have changed something.
+
+    Raises ConfigurationError, and Ended for everything else that goes wrong.
+    """
+    settings = zookeeper_settings(place.configuration, nameservice=place.nameservice)
+    begun = False
+    try:
+        async with (
+            asyncio.timeout(seconds + HANG_UP_SECONDS),
+            connected(settings, deadline_seconds=min(seconds, CONNECT_SECONDS)) as session,
+        ):
+            if not await parent_exists(session, settings):
+                raise Ended(_not_formatted(command, settings))
+            begun = changes
+            return await errand(session, settings)
+    except (ZooKeeperUnavailable, TimeoutError) as failure:
+        reason = str(failure) or f"ZooKeeper at {settings.hosts} took longer than {seconds:g} s"
+        ending = _unknown(command, reason) if begun else _unavailable(command, reason)
+        raise Ended(ending) from failure
+    except ZooKeeperRefused as failure:
+        raise Ended(_refused(command, str(failure))) from failure
+    except BadNotice as failure:
+        raise Ended(_bad_notice(command, str(failure))) from failure
+
+
+def _not_formatted(command: str, settings: ZooKeeperSettings) -> Ending:
+    return Ending(
+        command=command,
+        outcome=Outcome.REFUSED,
+        code=Code.NOT_FORMATTED,
+        message=f"{settings.scope} is not there in ZooKeeper at {settings.hosts}",
+        hint="nnha zkfc --format-zk, once for each nameservice",
+    )
+
+
+def _unknown(command: str, reason: str) -> Ending:
+    return Ending(
+        command=command,
+        outcome=Outcome.UNKNOWN,
+        code=Code.OUTCOME_UNKNOWN,
+        message=f"ZooKeeper stopped answering: {reason}",
+        hint="see what holds with: nnha status",
+    )
+
+
+def _unavailable(command: str, reason: str) -> Ending:
+    return Ending(
+        command=command,
+        outcome=Outcome.UNREACHABLE,
+        code=Code.ZOOKEEPER_UNREACHABLE,
+        message=reason,
+        hint="nnha status shows which servers answer; nnha doctor checks the way to them",
+    )
+
+
+def _refused(command: str, reason: str) -> Ending:
+    forbidden = Refusal.NO_RIGHTS.value in reason or "ha.zookeeper.auth" in reason
+    return Ending(
+        command=command,
+        outcome=Outcome.UNAUTHORISED if forbidden else Outcome.REFUSED,
+        code=Code.ACCESS_DENIED if forbidden else Code.ZOOKEEPER_REFUSED,
+        message=reason,
+        hint="give ha.zookeeper.auth the credentials of the ZKFCs" if forbidden else "",
+    )
+
+
+def _bad_notice(command: str, reason: str) -> Ending:
+    return Ending(
+        command=command,
+        outcome=Outcome.REFUSED,
+        code=Code.BAD_NOTICE,
+        message=reason,
+        hint="somebody else wrote there: look at that znode, and delete it if it is junk",
+    )

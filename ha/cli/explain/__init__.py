@@ -1,0 +1,1 @@
+"""Commands that explain: configuration, history, the active node, and what to repair."""

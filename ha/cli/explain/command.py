@@ -1,0 +1,47 @@
+"""``nnha explain``: why things are as they are, and who would become active next."""
+
+import asyncio
+
+import click
+from rich.text import Text
+
+from ha.cli.cluster.daemon_queries import look_at
+from ha.cli.cluster.view import ClusterView
+from ha.cli.explain.explanation import explain as explanation_of
+from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.completion import namenode_ids
+from ha.console.library_logs import silence_libraries
+from ha.console.output import plain, show
+from ha.console.result import Code, Ending, Outcome
+
+LOOK_SECONDS = 2.0
+
+
+@click.command()
+@click.argument("node", required=False, shell_complete=namenode_ids)
+@about_a_cluster("explain")
+def explain(*, place: Place, node: str | None) -> None:
+    """Say why the active NameNode is active, who would be next, and why not each other.
+
+    With NODE, only that one is judged.  Exits 0 whatever is found.
+    """
+    silence_libraries()
+    view = asyncio.run(
+        look_at(place.configuration, place.nameservice, deadline_seconds=LOOK_SECONDS)
+    )
+    if node is not None and view.namenode(node) is None:
+        place.end(_no_such(node, view))
+    found = explanation_of(view, only=node)
+    text = Text("\n".join(plain(line) for line in found.as_lines()))
+    show(place.output, found.as_json(), text)
+
+
+def _no_such(node: str, view: ClusterView) -> Ending:
+    names = ", ".join(row.namenode for row in view.namenodes)
+    return Ending(
+        command="explain",
+        outcome=Outcome.REFUSED,
+        code=Code.NO_SUCH_NODE,
+        message=f"there is no NameNode {node} in {view.nameservice}: it has {names}",
+        target=node,
+    )

@@ -1,0 +1,270 @@
+"""``nnha config``: what is configured, where each value comes from, and whether it can be used."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from fencing.environment import is_secret
+from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
+from ha.conf.configuration import Configuration, load_configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.key import Key, Scope
+from ha.conf.keys import FENCING_METHODS, KEYS, NAMENODES, NAMESERVICES
+from ha.conf.topology import namenodes, nameservice_of, shared_edits
+from ha.console.exit_codes import DONE, REFUSED, UNHEALTHY, USAGE
+from ha.zkfc.settings import automatic_failover, fencing_plan
+
+API_VERSION: Final = "nnha/v1"
+HIDDEN: Final = "(hidden)"
+WIDTH: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One key as it is shown: the value in effect, and the setting that it comes from."""
+
+    name: str
+    value: str
+    origin: str
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What stood on the command line before the subcommand's name."""
+
+    conf_dir: Path | None
+    overrides: tuple[str, ...]
+
+
+_CONF_DIR = click.option(
+    "--conf-dir",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
+)
+_OVERRIDES = click.option(
+    "-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key."
+)
+
+
+@click.group()
+@_CONF_DIR
+@_OVERRIDES
+@click.pass_context
+def config(ctx: click.Context, *, conf_dir: Path | None, overrides: tuple[str, ...]) -> None:
+    """Show the configuration, explain a key, or check everything before a start."""
+    ctx.obj = Given(conf_dir, overrides)
+
+
+def _about_the_configuration(function: Callable[..., None]) -> Callable[..., None]:
+    """Add --conf-dir and -D, which may stand behind a subcommand's name as with every command.
+
+    The function gets the ``Configuration``; one that cannot be read ends it with exit code 2.
+    """
+
+    @_CONF_DIR
+    @_OVERRIDES
+    @wraps(function)
+    def wrapper(
+        *,
+        conf_dir: Path | None,
+        overrides: tuple[str, ...],
+        **own: Any,  # noqa: ANN401 - the subcommand's own options, of click's making
+    ) -> None:
+        given = click.get_current_context().find_object(Given) or Given(None, ())
+        try:
+            configuration = load_configuration(
+                conf_dir or given.conf_dir, (*given.overrides, *overrides)
+            )
+        except ConfigurationError as error:
+            click.echo(f"nnha config: {error}", err=True)
+            sys.exit(USAGE)
+        function(configuration, **own)
+
+    return wrapper
+
+
+@config.command()
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
+@click.option("--all", "everything", is_flag=True, help="Also the keys that have their default.")
+@_about_the_configuration
+def show(configuration: Configuration, *, output: str, everything: bool) -> None:
+    """List every key that is set, with the file and line that set it."""
+    rows = [_set_key(configuration, name) for name in sorted(configuration.settings)]
+    if everything:
+        rows += [
+            Shown(key.name, _safe(key.name, key.default), "default", known=True)
+            for key in KEYS.values()
+            if key.name not in configuration.settings
+        ]
+        rows.sort(key=lambda row: row.name)
+    if output == "json":
+        settings = [
+            {"key": row.name, "value": row.value, "origin": row.origin, "known": row.known}
+            for row in rows
+        ]
+        click.echo(json.dumps({"apiVersion": API_VERSION, "settings": settings}, indent=2))
+    else:
+        table = Table("KEY", "VALUE", "FROM", box=None, pad_edge=False)
+        for row in rows:
+            table.add_row(row.name, row.value, row.origin)
+        _console().print(table)
+    _warn(configuration)
+    sys.exit(DONE)
+
+
+@config.command()
+@click.argument("key")
+@click.option("-ns", "--nameservice", default=None, help="As this nameservice sees it.")
+@click.option("-nn", "--namenode", default=None, help="As this NameNode sees it.")
+@_about_the_configuration
+def explain(
+    configuration: Configuration, *, key: str, nameservice: str | None, namenode: str | None
+) -> None:
+    """Say what a key is for, which value is in effect, and why that one."""
+    found = KEYS.get(key)
+    where = {"nameservice": nameservice, "namenode": namenode}
+    if found is None:
+        found, where = _before_suffix(configuration, key) or (None, where)
+    if found is None:
+        near = [name for name in KEYS if key in name or key.startswith(f"{name}.")][:5]
+        hint = f" Known: {', '.join(near)}." if near else " See: nnha config show --all."
+        click.echo(f"nnha config: nnha reads no key {key!r}.{hint}", err=True)
+        sys.exit(REFUSED)
+    click.echo(f"{found.name}\n  {found.doc or 'a key of Hadoop'}")
+    click.echo(f"  may be set as    {_forms(found)}")
+    click.echo(f"  default          {found.default or '(not set)'}")
+    try:
+        value = configuration.get(found, **where)
+    except ConfigurationError as error:
+        click.echo(f"  in effect        none: {error}")
+        sys.exit(UNHEALTHY)
+    lines = _safe(key, "(not set)" if value is None else str(value)).splitlines() or [""]
+    click.echo(f"  in effect        {lines[0]}")
+    for line in lines[1:]:
+        click.echo(f"                   {line}")
+    click.echo(f"  because of       {configuration.where(found, **where)}")
+    sys.exit(DONE)
+
+
+def _before_suffix(
+    configuration: Configuration, name: str
+) -> tuple[Key[object], dict[str, str | None]] | None:
+    """The key that carries the suffix of a configured nameservice or NameNode, and whose it is."""
+    for nameservice in configuration.get(NAMESERVICES):
+        for namenode in (None, *configuration.get(NAMENODES, nameservice=nameservice)):
+            suffix = f".{nameservice}" if namenode is None else f".{nameservice}.{namenode}"
+            found = KEYS.get(name.removesuffix(suffix)) if name.endswith(suffix) else None
+            whole = Scope.NAMENODE if namenode else Scope.NAMESERVICE
+            if found is not None and found.scope in (whole, Scope.NAMENODE):
+                return found, {"nameservice": nameservice, "namenode": namenode}
+    return None
+
+
+@config.command()
+@_about_the_configuration
+def validate(configuration: Configuration) -> None:
+    """Read every key, every address and the fencing methods as the daemons would.
+
+    Exits 0 if all can be used, 8 if not; doubts are told, and change no exit code.
+    """
+    problems = problems_of(configuration)
+    for problem in dict.fromkeys(problems):
+        click.echo(f"problem: {problem}", err=True)
+    _warn(configuration)
+    _doubt_clients(configuration)
+    if problems:
+        count = len(set(problems))
+        click.echo(f"{count} problem{'s' if count > 1 else ''}; nothing was changed.", err=True)
+        sys.exit(UNHEALTHY)
+    click.echo(f"{len(configuration.settings)} settings can be used.")
+    sys.exit(DONE)
+
+
+def problems_of(configuration: Configuration) -> list[str]:
+    """Every key, address and fencing method that the daemons could not use."""
+    problems: list[str] = []
+    for key in KEYS.values():
+        _note(problems, partial(configuration.get, key))
+    try:
+        nameservice = nameservice_of(configuration)
+        nodes = namenodes(configuration, nameservice)
+    except ConfigurationError as error:
+        return [*problems, str(error)]
+    for node in nodes:
+        where = {"nameservice": nameservice, "namenode": node.namenode}
+        for key in KEYS.values():
+            _note(problems, partial(configuration.get, key, **where))
+        _note(problems, partial(fencing_plan, configuration, nameservice, node.namenode))
+        _note(problems, partial(shared_edits, configuration, nameservice, node.namenode))
+    if automatic_failover(configuration, nameservice):
+        problems += [
+            f"{node.namenode} has no fencing method: set dfs.ha.fencing.methods, or nobody could "
+            "be made harmless before a takeover"
+            for node in nodes
+            if not configuration.get(
+                FENCING_METHODS, nameservice=nameservice, namenode=node.namenode
+            )
+        ]
+    return problems
+
+
+def _doubt_clients(configuration: Configuration) -> None:
+    """What no daemon minds: Hadoop's clients cannot find the active without it."""
+    for name in without_client_proxy(configuration):
+        click.echo(
+            f"warning: {CLIENT_PROXY}.{name} is not set: Hadoop's clients take hdfs://{name} for a "
+            f"host's name without it; set it to {USUAL_PROXY}",
+            err=True,
+        )
+
+
+def _note(problems: list[str], read: Callable[[], object]) -> None:
+    try:
+        read()
+    except ConfigurationError as error:
+        problems.append(str(error))
+
+
+def _set_key(configuration: Configuration, name: str) -> Shown:
+    setting = configuration.settings[name]
+    try:
+        value = configuration.raw(name) or ""
+    except ConfigurationError as error:
+        value = f"unusable: {error}"
+    known = any(name == key or name.startswith(f"{key}.") for key in KEYS)
+    return Shown(name, _safe(name, value), str(setting.origin), known)
+
+
+def _safe(name: str, value: str) -> str:
+    return HIDDEN if value and is_secret(name) and not value.startswith("@") else value
+
+
+def _forms(key: Key[object]) -> str:
+    ns, nn = f"{key.name}.<nameservice>", f"{key.name}.<nameservice>.<namenode>"
+    match key.scope:
+        case Scope.GLOBAL:
+            return key.name
+        case Scope.NAMESERVICE:
+            return f"{ns}, or {key.name}"
+        case Scope.NAMENODE:
+            return f"{nn}, else {ns}, else {key.name}"
+
+
+def _warn(configuration: Configuration) -> None:
+    for warning in configuration.warnings:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=WIDTH)

@@ -1,0 +1,1 @@
+"""``nnha doctor``: checks of this machine, of the cluster, and of the znodes."""

@@ -1,0 +1,236 @@
+"""Checks of ``nnha doctor`` on what one look at the cluster shows.  Pure (operators.md F)."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from ha.cli.cluster.finding import Finding, fail, ok, unknown, warn
+from ha.cli.cluster.successors import ranked, until, what_blocks
+from ha.cli.cluster.view import ClusterView, in_excess, is_silence
+from ha.console.durations import since, span
+from ha.notices.model import FailoverResult
+
+FEW_JOURNALNODES = 3
+LITTLE_DISK = 0.20
+NO_DISK = 0.05
+FAR_BEHIND = 10_000
+"""Transactions a standby may lack; more take a while to catch up in a failover."""
+LONG_PAUSE = timedelta(hours=4)
+FLAPPING_COUNT = 3
+FLAPPING_WINDOW = timedelta(minutes=10)
+CLOCK_SECONDS = 2.0
+"""HTTP's Date has whole seconds, so that a smaller difference cannot be seen."""
+
+
+def check_cluster(view: ClusterView) -> Iterator[Finding]:
+    """Every check of this module, in the order of a reader's interest."""
+    yield _roles(view)
+    yield _failover(view)
+    yield from _namenodes(view)
+    yield from _journal(view)
+    if view.automatic_failover:
+        yield from _zookeeper(view)
+        yield from _zkfcs(view)
+        yield from _notices(view)
+        yield _history(view)
+
+
+def check_clocks(skews: Sequence[tuple[str, float | None]]) -> Iterator[Finding]:
+    """Seconds that each daemon's clock is ahead of ours; None where it did not tell."""
+    told = [(name, skew) for name, skew in skews if skew is not None]
+    bad = [(name, skew) for name, skew in told if abs(skew) > CLOCK_SECONDS]
+    for name, skew in bad:
+        way = "ahead of" if skew > 0 else "behind"
+        yield warn(
+            "clocks",
+            f"{name} is {span(abs(skew))} {way} this machine",
+            "run NTP or chrony everywhere: expiries of pauses and drains go by the wall clock",
+        )
+    if not told:
+        yield unknown("clocks", "no daemon's status page answers from here")
+    elif not bad:
+        yield ok("clocks", f"{len(told)} daemons agree with this machine to {CLOCK_SECONDS:g} s")
+
+
+def _roles(view: ClusterView) -> Finding:
+    actives = [row.namenode for row in view.namenodes if row.state == "active"]
+    if len(actives) > 1:
+        found = f"{' and '.join(actives)} both say that they are active"
+        return fail("one active", found, "nnha status -w; it should end within seconds")
+    if not actives:
+        return fail("one active", "no NameNode is active", "nnha explain")
+    wanted = view.lock.holder
+    if wanted is not None and wanted != actives[0]:
+        found = f"{actives[0]} is active, but {wanted} holds the lock"
+        return fail("one active", found, "nnha status -w; it should end within seconds")
+    return ok("one active", f"{actives[0]}, epoch {view.epoch if view.epoch else 'unknown'}")
+
+
+def _failover(view: ClusterView) -> Finding:
+    if not view.automatic_failover:
+        return warn(
+            "failover ready",
+            "dfs.ha.automatic-failover.enabled is not set",
+            "set it to true and run a ZKFC beside each NameNode",
+        )
+    reasons = what_blocks(view)
+    if reasons:
+        return fail("failover ready", "; ".join(reasons), "nnha explain")
+    return ok("failover ready", f"{ranked(view)[0].namenode} could take over")
+
+
+def _namenodes(view: ClusterView) -> Iterator[Finding]:
+    for row in view.namenodes:
+        check = f"NameNode {row.namenode}"
+        lag = view.lag(row)
+        if row.error is not None:
+            yield fail(check, f"{row.address}: {row.error}", _start(row.error))
+        elif row.note is not None:
+            yield warn(check, f"{row.address}: {row.note}", "open its HTTP port to operators")
+        elif lag is not None and lag > FAR_BEHIND:
+            yield warn(check, f"{lag:,} transactions behind", "see its log: does it tail edits?")
+        else:
+            yield ok(check, f"{row.address}: {row.state}")
+
+
+def _start(error: str) -> str:
+    if is_silence(error):
+        return "look on its host: it hangs (end it, start it again) or the way is cut"
+    return "start it, or open the port"
+
+
+def _journal(view: ClusterView) -> Iterator[Finding]:
+    count = len(view.journalnodes)
+    if not count:
+        yield unknown("journal", "dfs.namenode.shared.edits.dir names no JournalNodes")
+        return
+    if count < FEW_JOURNALNODES or count % 2 == 0:
+        found = f"{count} JournalNodes survive the loss of {(count - 1) // 2}"
+        yield warn("journal size", found, "run an odd number, at least 3")
+    else:
+        yield ok("journal size", f"{count} JournalNodes survive the loss of {(count - 1) // 2}")
+    hosts = {row.node.rsplit(":", 1)[0] for row in view.journalnodes}
+    if len(hosts) < count:
+        found = f"{count} JournalNodes on {len(hosts)} host{'s' if len(hosts) > 1 else ''}"
+        yield warn("journal hosts", found, "give each JournalNode a host of its own")
+    else:
+        yield ok("journal hosts", f"each of {count} on its own")
+    yield _majority(view)
+    yield from _disks(view)
+
+
+def _majority(view: ClusterView) -> Finding:
+    spare, count = view.spare_journalnodes, len(view.journalnodes)
+    lost = [
+        f"{row.node}: {view.state_of(row)}"
+        for row in view.journalnodes
+        if view.state_of(row) not in ("in sync", "up")
+    ]
+    if spare < 0 and any("not formatted" in one.lower() for one in lost):
+        return fail(
+            "journal majority",
+            "; ".join(lost),
+            "nnha namenode --format for a new file system, else --initialize-shared-edits",
+        )
+    if spare < 0:
+        return fail("journal majority", "; ".join(lost), "start them: nothing can be written")
+    if lost:
+        return fail(
+            "journal majority",
+            f"can lose {spare} more; {'; '.join(lost)}",
+            "bring them back before another one goes: nnha journal status",
+        )
+    return ok("journal majority", f"all {count} take part")
+
+
+def _disks(view: ClusterView) -> Iterator[Finding]:
+    for row in view.journalnodes:
+        if row.disk_free_bytes is None or not row.disk_total_bytes:
+            continue
+        share = row.disk_free_bytes / row.disk_total_bytes
+        check, found = f"disk of {row.node}", f"{share:.0%} free"
+        if share < NO_DISK:
+            yield fail(check, found, "make room now: a full disk takes the JournalNode out")
+        elif share < LITTLE_DISK:
+            yield warn(check, found, "make room")
+        else:
+            yield ok(check, found)
+
+
+def _zookeeper(view: ClusterView) -> Iterator[Finding]:
+    count = len(view.zookeepers)
+    down = [f"{row.server}: {row.error}" for row in view.zookeepers if row.error is not None]
+    if view.lock.error is not None:
+        yield fail("ZooKeeper", view.lock.error, "nobody can fail over until it is back")
+    elif down:
+        yield fail("ZooKeeper", "; ".join(down), "bring them back before another one goes")
+    else:
+        yield ok("ZooKeeper", f"{count} of {count} servers answer")
+    if count < FEW_JOURNALNODES or count % 2 == 0:
+        found = f"{count} server{'s' if count > 1 else ''}, may lose {(count - 1) // 2}"
+        yield warn("ZooKeeper size", found, "run 3 or 5 servers")
+    else:
+        yield ok("ZooKeeper size", f"{count} servers, may lose {(count - 1) // 2}")
+
+
+def _zkfcs(view: ClusterView) -> Iterator[Finding]:
+    for row in view.zkfcs:
+        check = f"ZKFC of {row.namenode}"
+        if row.error is not None:
+            yield fail(check, f"{row.address}: {row.error}", _start(row.error))
+        elif row.last_failure is not None:
+            found = f"its last takeover failed: {row.last_failure}"
+            yield fail(check, found, f"nnha fence test {row.namenode}, nnha history")
+        elif row.note is not None and "status page" in row.note:
+            yield warn(
+                check,
+                row.note,
+                f"set nnha.zkfc.http-address.{view.nameservice}.{row.namenode} to an address "
+                "that operators reach",
+            )
+        else:
+            yield ok(check, f"{row.address}: {row.health}")
+    for one in view.notices.namesakes:
+        yield fail(
+            f"ZKFC of {one.namenode}",
+            f"{in_excess(one)}, at {one.zkfc_rpc}; it may not stand",
+            "stop one of the two, or give it its own dfs.ha.namenode.id",
+        )
+    versions = {one.version for one in view.notices.members.values()}
+    if len(versions) > 1:
+        told = ", ".join(f"{n} {m.version}" for n, m in sorted(view.notices.members.items()))
+        yield warn("versions", told, "upgrade the older ones")
+    elif versions:
+        yield ok("versions", f"all ZKFCs run {versions.pop()}")
+
+
+def _notices(view: ClusterView) -> Iterator[Finding]:
+    pause = view.pause
+    if pause is None:
+        yield ok("pause", "none")
+    elif pause.until is None or view.moment - pause.since > LONG_PAUSE:
+        found = f"for {since(pause.since, view.moment)}, {until(pause)}"
+        yield fail("pause", found, "is it still wanted? nnha resume")
+    else:
+        yield warn("pause", until(pause), "nnha resume")
+    for name, one in view.drains.items():
+        yield warn("drain", f"{name}: {until(one)}", f"nnha drain {name} --end")
+    for problem in view.notices.unreadable:
+        yield fail("notices", problem, "look at that znode, and delete it if it is junk")
+
+
+def _history(view: ClusterView) -> Finding:
+    recent = [
+        one.record
+        for one in view.notices.history
+        if one.record is not None and view.moment - one.record.at < FLAPPING_WINDOW
+    ]
+    failed = [one for one in recent if one.result is FailoverResult.FAILED]
+    minutes = int(FLAPPING_WINDOW.total_seconds() // 60)
+    if failed:
+        found = f"{len(failed)} failed in the last {minutes} minutes: {failed[0].failure}"
+        return fail("failovers", found, "nnha history")
+    automatic = [one for one in recent if one.actor is None]
+    if len(automatic) >= FLAPPING_COUNT:
+        found = f"{len(automatic)} by themselves in the last {minutes} minutes"
+        return warn("failovers", found, "nnha history; nnha pause while you look for the cause")
+    return ok("failovers", f"{len(recent)} in the last {minutes} minutes")

@@ -1,0 +1,134 @@
+"""``nnha doctor``: everything worth checking before it is needed, and what to do about it."""
+
+import asyncio
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import aiohttp
+import click
+from rich.text import Text
+
+from ha.cli.cluster.daemon_queries import look_at
+from ha.cli.cluster.finding import Finding, Verdict
+from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
+from ha.cli.explain.doctor.local import (
+    check_clients,
+    check_configuration,
+    check_credentials,
+    check_fencing,
+    check_machine,
+    check_names,
+)
+from ha.cli.explain.doctor.znodes import check_znodes
+from ha.conf import keys
+from ha.conf.topology import HostPort, namenodes
+from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.exit_codes import DONE, UNHEALTHY
+from ha.console.library_logs import silence_libraries
+from ha.console.output import API_VERSION, plain, show
+
+LOOK_SECONDS = 3.0
+_STYLE = {
+    Verdict.OK: "green",
+    Verdict.WARN: "yellow",
+    Verdict.FAIL: "bold red",
+    Verdict.UNKNOWN: "dim",
+}
+
+
+@click.command()
+@about_a_cluster("doctor")
+@click.option("-q", "--quiet", is_flag=True, help="Only what is not well.")
+def doctor(*, place: Place, quiet: bool) -> None:
+    """Check configuration, names, quorums, clocks, fencing, rights, disks and notices.
+
+    Nothing is changed.  Exits 0 if nothing fails (warnings may be there), 8 if a check fails.
+    """
+    silence_libraries()
+    findings = asyncio.run(_check(place))
+    shown = [one for one in findings if not quiet or one.verdict is not Verdict.OK]
+    show(place.output, _as_json(place, findings), _as_text(shown, findings))
+    bad = any(one.verdict is Verdict.FAIL for one in findings)
+    sys.exit(UNHEALTHY if bad else DONE)
+
+
+async def _check(place: Place) -> list[Finding]:
+    configuration, nameservice = place.configuration, place.nameservice
+    automatic = configuration.get(keys.AUTO_FAILOVER, nameservice=nameservice)
+    view, names, skews, znodes = await asyncio.gather(
+        look_at(configuration, nameservice, deadline_seconds=LOOK_SECONDS),
+        check_names(configuration, nameservice),
+        _skews(place),
+        check_znodes(place, seconds=LOOK_SECONDS) if automatic else _nothing(),
+    )
+    found: list[Finding] = [*check_configuration(configuration), *names]
+    found += check_clients(configuration)
+    found += check_cluster(view)
+    found += znodes
+    found += check_clocks(skews)
+    found += check_fencing(configuration, nameservice) if automatic else ()
+    found += check_credentials(configuration, nameservice)
+    found += check_machine()
+    return found
+
+
+async def _nothing() -> list[Finding]:
+    return []
+
+
+async def _skews(place: Place) -> Sequence[tuple[str, float | None]]:
+    nodes = namenodes(place.configuration, place.nameservice)
+    pages = [(f"NameNode {node.namenode}", node.http) for node in nodes]
+    pages += [(f"ZKFC of {node.namenode}", node.zkfc_http) for node in nodes]
+    timeout = aiohttp.ClientTimeout(total=LOOK_SECONDS)
+    async with aiohttp.ClientSession(trust_env=False, timeout=timeout) as http:
+        found = await asyncio.gather(*(_skew(http, address) for _, address in pages))
+    return [(name, skew) for (name, _), skew in zip(pages, found, strict=True)]
+
+
+async def _skew(http: aiohttp.ClientSession, address: HostPort) -> float | None:
+    """Seconds that its clock is ahead of ours, by the Date of its answer."""
+    try:
+        before = datetime.now(UTC)
+        async with http.get(f"http://{address}/status", allow_redirects=False) as response:
+            date = response.headers.get("Date", "")
+        after = datetime.now(UTC)
+        theirs = parsedate_to_datetime(date).astimezone(UTC)
+    except (OSError, TimeoutError, ValueError, aiohttp.ClientError):
+        return None
+    if theirs > after:
+        return (theirs - after).total_seconds()
+    # Date is cut to whole seconds: it may be up to one behind a clock that is right.
+    return min(0.0, (theirs - before).total_seconds() + 1.0)
+
+
+def _as_json(place: Place, findings: Sequence[Finding]) -> Mapping[str, object]:
+    return {
+        "apiVersion": API_VERSION,
+        "command": "doctor",
+        "nameservice": place.nameservice,
+        **_counts(findings),
+        "checks": [one.as_json() for one in findings],
+    }
+
+
+def _counts(findings: Sequence[Finding]) -> dict[str, int]:
+    return {verdict.value: sum(one.verdict is verdict for one in findings) for verdict in Verdict}
+
+
+def _as_text(shown: Sequence[Finding], findings: Sequence[Finding]) -> Text:
+    width = max((len(one.check) for one in shown), default=0)
+    lines = [line for one in shown for line in _lines(one, width)]
+    counts = ", ".join(f"{count} {name}" for name, count in _counts(findings).items() if count)
+    return Text("\n").join([*lines, Text(counts)])
+
+
+def _lines(one: Finding, width: int) -> Iterator[Text]:
+    yield Text.assemble(
+        (f"{one.verdict.value.upper():<7}", _STYLE[one.verdict]),
+        f"  {plain(one.check):<{width}}  {plain(one.found)}",
+    )
+    if one.next:
+        yield Text(f"{'':<9}{'':<{width}}  → {plain(one.next)}")

@@ -1,0 +1,202 @@
+"""Checks of ``nnha doctor`` on this machine: configuration, names, fencing tools, key files."""
+
+import asyncio
+import os
+import resource
+import shlex
+import shutil
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import assert_never
+
+from fencing.model import (
+    JournalEpochMethod,
+    KillMethod,
+    MethodSpec,
+    ShellMethod,
+    SshMethod,
+    proves_gone,
+    shown,
+)
+from fencing.ssh_settings import HostKeys, SshSettings
+from ha.cli.cluster.finding import Finding, fail, ok, unknown, warn
+from ha.cli.explain.config import problems_of
+from ha.conf import keys, keys_journal
+from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
+from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.topology import NameNodeAddress, namenodes, shared_edits
+from ha.zkfc.settings import fencing_plan
+
+FEW_FILES = 4096
+RESOLVE_SECONDS = 2.0
+
+
+def check_configuration(configuration: Configuration) -> Iterator[Finding]:
+    """Every key can be read, and none looks misspelt."""
+    problems = problems_of(configuration)
+    for problem in dict.fromkeys(problems):
+        yield fail("configuration", problem, "nnha config validate")
+    for warning in configuration.warnings:
+        yield warn("configuration", warning, "correct the key, or delete it")
+    if not problems and not configuration.warnings:
+        yield ok("configuration", f"{len(configuration.settings)} settings can be used")
+
+
+def check_clients(configuration: Configuration) -> Iterator[Finding]:
+    """Clients with these files find the active NameNode; told only where they do not."""
+    for name in without_client_proxy(configuration):
+        found = f"{CLIENT_PROXY}.{name} is not set: Hadoop's clients do not find hdfs://{name}"
+        yield warn("clients", found, f"set it to {USUAL_PROXY}")
+
+
+async def check_names(configuration: Configuration, nameservice: str) -> list[Finding]:
+    """Every configured host name resolves here."""
+    hosts = sorted(_hosts(configuration, nameservice))
+    loop = asyncio.get_running_loop()
+
+    async def resolve(host: str) -> str | None:
+        try:
+            async with asyncio.timeout(RESOLVE_SECONDS):
+                await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except TimeoutError:
+            return f"{host}: no answer in {RESOLVE_SECONDS:g} s"
+        except OSError as error:
+            return f"{host}: {error.strerror or error}"
+        return None
+
+    bad = [one for one in await asyncio.gather(*map(resolve, hosts)) if one is not None]
+    if bad:
+        return [fail("names", one, "add it to DNS or to /etc/hosts on all nodes") for one in bad]
+    return [ok("names", f"{len(hosts)} of {len(hosts)} host names resolve here")]
+
+
+def _hosts(configuration: Configuration, nameservice: str) -> set[str]:
+    found: set[str] = set()
+    for node in namenodes(configuration, nameservice):
+        found |= {node.rpc.host, node.service.host, node.http.host}
+    found |= {one.host for one in configuration.get(keys.ZOOKEEPER_QUORUM, nameservice=nameservice)}
+    if configuration.get(keys_journal.SHARED_EDITS, nameservice=nameservice):
+        found |= {one.host for one in shared_edits(configuration, nameservice).nodes}
+    return found
+
+
+def check_fencing(configuration: Configuration, nameservice: str) -> Iterator[Finding]:
+    """Each NameNode has a way to be fenced that can run from here."""
+    for node in namenodes(configuration, nameservice):
+        check = f"fencing of {node.namenode}"
+        try:
+            plan = fencing_plan(configuration, nameservice, node.namenode)
+        except ConfigurationError as error:
+            yield fail(check, str(error), "nnha config validate")
+            continue
+        if not plan.methods:
+            yield fail(check, "no method", "set dfs.ha.fencing.methods")
+            continue
+        yield from (method_finding(check, method, node, plan.ssh) for method in plan.methods)
+        if not proves_gone(plan.methods[-1]) and isinstance(plan.methods[-1], ShellMethod):
+            yield fail(
+                check,
+                f"{shown(plan.methods[-1])} claims success and does nothing",
+                "write journal-epoch instead, which says what it means, or a method that kills",
+            )
+        elif not any(proves_gone(method) for method in plan.methods):
+            yield warn(
+                check,
+                "edits only: a cut-off active may answer reads until its lease ends",
+                "put sshfence, kill or shell(...) before journal-epoch, if that matters",
+            )
+
+
+def method_finding(
+    check: str, method: MethodSpec, node: NameNodeAddress, settings: SshSettings
+) -> Finding:
+    """Whether one method can run from here."""
+    match method:
+        case ShellMethod(command=command):
+            return _shell(check, command, shown(method))
+        case SshMethod():
+            return _ssh(check, node, settings)
+        case KillMethod():
+            return ok(check, "kill: works where that NameNode runs beside the ZKFC")
+        case JournalEpochMethod():
+            return ok(check, "journal-epoch: the journal refuses the old writer")
+    assert_never(method)
+
+
+def _shell(check: str, command: str, said: str) -> Finding:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        return fail(check, f"{said}: {error}", "correct the quotes")
+    if words and "=" not in words[0] and "$" not in words[0] and shutil.which(words[0]) is None:
+        return warn(
+            check,
+            f"{said}: there is no executable {words[0]} on this machine",
+            "it must be there on every NameNode host: nnha fence test there",
+        )
+    return ok(check, f"{said}: its program is here")
+
+
+def _ssh(check: str, node: NameNodeAddress, settings: SshSettings) -> Finding:
+    if not settings.key_files and not settings.use_agent:
+        return fail(check, "sshfence has no key", "set dfs.ha.fencing.ssh.private-key-files")
+    for path in settings.key_files:
+        try:
+            mode = path.expanduser().stat().st_mode
+        except OSError as error:
+            found = f"sshfence: {path}: {error.strerror}"
+            return warn(check, found, "the key must be there on every NameNode host")
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            return warn(check, f"sshfence: others may read {path}", f"chmod 600 {path}")
+    known = settings.known_hosts.expanduser()
+    if settings.host_keys is HostKeys.STRICT and not known.is_file():
+        found = f"sshfence: there is no {known}, and nnha.fencing.ssh.host-keys is strict"
+        return fail(check, found, f"ssh-keyscan {node.service.host} >> {known}, after checking it")
+    return ok(check, "sshfence: key and known hosts are here; nnha fence test tries the login")
+
+
+def check_credentials(configuration: Configuration, nameservice: str) -> Iterator[Finding]:
+    """The file behind ha.zookeeper.auth is for its owner alone."""
+    value = configuration.get(keys.ZOOKEEPER_AUTH, nameservice=nameservice)
+    if not value:
+        return
+    if not value.startswith("@"):
+        yield warn(
+            "credentials",
+            "ha.zookeeper.auth stands in the configuration file itself",
+            "put it into a file and write @/path/to/it",
+        )
+        return
+    path = Path(value[1:])
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        yield fail("credentials", f"{path}: {error.strerror}", "correct ha.zookeeper.auth")
+        return
+    if mode & (stat.S_IRGRP | stat.S_IROTH):
+        yield warn("credentials", f"others may read {path}", f"chmod 600 {path}")
+    else:
+        yield ok("credentials", f"{path} is for its owner alone")
+
+
+def check_machine() -> Iterator[Finding]:
+    """Limits of this machine that hurt a daemon."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < FEW_FILES:
+        then = "LimitNOFILE=65536 in the daemons' units"
+        yield warn("open files", f"this shell may have {soft:,}", then)
+    else:
+        yield ok("open files", f"this shell may have {soft:,}")
+    try:
+        load = os.getloadavg()[0]
+    except OSError:
+        yield unknown("load", "not told by this system")
+        return
+    cores = os.cpu_count() or 1
+    if load > 4 * cores:
+        yield warn("load", f"{load:.1f} on {cores} cores", "health checks may time out")
+    else:
+        yield ok("load", f"{load:.1f} on {cores} cores")

@@ -1,0 +1,252 @@
+"""Why the active is active, why nobody is, and who would be next.  Pure.
+
+Made of one look at the cluster: what holds is seen, why it holds is in the history.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ha.cli.cluster.successors import Obstacle, Prospect, prospects, ranked, until
+from ha.cli.cluster.view import ClusterView
+from ha.console.durations import since, span
+from ha.notices.model import FailoverRecord, HistoryEntry, time_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unheard:
+    """A NameNode that holds the lock and is not heard of."""
+
+    namenode: str
+    error: str
+    silent: bool
+    paused: bool
+    zkfc_error: str | None
+    """Why its ZKFC does not answer either; None: it does, and can hand over."""
+
+    def in_words(self) -> Iterator[str]:
+        """What it is, and how long it goes on."""
+        name = self.namenode
+        if self.silent:
+            yield f"{name} holds the lock and gives no answer: it hangs, or the way is cut"
+        else:
+            yield f"{name} holds the lock, but its NameNode is {self.error}"
+        if self.zkfc_error is not None:
+            yield f"its ZKFC: {self.zkfc_error}; the lock ends with its session in ZooKeeper"
+        elif self.paused:
+            yield "its ZKFC keeps the lock in a pause, whatever becomes of the NameNode"
+        elif self.silent:
+            yield (
+                f"its ZKFC keeps the lock until {name} has been silent to it for "
+                "ha.health-monitor.rpc-timeout.ms; then the next one fences it and takes over"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The answer to one ``nnha explain``."""
+
+    nameservice: str
+    taken_at: str
+    active: str | None
+    epoch: int | None
+    why: tuple[str, ...]
+    """Why the active is active, or why nobody is; the weightiest first."""
+    elected_by: int | None
+    """The record of the history that tells how the active became so."""
+    unheard: Unheard | None
+    """Who holds the lock and is not heard of."""
+    next_active: str | None
+    """Who would win if the active went away now."""
+    in_general: tuple[Obstacle, ...]
+    """What stands in the way of every automatic failover."""
+    prospects: tuple[Prospect, ...]
+    ranking: tuple[str, ...]
+    """The fit ones that are not active, the most likely first."""
+
+    def as_json(self) -> Mapping[str, object]:
+        """The fixed keys."""
+        return {
+            "apiVersion": "nnha/v1",
+            "command": "explain",
+            "nameservice": self.nameservice,
+            "taken_at": self.taken_at,
+            "active": self.active,
+            "epoch": self.epoch,
+            "why": list(self.why),
+            "elected_by": self.elected_by,
+            "next_active": self.next_active,
+            "in_general": [_obstacle(one) for one in self.in_general],
+            "namenodes": [
+                {
+                    "namenode": one.namenode,
+                    "active": one.active,
+                    "fit": one.fit,
+                    "rank": self._rank(one),
+                    "priority": one.priority,
+                    "lag_transactions": one.lag,
+                    "obstacles": [_obstacle(each) for each in one.obstacles],
+                }
+                for one in self.prospects
+            ],
+        }
+
+    def as_lines(self) -> Iterator[str]:
+        """For people: the present, the future, each candidate, and what blocks them all."""
+        epoch = "" if self.epoch is None else f" (epoch {self.epoch})"
+        if self.active:
+            yield f"{self.active} is active{epoch}"
+        elif self.unheard is not None and self.unheard.silent:
+            yield "NO NameNode says that it is active"
+        else:
+            yield "NO NameNode is active"
+        for reason in self.why:
+            yield f"  because {reason}"
+        for obstacle in self.in_general:
+            arrow = f"  → {obstacle.next}" if obstacle.next else ""
+            yield f"! {obstacle.text}{arrow}"
+        yield self._future()
+        width = max((len(one.namenode) for one in self.prospects), default=0)
+        for one in self.prospects:
+            yield from self._lines_of(one, width)
+
+    def _future(self) -> str:
+        went = "if it went away now" if self.active else "now"
+        if self.next_active is None:
+            return f"Nobody could become active {went}:"
+        arrow = ""
+        if self.unheard is not None:
+            went = f"once {self.unheard.namenode} has lost the lock"
+            if self.unheard.zkfc_error is None and len(self.in_general) == self.unheard.paused:
+                arrow = f"  → at once: nnha switchover {self.next_active}"
+        if self.in_general:
+            went = f"{went}, but for what stands above"
+        return f"{self.next_active} would become active {went}:{arrow}"
+
+    def _lines_of(self, one: Prospect, width: int) -> Iterator[str]:
+        name = f"{one.namenode:<{width}}"
+        if one.active and one.fit:
+            yield f"  {name}  active"
+        elif one.active:
+            arrow = f"  → {one.what_helps()}" if one.what_helps() else ""
+            yield f"  {name}  active, but: {one.why_not()}{arrow}"
+        elif one.fit:
+            yield f"  {name}  {self._rank(one)}. {one.in_words()}"
+        for each in () if one.fit else one.obstacles:
+            arrow = f"  → {each.next}" if each.next else ""
+            if not one.active:
+                yield f"  {name}  no: {each.text}{arrow}"
+
+    def _rank(self, one: Prospect) -> int | None:
+        return self.ranking.index(one.namenode) + 1 if one.namenode in self.ranking else None
+
+
+def explain(view: ClusterView, *, only: str | None = None) -> Explanation:
+    """Put it together; ``only``: of the NameNodes just this one."""
+    ranking = tuple(one.namenode for one in ranked(view))
+    active = None if view.active is None else view.active.namenode
+    elected = view.elected_by
+    return Explanation(
+        nameservice=view.nameservice,
+        taken_at=view.taken_at,
+        active=active,
+        epoch=view.epoch,
+        why=tuple(_why(view, elected) if active is not None else _why_nobody(view, ranking)),
+        elected_by=None if elected is None else elected.number,
+        unheard=_unheard(view),
+        next_active=ranking[0] if ranking else None,
+        in_general=tuple(_in_general(view)),
+        prospects=tuple(one for one in prospects(view) if only in (None, one.namenode)),
+        ranking=ranking,
+    )
+
+
+def _why(view: ClusterView, elected: HistoryEntry | None) -> Iterator[str]:
+    if view.lock.error is not None:
+        yield "it says so itself; how it became so stands in ZooKeeper, which cannot be read now"
+    elif elected is None or elected.record is None:
+        yield "it won the election; the history does not tell how"
+    else:
+        yield _told(view, elected.number, elected.record)
+    if view.lock.holder is not None and view.active is not None:
+        zkfc = view.zkfc(view.active.namenode)
+        if view.lock.holder == view.active.namenode and zkfc is not None and zkfc.error:
+            yield f"its ZKFC: {zkfc.error}; the lock is still there, and ends with its session"
+        elif view.lock.holder == view.active.namenode:
+            yield "its ZKFC holds the lock in ZooKeeper"
+        else:
+            yield f"it says so itself, although {view.lock.holder} holds the lock in ZooKeeper"
+
+
+def _told(view: ClusterView, number: int, record: FailoverRecord) -> str:
+    after = f" after {record.previous}" if record.previous else ""
+    return (
+        f"{record.cause} (history {number}: {record.kind.value}{after}, in {span(record.seconds)}, "
+        f"{since(record.at, view.moment)} ago at {time_text(record.at)})"
+    )
+
+
+def _why_nobody(view: ClusterView, ranking: Sequence[str]) -> Iterator[str]:
+    actives = [row.namenode for row in view.namenodes if row.state == "active"]
+    if len(actives) > 1:
+        yield f"{' and '.join(actives)} both say that they are"
+        return
+    if not view.automatic_failover:
+        yield "dfs.ha.automatic-failover.enabled is not set: an operator makes one active by hand"
+        return
+    if view.lock.error is not None:
+        yield f"the election cannot be held: {view.lock.error}"
+    elif (unheard := _unheard(view)) is not None:
+        yield from unheard.in_words()
+    elif view.lock.holder is not None:
+        yield f"{view.lock.holder} holds the lock and is taking over, or tries to"
+    for zkfc in view.zkfcs:
+        if zkfc.last_failure is not None:
+            yield f"the last takeover by {zkfc.namenode} failed: {zkfc.last_failure}"
+    if view.journalnodes and view.spare_journalnodes < 0:
+        yield "the journal has no quorum, and without one nobody can serve"
+    if not ranking:
+        yield "no NameNode is fit, each for the reason below"
+
+
+def _unheard(view: ClusterView) -> Unheard | None:
+    row = view.unheard_holder
+    if row is None or row.error is None:
+        return None
+    zkfc = view.zkfc(row.namenode)
+    return Unheard(
+        namenode=row.namenode,
+        error=row.error,
+        silent=row.silent,
+        paused=view.pause is not None,
+        zkfc_error=None if zkfc is None else zkfc.error,
+    )
+
+
+def _in_general(view: ClusterView) -> Iterator[Obstacle]:
+    if view.pause is not None:
+        yield Obstacle(f"automatic failover is paused {until(view.pause)}", "nnha resume")
+    if view.automatic_failover and view.lock.error is not None:
+        yield Obstacle(f"ZooKeeper: {view.lock.error}", _mend_zookeeper(view.lock.error))
+    if view.journalnodes and view.spare_journalnodes < 0:
+        yield Obstacle("the journal has no quorum", _mend_journal(view))
+    for problem in view.notices.unreadable:
+        yield Obstacle(problem, "look at that znode, and delete it if it is junk")
+
+
+def _mend_zookeeper(error: str) -> str:
+    if "not formatted" in error:
+        return "nnha zkfc --format-zk, once for each nameservice"
+    return "start its servers; nnha config explain ha.zookeeper.quorum says where we look for them"
+
+
+def _mend_journal(view: ClusterView) -> str:
+    if any(row.formatted is False for row in view.journalnodes):
+        return (
+            "format it: nnha namenode --format for a new file system, --initialize-shared-edits "
+            "for one that exists"
+        )
+    return "start the JournalNodes, or see why they failed: nnha journal status"
+
+
+def _obstacle(one: Obstacle) -> Mapping[str, object]:
+    return {"text": one.text, "next": one.next or None}

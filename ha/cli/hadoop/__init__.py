@@ -1,0 +1,1 @@
+"""Hadoop's haadmin, and failover of NameNodes that have no failover controller."""

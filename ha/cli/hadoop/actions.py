@@ -1,0 +1,355 @@
+"""What each haadmin command does, and the lines that it prints (hadoop-ha.md 6)."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import click
+
+from ha.cli.hadoop.direct_access import DirectHands
+from ha.cli.hadoop.java_address import java_host, java_name
+from ha.cli.hadoop.manual_failover import FailoverFailed, Force, OutcomeUnknown, fail_over
+from ha.conf import keys
+from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.topology import HostPort, NameNodeAddress, namenodes, nameservice_of
+from ha.console.exit_codes import DONE, HADOOP_FAILURE, OUTCOME_UNKNOWN
+from ha.service.client import ServiceClient
+from ha.service.errors import (
+    HealthCheckFailed,
+    ServiceError,
+    ServiceFailed,
+    ServiceUnreachable,
+)
+from ha.service.model import RequestSource, ServiceState
+from ha.service.zkfc_client import ZkfcClient
+
+OTHERS_STATUS_SECONDS = 5.0
+"""Hadoop's limit for asking each other NameNode before one is made active by hand."""
+TRANSITION_SECONDS = 600.0
+"""Hadoop waits for ever here; nothing of ours does."""
+SERVER_SLACK_SECONDS = 5.0
+
+
+class IllegalArgument(Exception):
+    """Hadoop's IllegalArgumentException: the request makes no sense for this cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One command with what it needs.  The nameservice is found only when it is used."""
+
+    configuration: Configuration
+    nameservice: str | None
+    arguments: tuple[str, ...]
+    flags: frozenset[str]
+
+    def nodes(self) -> tuple[NameNodeAddress, ...]:
+        """All NameNodes of the nameservice; raises ConfigurationError."""
+        return namenodes(self.configuration, self.service())
+
+    def service(self) -> str:
+        """The nameservice: -ns, or the one that the configuration is about."""
+        if self.nameservice is not None:
+            return self.nameservice
+        try:
+            return nameservice_of(self.configuration)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error} (haadmin: -ns <nameserviceId>)") from error
+
+    def node(self, name: str) -> NameNodeAddress:
+        """One NameNode by its id; raises IllegalArgument."""
+        unable = f"Unable to determine service address for namenode '{name}'"
+        service = self.service()
+        try:
+            nodes = self.nodes()
+        except ConfigurationError as error:
+            raise IllegalArgument(f"{unable}: {error}") from error
+        for one in nodes:
+            if one.namenode == name:
+                return one
+        raise IllegalArgument(
+            f"{unable} ({keys.NAMENODES.name}.{service} lists "
+            f"{', '.join(one.namenode for one in nodes)})"
+        )
+
+    @property
+    def check_seconds(self) -> float:
+        """The limit of a call that changes nothing."""
+        return self.configuration.get(keys.CLI_CHECK_TIMEOUT)
+
+    @property
+    def automatic(self) -> bool:
+        """Whether ZKFCs decide who is active."""
+        return self.configuration.get(keys.AUTO_FAILOVER, nameservice=self.service())
+
+
+Action = Callable[[Asked], Coroutine[None, None, int]]
+
+
+async def service_state(asked: Asked) -> int:
+    """-getServiceState: one line, the state in lower case."""
+    state = await _state(asked.node(asked.arguments[0]).service, asked.check_seconds)
+    click.echo(state)
+    return DONE
+
+
+async def all_service_states(asked: Asked) -> int:
+    """-getAllServiceState: a line for each NameNode, 0 even if some do not answer, as in Hadoop.
+
+    Unlike Hadoop all are asked at once, so that a dead one does not hold up the others.
+    """
+    nodes = asked.nodes()
+    asking = (_state(node.service, asked.check_seconds) for node in nodes)
+    answers = await asyncio.gather(*asking, return_exceptions=True)
+    for node, answer in zip(nodes, answers, strict=True):
+        if isinstance(answer, BaseException) and not isinstance(answer, ServiceError):
+            raise answer
+        shown = f"Failed to connect: {answer}" if isinstance(answer, ServiceError) else answer
+        named = f"{await java_host(node.service.host)}:{node.service.port}"
+        click.echo(f"{named:<50} {shown!s:<10}")
+    return DONE
+
+
+async def check_health(asked: Asked) -> int:
+    """-checkHealth: nothing when it is well, else the reason on stderr."""
+    try:
+        async with _service(asked.node(asked.arguments[0]).service, asked.check_seconds) as client:
+            await client.monitor_health(deadline_seconds=asked.check_seconds)
+    except HealthCheckFailed as error:
+        click.echo(f"Health check failed: {error}", err=True)
+        return HADOOP_FAILURE
+    return DONE
+
+
+async def failover(asked: Asked) -> int:
+    """-failover: asks the second node's ZKFC to make its NameNode the active one.
+
+    The first node is only looked up, as in Hadoop: whoever is active steps back.  Without
+    automatic failover the two NameNodes are asked directly (hadoop-ha.md 4.4).
+    """
+    first, second = (asked.node(name) for name in asked.arguments)
+    if not asked.automatic:
+        return await _failover_by_hand(asked, first, second)
+    if asked.flags & {"forcefence", "forceactive"}:
+        click.echo(
+            "forcefence and forceactive flags not supported with auto-failover enabled. "
+            "Nothing was changed.",
+            err=True,
+        )
+        return HADOOP_FAILURE
+    return await _graceful_failover(asked, second)
+
+
+async def _failover_by_hand(asked: Asked, old: NameNodeAddress, new: NameNodeAddress) -> int:
+    hands = DirectHands(asked.configuration, old.nameservice, asked.check_seconds)
+    if not hands.plan(old).methods:
+        raise IllegalArgument(
+            f"failover requires a fencer: {keys.FENCING_METHODS.name} is not set for {old.namenode}"
+        )
+    force = Force(fence="forcefence" in asked.flags, active="forceactive" in asked.flags)
+    try:
+        await fail_over(old, new, force, hands)
+    except FailoverFailed as failure:
+        click.echo(f"Failover failed: {failure}.", err=True)
+        return HADOOP_FAILURE
+    except OutcomeUnknown as unknown:
+        click.echo(
+            f"Failover outcome unknown: {unknown}. Look with: haadmin -getAllServiceState.",
+            err=True,
+        )
+        return OUTCOME_UNKNOWN
+    click.echo(f"Failover from {old.namenode} to {new.namenode} successful")
+    return DONE
+
+
+async def to_observer(asked: Asked) -> int:
+    """-transitionToObserver: known and refused, because our NameNode has no such role."""
+    asked.node(asked.arguments[0])
+    click.echo(
+        "transitionToObserver: nnha's NameNode cannot be an observer. Nothing was changed.",
+        err=True,
+    )
+    return HADOOP_FAILURE
+
+
+async def to_active(asked: Asked) -> int:
+    """-transitionToActive: by hand, and only if no other NameNode is or may be active."""
+    target = asked.node(asked.arguments[0])
+    source = await _source(asked, target)
+    if source is None:
+        return HADOOP_FAILURE
+    if "forceactive" not in asked.flags:
+        for other in asked.nodes():
+            if other != target and not await _surely_not_active(other):
+                return HADOOP_FAILURE
+    return await _change(
+        asked,
+        target,
+        lambda client: client.transition_to_active(source, deadline_seconds=TRANSITION_SECONDS),
+    )
+
+
+async def to_standby(asked: Asked) -> int:
+    """-transitionToStandby: by hand."""
+    target = asked.node(asked.arguments[0])
+    source = await _source(asked, target)
+    if source is None:
+        return HADOOP_FAILURE
+    return await _change(
+        asked,
+        target,
+        lambda client: client.transition_to_standby(source, deadline_seconds=TRANSITION_SECONDS),
+    )
+
+
+async def _change(
+    asked: Asked, target: NameNodeAddress, ask: Callable[[ServiceClient], Awaitable[None]]
+) -> int:
+    """Have a NameNode change its role; without an answer nobody knows whether it has."""
+    try:
+        async with _service(target.service, asked.check_seconds) as client:
+            await ask(client)
+    except ServiceUnreachable as error:
+        if not error.sent:
+            raise
+        click.echo(
+            f"Outcome unknown: {target.namenode} stopped answering ({error}); it may have done it, "
+            f"or may still. Look with: haadmin -getServiceState {target.namenode}",
+            err=True,
+        )
+        return OUTCOME_UNKNOWN
+    return DONE
+
+
+async def _graceful_failover(asked: Asked, target: NameNodeAddress) -> int:
+    configuration = asked.configuration
+    # Hadoop's client gives up before its server does, and reports a success as a failure (W9).
+    seconds = (
+        configuration.get(keys.NEW_ACTIVE_TIMEOUT)
+        + 2 * configuration.get(keys.GRACEFUL_FENCE_TIMEOUT)
+        + SERVER_SLACK_SECONDS
+    )
+    try:
+        client = await ZkfcClient.open(target.zkfc, deadline_seconds=asked.check_seconds)
+        try:
+            # On stderr, and only at a terminal: stdout is Hadoop's, byte for byte.
+            async with _told_at_a_terminal(asked, target):
+                await client.graceful_failover(deadline_seconds=seconds)
+        finally:
+            await client.close()
+    except ServiceFailed as error:
+        click.echo(f"Failover failed: {error}", err=True)
+        return HADOOP_FAILURE
+    except ServiceUnreachable as error:
+        if not error.sent:
+            raise
+        return await _after_silence(asked, target, error)
+    click.echo(f"Failover to {await java_name(target.lifeline)} successful")
+    return DONE
+
+
+@asynccontextmanager
+async def _told_at_a_terminal(asked: Asked, target: NameNodeAddress) -> AsyncIterator[None]:
+    if not sys.stderr.isatty():
+        yield
+        return
+    # Here and not above: its HTTP client takes longer to load than most of these commands last.
+    from ha.cli.operate.progress import on_stderr, progress
+
+    async with progress(asked.nodes(), target.namenode, on_stderr()):
+        yield
+
+
+async def _after_silence(asked: Asked, target: NameNodeAddress, error: ServiceError) -> int:
+    """The request may have been carried out: look, and say no more than what was seen."""
+    try:
+        state = await _state(target.service, OTHERS_STATUS_SECONDS)
+    except ServiceError:
+        state = None
+    if state is ServiceState.ACTIVE:
+        click.echo(f"Failover to {await java_name(target.lifeline)} successful")
+        return DONE
+    seen = f"is {state} at this moment" if state else "does not answer either"
+    click.echo(
+        f"Failover outcome unknown: the failover controller of {target.namenode} stopped "
+        f"answering ({error}). {target.namenode} {seen}; the failover may still happen. "
+        "Look with: haadmin -getAllServiceState, or nnha status.",
+        err=True,
+    )
+    return OUTCOME_UNKNOWN
+
+
+async def _source(asked: Asked, target: NameNodeAddress) -> RequestSource | None:
+    """As whom we ask; None when the request must not be made, which has been said already."""
+    forced = "forcemanual" in asked.flags
+    if not asked.automatic:
+        return RequestSource.USER
+    if not forced:
+        click.echo(
+            f"Automatic failover is enabled for {await java_name(target.lifeline)}\n"
+            "Refusing to manually manage HA state, since it may cause\n"
+            "a split-brain scenario or other incorrect state.\n"
+            "Use -failover instead. If you are very sure you know what you are doing,\n"
+            "please specify the --forcemanual flag.",
+            err=True,
+        )
+        return None
+    return RequestSource.USER_FORCED if _confirmed() else None
+
+
+def _confirmed() -> bool:
+    click.echo(
+        "You have specified the --forcemanual flag. It goes past the failover controllers, which\n"
+        "may undo what you do, and two active NameNodes can corrupt the namespace for good.\n"
+        "It is better to stop the controllers first, or to use -failover.\n\n"
+        "You may abort safely by answering 'n' or hitting ^C now.\n",
+        err=True,
+    )
+    while True:
+        click.echo("Are you sure you want to continue? (Y or N) ", err=True, nl=False)
+        answer = sys.stdin.readline()
+        match answer.strip().lower():
+            case "y" | "yes":
+                return True
+            case "n" | "no":
+                return False
+            case _ if not answer:
+                return False  # the end of input is a no; Hadoop asks for ever (W21)
+            case _:
+                continue
+
+
+async def _surely_not_active(node: NameNodeAddress) -> bool:
+    try:
+        state = await _state(node.service, OTHERS_STATUS_SECONDS)
+    except ServiceError as error:
+        click.echo(
+            f"Unexpected error occurred while asking {await java_name(node.lifeline)}: {error}\n"
+            "It may be active. Nothing was changed. --forceactive goes on without asking.",
+            err=True,
+        )
+        return False
+    if state is ServiceState.ACTIVE:
+        click.echo(
+            f"transitionToActive: Node {node.namenode} is already active. Nothing was changed.",
+            err=True,
+        )
+        return False
+    return True
+
+
+async def _state(address: HostPort, seconds: float) -> ServiceState:
+    async with _service(address, seconds) as client:
+        return (await client.status(deadline_seconds=seconds)).state
+
+
+@asynccontextmanager
+async def _service(address: HostPort, seconds: float) -> AsyncIterator[ServiceClient]:
+    client = await ServiceClient.open(address, deadline_seconds=seconds)
+    try:
+        yield client
+    finally:
+        await client.close()

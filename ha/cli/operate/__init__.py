@@ -1,0 +1,1 @@
+"""Commands that change something: hand-over, pause, drain, fencing."""

@@ -1,0 +1,178 @@
+"""``nnha drain``: one NameNode is no candidate for a time; if it is active, it hands over first."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+import click
+
+from ha.cli.cluster.daemon_queries import look_at
+from ha.cli.cluster.successors import until
+from ha.cli.cluster.view import ClusterView
+from ha.cli.cluster.zookeeper_session import CONNECT_SECONDS, visit
+from ha.cli.operate.drain_plan import refusal
+from ha.cli.operate.handover_plan import judged
+from ha.cli.operate.notice_options import (
+    DRY_RUN,
+    FOR,
+    REASON,
+    UNTIL_ENDED,
+    WAIT,
+    Terms,
+    members_that_lack,
+    terms,
+)
+from ha.cli.operate.notice_results import Members, already, planned, seen
+from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.completion import namenode_ids
+from ha.console.library_logs import silence_libraries
+from ha.console.result import Code, Ended, Ending, Outcome, Reason
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.notices.model import BadNotice, Drain, Member
+from ha.notices.store import clear_drain, read_drain, read_members, write_drain
+
+LOOK_SECONDS = 2.0
+
+Errand = Callable[[Session, ZooKeeperSettings], Awaitable[Ending]]
+
+
+@click.command()
+@click.argument("node", shell_complete=namenode_ids)
+@about_a_cluster("drain")
+@FOR
+@UNTIL_ENDED
+@REASON
+@click.option("--end", "ends", is_flag=True, help="End the drain of NODE.")
+@click.option("--anyway", is_flag=True, help="Also if nobody could take over from NODE now.")
+@WAIT
+@DRY_RUN
+def drain(  # noqa: PLR0913 - its options
+    *,
+    place: Place,
+    node: str,
+    for_seconds: float | None,
+    until_ended: bool,
+    reason: str | None,
+    ends: bool,
+    anyway: bool,
+    wait_seconds: float,
+    dry_run: bool,
+) -> None:
+    """Take NODE out of the election, for a time and with a reason; --end brings it back.
+
+    If NODE is active it hands over first.  Exits 0 once that is so, 3 if nobody could take over,
+    4 if it has not happened in time (the drain stays written).
+    """
+    silence_libraries()
+    if ends and (for_seconds is not None or until_ended or anyway):
+        raise click.UsageError("--end goes with none of --for, --until-ended and --anyway.")
+    wanted = (
+        None if ends else terms(for_seconds=for_seconds, until_ended=until_ended, reason=reason)
+    )
+    view = asyncio.run(
+        look_at(place.configuration, place.nameservice, deadline_seconds=LOOK_SECONDS)
+    )
+    errand = (
+        _ending_it(node, wait_seconds, dry_run=dry_run)
+        if wanted is None
+        else _beginning(view, node, wanted, wait_seconds, dry_run=dry_run)
+    )
+    refused = refusal(view, node, ends=ends, anyway=anyway)
+    if refused is not None:
+        raise Ended(refused)
+    seconds = CONNECT_SECONDS + wait_seconds
+    place.end(asyncio.run(visit(place, "drain", errand, seconds=seconds, changes=True)))
+
+
+def _beginning(
+    view: ClusterView, node: str, wanted: Terms, wait_seconds: float, *, dry_run: bool
+) -> Errand:
+    notice = Drain(owner=wanted.owner, reason=wanted.reason, since=wanted.since, until=wanted.until)
+    message = f"{node} is drained {wanted.in_words()}: {wanted.reason}"
+    active = view.active is not None and view.active.namenode == node
+
+    async def errand(session: Session, settings: ZooKeeperSettings) -> Ending:
+        if dry_run:
+            first = "; it is active and would hand over first" if active else ""
+            return planned("drain", f"{message}{first}", target=node)
+        await write_drain(session, settings, node, notice)
+        lacking = await _wait(session, settings, node, notice.since, wait_seconds)
+        own = lacking.get(node)
+        if isinstance(own, Member) and own.drain_seen == notice.since:
+            return _still_active(view, node, message)
+        return await _seen(session, settings, node, message, lacking)
+
+    return errand
+
+
+def _ending_it(node: str, wait_seconds: float, *, dry_run: bool) -> Errand:
+    async def errand(session: Session, settings: ZooKeeperSettings) -> Ending:
+        try:
+            noted = await read_drain(session, settings, node)
+            former = None if noted is None else until(noted.value)
+        except BadNotice as failure:
+            former = f"unreadable ({failure})"
+        if former is None:
+            return already("drain", f"{node} is not drained", target=node)
+        message = f"{node} is a candidate again; the drain was {former}"
+        if dry_run:
+            return planned("drain", message, target=node)
+        await clear_drain(session, settings, node)
+        lacking = await _wait(session, settings, node, None, wait_seconds)
+        return await _seen(session, settings, node, message, lacking)
+
+    return errand
+
+
+async def _wait(
+    session: Session,
+    settings: ZooKeeperSettings,
+    node: str,
+    since: datetime | None,
+    seconds: float,
+) -> Members:
+    """Only the ZKFC of the node itself must see it, and be out of the election if it is drained."""
+
+    def obeys(one: Member) -> bool:
+        if one.namenode != node:
+            return True
+        return one.drain_seen == since and (since is None or not one.in_election)
+
+    return await members_that_lack(session, settings, obeys, seconds=seconds)
+
+
+async def _seen(
+    session: Session, settings: ZooKeeperSettings, node: str, message: str, lacking: Members
+) -> Ending:
+    running = int(node in await read_members(session, settings))
+    if running == 0:
+        message = f"{message}; its ZKFC does not run now, and will obey when it starts"
+        return Ending(
+            command="drain", outcome=Outcome.DONE, code=Code.DONE, message=message, target=node
+        )
+    if not lacking:
+        return Ending(
+            command="drain",
+            outcome=Outcome.DONE,
+            code=Code.DONE,
+            message=f"{message} (its ZKFC has seen it)",
+            target=node,
+        )
+    return seen("drain", message, running=running, lacking=lacking, target=node)
+
+
+def _still_active(view: ClusterView, node: str, message: str) -> Ending:
+    others = tuple(one for one in judged(view, "switchover") if one.node != node)
+    return Ending(
+        command="drain",
+        outcome=Outcome.FAILED,
+        code=Code.NOT_SEEN_BY_ALL,
+        message=f"{message}; its ZKFC has seen it, but is still in the election: it hands over "
+        "as soon as another NameNode can take over",
+        hint=f"nnha status -w, or take it back: nnha drain {node} --end",
+        target=node,
+        active_before=node,
+        active_now=node,
+        reasons=others or (Reason(node, "there is no other NameNode"),),
+    )

@@ -1,0 +1,155 @@
+"""``nnha fence``: what fencing a NameNode would do, or a real try of it."""
+
+import asyncio
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import click
+from rich.text import Text
+
+from fencing.model import MethodSpec, Report, proves_gone, shown
+from ha.cli.cluster.finding import Verdict
+from ha.cli.explain.doctor.local import method_finding
+from ha.conf.topology import NameNodeAddress, namenode
+from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.completion import namenode_ids
+from ha.console.exit_codes import DONE, FAILED
+from ha.console.library_logs import silence_libraries
+from ha.console.output import API_VERSION, plain, show
+from ha.console.result import Code, Ended, Ending, Outcome
+from ha.zkfc.planned_fence import fence_as_planned, target_at
+from ha.zkfc.settings import FencingPlan, fencing_plan
+
+
+@click.group()
+def fence() -> None:
+    """Try the fencing methods before they are needed."""
+
+
+@fence.command()
+@click.argument("node", shell_complete=namenode_ids)
+@click.option("--method", "number", type=int, default=None, help="Only this one, counted from 1.")
+@click.option("--really", is_flag=True, help="Run the methods: the NameNode will be killed.")
+@about_a_cluster("fence test")
+def test(*, place: Place, node: str, number: int | None, really: bool) -> None:
+    """Show how NODE would be fenced, in which order and within which limits.
+
+    With --really the methods run, against a NameNode that may be serving: use a standby, or
+    a time when a failover does no harm.  Exits 0 if it was fenced, 4 if no method succeeded.
+    """
+    silence_libraries()
+    address = namenode(place.configuration, place.nameservice, node)
+    plan = fencing_plan(place.configuration, address.nameservice, address.namenode)
+    if not plan.methods:
+        raise Ended(_no_method(node))
+    methods = tuple(enumerate(plan.methods, start=1))
+    if number is not None:
+        if not 1 <= number <= len(methods):
+            raise click.UsageError(f"there are methods 1 to {len(methods)}.")
+        methods = (methods[number - 1],)
+    trial = Trial(address, plan, methods)
+    if really and place.output == "table":
+        # What takes a minute tells what it is about before it begins.
+        show(place.output, {}, _text(trial.plan_lines()))
+    report = asyncio.run(trial.run()) if really else None
+    show(place.output, trial.as_json(report), _text(trial.lines(report)))
+    sys.exit(DONE if report is None or report.fenced else FAILED)
+
+
+def _no_method(node: str) -> Ending:
+    return Ending(
+        command="fence test",
+        outcome=Outcome.REFUSED,
+        code=Code.BAD_CONFIGURATION,
+        message=f"{node} has no fencing method",
+        hint="set dfs.ha.fencing.methods to one method a line",
+        target=node,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Who is to be fenced, and by which methods, each with its number in the configuration."""
+
+    address: NameNodeAddress
+    plan: FencingPlan
+    methods: tuple[tuple[int, MethodSpec], ...]
+
+    async def run(self) -> Report:
+        """Run the methods until one succeeds."""
+        chosen = tuple(method for _, method in self.methods)
+        return await fence_as_planned(self.plan, target_at(self.address), only=chosen)
+
+    def as_json(self, report: Report | None) -> Mapping[str, object]:
+        """Fixed keys, with the schema ha/cli/schemas/fence-test.json."""
+        result = "shown" if report is None else "fenced" if report.fenced else "not_fenced"
+        return {
+            "apiVersion": API_VERSION,
+            "command": "fence test",
+            "nameservice": self.address.nameservice,
+            "namenode": self.address.namenode,
+            "address": str(self.address.service),
+            "result": result,
+            "proven_gone": report is not None and report.proven_gone,
+            "exit_code": FAILED if result == "not_fenced" else DONE,
+            "method_timeout_seconds": self.plan.method_timeout_seconds,
+            "total_timeout_seconds": self.plan.total_timeout_seconds,
+            "methods": [
+                {"number": number, "method": shown(method), "proves_gone": proves_gone(method)}
+                for number, method in self.methods
+            ],
+            "attempts": [
+                {
+                    "method": attempt.method,
+                    "outcome": attempt.outcome.value,
+                    "detail": attempt.detail,
+                    "seconds": round(attempt.duration_seconds, 3),
+                    "output": attempt.output,
+                }
+                for attempt in (() if report is None else report.attempts)
+            ],
+        }
+
+    def plan_lines(self) -> Iterator[str]:
+        """What would be done."""
+        at = self.address
+        yield f"{at.nameservice}.{at.namenode} at {at.service}: first it is asked"
+        yield "to become standby; if it does not confirm that, in this order until one succeeds:"
+        for number, method in self.methods:
+            means = (
+                "a success means that it serves nobody any more"
+                if proves_gone(method)
+                else "a success fences edits only; it may serve reads until its lease ends"
+            )
+            yield f"  {number}. {shown(method)}  ({means})"
+            doubt = method_finding("", method, at, self.plan.ssh)
+            if doubt.verdict is not Verdict.OK:
+                yield f"     ! {doubt.found}  → {doubt.next}"
+        yield (
+            f"Limits: {self.plan.method_timeout_seconds:g} s for each, "
+            f"{self.plan.total_timeout_seconds:g} s for all."
+        )
+
+    def lines(self, report: Report | None) -> Iterator[str]:
+        """What was done, or would be."""
+        if report is None:
+            yield from self.plan_lines()
+            yield "Nothing was done. Run them with: --really"
+            return
+        for attempt in report.attempts:
+            seconds = f"{attempt.duration_seconds:.2f} s"
+            yield f"{attempt.method}: {attempt.outcome} in {seconds}: {attempt.detail}"
+            for line in attempt.output.splitlines():
+                yield f"    {line}"
+        if not report.fenced:
+            yield "It was NOT fenced."
+        elif report.proven_gone:
+            yield "It was fenced: it serves nobody any more."
+        else:
+            yield "It was fenced, but for reads: the next active's epoch shuts out its edits, and"
+            yield "nothing shows that it is gone."
+
+
+def _text(lines: Iterator[str]) -> Text:
+    return Text("\n".join(plain(line) for line in lines))

@@ -1,0 +1,262 @@
+"""Has the ZKFC of a target carry out a hand-over, and finds out what has really become of it.
+
+What a ZKFC answers is half of the truth: the NameNodes are asked afterwards in every case, and
+only what they say is reported as done.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from ha.cli.operate.handover_plan import Plan
+from ha.conf import keys
+from ha.conf.configuration import Configuration
+from ha.conf.topology import HostPort, NameNodeAddress
+from ha.console.result import Code, Ending, Outcome
+from ha.service.client import ServiceClient
+from ha.service.errors import (
+    NO_ZOOKEEPER_TO_ASK,
+    AccessDenied,
+    ServiceError,
+    ServiceRefused,
+    ServiceUnreachable,
+)
+from ha.service.model import ServiceState
+from ha.service.zkfc_client import ZkfcClient
+
+CONNECT_SECONDS = 5.0
+LOOK_SECONDS = 1.0
+PAUSE_SECONDS = 0.1
+SETTLE_SECONDS = 10.0
+"""How long after an answer the NameNodes may take to show it."""
+SERVER_SLACK_SECONDS = 5.0
+STAND_BACK_SECONDS = 10.0
+"""How long other candidates stand back for the target of a failover, unless let go sooner."""
+
+LOOK = "nnha status, and nnha history"
+
+
+def patience_seconds(configuration: Configuration) -> float:
+    """How long a hand-over may take: longer than the ZKFC itself waits (hadoop-ha W9)."""
+    return (
+        configuration.get(keys.NEW_ACTIVE_TIMEOUT)
+        + 2 * configuration.get(keys.GRACEFUL_FENCE_TIMEOUT)
+        + SERVER_SLACK_SECONDS
+    )
+
+
+class HandOver:
+    """One hand-over to one target."""
+
+    def __init__(
+        self, command: str, plan: Plan, nodes: Sequence[NameNodeAddress], *, wait_seconds: float
+    ) -> None:
+        self._command = command
+        self._plan = plan
+        self._nodes = {one.namenode: one for one in nodes}
+        self._began = _now()
+        self._deadline = self._began + wait_seconds
+
+    async def switch(self, *, reason: str = "") -> Ending:
+        """The active steps back for the target."""
+        try:
+            client = await self._open(self._target.zkfc)
+        except ServiceError as failure:
+            return self._not_reached(failure)
+        try:
+            await client.graceful_failover(deadline_seconds=self._left(), reason=reason)
+        except AccessDenied as failure:
+            return self._denied(failure)
+        except ServiceUnreachable as failure:
+            return await self._after_silence(str(failure))
+        except ServiceRefused as failure:
+            if str(failure).startswith(NO_ZOOKEEPER_TO_ASK):
+                return await self._not_begun(str(failure))
+            return await self._after_refusal(str(failure))
+        finally:
+            await client.close()
+        return await self._after_success()
+
+    async def without_active(self) -> Ending:
+        """Nobody is active: the others stand back, the target is called into the election."""
+        asked = [self._nodes[name].zkfc for name in self._plan.others]
+        try:
+            await asyncio.gather(*(self._cede(one, STAND_BACK_SECONDS) for one in asked))
+            try:
+                await self._ask_to_cede(self._target.zkfc, 0.0)
+            except AccessDenied as failure:
+                return self._denied(failure)
+            except ServiceError as failure:
+                return self._not_reached(failure)
+            states = await self._watch(lambda found: _active(found) is not None)
+        finally:
+            await asyncio.gather(*(self._cede(one, 0.0) for one in asked))
+        if _active(states) == self._plan.target:
+            return self._ending(states, Outcome.DONE, Code.DONE, f"{self._plan.target} is active")
+        return self._ending(
+            states,
+            Outcome.FAILED,
+            Code.HAND_OVER_FAILED,
+            f"{self._plan.target} did not become active within {self._spent():.0f} s; "
+            f"{_in_words(states)}",
+            "nnha explain; the ZKFC may still take over",
+        )
+
+    # -- what became of it -------------------------------------------------------------------------
+
+    async def _after_success(self) -> Ending:
+        states = await self._watch(lambda found: _active(found) == self._plan.target)
+        if _active(states) == self._plan.target:
+            return self._done(states)
+        return self._ending(
+            states,
+            Outcome.UNKNOWN,
+            Code.OUTCOME_UNKNOWN,
+            f"the ZKFC of {self._plan.target} says that it is done, but {_in_words(states)}",
+            LOOK,
+        )
+
+    async def _after_refusal(self, reason: str) -> Ending:
+        """It may have failed half-way: somebody becomes active again, or nobody does for now."""
+        states = await self._watch(lambda found: _active(found) is not None)
+        if _active(states) == self._plan.target:
+            return self._done(states)
+        return self._ending(
+            states,
+            Outcome.FAILED,
+            Code.HAND_OVER_FAILED,
+            f"the ZKFC of {self._plan.target} could not take over: {reason}; {_in_words(states)}",
+            "nnha explain",
+        )
+
+    async def _not_begun(self, reason: str) -> Ending:
+        """The ZKFC asks ZooKeeper before it asks anybody to step back."""
+        states = await self._look()
+        return self._ending(
+            states,
+            Outcome.UNREACHABLE,
+            Code.ZOOKEEPER_UNREACHABLE,
+            f"the ZKFC of {self._plan.target} {reason}; {_in_words(states)}",
+            "bring ZooKeeper back, nobody can fail over without it; nnha doctor",
+        )
+
+    async def _after_silence(self, reason: str) -> Ending:
+        states = await self._watch(lambda found: _active(found) == self._plan.target)
+        if _active(states) == self._plan.target:
+            return self._done(states)
+        return self._ending(
+            states,
+            Outcome.UNKNOWN,
+            Code.OUTCOME_UNKNOWN,
+            f"the ZKFC of {self._plan.target} stopped answering ({reason}); {_in_words(states)}; "
+            "the hand-over may still happen",
+            LOOK,
+        )
+
+    def _done(self, states: "States") -> Ending:
+        former = f" in place of {self._plan.active}" if self._plan.active else ""
+        message = f"{self._plan.target} is active{former}, after {self._spent():.2f} s"
+        return self._ending(states, Outcome.DONE, Code.DONE, message)
+
+    def _denied(self, failure: ServiceError) -> Ending:
+        return self._ending(
+            {},
+            Outcome.UNAUTHORISED,
+            Code.ACCESS_DENIED,
+            f"the ZKFC of {self._plan.target} does not take this from us: {failure}",
+            "run it as the user of the ZKFC, or add yours to dfs.cluster.administrators",
+        )
+
+    def _not_reached(self, failure: ServiceError) -> Ending:
+        return self._ending(
+            {},
+            Outcome.UNREACHABLE,
+            Code.ZKFC_UNREACHABLE,
+            f"the ZKFC of {self._plan.target} at {self._target.zkfc} does not answer: {failure}",
+            f"start it: nnha zkfc -D dfs.ha.namenode.id={self._plan.target}",
+        )
+
+    def _ending(
+        self, states: "States", outcome: Outcome, code: Code, message: str, hint: str = ""
+    ) -> Ending:
+        return Ending(
+            command=self._command,
+            outcome=outcome,
+            code=code,
+            message=message,
+            hint=hint,
+            target=self._plan.target,
+            active_before=self._plan.active,
+            active_now=_active(states) if states else self._plan.active,
+            seconds=round(self._spent(), 3),
+        )
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    @property
+    def _target(self) -> NameNodeAddress:
+        return self._nodes[self._plan.target]
+
+    def _left(self) -> float:
+        return max(0.1, self._deadline - _now())
+
+    def _spent(self) -> float:
+        return _now() - self._began
+
+    async def _open(self, address: HostPort) -> ZkfcClient:
+        return await ZkfcClient.open(address, deadline_seconds=min(CONNECT_SECONDS, self._left()))
+
+    async def _ask_to_cede(self, address: HostPort, seconds: float) -> None:
+        client = await self._open(address)
+        try:
+            await client.cede_active(round(seconds * 1000), deadline_seconds=CONNECT_SECONDS)
+        finally:
+            await client.close()
+
+    async def _cede(self, address: HostPort, seconds: float) -> None:
+        """Best effort: a candidate that does not hear us may win in the target's place."""
+        with suppress(ServiceError):
+            await self._ask_to_cede(address, seconds)
+
+    async def _watch(self, enough: "Callable[[States], bool]") -> "States":
+        """Look until it is enough or the time is over; the last look."""
+        end = min(self._deadline, _now() + SETTLE_SECONDS)
+        while True:
+            states = await self._look()
+            if enough(states) or _now() >= end:
+                return states
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _look(self) -> "States":
+        found = await asyncio.gather(*map(_state, self._nodes.values()))
+        return dict(zip(self._nodes, found, strict=True))
+
+
+States = dict[str, ServiceState | None]
+"""None: it did not answer."""
+
+
+async def _state(node: NameNodeAddress) -> ServiceState | None:
+    try:
+        client = await ServiceClient.open(node.service, deadline_seconds=LOOK_SECONDS)
+        try:
+            return (await client.status(deadline_seconds=LOOK_SECONDS)).state
+        finally:
+            await client.close()
+    except ServiceError:
+        return None
+
+
+def _active(states: States) -> str | None:
+    """Who is active, if exactly one says so."""
+    found = [name for name, state in states.items() if state is ServiceState.ACTIVE]
+    return found[0] if len(found) == 1 else None
+
+
+def _in_words(states: States) -> str:
+    told = [f"{name} {state or 'does not answer'}" for name, state in states.items()]
+    return "at present: " + ", ".join(told)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

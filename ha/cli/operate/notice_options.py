@@ -1,0 +1,120 @@
+"""What pause and drain have in common: their options, who asks, until when, and the wait."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from ha.cli.operate.notice_results import Members
+from ha.conf.errors import BadValue
+from ha.conf.own_user import own_user
+from ha.conf.units import duration
+from ha.console.durations import span
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.notices.model import BadNotice, Member, time_text
+from ha.notices.store import read_members
+
+POLL_SECONDS = 0.1
+
+
+class Duration(click.ParamType[float]):
+    """``90s``, ``30m``, ``2h``, ``1d``: seconds, more than none."""
+
+    name = "duration"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's own shape
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Read it as the configuration's durations are read."""
+        if isinstance(value, float):
+            return value
+        try:
+            return duration("s", zero=False)(str(value))
+        except BadValue as error:
+            self.fail(f"{value!r} {error}", param, ctx)
+
+
+FOR = click.option(
+    "--for",
+    "for_seconds",
+    type=Duration(),
+    default=None,
+    metavar="TIME",
+    help="How long: 90s, 30m, 2h, 1d.  It ends by itself then.",
+)
+UNTIL_ENDED = click.option(
+    "--until-ended", is_flag=True, help="Instead of --for: until somebody ends it."
+)
+REASON = click.option("--reason", default=None, help="Why; everybody sees it.")
+WAIT = click.option(
+    "--wait",
+    "wait_seconds",
+    type=click.FloatRange(min=0.0),
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait until the ZKFCs have seen it.",
+)
+DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """Who asks, why, from when and until when."""
+
+    owner: str
+    reason: str
+    since: datetime
+    until: datetime | None
+
+    def in_words(self) -> str:
+        """``for 2h 0m, until 2026-...``."""
+        if self.until is None:
+            return "until somebody ends it"
+        left = span((self.until - self.since).total_seconds())
+        return f"for {left}, until {time_text(self.until)}"
+
+
+def terms(*, for_seconds: float | None, until_ended: bool, reason: str | None) -> Terms:
+    """From the options.  Raises click.UsageError where they do not say enough."""
+    if reason is None or not reason.strip():
+        raise click.UsageError("Say why, for those who find it later: --reason TEXT.")
+    if (for_seconds is None) is not until_ended:
+        raise click.UsageError("Say for how long: --for TIME, or --until-ended.")
+    # ZooKeeper's copy has milliseconds: compared with it, ours must not have more.
+    since = datetime.fromisoformat(time_text(datetime.now(UTC)))
+    try:
+        until = None if for_seconds is None else since + timedelta(seconds=for_seconds)
+    except OverflowError as error:
+        raise click.UsageError("--for is longer than the calendar; see --until-ended.") from error
+    owner = f"{own_user()}@{socket.gethostname()}"
+    return Terms(owner=owner, reason=reason.strip(), since=since, until=until)
+
+
+async def members_that_lack(
+    session: Session,
+    settings: ZooKeeperSettings,
+    obeys: Callable[[Member], bool],
+    *,
+    seconds: float,
+) -> Members:
+    """Wait until each running ZKFC obeys; those that did not in time.
+
+    A ZKFC that does not run has no member; it reads the notices when it starts.
+    """
+    deadline = asyncio.get_running_loop().time() + seconds
+    while True:
+        found = await read_members(session, settings)
+        lacking = {
+            name: one for name, one in found.items() if isinstance(one, BadNotice) or not obeys(one)
+        }
+        if not lacking or asyncio.get_running_loop().time() >= deadline:
+            return lacking
+        await asyncio.sleep(POLL_SECONDS)

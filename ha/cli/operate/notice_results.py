@@ -1,0 +1,72 @@
+"""How pausing, resuming and draining may end.  Pure."""
+
+from collections.abc import Mapping
+
+from ha.console.result import Code, Ending, Outcome, Reason
+from ha.notices.model import BadNotice, Member
+
+Members = Mapping[str, Member | BadNotice]
+
+
+def seen(
+    command: str, message: str, *, running: int, lacking: Members, target: str | None = None
+) -> Ending:
+    """It is written in ZooKeeper; ``lacking`` are the running ZKFCs that do not show it yet."""
+    if not lacking:
+        who = {0: "no ZKFC is running", 1: "the only running ZKFC has seen it"}.get(
+            running, f"all {running} running ZKFCs have seen it"
+        )
+        return Ending(
+            command=command,
+            outcome=Outcome.DONE,
+            code=Code.DONE,
+            message=f"{message} ({who})",
+            target=target,
+        )
+    return Ending(
+        command=command,
+        outcome=Outcome.FAILED,
+        code=Code.NOT_SEEN_BY_ALL,
+        message=f"{message}; but of {running} running ZKFCs, {len(lacking)} do not show it yet",
+        hint="it stays written, and they will obey once they have read it: nnha status",
+        target=target,
+        reasons=tuple(_lacking(name, one) for name, one in lacking.items()),
+    )
+
+
+def planned(command: str, message: str, *, target: str | None = None) -> Ending:
+    """--dry-run."""
+    return Ending(
+        command=command,
+        outcome=Outcome.PLANNED,
+        code=Code.WOULD_BE_DONE,
+        message=message,
+        target=target,
+    )
+
+
+def already(command: str, message: str, *, target: str | None = None) -> Ending:
+    """There is nothing to do."""
+    return Ending(
+        command=command,
+        outcome=Outcome.DONE,
+        code=Code.ALREADY_SO,
+        message=f"{message}; nothing was changed",
+        target=target,
+    )
+
+
+def not_automatic(command: str) -> Ending:
+    """There are no ZKFCs to obey."""
+    return Ending(
+        command=command,
+        outcome=Outcome.REFUSED,
+        code=Code.NOT_AUTOMATIC,
+        message="dfs.ha.automatic-failover.enabled is not set: nothing happens by itself anyway",
+    )
+
+
+def _lacking(name: str, member: Member | BadNotice) -> Reason:
+    if isinstance(member, BadNotice):
+        return Reason(name, str(member))
+    return Reason(name, f"its ZKFC (process {member.pid}) does not show it yet")

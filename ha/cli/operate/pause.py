@@ -1,0 +1,123 @@
+"""``nnha pause`` and ``nnha resume``: no automatic role change while people work."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+import click
+
+from ha.cli.cluster.successors import until
+from ha.cli.cluster.zookeeper_session import CONNECT_SECONDS, visit
+from ha.cli.operate.notice_options import (
+    DRY_RUN,
+    FOR,
+    REASON,
+    UNTIL_ENDED,
+    WAIT,
+    members_that_lack,
+    terms,
+)
+from ha.cli.operate.notice_results import already, not_automatic, planned, seen
+from ha.conf import keys
+from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.library_logs import silence_libraries
+from ha.console.result import Ended, Ending
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.notices.model import BadNotice, Pause
+from ha.notices.store import clear_pause, read_members, read_pause, write_pause
+
+Errand = Callable[[Session, ZooKeeperSettings], Awaitable[Ending]]
+
+
+@click.command()
+@about_a_cluster("pause")
+@FOR
+@UNTIL_ENDED
+@REASON
+@WAIT
+@DRY_RUN
+def pause(
+    *,
+    place: Place,
+    for_seconds: float | None,
+    until_ended: bool,
+    reason: str | None,
+    wait_seconds: float,
+    dry_run: bool,
+) -> None:
+    """Stop automatic failover in the whole nameservice, for a time and with a reason.
+
+    Roles stay as they are, whatever fails; nnha switchover still works.  It ends by itself, or
+    with nnha resume.  Exits 0 once all running ZKFCs have seen it, 4 if one has not.
+    """
+    wanted = terms(for_seconds=for_seconds, until_ended=until_ended, reason=reason)
+
+    async def errand(session: Session, settings: ZooKeeperSettings) -> Ending:
+        former = await _present(session, settings)
+        instead = f", in place of the one {former}" if former else ""
+        message = f"automatic failover is paused {wanted.in_words()}: {wanted.reason}{instead}"
+        if dry_run:
+            return planned("pause", message)
+        notice = Pause(
+            owner=wanted.owner, reason=wanted.reason, since=wanted.since, until=wanted.until
+        )
+        await write_pause(session, settings, notice)
+        return await _once_seen("pause", message, session, settings, wanted.since, wait_seconds)
+
+    _run(place, "pause", errand, wait_seconds)
+
+
+@click.command()
+@about_a_cluster("resume")
+@WAIT
+@DRY_RUN
+def resume(*, place: Place, wait_seconds: float, dry_run: bool) -> None:
+    """End a pause: ZKFCs decide again who is active.
+
+    Exits 0 once all running ZKFCs have seen it, or if there was no pause; 4 if one has not.
+    """
+
+    async def errand(session: Session, settings: ZooKeeperSettings) -> Ending:
+        former = await _present(session, settings)
+        if not former:
+            return already("resume", "there is no pause")
+        message = f"automatic failover is on again; the pause was {former}"
+        if dry_run:
+            return planned("resume", message)
+        await clear_pause(session, settings)
+        return await _once_seen("resume", message, session, settings, None, wait_seconds)
+
+    _run(place, "resume", errand, wait_seconds)
+
+
+async def _present(session: Session, settings: ZooKeeperSettings) -> str:
+    """The pause in words, also one that is over or that nobody can read; empty: there is none."""
+    try:
+        noted = await read_pause(session, settings)
+    except BadNotice as failure:
+        return f"unreadable ({failure})"
+    return "" if noted is None else until(noted.value)
+
+
+async def _once_seen(
+    command: str,
+    message: str,
+    session: Session,
+    settings: ZooKeeperSettings,
+    since: datetime | None,
+    seconds: float,
+) -> Ending:
+    lacking = await members_that_lack(
+        session, settings, lambda one: one.pause_seen == since, seconds=seconds
+    )
+    running = len(await read_members(session, settings))
+    return seen(command, message, running=running, lacking=lacking)
+
+
+def _run(place: Place, command: str, errand: Errand, wait_seconds: float) -> None:
+    silence_libraries()
+    if not place.configuration.get(keys.AUTO_FAILOVER, nameservice=place.nameservice):
+        raise Ended(not_automatic(command))
+    seconds = CONNECT_SECONDS + wait_seconds
+    place.end(asyncio.run(visit(place, command, errand, seconds=seconds, changes=True)))

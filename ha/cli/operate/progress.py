@@ -1,0 +1,122 @@
+"""What happens in a hand-over while it happens, for whoever waits for it at a terminal.
+
+The ZKFC that carries it out answers once, at the end.  Until then its status page, that of the old
+active's ZKFC and the NameNodes themselves are asked again and again; whichever of them cannot be
+asked from here is left out.  Nothing depends on it: others find out and tell what became of it.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+import aiohttp
+import click
+
+from ha.cli.cluster.snapshot import fetch, text
+from ha.conf.topology import NameNodeAddress
+from ha.console.handover_steps import Steps, new_lines, steps_of
+from ha.console.output import plain
+from ha.service.client import ServiceClient
+from ha.service.errors import ServiceError
+
+POLL_SECONDS: Final = 0.1
+ANSWER_SECONDS: Final = 1.0
+EDGE_SECONDS: Final = 0.5
+"""For the first look, which the hand-over waits for, and the last one, which its end waits for."""
+
+Tell = Callable[[str], None]
+Look = Callable[[], Awaitable[None]]
+
+
+@asynccontextmanager
+async def progress(
+    nodes: Sequence[NameNodeAddress], target: str, tell: Tell | None
+) -> AsyncIterator[None]:
+    """Tell of each step of the hand-over to ``target`` until the block ends; None: do nothing."""
+    if tell is None:
+        yield
+        return
+    began = asyncio.get_running_loop().time()
+
+    def timed(line: str) -> None:
+        tell(f"{asyncio.get_running_loop().time() - began:7.2f} s  {plain(line)}")
+
+    timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
+    async with aiohttp.ClientSession(trust_env=False, timeout=timeout) as http:
+        looks: list[Look] = [_NameNode(one, timed).look for one in nodes]
+        looks += [_Zkfc(http, one, target, timed).look for one in nodes if one.zkfc_http.port]
+        # Before it begins: what an earlier hand-over has left on the pages is not told as news.
+        await _all_once(looks)
+        polling = [asyncio.create_task(_poll(look)) for look in looks]
+        try:
+            yield
+        finally:
+            for task in polling:
+                task.cancel()
+            await asyncio.gather(*polling, return_exceptions=True)
+            await _all_once(looks)
+
+
+def on_stderr(*, wanted: bool = True) -> Tell | None:
+    """Lines for a person at a terminal; None where nobody sits there, and for programs."""
+    if not wanted or not sys.stderr.isatty():
+        return None
+    return lambda line: click.echo(line, err=True)
+
+
+async def _poll(look: Look) -> None:
+    while True:
+        await asyncio.sleep(POLL_SECONDS)
+        await look()
+
+
+async def _all_once(looks: Sequence[Look]) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(EDGE_SECONDS):
+            await asyncio.gather(*(look() for look in looks))
+
+
+class _NameNode:
+    """Tells what a NameNode is, when that changes."""
+
+    def __init__(self, node: NameNodeAddress, tell: Tell) -> None:
+        self._node = node
+        self._tell = tell
+        self._before = ""
+
+    async def look(self) -> None:
+        with suppress(ServiceError):
+            client = await ServiceClient.open(self._node.service, deadline_seconds=ANSWER_SECONDS)
+            try:
+                state = (await client.status(deadline_seconds=ANSWER_SECONDS)).state.value
+            finally:
+                await client.close()
+            if self._before and state != self._before:
+                self._tell(f"{self._node.namenode} is {state}")
+            self._before = state
+
+
+class _Zkfc:
+    """Tells what a controller's status page says of the hand-over, when that changes."""
+
+    def __init__(
+        self, http: aiohttp.ClientSession, node: NameNodeAddress, target: str, tell: Tell
+    ) -> None:
+        self._http = http
+        self._node = node
+        self._is_target = node.namenode == target
+        self._tell = tell
+        self._before: Steps | None = None
+
+    async def look(self) -> None:
+        name = self._node.namenode
+        with suppress(aiohttp.ClientError, TimeoutError, OSError, ValueError):
+            page = await fetch(self._http, self._node.zkfc_http)
+            if text(page, "role") != "zkfc" or text(page, "namenode") not in (None, name):
+                return  # the default address is on every host, and here is another one's
+            now = steps_of(page)
+            for line in new_lines(name, self._before, now, is_target=self._is_target):
+                self._tell(line)
+            self._before = now

@@ -1,0 +1,179 @@
+"""``nnha switchover`` and ``nnha failover``: another NameNode becomes active because you say so."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+
+import click
+from rich.text import Text
+
+from ha.cli.cluster.daemon_queries import look_at
+from ha.cli.cluster.status_table import Screen
+from ha.cli.cluster.view import ClusterView
+from ha.cli.operate.handover import HandOver, patience_seconds
+from ha.cli.operate.handover_plan import Plan, judged, plan_failover, plan_switchover
+from ha.cli.operate.progress import on_stderr, progress
+from ha.conf.topology import namenodes
+from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.completion import namenode_ids
+from ha.console.exit_codes import INTERRUPTED
+from ha.console.library_logs import silence_libraries
+from ha.console.output import console, plain
+from ha.console.result import Code, Ending, Outcome
+
+LOOK_SECONDS = 2.0
+
+_DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+_YES = click.option("-y", "--yes", is_flag=True, help="Do not ask whether you are sure.")
+_REASON = click.option("--reason", default="", help="Goes into the history, for the others.")
+_WAIT = click.option(
+    "--wait",
+    "wait_seconds",
+    type=click.FloatRange(min=1.0),
+    default=None,
+    help="Seconds to wait for the outcome.  [default: longer than the ZKFC itself waits]",
+)
+
+
+@click.command()
+@click.argument("target", required=False, shell_complete=namenode_ids)
+@about_a_cluster("switchover")
+@_DRY_RUN
+@_YES
+@_WAIT
+@_REASON
+def switchover(
+    *,
+    place: Place,
+    target: str | None,
+    dry_run: bool,
+    yes: bool,
+    wait_seconds: float | None,
+    reason: str,
+) -> None:
+    """Have the active NameNode hand over to TARGET, or to the best candidate.
+
+    The ZKFC of TARGET carries it out; afterwards the NameNodes are asked what has become of it.
+    Exits 0 done, 3 refused and nothing changed, 4 failed and the state known, 5 outcome unknown,
+    6 its ZKFC or ZooKeeper does not answer and nothing changed, 7 not allowed.
+    """
+    _run(
+        place,
+        "switchover",
+        lambda view: plan_switchover(view, target),
+        lambda hands: hands.switch(reason=reason),
+        dry_run=dry_run,
+        yes=yes,
+        wait_seconds=wait_seconds,
+    )
+
+
+@click.command()
+@click.argument("target", shell_complete=namenode_ids)
+@about_a_cluster("failover")
+@_DRY_RUN
+@_YES
+@_WAIT
+def failover(
+    *, place: Place, target: str, dry_run: bool, yes: bool, wait_seconds: float | None
+) -> None:
+    """Make TARGET active where no NameNode is.
+
+    The ZKFCs of the other candidates stand back, that of TARGET is called into the election at
+    once.  Nothing is forced: fencing and the journal protect the edits as ever.  While somebody
+    is active this is refused; use switchover.  Exit codes as of switchover.
+    """
+    _run(
+        place,
+        "failover",
+        lambda view: plan_failover(view, target),
+        lambda hands: hands.without_active(),
+        dry_run=dry_run,
+        yes=yes,
+        wait_seconds=wait_seconds,
+    )
+
+
+def _run(
+    place: Place,
+    command: str,
+    planned: Callable[[ClusterView], Plan | Ending],
+    act: Callable[[HandOver], Coroutine[None, None, Ending]],
+    *,
+    dry_run: bool,
+    yes: bool,
+    wait_seconds: float | None,
+) -> None:
+    silence_libraries()
+    view = asyncio.run(
+        look_at(place.configuration, place.nameservice, deadline_seconds=LOOK_SECONDS)
+    )
+    plan = planned(view)
+    if isinstance(plan, Ending):
+        place.end(plan)
+    if dry_run:
+        place.end(_would_be_done(command, plan, view))
+    if not yes and not _confirmed(place, command, plan, view):
+        place.end(_not_confirmed(command, plan))
+    wait = patience_seconds(place.configuration) if wait_seconds is None else wait_seconds
+
+    async def carry_out() -> Ending:
+        nodes = namenodes(place.configuration, place.nameservice)
+        tell = on_stderr(wanted=place.output == "table")
+        async with progress(nodes, plan.target, tell):
+            return await act(HandOver(command, plan, nodes, wait_seconds=wait))
+
+    try:
+        ending = asyncio.run(carry_out())
+    except KeyboardInterrupt:
+        click.echo(
+            f"INTERRUPTED: the ZKFC of {plan.target} may go on with it; look with: nnha status",
+            err=True,
+        )
+        sys.exit(INTERRUPTED)
+    place.end(ending)
+
+
+def _would_be_done(command: str, plan: Plan, view: ClusterView) -> Ending:
+    return Ending(
+        command=command,
+        outcome=Outcome.PLANNED,
+        code=Code.WOULD_BE_DONE,
+        message=_change(plan),
+        hint=f"nnha {command} {plan.target}",
+        target=plan.target,
+        active_before=plan.active,
+        active_now=plan.active,
+        reasons=judged(view, command),
+    )
+
+
+def _not_confirmed(command: str, plan: Plan) -> Ending:
+    return Ending(
+        command=command,
+        outcome=Outcome.REFUSED,
+        code=Code.NOT_CONFIRMED,
+        message=f"{_change(plan)}: that was not confirmed",
+        hint=f"nnha {command} {plan.target} --yes",
+        target=plan.target,
+        active_before=plan.active,
+        active_now=plan.active,
+    )
+
+
+def _confirmed(place: Place, command: str, plan: Plan, view: ClusterView) -> bool:
+    """Ask who sits at a terminal; nobody else can answer."""
+    if not sys.stdin.isatty() or place.output != "table":
+        return False
+    console().print(Screen(view))
+    console().print(Text(f"\nnnha {command}: {plain(_change(plan))}"))
+    return click.confirm("Are you sure?", default=False)
+
+
+def _change(plan: Plan) -> str:
+    if plan.active is None:
+        return f"nobody is active; {plan.target} would become active"
+    if plan.unheard:
+        former = f"{plan.active}, which does not answer, would be fenced"
+        return f"{plan.target} would become active; {former}"
+    return f"{plan.target} would become active; {plan.active} would become standby"

@@ -1,0 +1,97 @@
+"""The options that every command about a cluster takes, and what they lead to."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+from rich.text import Text
+
+from ha.conf.configuration import Configuration, load_configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.topology import nameservice_of
+from ha.console.exit_codes import USAGE
+from ha.console.output import FORMATS, NotWritten, plain, show
+from ha.console.result import Code, Ended, Ending, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which cluster is meant, and in which form the result is wanted."""
+
+    configuration: Configuration
+    nameservice: str
+    output: str
+
+    def end(self, ending: Ending) -> NoReturn:
+        """Tell how it ended and exit with its code."""
+        text = Text("\n".join(plain(line) for line in ending.as_lines()))
+        try:
+            show(self.output, ending.as_json(), text)
+        except NotWritten as failure:
+            # What was done is done: the code must tell of that, not of a full disk.
+            click.echo(f"nnha: {failure.message}. It is:\n{text.plain}", err=True)
+        sys.exit(ending.outcome.exit_code)
+
+
+def about_a_cluster(
+    command: str, *, formats: tuple[str, ...] = FORMATS
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add --conf-dir, -D, -ns and -o; the function gets a ``Place`` as ``place``.
+
+    A configuration that cannot be used ends the command with exit code 2, told as asked for.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @click.option(
+            "--conf-dir",
+            type=click.Path(path_type=Path),
+            default=None,
+            help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
+        )
+        @click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key.")
+        @click.option("-ns", "--nameservice", default=None, help="Which nameservice, if several.")
+        @click.option("-o", "--output", type=click.Choice(formats), default=formats[0])
+        @wraps(function)
+        def wrapper(
+            *,
+            conf_dir: Path | None,
+            overrides: tuple[str, ...],
+            nameservice: str | None,
+            output: str,
+            **own: Any,  # noqa: ANN401 - the command's own options, of click's making
+        ) -> None:
+            try:
+                configuration = load_configuration(conf_dir, overrides)
+                name = nameservice or nameservice_of(configuration)
+                for warning in configuration.warnings:
+                    click.echo(f"warning: {warning}", err=True)
+                place = Place(configuration, name, output)
+                try:
+                    function(place=place, **own)
+                except Ended as end:
+                    place.end(end.ending)
+            except ConfigurationError as error:
+                _misconfigured(command, output, error)
+
+        return wrapper
+
+    return decorate
+
+
+def _misconfigured(command: str, output: str, error: ConfigurationError) -> NoReturn:
+    if output in ("json", "yaml"):
+        ending = Ending(
+            command=command,
+            outcome=Outcome.REFUSED,
+            code=Code.BAD_CONFIGURATION,
+            message=str(error),
+            hint="nnha config validate",
+        )
+        show(output, {**ending.as_json(), "exit_code": USAGE}, "")
+    else:
+        click.echo(f"nnha {command}: {error}", err=True)
+    sys.exit(USAGE)
