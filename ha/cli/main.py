@@ -57,7 +57,9 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "journalnode": Entry("journal.node.command:journalnode", "Run a JournalNode.", daemon=True),
     "zkfc": Entry(
-        "ha.zkfc.command:zkfc", "Run a failover controller, or format ZooKeeper.", daemon=True
+        "ha.zkfc.process.command:zkfc",
+        "Run a failover controller, or format ZooKeeper.",
+        daemon=True,
     ),
     "journal": Entry(
         "journal.cli.group:journal",

@@ -15,7 +15,7 @@ from deploy.local.processes import wait_until
 from deploy.local.stage import Stage
 from deploy.local.state import status
 from deploy.local.trial import Failover, begin, observe, other, settle, the_active
-from ha.zkfc.supervisor import QUICK_SECONDS
+from ha.zkfc.process.supervisor import QUICK_SECONDS
 from tests.bench.failover_world import JOURNAL_EPOCH, World
 from tests.bench.report import Row
 from tests.bench.switches import Bars, rows_of, switch_of

@@ -11,11 +11,11 @@ from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
-from ha.zkfc.controller import Controller
-from ha.zkfc.core import BackOff
-from ha.zkfc.flapping import FlapSettings
-from ha.zkfc.settings import FencingPlan, ZkfcSettings
-from ha.zkfc.standing import Rank
+from ha.zkfc.candidacy.core import BackOff
+from ha.zkfc.candidacy.eligibility import Rank
+from ha.zkfc.candidacy.flapping import FlapSettings
+from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings
+from ha.zkfc.process.controller import Controller
 from tests.failover_sim.hosts import Host, WorldNetwork
 from tests.failover_sim.namenode import Condition, NameNode
 from tests.failover_sim.zk_ensemble import Ensemble

@@ -9,16 +9,19 @@ from ha.elector.model import Term
 from ha.elector.term import term_of as term_of_record
 from ha.elector.zookeeper.errors import TakeoverImpossible
 from ha.service.errors import ServiceUnreachable
-from ha.zkfc import controller, core, local_process, standing_back, takeover
-from ha.zkfc.attempts import Attempts
-from ha.zkfc.candidacy import CedeAsked, CedeEnded, Demoted, RecheckDue, StatusReported
-from ha.zkfc.controller import Controller
-from ha.zkfc.graceful import HandOver
-from ha.zkfc.predecessor import Proof, predecessor_gone
-from ha.zkfc.standing import Bar
-from ha.zkfc.standing import bar as bar_of
-from ha.zkfc.standing_back import StandingBack
-from ha.zkfc.takeover import Takeover
+from ha.zkfc.candidacy import core
+from ha.zkfc.candidacy.eligibility import Bar
+from ha.zkfc.candidacy.eligibility import bar as bar_of
+from ha.zkfc.candidacy.model import CedeAsked, CedeEnded, Demoted, RecheckDue, StatusReported
+from ha.zkfc.handover import cede
+from ha.zkfc.handover.cede import StandingBack
+from ha.zkfc.handover.graceful_failover import HandOver
+from ha.zkfc.process import controller
+from ha.zkfc.process.controller import Controller
+from ha.zkfc.record.attempts import Attempts
+from ha.zkfc.takeover import local_process, takeover
+from ha.zkfc.takeover.former_active import Proof, predecessor_gone
+from ha.zkfc.takeover.takeover import Takeover
 from tests.failover_sim.seams import wall_step
 from tests.simulation.planting import Planting, all_of, replacing
 
@@ -31,7 +34,7 @@ def cede_never_fences() -> Planting:
     def asked(seconds: float, *, needs_fencing: bool) -> Any:  # noqa: ANN401
         return CedeAsked(seconds, needs_fencing=False)
 
-    return replacing(standing_back, "CedeAsked", asked)
+    return replacing(cede, "CedeAsked", asked)
 
 
 def cede_without_demotion() -> Planting:

@@ -16,8 +16,9 @@ from ha.elector.zookeeper import client
 from ha.rpc.client import RpcConnection
 from ha.rpc.server import RpcServer
 from ha.service.model import ProcessIdentity
-from ha.zkfc import history, local_process, planned_fence
-from ha.zkfc.positions import Position
+from ha.zkfc.record import history
+from ha.zkfc.record.positions import Position
+from ha.zkfc.takeover import local_process, planned_fence
 from tests.failover_sim.cluster import Cluster
 from tests.failover_sim.fencing_seam import Fencers
 from tests.failover_sim.hosts import LIFE

@@ -13,8 +13,8 @@ from ha.elector.keeper import KazooKeeper
 from ha.notices.board import Board
 from ha.rpc.protocol import Catalogue
 from ha.service.face import ha_service_protocol
-from ha.zkfc.controller import Controller, ElectionImpossible
-from ha.zkfc.positions import Position
+from ha.zkfc.process.controller import Controller, ElectionImpossible
+from ha.zkfc.record.positions import Position
 from tests.failover_sim.cluster import SERVICE_PORT, ZOOKEEPER, Cluster, settings
 from tests.failover_sim.fencing_seam import POWER, Fencers
 from tests.failover_sim.hosts import Host, Life, WorldNetwork

@@ -248,7 +248,7 @@ def test_paramiko_is_loaded_before_it_is_needed_and_only_where_it_is(
     methods: str, loaded: bool
 ) -> None:
     program = (
-        "import sys, ha.zkfc.command; from fencing.fencer import load_code_of;"
+        "import sys, ha.zkfc.process.command; from fencing.fencer import load_code_of;"
         "from fencing.spec import parse_methods; load_code_of(parse_methods(sys.argv[1]));"
         "print('paramiko' in sys.modules)"
     )

@@ -13,7 +13,10 @@ from ha.health.core import Health, Trouble
 from ha.notices.model import Member
 from ha.notices.seen import FREE, Notices
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy import (
+from ha.zkfc.candidacy.core import Candidacy, step
+from ha.zkfc.candidacy.eligibility import Rank, Standing
+from ha.zkfc.candidacy.flapping import Flapping, FlapSettings
+from ha.zkfc.candidacy.model import (
     AskAgainAfter,
     CedeAsked,
     CedeEnded,
@@ -36,9 +39,6 @@ from ha.zkfc.candidacy import (
     TransitionAbandoned,
     TransitionBegun,
 )
-from ha.zkfc.core import Candidacy, step
-from ha.zkfc.flapping import Flapping, FlapSettings
-from ha.zkfc.standing import Rank, Standing
 from tests.zkfc.test_zkfc_standing import DRAIN, PAUSE, PEER
 
 S = ServiceState

@@ -6,10 +6,10 @@ import pytest
 
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
-from ha.zkfc.flapping import FlapSettings
-from ha.zkfc.settings import ZkfcSettings, zkfc_settings
-from ha.zkfc.standing import Rank
-from ha.zkfc.thread_dump import DumpSettings
+from ha.zkfc.candidacy.eligibility import Rank
+from ha.zkfc.candidacy.flapping import FlapSettings
+from ha.zkfc.candidacy.settings import ZkfcSettings, zkfc_settings
+from ha.zkfc.candidacy.thread_dump import DumpSettings
 
 KEYS = {
     "fs.defaultFS": "hdfs://ns1",

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from ha.health.core import Health
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy import (
+from ha.zkfc.candidacy.core import BackOff, Candidacy, step
+from ha.zkfc.candidacy.model import (
     AskAgainAfter,
     CedeAsked,
     CedeEnded,
@@ -28,7 +29,6 @@ from ha.zkfc.candidacy import (
     TransitionAbandoned,
     TransitionBegun,
 )
-from ha.zkfc.core import BackOff, Candidacy, step
 
 NOW = 100.0
 S = ServiceState

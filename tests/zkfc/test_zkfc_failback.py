@@ -14,7 +14,11 @@ from ha.health.core import Health, Trouble
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult
 from ha.notices.seen import FREE, Notices
 from ha.notices.store import read_history
-from ha.zkfc.candidacy import (
+from ha.zkfc.candidacy.core import Candidacy, step
+from ha.zkfc.candidacy.eligibility import Rank
+from ha.zkfc.candidacy.failback import FailBack, weighed
+from ha.zkfc.candidacy.flapping import FlapSettings
+from ha.zkfc.candidacy.model import (
     CedeAsked,
     Decision,
     Demoted,
@@ -27,10 +31,6 @@ from ha.zkfc.candidacy import (
     TakeBack,
     TransitionBegun,
 )
-from ha.zkfc.core import Candidacy, step
-from ha.zkfc.failback import FailBack, weighed
-from ha.zkfc.flapping import FlapSettings
-from ha.zkfc.standing import Rank
 from tests.zkfc.test_zkfc_notices import ranked
 from tests.zkfc.test_zkfc_standing import (
     DRAIN,

@@ -13,7 +13,7 @@ from ha.daemon.identity import machine, started_ticks
 from ha.service.errors import AccessDenied, ServiceFailed
 from ha.service.model import ProcessIdentity, ServiceState
 from ha.service.zkfc_client import ZkfcClient
-from ha.zkfc.settings import ZkfcSettings
+from ha.zkfc.candidacy.settings import ZkfcSettings
 from tests.zkfc.toy_namenode import HOST
 from tests.zkfc.zkfc_world import Node, World, until, world
 
@@ -48,7 +48,7 @@ async def test_it_waits_for_no_process_to_end_and_opens_no_session(
     zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both cost 20 ms, a quarter of a whole hand-over, and the first of it every task's time."""
-    monkeypatch.setattr("ha.zkfc.local_process.EXIT_MILLIS", 60_000)
+    monkeypatch.setattr("ha.zkfc.takeover.local_process.EXIT_MILLIS", 60_000)
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
         started = started_ticks(os.getpid())
@@ -60,7 +60,7 @@ async def test_it_waits_for_no_process_to_end_and_opens_no_session(
         async def refuse(*_: object, **__: object) -> None:
             raise AssertionError("a session for one question")
 
-        monkeypatch.setattr("ha.zkfc.controller.read_active", refuse)
+        monkeypatch.setattr("ha.zkfc.process.controller.read_active", refuse)
         async with asyncio.timeout(30):
             await _to(two)
         await here.active(two)

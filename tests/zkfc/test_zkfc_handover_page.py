@@ -8,7 +8,7 @@ import pytest
 
 from deploy.local.zookeeper import ZooKeeper
 from ha.console.handover_steps import steps_of
-from ha.zkfc.command import status_page
+from ha.zkfc.process.command import status_page
 from tests.zkfc.test_zkfc_notices import ask_to_take_over
 from tests.zkfc.zkfc_world import Node, world
 

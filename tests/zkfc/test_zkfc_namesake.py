@@ -17,7 +17,7 @@ from ha.notices.board import Board
 from ha.service.errors import ServiceFailed
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
-from ha.zkfc.controller import Controller
+from ha.zkfc.process.controller import Controller
 from tests.zkfc.toy_namenode import HOST
 from tests.zkfc.zkfc_world import Node, World, free_port, until, world
 

@@ -19,8 +19,8 @@ from ha.notices.model import Drain, Pause
 from ha.notices.store import clear_drain, clear_pause, write_drain, write_pause
 from ha.service.errors import ServiceFailed
 from ha.service.model import ServiceState
-from ha.zkfc.settings import ZkfcSettings
-from ha.zkfc.standing import Rank
+from ha.zkfc.candidacy.eligibility import Rank
+from ha.zkfc.candidacy.settings import ZkfcSettings
 from tests.zkfc.zkfc_world import DEADLINE_SECONDS, Node, World, is_active, world
 
 pytestmark = pytest.mark.zookeeper

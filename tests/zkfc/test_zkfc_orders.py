@@ -19,11 +19,11 @@ from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy import CedeAsked
-from ha.zkfc.controller import Controller
-from ha.zkfc.settings import FencingPlan, ZkfcSettings
-from ha.zkfc.standing_back import StandingBack
-from ha.zkfc.takeover import Takeover
+from ha.zkfc.candidacy.model import CedeAsked
+from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings
+from ha.zkfc.handover.cede import StandingBack
+from ha.zkfc.process.controller import Controller
+from ha.zkfc.takeover.takeover import Takeover
 from tests.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 
 ZOOKEEPER = ZooKeeperSettings(hosts="x", session_timeout_seconds=1, scope="/x")

@@ -13,8 +13,8 @@ from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.service.model import ServiceState
-from ha.zkfc.settings import FencingPlan, ZkfcSettings, zkfc_settings
-from ha.zkfc.takeover import Takeover
+from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings, zkfc_settings
+from ha.zkfc.takeover.takeover import Takeover
 from tests.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 
 POLITE_SECONDS = 60.0

@@ -18,9 +18,9 @@ from ha.elector.model import Term
 from ha.elector.term import TermRecord, encode_term, term_of
 from ha.elector.zookeeper.znodes import connected
 from ha.service.model import ProcessIdentity
-from ha.zkfc.local_process import LocalProcess
-from ha.zkfc.predecessor import Proof, lasting_until, predecessor_gone
-from ha.zkfc.settings import FencingPlan
+from ha.zkfc.candidacy.settings import FencingPlan
+from ha.zkfc.takeover.former_active import Proof, lasting_until, predecessor_gone
+from ha.zkfc.takeover.local_process import LocalProcess
 from tests.zkfc.zkfc_world import Node, World, until, world
 
 P, T = Proof, Term

@@ -12,9 +12,9 @@ from ha.elector.state import ElectorState
 from ha.health.core import Health
 from ha.notices.model import Drain, Pause
 from ha.notices.seen import Notices
-from ha.zkfc.core import Candidacy
-from ha.zkfc.readings import REASONS, publish_readings
-from ha.zkfc.standing import Rank, Standing
+from ha.zkfc.candidacy.core import Candidacy
+from ha.zkfc.candidacy.eligibility import Rank, Standing
+from ha.zkfc.pages.gauges import REASONS, publish_readings
 
 NODE = "ns1.nn1"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -91,7 +91,9 @@ async def test_each_bar_is_named() -> None:
 
 async def test_no_gauge_is_shown_a_second_time_by_the_controller_itself() -> None:
     """Two series of one name: Prometheus takes either, and they need not be equal."""
-    importlib.import_module("ha.zkfc.controller")  # what it counts by itself is registered then
+    importlib.import_module(
+        "ha.zkfc.process.controller"
+    )  # what it counts by itself is registered then
     registry = CollectorRegistry()
     publish_readings(NODE, Controller(), registry=registry)
     read = {family.name for family in registry.collect()}

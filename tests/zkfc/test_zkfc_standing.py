@@ -9,7 +9,10 @@ from ha.health.core import Health, Trouble
 from ha.notices.model import Drain, Member, Pause
 from ha.notices.seen import FREE, Notices
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy import (
+from ha.zkfc.candidacy.core import Candidacy, step
+from ha.zkfc.candidacy.eligibility import Rank, Standing
+from ha.zkfc.candidacy.flapping import Flapping, FlapSettings
+from ha.zkfc.candidacy.model import (
     AskAgainAfter,
     CedeAsked,
     CedeEnded,
@@ -29,9 +32,6 @@ from ha.zkfc.candidacy import (
     RecheckDue,
     StatusReported,
 )
-from ha.zkfc.core import Candidacy, step
-from ha.zkfc.flapping import Flapping, FlapSettings
-from ha.zkfc.standing import Rank, Standing
 
 NOW = 1000.0
 S = ServiceState

@@ -16,7 +16,7 @@ from kazoo.client import KazooClient
 from deploy.local.zookeeper import ZooKeeper
 from ha.elector.zookeeper.session_ticket import SessionTicket, decode_ticket, encode_ticket
 from ha.service.model import ServiceState
-from ha.zkfc.supervisor import PAUSES, TicketSlot
+from ha.zkfc.process.supervisor import PAUSES, TicketSlot
 from tests.zkfc.site import Site
 from tests.zkfc.test_zkfc_command import _get
 from tests.zkfc.toy_namenode import SharedResource, ToyNameNode
@@ -151,7 +151,7 @@ def test_a_signal_at_the_moment_of_the_fork_is_not_lost(moment: str) -> None:
     """The parent does not know its child's number yet, and the child still has its handlers."""
     supervising = f"""
 import os, signal, sys, time
-from ha.zkfc.supervisor import supervise
+from ha.zkfc.process.supervisor import supervise
 os.register_at_fork({moment}=lambda: os.kill(os.getpid(), signal.SIGTERM))
 sys.exit(supervise(lambda ticket, slot: time.sleep(600)))
 """
@@ -162,7 +162,7 @@ sys.exit(supervise(lambda ticket, slot: time.sleep(600)))
 def test_a_child_that_was_just_forked_hears_its_parent() -> None:
     supervising = """
 import os, signal, sys, time
-from ha.zkfc.supervisor import supervise
+from ha.zkfc.process.supervisor import supervise
 os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))
 os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGHUP))
 sys.exit(supervise(lambda ticket, slot: time.sleep(600)))
@@ -174,7 +174,7 @@ sys.exit(supervise(lambda ticket, slot: time.sleep(600)))
 def test_a_stop_in_the_pause_after_a_killed_child_is_a_stop_by_a_signal() -> None:
     supervising = """
 import os, signal, sys
-from ha.zkfc.supervisor import supervise
+from ha.zkfc.process.supervisor import supervise
 sys.exit(supervise(lambda ticket, slot: os.kill(os.getpid(), signal.SIGKILL)))
 """
     run = [sys.executable, "-u", "-c", supervising]
@@ -193,7 +193,7 @@ def test_a_child_that_is_killed_while_it_stops_is_told() -> None:
     """It has not handed over, and its lock stays until the session expires."""
     supervising = """
 import os, signal, sys, time
-from ha.zkfc.supervisor import supervise
+from ha.zkfc.process.supervisor import supervise
 def serve(ticket, slot):
     signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     os.kill(os.getppid(), signal.SIGTERM)

@@ -19,8 +19,8 @@ from ha.rpc.java_names import ZKFC_PROTOCOL
 from ha.rpc.proto.zkfc_pb2 import CedeActiveRequestProto, CedeActiveResponseProto
 from ha.service.errors import ServiceFailed
 from ha.service.model import ServiceState
-from ha.zkfc.graceful import RELEASE_SECONDS, HandOver, Situation
-from ha.zkfc.record import Asked, AttemptRecord
+from ha.zkfc.handover.graceful_failover import RELEASE_SECONDS, HandOver, Situation
+from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 from tests.zkfc.impostors import OddController, serving, tar_pit
 from tests.zkfc.test_rows_8_1 import hand_over_to, transitions
 from tests.zkfc.toy_namenode import HOST

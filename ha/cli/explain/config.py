@@ -20,7 +20,7 @@ from ha.conf.key import Key, Scope
 from ha.conf.keys import FENCING_METHODS, KEYS, NAMENODES, NAMESERVICES
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
 from ha.console.exit_codes import DONE, REFUSED, UNHEALTHY, USAGE
-from ha.zkfc.settings import automatic_failover, fencing_plan
+from ha.zkfc.candidacy.settings import automatic_failover, fencing_plan
 
 API_VERSION: Final = "nnha/v1"
 HIDDEN: Final = "(hidden)"

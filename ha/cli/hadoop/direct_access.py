@@ -10,8 +10,8 @@ from ha.conf.configuration import Configuration
 from ha.conf.topology import NameNodeAddress
 from ha.service.client import ServiceClient
 from ha.service.model import RequestSource, ServiceStatus
-from ha.zkfc.planned_fence import fence_as_planned, target_at
-from ha.zkfc.settings import FencingPlan, fencing_plan
+from ha.zkfc.candidacy.settings import FencingPlan, fencing_plan
+from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 
 TRANSITION_SECONDS: Final = 60.0
 """Hadoop's limit for the calls of a failover by hand."""

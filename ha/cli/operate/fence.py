@@ -18,8 +18,8 @@ from ha.console.exit_codes import DONE, FAILED
 from ha.console.library_logs import silence_libraries
 from ha.console.output import API_VERSION, plain, show
 from ha.console.result import Code, Ended, Ending, Outcome
-from ha.zkfc.planned_fence import fence_as_planned, target_at
-from ha.zkfc.settings import FencingPlan, fencing_plan
+from ha.zkfc.candidacy.settings import FencingPlan, fencing_plan
+from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 
 
 @click.group()

@@ -28,7 +28,7 @@ from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import NameNodeAddress, namenodes, shared_edits
-from ha.zkfc.settings import fencing_plan
+from ha.zkfc.candidacy.settings import fencing_plan
 
 FEW_FILES = 4096
 RESOLVE_SECONDS = 2.0

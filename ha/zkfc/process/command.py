@@ -29,8 +29,15 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.elector.zookeeper.znodes import connected, parent_exists
 from ha.health.core import Health
 from ha.notices.board import Board
-from ha.zkfc.controller import Controller, ElectionImpossible
-from ha.zkfc.prepare import (
+from ha.zkfc.candidacy.settings import (
+    ZkfcSettings,
+    automatic_failover,
+    fencing_plans,
+    zkfc_settings,
+)
+from ha.zkfc.pages.gauges import publish_readings
+from ha.zkfc.process.controller import Controller, ElectionImpossible
+from ha.zkfc.process.format_zk import (
     FAILED,
     NO_PARENT_ZNODE,
     Consent,
@@ -39,10 +46,8 @@ from ha.zkfc.prepare import (
     connect_seconds,
     format_zookeeper,
 )
-from ha.zkfc.readings import publish_readings
-from ha.zkfc.server import listen
-from ha.zkfc.settings import ZkfcSettings, automatic_failover, fencing_plans, zkfc_settings
-from ha.zkfc.supervisor import supervise
+from ha.zkfc.process.server import listen
+from ha.zkfc.process.supervisor import supervise
 
 log = structlog.get_logger()
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from ha.elector.model import AttemptNumber
-from ha.zkfc.record import AttemptRecord
+from ha.zkfc.record.takeover_record import AttemptRecord
 
 
 class Attempts:

@@ -11,7 +11,18 @@ from typing import assert_never
 
 from ha.health.core import Health, Trouble
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy import (
+from ha.zkfc.candidacy.eligibility import (
+    Standing,
+    bar,
+    drained,
+    noticed,
+    paused,
+    reported,
+    successor,
+)
+from ha.zkfc.candidacy.failback import FailBack, lock_seen, seconds_left, tried, weighed, why
+from ha.zkfc.candidacy.flapping import Flapping, judged, keep_for, took_over
+from ha.zkfc.candidacy.model import (
     AskAgainAfter,
     CedeAsked,
     CedeEnded,
@@ -35,17 +46,6 @@ from ha.zkfc.candidacy import (
     TakeoverFailed,
     TransitionAbandoned,
     TransitionBegun,
-)
-from ha.zkfc.failback import FailBack, lock_seen, seconds_left, tried, weighed, why
-from ha.zkfc.flapping import Flapping, judged, keep_for, took_over
-from ha.zkfc.standing import (
-    Standing,
-    bar,
-    drained,
-    noticed,
-    paused,
-    reported,
-    successor,
 )
 
 MISMATCH_PAUSE_SECONDS = 1.0

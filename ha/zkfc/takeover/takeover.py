@@ -17,9 +17,9 @@ from ha.notices.model import FencingAttempt
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
 from ha.service.model import RequestSource
-from ha.zkfc.planned_fence import fence_as_planned, target_at
-from ha.zkfc.predecessor import Proof, predecessor_gone
-from ha.zkfc.settings import ZkfcSettings
+from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.takeover.former_active import Proof, predecessor_gone
+from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 
 log = structlog.get_logger()
 

@@ -21,9 +21,10 @@ from ha.notices.seen import Notices
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError
 from ha.service.model import ServiceState, ServiceStatus
-from ha.zkfc.absence import Absence
-from ha.zkfc.attempts import Attempts
-from ha.zkfc.candidacy import (
+from ha.zkfc.candidacy.core import Candidacy, step
+from ha.zkfc.candidacy.failover_obstacle import trouble_of, unfit_of
+from ha.zkfc.candidacy.flapping import Flapping
+from ha.zkfc.candidacy.model import (
     AskAgainAfter,
     CedeEnded,
     Demoted,
@@ -47,23 +48,22 @@ from ha.zkfc.candidacy import (
     TransitionBegun,
     shown,
 )
-from ha.zkfc.core import Candidacy, step
-from ha.zkfc.earlier_self import EarlierSelf
-from ha.zkfc.farewell import hand_over_first
-from ha.zkfc.flapping import Flapping
-from ha.zkfc.graceful import HandOver, Situation
-from ha.zkfc.history import History
-from ha.zkfc.local_process import LocalProcess
-from ha.zkfc.membership import Membership, OpenBoard
-from ha.zkfc.observer import Observer
-from ha.zkfc.predecessor import lasting_until
-from ha.zkfc.record import Asked
-from ha.zkfc.server import ZkfcFace, listen, rpc_server
-from ha.zkfc.settings import ZkfcSettings
-from ha.zkfc.standing_back import StandingBack
-from ha.zkfc.takeover import Takeover
-from ha.zkfc.thread_dump import ThreadDump
-from ha.zkfc.trouble import trouble_of, unfit_of
+from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.candidacy.thread_dump import ThreadDump
+from ha.zkfc.candidacy.zookeeper_absence import Absence
+from ha.zkfc.handover.cede import StandingBack
+from ha.zkfc.handover.graceful_failover import HandOver, Situation
+from ha.zkfc.handover.membership import Membership, OpenBoard
+from ha.zkfc.handover.on_stop import hand_over_first
+from ha.zkfc.pages.observer import Observer
+from ha.zkfc.process.server import ZkfcFace, listen, rpc_server
+from ha.zkfc.record.attempts import Attempts
+from ha.zkfc.record.history import History
+from ha.zkfc.record.takeover_record import Asked
+from ha.zkfc.takeover.former_active import lasting_until
+from ha.zkfc.takeover.local_process import LocalProcess
+from ha.zkfc.takeover.own_stale_lock import EarlierSelf
+from ha.zkfc.takeover.takeover import Takeover
 
 log = structlog.get_logger()
 

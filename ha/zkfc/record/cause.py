@@ -11,7 +11,7 @@ from ha.elector.events import (
     SessionSuspended,
 )
 from ha.notices.model import Member
-from ha.zkfc.record import AttemptRecord
+from ha.zkfc.record.takeover_record import AttemptRecord
 
 
 def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:

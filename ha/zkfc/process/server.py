@@ -10,9 +10,9 @@ from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from ha.service.errors import AccessDenied
 from ha.service.face import zkfc_protocol
-from ha.zkfc.access import GroupsOf, groups_here
-from ha.zkfc.record import Asked
-from ha.zkfc.settings import ZkfcSettings
+from ha.zkfc.candidacy.access_list import GroupsOf, groups_here
+from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.record.takeover_record import Asked
 
 log = structlog.get_logger()
 

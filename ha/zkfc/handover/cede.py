@@ -11,9 +11,9 @@ import structlog
 
 from ha.elector.model import Role
 from ha.elector.runner import Elector
-from ha.zkfc.candidacy import CedeAsked, CedeEnded, Event, TransitionBegun
-from ha.zkfc.settings import ZkfcSettings
-from ha.zkfc.takeover import Takeover
+from ha.zkfc.candidacy.model import CedeAsked, CedeEnded, Event, TransitionBegun
+from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.takeover.takeover import Takeover
 
 log = structlog.get_logger()
 

@@ -25,13 +25,13 @@ from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.errors import BadBreadcrumb
 from ha.health.core import Answered, Health, HealthState, Outcome
 from ha.notices.model import FencingAttempt, PhaseDuration
-from ha.zkfc import metrics
-from ha.zkfc.attempts import Attempts
-from ha.zkfc.cause import why_abandoned
-from ha.zkfc.core import Candidacy
-from ha.zkfc.record import Asked, AttemptRecord
-from ha.zkfc.settings import ZkfcSettings
-from ha.zkfc.standing_page import standing_page
+from ha.zkfc.candidacy.core import Candidacy
+from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.pages import metrics
+from ha.zkfc.pages.eligibility_page import standing_page
+from ha.zkfc.record.attempts import Attempts
+from ha.zkfc.record.cause import why_abandoned
+from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 
 log = structlog.get_logger()
 

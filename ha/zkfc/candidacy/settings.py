@@ -15,11 +15,11 @@ from ha.conf.own_user import own_user
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import HealthSettings
-from ha.zkfc.access import NOBODY, AccessList
-from ha.zkfc.core import BackOff
-from ha.zkfc.flapping import FlapSettings
-from ha.zkfc.standing import Rank
-from ha.zkfc.thread_dump import DumpSettings
+from ha.zkfc.candidacy.access_list import NOBODY, AccessList
+from ha.zkfc.candidacy.core import BackOff
+from ha.zkfc.candidacy.eligibility import Rank
+from ha.zkfc.candidacy.flapping import FlapSettings
+from ha.zkfc.candidacy.thread_dump import DumpSettings
 
 PROBES_PER_LIMIT = 8
 """At least so many probes begin while one may go unanswered."""

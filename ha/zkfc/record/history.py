@@ -29,10 +29,10 @@ from ha.notices.model import (
     record_json,
 )
 from ha.notices.store import append_history, read_history, read_members
-from ha.zkfc.cause import cause_of
-from ha.zkfc.positions import Position, position_of
-from ha.zkfc.record import AttemptRecord
-from ha.zkfc.settings import ZkfcSettings
+from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.record.cause import cause_of
+from ha.zkfc.record.positions import Position, position_of
+from ha.zkfc.record.takeover_record import AttemptRecord
 
 log = structlog.get_logger()
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fencing.fencer import fence
 from fencing.model import MethodSpec, Report, Target
 from ha.conf.topology import NameNodeAddress
-from ha.zkfc.settings import FencingPlan
+from ha.zkfc.candidacy.settings import FencingPlan
 
 
 def target_at(node: NameNodeAddress) -> Target:

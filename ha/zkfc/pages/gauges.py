@@ -16,7 +16,7 @@ from ha.elector.model import Link, Role
 from ha.elector.state import ElectorState
 from ha.health.core import Health
 from ha.notices.seen import Notices
-from ha.zkfc.core import Candidacy
+from ha.zkfc.candidacy.core import Candidacy
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector

@@ -13,8 +13,8 @@ from ha.health.core import Health
 from ha.notices.model import Member
 from ha.notices.seen import FREE, Notices
 from ha.service.model import ServiceState
-from ha.zkfc.flapping import FlapSettings
-from ha.zkfc.standing import UNREADY_REPORTS, Standing, successor
+from ha.zkfc.candidacy.eligibility import UNREADY_REPORTS, Standing, successor
+from ha.zkfc.candidacy.flapping import FlapSettings
 
 MOST_DOUBLINGS: Final = 5
 """The longest wait is 32 times the first."""

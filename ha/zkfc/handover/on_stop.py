@@ -13,9 +13,9 @@ from typing import Protocol
 import structlog
 
 from ha.service.model import ServiceState
-from ha.zkfc.core import Candidacy
-from ha.zkfc.settings import ZkfcSettings
-from ha.zkfc.standing import paused, successor
+from ha.zkfc.candidacy.core import Candidacy
+from ha.zkfc.candidacy.eligibility import paused, successor
+from ha.zkfc.candidacy.settings import ZkfcSettings
 
 log = structlog.get_logger()
 

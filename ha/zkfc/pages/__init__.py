@@ -1,0 +1,1 @@
+"""What operators see of a controller: /status, gauges, metrics."""

@@ -1,0 +1,1 @@
+"""Become active: fence the former active, then promote our NameNode."""
