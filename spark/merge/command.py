@@ -15,16 +15,16 @@ from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
 from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.storage import path_of
-from spark.ends import Ends, end_options, open_sink, open_source
+from spark.ends.hadoop_files import HadoopFileError
+from spark.ends.options import Ends, end_options, open_sink, open_source
+from spark.ends.sinks.model import Published, SinkFailed, SinkRefused
+from spark.ends.sources.errors import SourceError
 from spark.engine.model import SparkUnavailable
-from spark.hadoop_files import HadoopFileError
 from spark.merge.errors import MergeFailed
-from spark.merge.lifeline import end_with_stdin_s_writer
 from spark.merge.merger import DEFAULT_MASTER, EngineName, Merger, Report
+from spark.merge.parent_watch import end_with_stdin_s_writer
 from spark.merge.progress import Tell
-from spark.merge.screen import shown
-from spark.sinks.model import Published, SinkFailed, SinkRefused
-from spark.sources.errors import SourceError
+from spark.merge.progress_display import shown
 
 EXIT_REFUSED: Final = 3
 EXIT_FAILED: Final = 4

@@ -21,8 +21,8 @@ from namenode_sim.image.strings import StringNumbers, write_strings
 from namenode_sim.image.writer import open_files
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.namespace.snapshots.diffs import in_order
-from spark.merge.collection import no_collection
 from spark.merge.errors import EditsDoNotBelong, Miss
+from spark.merge.garbage_collection import no_collection
 from spark.merge.model import Delta
 from spark.merge.sparse import Sparse, SparseChildren, known_ids
 from spark.merge.trie import GAINS

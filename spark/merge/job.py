@@ -27,17 +27,17 @@ from spark.merge.base import Base, read_base
 from spark.merge.delta import delta_of
 from spark.merge.edits import Edits
 from spark.merge.errors import EditsDoNotBelong, MergeFailed, Miss, NeedsWholeNamespace
-from spark.merge.lookup import ImageIndex, look_up
 from spark.merge.model import Delta, Looked, Plan
-from spark.merge.plan import plan_edits
+from spark.merge.plan.lookup import ImageIndex, look_up
+from spark.merge.plan.planner import plan_edits
+from spark.merge.plan.rounds import questions_and_answers
 from spark.merge.progress import Tell, tell_nobody
 from spark.merge.replay import replay
-from spark.merge.rounds import questions_and_answers
 from spark.merge.sparse import sparse_namespace
 from spark.merge.stages import CountingEngine, Stages
 from spark.merge.trie import NEED, BaseTrie
 from spark.merge.workdir import work_directory
-from spark.merge.write import apply_delta
+from spark.merge.write.stages import apply_delta
 
 log = structlog.get_logger()
 

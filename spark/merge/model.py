@@ -64,7 +64,7 @@ class Plan:
         reached: the edits reach no trie node from this one on; only paths of open files do.
         trusted: by trie node, the names that the edits put into that directory without asking
             whether they are taken.  If one was, the merged directory has it twice: an error.
-        guesses: what the planner took for granted, as ``spark.merge.kinds`` packs it.
+        guesses: what the planner took for granted, as ``spark.merge.plan.place_kinds`` packs it.
         single_process_because: why the merge must be done by one process; None if it need not.
     """
 

@@ -7,8 +7,8 @@ from journal.model import TxId
 from namenode_sim.edits.ops import Op
 from namenode_sim.namespace.inode import NO_QUOTAS, INodeDirectory
 from namenode_sim.namespace.retry_cache import RetryCache
-from spark.merge.collection import no_collection
 from spark.merge.errors import EditsDoNotBelong, Miss
+from spark.merge.garbage_collection import no_collection
 from spark.merge.sparse import Sparse
 
 _REMEMBERED_CALLS: Final = 1000

@@ -18,8 +18,8 @@ from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.tree import components
 from spark.merge.base import Base
-from spark.merge.collection import no_collection
 from spark.merge.errors import EditsDoNotBelong, Miss, NeedsWholeNamespace
+from spark.merge.garbage_collection import no_collection
 from spark.merge.model import BaseFacts, Ids, Looked, Plan
 from spark.merge.trie import NEED, ROOT, BaseTrie
 

@@ -18,10 +18,10 @@ from ha.daemon.process import ExitWith, run_daemon
 from namenode_sim.checkpoint.schedule import CheckpointRules
 from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.storage import path_of
+from spark.ends.sources.cluster import Cluster
 from spark.service.core import Rules
 from spark.service.merging import MergeProcess
 from spark.service.service import CheckpointService
-from spark.sources.cluster import Cluster
 
 NAME = "checkpoint"
 FAILED = 1

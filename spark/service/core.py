@@ -11,7 +11,7 @@ from typing import TypeAlias, assert_never
 
 from journal.model import Epoch, TxId
 from namenode_sim.checkpoint.schedule import CheckpointRules, CheckpointState, why_due
-from spark.sinks.verdict import Verdict
+from spark.ends.sinks.verdict import Verdict
 
 ROLL_SHARE = 10
 """The log is rolled if more than one in so many of the edits to be merged is in the open segment:

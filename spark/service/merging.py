@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from spark.sources.model import Staged
+from spark.ends.sources.model import Staged
 
 log = structlog.get_logger()
 

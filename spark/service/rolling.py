@@ -7,7 +7,7 @@ from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from journal.model import TxId
 from namenode_sim.proto import client_namenode_pb2 as calls
-from spark.sources.cluster import Cluster
+from spark.ends.sources.cluster import Cluster
 
 ROLL_SECONDS: Final = 20.0
 

@@ -15,6 +15,12 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import image_name
 from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.lock import DirectoryLock
+from spark.ends.sinks.upload import Offer, offer_to_all
+from spark.ends.sinks.verdict import Verdict
+from spark.ends.sources.cluster import Cluster, view
+from spark.ends.sources.errors import SourceError
+from spark.ends.sources.from_cluster import adopt, stage_from_cluster
+from spark.ends.sources.model import Staged
 from spark.service.core import (
     Action,
     Event,
@@ -50,12 +56,6 @@ from spark.service.metrics import (
     enter_phase,
 )
 from spark.service.rolling import RollFailed, roll_log
-from spark.sinks.upload import Offer, offer_to_all
-from spark.sinks.verdict import Verdict
-from spark.sources.cluster import Cluster, view
-from spark.sources.errors import SourceError
-from spark.sources.from_cluster import adopt, stage_from_cluster
-from spark.sources.model import Staged
 
 log = structlog.get_logger()
 

@@ -232,7 +232,7 @@ def _touched(image: Path, edits: Path) -> int:
     from namenode_sim.edits import ops as kinds
     from namenode_sim.storage.local_edits import edits_of, finalized_in
     from spark.merge.base import read_base
-    from spark.merge.plan import plan_edits
+    from spark.merge.plan.planner import plan_edits
 
     with image.open("rb") as file:
         facts = read_base(file).facts

@@ -15,9 +15,9 @@ from spark.image.messages import chunks
 from spark.image.opened import LARGE, OpenedImage, open_image
 from spark.image.ranges import ImageRange, read_window
 from spark.image.varints import Window
-from spark.merge.assemble import Assembly, Layout
-from spark.merge.parts import unchanged
 from spark.merge.progress import tell_nobody
+from spark.merge.write.assemble import Assembly, Layout
+from spark.merge.write.parts import unchanged
 from spark.tables.arrow import InodeBatches
 from spark.tables.images import open_tables, read_piece
 from tests.bench.report import Row

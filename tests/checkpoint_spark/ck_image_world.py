@@ -20,11 +20,11 @@ from namenode_sim.namespace.tree import new_root
 from spark.engine.inline import InlineEngine
 from spark.engine.model import Engine
 from spark.image.opened import open_image
-from spark.merge.assemble import Written
-from spark.merge.lookup import ImageIndex, look_up
 from spark.merge.model import Delta, Looked
+from spark.merge.plan.lookup import ImageIndex, look_up
 from spark.merge.trie import BaseTrie
-from spark.merge.write import apply_delta
+from spark.merge.write.assemble import Written
+from spark.merge.write.stages import apply_delta
 
 RANGE_BYTES = 700
 PERMISSION = ops.Permission("alice", "users", 0o644)

@@ -24,9 +24,9 @@ from namenode_sim.namespace.namespace import Namespace
 from spark.merge.base import Base, read_base
 from spark.merge.delta import delta_of
 from spark.merge.model import Delta, Looked, Plan
-from spark.merge.plan import plan_edits
+from spark.merge.plan.planner import plan_edits
+from spark.merge.plan.rounds import questions_and_answers
 from spark.merge.replay import replay
-from spark.merge.rounds import questions_and_answers
 from spark.merge.sparse import Sparse, sparse_namespace
 from spark.merge.trie import GAINS, NEED, ROOT, BaseTrie
 from tests.image.image_world import info

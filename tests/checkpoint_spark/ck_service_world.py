@@ -23,11 +23,11 @@ from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto
 from namenode_sim.storage.format import format_name_dirs
 from namenode_sim.storage.retention import IMAGE
+from spark.ends.sources.cluster import Cluster
+from spark.ends.sources.model import Staged
 from spark.service.core import Rules
 from spark.service.merging import Merger
 from spark.service.service import CheckpointService
-from spark.sources.cluster import Cluster
-from spark.sources.model import Staged
 from tests.image.image_world import info
 from tests.startup.startup_world import World, world
 

@@ -10,9 +10,9 @@ from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.format import format_name_dirs
 from namenode_sim.transfer.namenode_protocol import Facts
-from spark.sources.cluster import Cluster
-from spark.sources.from_cluster import stage_from_cluster
-from spark.sources.model import Staged
+from spark.ends.sources.cluster import Cluster
+from spark.ends.sources.from_cluster import stage_from_cluster
+from spark.ends.sources.model import Staged
 from tests.image.image_world import EDITS, info
 from tests.startup.startup_world import World, frames, held_by, mkdir, peer, world
 

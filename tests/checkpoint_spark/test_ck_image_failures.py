@@ -11,7 +11,7 @@ from namenode_sim.image.codecs import ZLIB_CODEC
 from namenode_sim.image.errors import ImageError
 from spark.engine.inline import InlineEngine
 from spark.engine.model import TaskFailed
-from spark.merge.write import apply_delta
+from spark.merge.write.stages import apply_delta
 from tests.checkpoint_spark.ck_image_world import (
     Opened,
     grown,

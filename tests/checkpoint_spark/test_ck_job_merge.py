@@ -25,7 +25,7 @@ from spark.merge.command import merge_command
 from spark.merge.job import MergedOn, merge_on
 from spark.merge.merger import EngineName, Merger, choose
 from spark.merge.progress import Progress
-from spark.merge.screen import in_words
+from spark.merge.progress_display import in_words
 from tests.checkpoint_spark.job_world import LAST, ROLLED, first_image, merged_name, name_directory
 from tests.image.image_world import real
 from tests.startup.startup_world import OPEN, held_by, mkdir, write_segment

@@ -11,7 +11,7 @@ from pathlib import Path
 from journal.model import TxId
 from namenode_sim.image.files import digest_path, image_name
 from namenode_sim.image.reader import load_image
-from spark.sources.directory import newest_image
+from spark.ends.sources.directory import newest_image
 from tests.checkpoint_spark.ck_service_world import service_world
 from tests.journal.jn_node import until
 from tests.startup.startup_world import in_use

@@ -17,7 +17,7 @@ from spark.merge.base import read_base
 from spark.merge.delta import delta_of
 from spark.merge.errors import EditsDoNotBelong, Miss, NeedsWholeNamespace
 from spark.merge.model import Looked
-from spark.merge.plan import plan_edits
+from spark.merge.plan.planner import plan_edits
 from spark.merge.replay import replay
 from spark.merge.sparse import sparse_namespace
 from tests.checkpoint_spark.ck_memory import MemoryImage, merge_in_memory

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from namenode_sim.edits import ops
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
-from spark.merge import rounds
+from spark.merge.plan import rounds
 from tests.checkpoint_spark.ck_script import Script
 
 NAME = st.sampled_from(["a", "b", "é"])

@@ -10,8 +10,8 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Permission
 from namenode_sim.image.strings import StringNumbers, Strings
 from spark.merge import delta as delta_module
-from spark.merge import plan as plan_module
 from spark.merge.model import Delta
+from spark.merge.plan import planner as plan_module
 from spark.merge.sparse import Sparse, SparseChildren
 from spark.merge.trie import BaseTrie
 from tests.checkpoint_spark import ck_memory
@@ -107,7 +107,7 @@ def leaves_are_only_walked_through(patch: Patch) -> None:
 
 
 def guesses_are_believed(patch: Patch) -> None:
-    patch.setattr("spark.merge.rounds.first_wrong_guess", lambda _plan, _looked: None)
+    patch.setattr("spark.merge.plan.rounds.first_wrong_guess", lambda _plan, _looked: None)
 
 
 def directories_do_not_gain(patch: Patch) -> None:

@@ -17,13 +17,13 @@ from spark.engine.inline import InlineEngine
 from spark.image.opened import open_image
 from spark.merge.base import read_base
 from spark.merge.delta import delta_of
-from spark.merge.lookup import ImageIndex, look_up
 from spark.merge.model import Looked
+from spark.merge.plan.lookup import ImageIndex, look_up
+from spark.merge.plan.rounds import questions_and_answers
 from spark.merge.replay import replay
-from spark.merge.rounds import questions_and_answers
 from spark.merge.sparse import sparse_namespace
 from spark.merge.trie import BaseTrie
-from spark.merge.write import apply_delta
+from spark.merge.write.stages import apply_delta
 from tests.checkpoint_spark.test_ck_replay_random import DEEDS, MOVING_DEEDS
 from tests.image.image_world import info
 from tests.interop.random_edits import Author

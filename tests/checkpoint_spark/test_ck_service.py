@@ -14,14 +14,14 @@ from journal.model import TxId
 from namenode_sim.image.files import digest_path, image_name
 from namenode_sim.image.reader import load_image
 from namenode_sim.storage.errors import InUse
-from spark.ends import Ends, open_sink, open_source
-from spark.hadoop_files import HadoopFiles
+from spark.ends.hadoop_files import HadoopFiles
+from spark.ends.options import Ends, open_sink, open_source
+from spark.ends.sinks.model import Outcome, Sink, SinkFailed, SinkRefused
+from spark.ends.sources.directory import DirectorySource
+from spark.ends.sources.model import Staged
 from spark.service.merging import MergeFailed, MergeProcess
 from spark.service.rolling import roll_log
 from spark.service.service import CheckpointService
-from spark.sinks.model import Outcome, Sink, SinkFailed, SinkRefused
-from spark.sources.directory import DirectorySource
-from spark.sources.model import Staged
 from tests.checkpoint_spark.ck_service_world import (
     RULES,
     HereMerger,
@@ -190,7 +190,7 @@ async def test_a_merge_ends_with_a_service_that_was_killed(tmp_path: Path) -> No
 import asyncio
 from pathlib import Path
 from spark.service.merging import MergeProcess
-from spark.sources.directory import DirectorySource
+from spark.ends.sources.directory import DirectorySource
 folder = Path({str(tmp_path)!r})
 staged = DirectorySource(folder / "name", folder / "name").stage(folder, print)
 asyncio.run(MergeProcess(("--engine", "local"), folder).merge(staged, folder / "out"))

@@ -8,6 +8,7 @@ from prometheus_client import REGISTRY
 
 from journal.model import Epoch, TxId
 from namenode_sim.checkpoint.schedule import CheckpointRules
+from spark.ends.sinks.verdict import Verdict
 from spark.service import metrics
 from spark.service.core import (
     Action,
@@ -30,7 +31,6 @@ from spark.service.core import (
     WokeUp,
     step,
 )
-from spark.sinks.verdict import Verdict
 from tests.monitoring.documented import section
 
 RULES = Rules(

@@ -13,10 +13,10 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import image_name
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import differences
-from spark.sources.directory import DirectorySource, staged_here
-from spark.sources.errors import SourceError
-from spark.sources.from_cluster import adopt
-from spark.sources.segments import fetch_segment
+from spark.ends.sources.directory import DirectorySource, staged_here
+from spark.ends.sources.errors import SourceError
+from spark.ends.sources.from_cluster import adopt
+from spark.ends.sources.segments import fetch_segment
 from tests.checkpoint_spark.ck_source_world import (
     OPS,
     SourceWorld,

@@ -17,12 +17,12 @@ from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.format import format_name_dirs
-from spark.ends import Ends, open_sink, open_source
-from spark.hadoop_files import HadoopFiles
-from spark.sinks.hadoop import HadoopSink
-from spark.sinks.model import Outcome, SinkFailed, SinkRefused
-from spark.sources.errors import SourceError
-from spark.sources.hadoop import HadoopSource
+from spark.ends.hadoop_files import HadoopFiles
+from spark.ends.options import Ends, open_sink, open_source
+from spark.ends.sinks.hadoop import HadoopSink
+from spark.ends.sinks.model import Outcome, SinkFailed, SinkRefused
+from spark.ends.sources.errors import SourceError
+from spark.ends.sources.hadoop import HadoopSource
 from tests.checkpoint_spark.ck_source_world import OPS, SEGMENTS, segment_name, whole
 from tests.image.image_world import info
 from tests.startup.startup_world import write_segment

@@ -29,10 +29,12 @@ from namenode_sim.namespace.namespace import Namespace
 from spark.engine.inline import InlineEngine
 from spark.image.ids import IdSet
 from spark.image.varints import Numbers
-from spark.merge import delta, entries, expand, job, plan, write
-from spark.merge.expand import Expanded
+from spark.merge import delta, job
+from spark.merge.plan import planner
 from spark.merge.replay import replay
 from spark.merge.sparse import Sparse
+from spark.merge.write import entries, expand, stages
+from spark.merge.write.expand import Expanded
 from tests.simulation.planting import Planting, all_of, replacing
 from tests.soak.checkpoint_judge import judge
 from tests.soak.checkpoint_worlds import make_world
@@ -64,7 +66,7 @@ def _ignored(_planner: object, _op: object) -> None:
 
 _moves = delta._moves
 _changed_entry = entries.changed_entry
-_header = write._Writing._header
+_header = stages._Writing._header
 
 
 def _nobody_leaves(
@@ -73,7 +75,7 @@ def _nobody_leaves(
     return {}, _moves(sparse)[1]
 
 
-def _only_the_looked_up(writing: write._Writing) -> Expanded:
+def _only_the_looked_up(writing: stages._Writing) -> Expanded:
     gone = writing._delta.gone
     return Expanded(writing._saved("deleted", gone), gone.size)
 
@@ -113,7 +115,7 @@ def _as_it_came(children: Mapping[bytes, INode]) -> Iterable[INode]:
     return children.values()
 
 
-def _old_count(writing: write._Writing, inodes: int) -> bytes:
+def _old_count(writing: stages._Writing, inodes: int) -> bytes:
     return _header(writing, writing._count())
 
 
@@ -125,7 +127,7 @@ def _nothing_decided(_ids: Numbers) -> IdSet:
     return IdSet(np.empty(0, np.int64))
 
 
-_PLANNER = plan._Planner
+_PLANNER = planner._Planner
 
 MUTANTS: Final = (
     Mutant("expands into what was moved away", replacing(expand, "IdSet", _nothing_decided), 3),
@@ -134,7 +136,7 @@ MUTANTS: Final = (
            all_of(replacing(_PLANNER, "_rename", _ignored),
                   replacing(_PLANNER, "_rename_old", _ignored)), 3),
     Mutant("does not expand deletions",
-           replacing(write._Writing, "_expand", _only_the_looked_up), 3),
+           replacing(stages._Writing, "_expand", _only_the_looked_up), 3),
     Mutant("no mtime where something was moved from",
            replacing(job, "replay", _source_keeps_its_time), 3),
     Mutant("keeps children that left", replacing(delta, "_moves", _nobody_leaves), 1),
@@ -143,7 +145,7 @@ MUTANTS: Final = (
     Mutant("new directories' children in the order they came",
            replacing(delta, "in_order", _as_it_came), 1),
     Mutant("announces as many inodes as before",
-           replacing(write._Writing, "_header", _old_count), 1),
+           replacing(stages._Writing, "_header", _old_count), 1),
 )  # fmt: skip
 
 

@@ -194,7 +194,7 @@ def _look_at(row: NameNodeRow) -> str:
 
 
 def _is_told_already(because: str) -> bool:
-    """Reasons of ``candidacy.eligibility`` that are no obstacle, or that another reason contains."""
+    """Reasons of ``candidacy.eligibility`` that are no obstacle, or that others contain."""
     return any(one in because for one in ("higher rank", "nofailover", "not ready"))
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from spark.sources.model import Staged, Tell
+from spark.ends.sources.model import Staged, Tell
 
 
 class SinkRefused(Exception):

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark.sinks.model import Outcome, Published
-from spark.sources.model import Staged, Tell
+from spark.ends.sinks.model import Outcome, Published
+from spark.ends.sources.model import Staged, Tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from spark.image.proof import Proved, proved
 from spark.image.ranges import ImageRange
 from spark.image.varints import Numbers
 from spark.merge.errors import NeedsWholeNamespace
-from spark.merge.fetch import (
+from spark.merge.model import Looked
+from spark.merge.plan.fetch import (
     ChildrenTask,
     Fetched,
     FetchTask,
@@ -26,17 +27,16 @@ from spark.merge.fetch import (
     find_children,
     read_fetched,
 )
-from spark.merge.model import Looked
-from spark.merge.scan import (
+from spark.merge.plan.scan import (
     DirectoryScan,
     INodeScan,
     INodesFound,
     scan_directories,
     scan_inodes,
 )
+from spark.merge.plan.walk import ABSENT, neighbours, walk
+from spark.merge.task_errors import verdicts
 from spark.merge.trie import NEED, ROOT, BaseTrie
-from spark.merge.verdicts import verdicts
-from spark.merge.walk import ABSENT, neighbours, walk
 
 _COLLISION: Final = "two names of one directory cannot be told apart by what they hash to"
 
@@ -72,7 +72,7 @@ def look_up(
         work: takes the side files; they are needed until the merge is done.
 
     Returns:
-        What was found, and the index for `spark.merge.write.apply_delta`.
+        What was found, and the index for `spark.merge.write.stages.apply_delta`.
 
     Raises:
         ImageError: if the image is damaged; names file and offset.

@@ -6,9 +6,9 @@ from typing import Final
 from journal.model import TxId
 from namenode_sim.edits.ops import Op
 from spark.merge.errors import NeedsWholeNamespace
-from spark.merge.kinds import first_wrong_guess, kinds_of
 from spark.merge.model import BaseFacts, Looked, Plan
-from spark.merge.plan import plan_edits
+from spark.merge.plan.place_kinds import first_wrong_guess, kinds_of
+from spark.merge.plan.planner import plan_edits
 from spark.merge.trie import BaseTrie
 
 MOST_ROUNDS: Final = 4

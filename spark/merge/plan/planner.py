@@ -19,9 +19,9 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op, RenameOption
 from namenode_sim.namespace.errors import TxIdOutOfOrder
 from namenode_sim.namespace.tree import components
-from spark.merge.collection import no_collection
-from spark.merge.kinds import ABSENT, DIRECTORY, KIND_BITS, OTHER, UNKNOWN, Kinds
+from spark.merge.garbage_collection import no_collection
 from spark.merge.model import BaseFacts, Plan
+from spark.merge.plan.place_kinds import ABSENT, DIRECTORY, KIND_BITS, OTHER, UNKNOWN, Kinds
 from spark.merge.trie import GAINS, NEED, ROOT, BaseTrie
 
 GONE: Final = -1

@@ -13,18 +13,18 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from spark.engine.attempt import attempt_name
 from spark.engine.model import Engine
 from spark.image.ids import load_ids, save_ids
-from spark.merge.assemble import Assembly, Layout, Written
-from spark.merge.changes import save_messages, save_moves
-from spark.merge.entries import EntriesTask, new_entries, write_entries
 from spark.merge.errors import EditsDoNotBelong, NeedsWholeNamespace
-from spark.merge.expand import Expanded, ExpandTask, expand
-from spark.merge.fetch import ChildrenTask, find_children
-from spark.merge.inode_parts import INodesTask, INodesWritten, write_inodes
-from spark.merge.lookup import ImageIndex, referring
 from spark.merge.model import Delta, Ids
-from spark.merge.parts import Part
+from spark.merge.plan.fetch import ChildrenTask, find_children
+from spark.merge.plan.lookup import ImageIndex, referring
 from spark.merge.progress import Tell, tell_nobody
-from spark.merge.verdicts import verdicts
+from spark.merge.task_errors import verdicts
+from spark.merge.write.assemble import Assembly, Layout, Written
+from spark.merge.write.changes import save_messages, save_moves
+from spark.merge.write.entries import EntriesTask, new_entries, write_entries
+from spark.merge.write.expand import Expanded, ExpandTask, expand
+from spark.merge.write.inode_parts import INodesTask, INodesWritten, write_inodes
+from spark.merge.write.parts import Part
 
 
 def apply_delta(
@@ -39,7 +39,7 @@ def apply_delta(
 
     Args:
         engine: runs the tasks.
-        index: the old image, as `spark.merge.lookup.look_up` has indexed it.
+        index: the old image, as `spark.merge.plan.lookup.look_up` has indexed it.
         delta: what the edits change.
         work: takes the parts, each for as long as it is not yet in the image.
         out_file: the new image; synced when this returns, and worthless if this raises.

@@ -13,9 +13,9 @@ from spark.image.ranges import ImageRange
 from spark.image.side import INodeIndex, load_inodes
 from spark.image.spans import RangeReader
 from spark.image.varints import Numbers
-from spark.merge.changes import Messages
-from spark.merge.fetch import load_rows
-from spark.merge.parts import Part, PartWriter, unchanged
+from spark.merge.plan.fetch import load_rows
+from spark.merge.write.changes import Messages
+from spark.merge.write.parts import Part, PartWriter, unchanged
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,16 @@ import click
 
 from ha.conf.configuration import load_configuration
 from namenode_sim.storage.storage import path_of
-from spark.hadoop_files import OpenHadoop
-from spark.sinks.directory import DirectorySink
-from spark.sinks.hadoop import HadoopSink
-from spark.sinks.model import Sink
-from spark.sinks.upload import UploadSink
-from spark.sources.cluster import Cluster
-from spark.sources.directory import DirectorySource
-from spark.sources.from_cluster import ClusterSource
-from spark.sources.hadoop import HadoopSource
-from spark.sources.model import Source
+from spark.ends.hadoop_files import OpenHadoop
+from spark.ends.sinks.directory import DirectorySink
+from spark.ends.sinks.hadoop import HadoopSink
+from spark.ends.sinks.model import Sink
+from spark.ends.sinks.upload import UploadSink
+from spark.ends.sources.cluster import Cluster
+from spark.ends.sources.directory import DirectorySource
+from spark.ends.sources.from_cluster import ClusterSource
+from spark.ends.sources.hadoop import HadoopSource
+from spark.ends.sources.model import Source
 
 F = TypeVar("F", bound=Callable[..., Any])
 

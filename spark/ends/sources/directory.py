@@ -7,8 +7,8 @@ from journal.model import TxId
 from namenode_sim.image.files import check_digest
 from namenode_sim.storage.local_edits import chain, finalized_in
 from namenode_sim.storage.retention import IMAGE
-from spark.sources.errors import SourceError
-from spark.sources.model import Staged, Tell
+from spark.ends.sources.errors import SourceError
+from spark.ends.sources.model import Staged, Tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest, digest_path
 from namenode_sim.storage.retention import IMAGE
-from spark.hadoop_files import HadoopFile, HadoopFileError, HadoopFiles, OpenHadoop
-from spark.sources.directory import staged_here
-from spark.sources.errors import SourceError
-from spark.sources.model import Staged, Tell
-from spark.sources.segments import PART_SUFFIX, why_unsound
+from spark.ends.hadoop_files import HadoopFile, HadoopFileError, HadoopFiles, OpenHadoop
+from spark.ends.sources.directory import staged_here
+from spark.ends.sources.errors import SourceError
+from spark.ends.sources.model import Staged, Tell
+from spark.ends.sources.segments import PART_SUFFIX, why_unsound
 
 log = structlog.get_logger()
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from namenode_sim.image.files import digest_path
-from spark.hadoop_files import HadoopFileError, HadoopFiles, OpenHadoop
-from spark.sinks.model import Outcome, Published, SinkFailed, SinkRefused
-from spark.sources.model import Staged, Tell
+from spark.ends.hadoop_files import HadoopFileError, HadoopFiles, OpenHadoop
+from spark.ends.sinks.model import Outcome, Published, SinkFailed, SinkRefused
+from spark.ends.sources.model import Staged, Tell
 
 
 @dataclass(frozen=True, slots=True)

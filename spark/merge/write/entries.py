@@ -20,10 +20,10 @@ from spark.image.ranges import ImageRange
 from spark.image.side import DirectoryIndex, load_directories
 from spark.image.spans import RangeReader
 from spark.image.varints import Numbers
-from spark.merge.changes import Moves
 from spark.merge.errors import EditsDoNotBelong, NeedsWholeNamespace
-from spark.merge.inode_parts import read_names
-from spark.merge.parts import Part, PartWriter, unchanged
+from spark.merge.write.changes import Moves
+from spark.merge.write.inode_parts import read_names
+from spark.merge.write.parts import Part, PartWriter, unchanged
 
 _BELONG = "these edits do not belong to this image"
 

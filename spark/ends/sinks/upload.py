@@ -11,11 +11,11 @@ from ha.conf.topology import NameNodeAddress
 from journal.model import Epoch, NamespaceInfo, TxId
 from namenode_sim.checkpoint.image_upload import UploadFailed, UploadSuperseded, upload_image
 from namenode_sim.checkpoint.schedule import UploadAnswer
-from spark.sinks.model import Outcome, Published, SinkFailed, SinkRefused
-from spark.sinks.verdict import Verdict
-from spark.sources.cluster import Cluster, view
-from spark.sources.errors import SourceError
-from spark.sources.model import Staged, Tell
+from spark.ends.sinks.model import Outcome, Published, SinkFailed, SinkRefused
+from spark.ends.sinks.verdict import Verdict
+from spark.ends.sources.cluster import Cluster, view
+from spark.ends.sources.errors import SourceError
+from spark.ends.sources.model import Staged, Tell
 
 log = structlog.get_logger()
 

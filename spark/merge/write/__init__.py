@@ -1,0 +1,1 @@
+"""Write the newer image: expand deletions, write parts, assemble them."""
