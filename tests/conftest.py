@@ -8,7 +8,7 @@ import pytest
 import structlog
 
 KEPT_LINES = 40
-LONGEST = ("tests/simulation/", "tests/failover_sim/", "tests/snapshots/")
+LONGEST = ("tests/simulation/", "tests/namenode_sim/namespace/snapshots/")
 """Begun first: a file that takes minutes and comes last keeps one core idle."""
 
 

@@ -4,7 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.checks import ROOT, Stage, failing_tests, run_stage
+from tests import ROOT
+from tests.checks import Stage, failing_tests, run_stage
 
 _FAILS = """
 import pytest

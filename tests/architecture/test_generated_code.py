@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import ROOT
+
 PROTOS = sorted(
     path.relative_to(ROOT)
     for package in ("ha", "journal", "namenode_sim")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import ROOT
+
 PACKAGES = ("ha", "journal", "fencing", "namenode_sim", "spark", "deploy", "tests")
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
@@ -108,14 +109,6 @@ def test_every_source_file_is_tidy() -> None:
         for finding in findings(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     ]
     assert not found, "\n".join(found)
-
-
-def test_no_test_file_shares_its_name_with_another() -> None:
-    names: dict[str, Path] = {}
-    for path in _sources():
-        if path.name.startswith("test_"):
-            assert path.name not in names, f"{path} and {names[path.name]} would shadow each other"
-            names[path.name] = path
 
 
 def test_nothing_names_a_place_outside_the_project() -> None:

@@ -13,10 +13,10 @@ import pytest
 from deploy.local import layout as layouts
 from deploy.local.cluster import open_cluster
 from deploy.local.processes import wait_until
+from tests import ROOT
 
 pytestmark = pytest.mark.cluster
 
-ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 DEMO_SECONDS = 110.0

@@ -10,7 +10,7 @@ import pytest
 
 from deploy.local.cluster import Cluster, open_cluster, zkfc_of
 from deploy.local.processes import wait_until
-from tests.cli import schema
+from tests.ha.cli import schema
 
 pytestmark = pytest.mark.cluster
 

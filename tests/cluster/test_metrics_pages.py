@@ -10,7 +10,7 @@ from http import HTTPStatus
 import pytest
 
 from deploy.local.cluster import Cluster, open_cluster
-from tests.monitoring.documented import DAEMONS, metrics_of
+from tests.deploy.monitoring.documented import DAEMONS, metrics_of
 
 pytestmark = pytest.mark.cluster
 

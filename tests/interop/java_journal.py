@@ -13,7 +13,7 @@ from journal.model import LAYOUT_VERSION, NamespaceInfo, TxId
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.ops import NO_RPC_IDS, Delete
 from tests.interop.hadoop_server import Hadoop, JavaObject
-from tests.journal.jc_cluster import JOURNAL, NAMESPACE, Nodes
+from tests.journal.writer.journal_cluster import JOURNAL, NAMESPACE, Nodes
 
 T = TypeVar("T")
 

@@ -5,9 +5,9 @@ import re
 from functools import cache
 from pathlib import Path
 
-from tests.journal.rows import ALIASES, HADOOP, NOT_OURS, ROWS
+from tests import ROOT
+from tests.journal.acceptance_rows import ALIASES, HADOOP, NOT_OURS, ROWS
 
-TESTS = Path(__file__).resolve().parents[1]
 SHORTEST_REASON = 15
 
 
@@ -52,7 +52,7 @@ def test_every_named_test_exists() -> None:
     for row in ROWS:
         for where in mapped(row):
             name, _, function = where.partition("::")
-            path = TESTS / name
+            path = ROOT / "tests" / name
             if not path.is_file() or function not in names_in(path):
                 missing.append(f"{row}: {where}")
     assert not missing, "\n".join(missing)

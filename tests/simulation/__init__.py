@@ -1,1 +1,1 @@
-"""The journal simulated: the real node, writer and reader on virtual time, under drawn faults."""
+"""Worlds on virtual time: the journal, and failover, under drawn faults."""

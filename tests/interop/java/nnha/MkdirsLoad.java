@@ -1,4 +1,4 @@
-// mkdirs from threads of one client JVM, as fast as they are answered; for tests/bench/mkdirs.py.
+// mkdirs from threads of one client JVM, as fast as they are answered; for tests/campaigns/bench/mkdirs.py.
 package nnha;
 
 import java.util.concurrent.CountDownLatch;

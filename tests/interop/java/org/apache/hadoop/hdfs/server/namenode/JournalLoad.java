@@ -1,4 +1,4 @@
-// Hadoop's own QuorumJournalManager and JournalNodes under the load of tests/bench/journal.py.
+// Hadoop's own QuorumJournalManager and JournalNodes under the load of tests/campaigns/bench/journal.py.
 //
 //   JournalLoad node DIR           a JournalNode; prints "RPC-PORT HTTP-PORT"
 //   JournalLoad drive URI SECONDS  a writer; prints one JSON object and ends

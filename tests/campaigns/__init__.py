@@ -1,0 +1,1 @@
+"""Long campaigns: soaks look for faults, benches measure."""

@@ -1,0 +1,83 @@
+"""`./run bench failover`: what each way of losing an active costs, Hadoop beside in one run."""
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import click
+
+from deploy.local.errors import LocalClusterError
+from deploy.local.screen import Screen
+from ha.daemon.logs import configure_logging
+from tests.campaigns.bench import failover_faults, failover_kills, failover_zkfc
+from tests.campaigns.bench.failover_world import World
+from tests.campaigns.bench.hadoop_failover import hadoop_rows
+from tests.campaigns.bench.report import Row, publish
+from tests.campaigns.bench.switches import show_phases
+
+Scene = Callable[[World], list[Row]]
+
+SCENES: Final[dict[str, Scene]] = {
+    "hadoop": hadoop_rows,
+    "kill": failover_kills.kills_and_hand_overs,
+    "sshfence": failover_kills.kills_with_sshfence,
+    "frozen": failover_faults.frozen,
+    "host-2": failover_faults.host_dead_2,
+    "host-5": failover_faults.host_dead_5,
+    "zkfc": failover_zkfc.controllers,
+    "zookeeper": failover_faults.zookeeper_away,
+}
+
+
+def rows_of(world: World, names: Sequence[str]) -> list[Row]:
+    """The rows of these scenes; each has a cluster of its own, and no two run together."""
+    rows = [row for name in names for row in _played(world, name)]
+    record = world.record
+    lost, errors = record.lost_writes, len(record.client_errors)
+    asked = f"{record.acknowledged} acknowledged"
+    return [
+        *rows,
+        Row("acknowledged writes lost, all scenes", lost, "writes", "0", not lost, asked),
+        Row("client errors, all scenes", errors, "errors", "0", not errors, "-"),
+    ]
+
+
+def _played(world: World, name: str) -> list[Row]:
+    """A scene that breaks off says so; the others have their rows all the same."""
+    try:
+        return SCENES[name](world)
+    except LocalClusterError as failure:
+        world.screen.say(str(failure))
+        why = str(failure).splitlines()[0][:200]
+        return [Row(f"scene {name}", None, "-", "played to its end", False, f"broke off: {why}")]
+
+
+@click.command()
+@click.option("--only", multiple=True, type=click.Choice(list(SCENES)), help="Not all scenes.")
+@click.option("--rounds", default=10, show_default=True, help="Failovers of each kind.")
+@click.option("--long", "long_run", is_flag=True, help="ZooKeeper is away for ten minutes.")
+@click.option("--charts", type=click.Path(path_type=Path), help="Draw a PNG into this folder.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object as stdout's last line.")
+def main(
+    *, only: tuple[str, ...], rounds: int, long_run: bool, charts: Path | None, as_json: bool
+) -> None:
+    """Measure failovers of a local cluster under a writing Java client with default settings."""
+    if charts is not None and find_spec("matplotlib") is None:
+        raise click.UsageError("--charts needs matplotlib, which ./run setup installs")
+    configure_logging("bench", level="error")
+    world = World(Screen.on_stderr_if(True), rounds=rounds, long_run=long_run)
+    rows = rows_of(world, only or tuple(SCENES))
+    for error in world.record.client_errors:
+        world.screen.say(error)
+    show_phases(world.record)
+    if charts is not None:
+        from tests.campaigns.bench.failover_charts import draw
+
+        draw(world.record, charts)
+    more = {"phases": world.record.medians()}
+    raise SystemExit(publish("failover", rows, as_json=as_json, more=more))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""What the scenes of the failover bench share: how a cluster is set up, and what was recorded."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from deploy.local.demo import WARM_UP_WRITES, WRITE_SECONDS
+from deploy.local.places import fresh_directory
+from deploy.local.screen import Screen
+from deploy.local.stage import Stage, staged
+from tests.campaigns.bench.switches import Record
+
+KILL = "kill -9"
+HAND_OVER = "hand-over"
+
+JOURNAL_EPOCH = {"dfs.ha.fencing.methods": "journal-epoch"}
+"""Touches nothing: an old active is refused by the journal, and its reads end with its lease."""
+BETWEEN_ROUNDS = {
+    "ha.health-monitor.connect-retry-interval.ms": "100",
+    "ha.health-monitor.sleep-after-disconnect.ms": "100",
+    # Nobody else loses an active every few seconds; by default the fourth that hangs is kept.
+    "nnha.zkfc.flap.failovers": "0",
+}
+"""A NameNode that was killed and started again is found sooner; no failover depends on them."""
+
+
+@dataclass(slots=True)
+class World:
+    """One run of the bench."""
+
+    screen: Screen
+    rounds: int = 10
+    long_run: bool = False
+    record: Record = field(default_factory=Record)
+
+    @contextmanager
+    def stage(self, scene: str, keys: dict[str, str]) -> Iterator[Stage]:
+        """A cluster with these keys and a writing client; afterwards its writes are judged."""
+        self.screen.title(scene)
+        with staged(fresh_directory(f"bench-{scene}"), self.screen, keys | BETWEEN_ROUNDS) as stage:
+            workload = stage.workload
+            workload.start()
+            workload.wait_for_acknowledged(WARM_UP_WRITES, deadline_seconds=WRITE_SECONDS)
+            yield stage
+            workload.stop()
+            verdict = stage.verdict()
+            self.record.lost_writes += len(verdict.missing)
+            self.record.acknowledged += verdict.acknowledged
+            self.record.client_errors += [
+                f"{scene}: {write.kind} {write.path}: {write.error}" for write in workload.errors()
+            ]

@@ -1,0 +1,77 @@
+"""`./run bench journal`: quorum writes against a bare gRPC stream and raw TCP of the same run."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import click
+
+from ha.daemon.collector import calm_collector
+from ha.daemon.logs import configure_logging
+from tests.campaigns.bench import commits, takeover, typed_edits
+from tests.campaigns.bench.cpu import hand_over
+from tests.campaigns.bench.hadoop_peer import hadoop_rows
+from tests.campaigns.bench.mkdirs import mkdirs
+from tests.campaigns.bench.report import Row, publish
+from tests.campaigns.bench.simulator import simulator
+from tests.campaigns.bench.transports import transport_rows
+from tests.campaigns.bench.world import World
+
+Figure = Callable[[World], Coroutine[None, None, list[Row]] | list[Row]]
+
+FIGURES: Final[dict[str, Figure]] = {
+    "latency": commits.latency,
+    "handover": hand_over,
+    "throughput": commits.throughput,
+    "stopped": commits.one_node_stopped,
+    "delayed": commits.one_node_delayed,
+    "flush": commits.slow_flush,
+    "typed": typed_edits.typed_edits,
+    "bytes": commits.large_batches,
+    "takeover": takeover.takeover,
+    "scan": takeover.scanning,
+    "memory": takeover.memory,
+    "mkdirs": mkdirs,
+    "transports": lambda _world: transport_rows(),
+    "hadoop": hadoop_rows,
+    "simulator": simulator,
+}
+
+
+def rows_of(names: Sequence[str], charts: Path | None) -> list[Row]:
+    """The figures of these names, in their order; each must leave the others undisturbed."""
+    rows: list[Row] = []
+    with ExitStack() as running:
+        directory = Path(running.enter_context(tempfile.TemporaryDirectory()))
+        world = World(running, directory)
+        loop = running.enter_context(asyncio.Runner())
+        for name in names:
+            found = FIGURES[name](world)
+            rows += found if isinstance(found, list) else loop.run(found)
+        if charts is not None:
+            from tests.campaigns.bench.charts import draw
+
+            draw(world, charts)
+    return rows
+
+
+@click.command()
+@click.option("--only", multiple=True, type=click.Choice(list(FIGURES)), help="Not all figures.")
+@click.option("--charts", type=click.Path(path_type=Path), help="Draw PNGs into this folder.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object as stdout's last line.")
+def main(*, only: tuple[str, ...], charts: Path | None, as_json: bool) -> None:
+    """Measure the journal: medians of five runs, ours and the peers in turn."""
+    if charts is not None and find_spec("matplotlib") is None:
+        raise click.UsageError("--charts needs matplotlib, which ./run setup installs")
+    configure_logging("bench", level="error")
+    calm_collector()  # as in the NameNode, whose part this process plays
+    rows = rows_of(only or tuple(FIGURES), charts)
+    raise SystemExit(publish("journal", rows, as_json=as_json))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""The processes that the journal bench measures: our nodes, and the two peers of the same run."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from deploy.local.layout import JOURNALNODES, plan
+from deploy.local.processes import ManagedProcess, Supervisor, http_get, wait_until
+from deploy.local.site import journalnode_overrides, write_conf_dir
+from journal.model import JournalId, NamespaceInfo, TxId
+from journal.writer.writer import QuorumWriter
+
+NAMESPACE = NamespaceInfo(-65, 4711, "CID-bench", 0, "BP-bench")
+_NUMBERS = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class OurNodes:
+    """Three JournalNode processes."""
+
+    ports: list[int]
+    processes: list[ManagedProcess]
+
+    def writer(self, ports: Sequence[int] | None = None, name: str = "") -> QuorumWriter:
+        """A writer of a journal; a new one if it has no name."""
+        return QuorumWriter(
+            [("127.0.0.1", port) for port in ports or self.ports],
+            journal_id=JournalId(name or f"bench{next(_NUMBERS)}"),
+            nameservice_id="ns1",
+            namespace=NAMESPACE,
+        )
+
+    @asynccontextmanager
+    async def open(self, ports: Sequence[int] | None = None) -> AsyncIterator[QuorumWriter]:
+        """A writer with a new journal and its first segment open."""
+        writer = self.writer()
+        await writer.format()
+        await writer.close()
+        if ports is not None:
+            writer = self.writer(ports, writer_journal(writer))
+        else:
+            writer = self.writer(name=writer_journal(writer))
+        await writer.become_writer()
+        await writer.start_segment(TxId(1))
+        try:
+            yield writer
+        finally:
+            await writer.close()
+
+
+def writer_journal(writer: QuorumWriter) -> str:
+    """The name of a writer's journal."""
+    return str(writer._journal_id)
+
+
+@dataclass(slots=True)
+class World:
+    """What is started on demand, and the samples that charts are drawn from."""
+
+    running: ExitStack
+    directory: Path
+    latencies: dict[str, list[float]] = field(default_factory=dict)
+    rates: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    _ours: OurNodes | None = None
+    _peers: dict[str, list[int]] = field(default_factory=dict)
+    _peer_pids: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def ours(self) -> OurNodes:
+        """Our nodes, started once."""
+        if self._ours is None:
+            self._ours = self.fresh_nodes("ours")
+        return self._ours
+
+    def peer(self, module: str) -> list[int]:
+        """The ports of three processes of ``tests.campaigns.bench.<module>``, started once."""
+        if module not in self._peers:
+            self._peers[module] = [self._start_peer(module, str(n)) for n in range(3)]
+        return self._peers[module]
+
+    def node_pids(self, system: str) -> list[int]:
+        """The processes of ``ours``, ``bare`` or ``raw TCP``, as far as they run."""
+        if system == "ours":
+            return [process.pid for process in self.ours.processes]
+        return self._peer_pids.get("floor" if system == "raw TCP" else system, [])
+
+    def delayed(self, port: int) -> int:
+        """The port of a proxy to that port which holds every byte back for 50 ms."""
+        return self._start_peer("delay", str(port))
+
+    def fresh_nodes(self, name: str, module: str = "ha.cli.main") -> OurNodes:
+        """Three more JournalNodes."""
+        directory = self.directory / name
+        directory.mkdir()
+        layout = plan(directory)
+        write_conf_dir(layout)
+        supervisor = self.running.enter_context(Supervisor(directory))
+        started = []
+        for node in JOURNALNODES:
+            overrides = journalnode_overrides(layout, node)
+            keys = [f"-D{key}={value}" for key, value in overrides.items()]
+            command = [sys.executable, "-m", module, "journalnode"]
+            command += ["--conf-dir", str(layout.conf_dir), *keys]
+            started.append(supervisor.start(node, command))
+        for node in JOURNALNODES:
+            url = f"{layout.journalnode_url(node)}/health"
+            wait_until(lambda url=url: http_get(url), what=node, deadline_seconds=30)  # type: ignore[misc]
+        return OurNodes([layout.journalnodes[node].rpc for node in JOURNALNODES], started)
+
+    def _start_peer(self, module: str, argument: str) -> int:
+        told = argument if module == "delay" else str(self.directory / f"{module}{argument}")
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"tests.campaigns.bench.{module}", told],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._peer_pids.setdefault(module, []).append(process.pid)
+        self.running.callback(process.wait)
+        self.running.callback(process.kill)
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        self.running.callback(process.stdout.close)
+        return port
+
+
+@contextmanager
+def still(processes: Sequence[ManagedProcess]) -> Iterator[None]:
+    """Stop these processes for a while."""
+    for process in processes:
+        process.send(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.send(signal.SIGCONT)
+
+
+def resident_megabytes(process: ManagedProcess) -> float:
+    """What a process holds in memory now, in units of 10^6 bytes."""
+    text = Path(f"/proc/{process.pid}/status").read_text()
+    line = next(line for line in text.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1024 / 1e6

@@ -1,0 +1,44 @@
+"""Start a long campaign by its name: soaks look for faults, benches measure."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
+
+import click
+
+CAMPAIGNS: Final = {
+    "soak": {
+        "checkpoint": "tests.campaigns.soak.checkpoint:main",
+        "failover": "tests.campaigns.soak.failover:main",
+        "fuzz": "tests.campaigns.soak.fuzz:fuzz",
+        "journal": "tests.campaigns.soak.journal:main",
+        "kill": "deploy.local.soak:kill",
+        "zkfc": "tests.campaigns.soak.zkfc:main",
+    },
+    "bench": {
+        "checkpoint": "tests.campaigns.bench.checkpoint:main",
+        "failover": "tests.campaigns.bench.failover:main",
+        "journal": "tests.campaigns.bench.journal:main",
+        "formats": "tests.campaigns.bench.formats:main",
+    },
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run ``soak NAME …`` or ``bench NAME …``; the campaign gets what follows."""
+    kind, *rest = arguments
+    known = CAMPAIGNS[kind]
+    if not rest or rest[0] not in known:
+        asked = f"there is no {kind} {rest[0]!r}" if rest else f"which {kind}?"
+        sys.stderr.write(f"{asked}; there are: {', '.join(known)}\n")
+        return 2
+    module, attribute = known[rest[0]].split(":")
+    campaign = getattr(import_module(module), attribute)
+    if isinstance(campaign, click.Command):
+        campaign.main(args=rest[1:], prog_name=f"./run {kind} {rest[0]}")
+    return int(campaign(rest[1:]))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

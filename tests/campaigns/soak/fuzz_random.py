@@ -1,0 +1,133 @@
+"""Fuzzing without a fuzzer: sound inputs, damaged at random by a seed."""
+
+import random
+import signal
+import time
+import traceback
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from tests.campaigns.soak.fuzz_targets import MAX_INPUT_BYTES, Target
+
+MAX_EXTRA_BYTES: Final = 64 << 20
+"""What a decoder may take beyond its input."""
+_CASE_SECONDS: Final = 10.0
+_MEMORY_EVERY: Final = 32
+"""Counting each allocation makes a case some times slower, so not every case is watched."""
+_MAX_FINDINGS: Final = 5
+_ODD_NUMBERS: Final = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF,
+                       2**63 - 1, 2**63, 2**64 - 1)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An input that a decoder does not take well.  ``path`` is where it was kept."""
+
+    kind: str
+    what: str
+    path: str
+
+
+class TookTooLongError(BaseException):
+    """No decoder catches it by accident."""
+
+
+def damaged(seeds: Sequence[bytes], source: random.Random) -> bytes:
+    """One of the seeds, or what a few strokes make of it."""
+    data = bytearray(source.choice(seeds)) if seeds else bytearray()
+    for _ in range(source.choice((1, 1, 1, 2, 3, 8))):
+        _stroke(data, seeds, source)
+    return bytes(data[:MAX_INPUT_BYTES])
+
+
+def _stroke(data: bytearray, seeds: Sequence[bytes], source: random.Random) -> None:
+    at = source.randint(0, len(data))
+    end = min(len(data), at + source.choice((1, 1, 2, 4, 8, 40, 400)))
+    match source.randrange(8):
+        case 0 if at < len(data):
+            data[at] ^= 1 << source.randrange(8)
+        case 1 if at < len(data):
+            data[at] = source.randrange(256)
+        case 2:
+            size = source.choice((1, 2, 4, 8))
+            number = source.choice(_ODD_NUMBERS) % (1 << 8 * size)
+            data[at : at + size] = number.to_bytes(size, "big")
+        case 3:
+            del data[at:end]
+        case 4:
+            data[at:at] = data[at:end] * source.choice((1, 1, 2, 50))
+        case 5:
+            data[at:at] = source.randbytes(source.choice((1, 4, 30)))
+        case 6:
+            del data[at:]
+        case _:
+            other = source.choice(seeds) if seeds else b""
+            start = source.randint(0, len(other))
+            data[at:end] = other[start : start + source.choice((4, 40, 400))]
+
+
+@contextmanager
+def _deadline(seconds: float) -> Iterator[None]:
+    def ring(_signal: int, _frame: FrameType | None) -> None:
+        raise TookTooLongError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def misbehaviour(
+    target: Target, data: bytes, *, watch_memory: bool, seconds: float = _CASE_SECONDS
+) -> tuple[str, str] | None:
+    """What is wrong with how a target takes some bytes: a kind and the details."""
+    if watch_memory:
+        tracemalloc.start()
+    try:
+        with _deadline(seconds):
+            target.run(data)
+    except target.errors:
+        pass
+    except TookTooLongError:
+        return "hang", f"no answer within {seconds} s\n{traceback.format_exc(limit=-4)}"
+    except Exception as failure:  # noqa: BLE001 - to find these is what fuzzing is for
+        return type(failure).__name__, traceback.format_exc(limit=-4)
+    finally:
+        peak = tracemalloc.get_traced_memory()[1] if watch_memory else 0
+        tracemalloc.stop()
+    if peak > MAX_EXTRA_BYTES + len(data):
+        return "memory", f"{peak} bytes for an input of {len(data)}"
+    return None
+
+
+def _place(kind: str, what: str) -> str:
+    """Where it went wrong, without what differs from input to input."""
+    return kind + "".join(line for line in what.splitlines() if line.startswith("  File"))
+
+
+def fuzz_at_random(
+    target: Target, *, seconds: float, seed: int, folder: Path
+) -> tuple[int, list[Finding]]:
+    """Feed damaged seeds for some time; the number of cases, and the findings."""
+    source, seeds = random.Random(seed), target.seeds()
+    findings: dict[str, Finding] = {}
+    cases, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end and len(findings) < _MAX_FINDINGS:
+        data = damaged(seeds, source)
+        found = misbehaviour(target, data, watch_memory=cases % _MEMORY_EVERY == 0)
+        cases += 1
+        if found is not None and (place := _place(*found)) not in findings:
+            kind, what = found
+            path = folder / f"{target.name}-{sha256(data).hexdigest()[:16]}"
+            path.write_bytes(data)
+            findings[place] = Finding(kind, what, str(path))
+    return cases, list(findings.values())

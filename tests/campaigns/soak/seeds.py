@@ -1,0 +1,131 @@
+"""Seed after seed of simulated worlds on all cores: the failures are kept, the first one shrunk."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Final, Protocol
+
+import click
+
+from tests.simulation.journal.world import Outcome
+
+_PORTION: Final = 25
+_TOLD_EVERY: Final = 20 * _PORTION
+MOST_SHOWN: Final = 10
+_TWICE_EVERY: Final = 100
+"""One seed in so many is played twice, and must leave the same trace."""
+
+
+class Run(Protocol):
+    """Plays one seed; a function of a module, so that other processes find it."""
+
+    def __call__(self, seed: int, *, keep_trace: bool = False) -> Outcome:
+        """What became of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worlds:
+    """What is simulated, and how a failure is made small and shown again.
+
+    ``achieved`` says what the worlds count as service rendered.
+    """
+
+    run: Run
+    smallest: Callable[[Outcome], Outcome]
+    replay_command: Callable[[Outcome], str]
+    achieved: str
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a portion of seeds gave."""
+
+    seeds: int
+    failures: tuple[tuple[int, str], ...]
+    steps: int
+    checks: int
+    achieved: int
+    cpu_seconds: float
+
+
+def soak(worlds: Worlds, seeds: range, jobs: int, *, as_object: bool) -> int:
+    """Play all these seeds and tell what was found; 0 only if no invariant broke."""
+    began = time.monotonic()
+    found: list[Findings] = []
+    with ProcessPoolExecutor(jobs) as pool:
+        for part in pool.map(partial(play, worlds.run), _portions(seeds)):
+            found.append(part)
+            for seed, why in part.failures:
+                click.echo(f"seed {seed}: {why}", err=True)
+            _progress(sum(each.seeds for each in found), len(seeds), began)
+    facts = _facts(worlds, seeds, found, time.monotonic() - began) | {"jobs": jobs}
+    failures = [failure for each in found for failure in each.failures]
+    if failures:
+        least = worlds.smallest(worlds.run(failures[0][0]))
+        facts["replay"] = worlds.replay_command(least)
+        click.echo(f"{least.violation}\n  {facts['replay']}", err=True)
+    click.echo(
+        f"{len(seeds)} seeds, {len(failures)} failed, {facts['seeds_per_minute']} seeds per minute"
+        f" with {jobs} jobs, {facts[worlds.achieved]} {worlds.achieved.replace('_', ' ')}",
+        err=True,
+    )
+    if as_object:
+        click.echo(json.dumps(facts))
+    return 1 if failures else 0
+
+
+def play(run: Run, seeds: Sequence[int]) -> Findings:
+    """Run these seeds."""
+    began = time.process_time()
+    outcomes = [_play_one(run, seed) for seed in seeds]
+    return Findings(
+        len(outcomes),
+        tuple((o.seed, str(o.violation)) for o in outcomes if o.violation is not None),
+        sum(o.steps for o in outcomes),
+        sum(o.checks for o in outcomes),
+        sum(o.acknowledged for o in outcomes),
+        time.process_time() - began,
+    )
+
+
+def _play_one(run: Run, seed: int) -> Outcome:
+    if seed % _TWICE_EVERY:
+        return run(seed)
+    first, second = run(seed, keep_trace=True), run(seed, keep_trace=True)
+    if first.digest != second.digest:
+        raise AssertionError(f"seed {seed} gave two different traces")
+    return second
+
+
+def _facts(
+    worlds: Worlds, seeds: range, found: Sequence[Findings], took: float
+) -> dict[str, object]:
+    failures = [failure for each in found for failure in each.failures]
+    return {
+        "seeds": len(seeds),
+        "first_seed": seeds.start,
+        "failures": [{"seed": seed, "why": why} for seed, why in failures[:MOST_SHOWN]],
+        "failed": len(failures),
+        "seeds_per_minute": round(60 * len(seeds) / took),
+        "seeds_per_minute_and_core": round(60 * len(seeds) / sum(e.cpu_seconds for e in found)),
+        "steps": sum(each.steps for each in found),
+        "states_checked": sum(each.checks for each in found),
+        worlds.achieved: sum(each.achieved for each in found),
+        "seconds": round(took, 1),
+    }
+
+
+def _portions(seeds: range) -> Iterator[list[int]]:
+    rest = iter(seeds)
+    while portion := list(islice(rest, _PORTION)):
+        yield portion
+
+
+def _progress(done: int, seeds: int, began: float) -> None:
+    if done % _TOLD_EVERY < _PORTION and done < seeds:
+        rate = 60 * done / (time.monotonic() - began)
+        click.echo(f"{done} of {seeds} seeds, {rate:.0f} per minute", err=True)

@@ -1,0 +1,48 @@
+"""What docs/metrics.md says: each daemon's metrics with type and labels."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from tests import ROOT
+
+DOCUMENT: Final = ROOT / "docs" / "metrics.md"
+ALL_DAEMONS: Final = "All daemons"
+DAEMONS: Final = ("NameNode", "ZKFC", "JournalNode")
+_ROW: Final = re.compile(r"\| `(nnha_\w+)` \| (\w+) \| ([\w, -]+) \| (.+) \|")
+
+
+@dataclass(frozen=True, slots=True)
+class Documented:
+    """One row of a daemon's table."""
+
+    name: str
+    kind: str
+    labels: frozenset[str]
+
+
+@cache
+def section(title: str) -> str:
+    """The text below a heading of the second level."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    _, found, rest = text.partition(f"\n## {title}\n")
+    assert found, f"{DOCUMENT} has no section {title}"
+    return rest.partition("\n## ")[0]
+
+
+def metrics_of(daemon: str) -> dict[str, Documented]:
+    """What the daemon shows, that of all daemons included."""
+    rows = [*_ROW.findall(section(ALL_DAEMONS)), *_ROW.findall(section(daemon))]
+    return {
+        name: Documented(name, kind, frozenset(labels.replace("-", "").replace(",", " ").split()))
+        for name, kind, labels, _ in rows
+    }
+
+
+def all_metrics() -> dict[str, Documented]:
+    """Those of all daemons together."""
+    found: dict[str, Documented] = {}
+    for daemon in DAEMONS:
+        found |= metrics_of(daemon)
+    return found

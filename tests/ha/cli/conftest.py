@@ -1,0 +1,45 @@
+"""One real ZooKeeper for all tests of commands, and a nameservice in it for each test."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.local.errors import LocalClusterError
+from deploy.local.zookeeper import ZooKeeper, running_zookeeper
+from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected, ensure_parent
+from tests.ha.cli.stand_ins import write_configuration
+from tests.ha.cli.zookeeper_scope import Scope
+
+_numbers = itertools.count(1)
+PORTS = {
+    f"{kind}-{name}": 1 for kind in ("rpc", "http", "zkfc", "zkfc-http") for name in ("nn1", "nn2")
+}
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
+    """A started server."""
+    try:
+        with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
+            yield server
+    except LocalClusterError as failure:
+        pytest.skip(str(failure))
+
+
+@pytest.fixture
+async def scope(zookeeper: ZooKeeper, tmp_path: Path) -> Scope:
+    """A nameservice of two NameNodes that do not run."""
+    write_configuration(tmp_path, PORTS)
+    settings = ZooKeeperSettings(
+        hosts=zookeeper.connect,
+        session_timeout_seconds=10.0,
+        scope=f"/commands{next(_numbers)}/ns1",
+        acl=parse_acl("world:anyone:rwcda"),
+    )
+    async with connected(settings, deadline_seconds=30.0) as session:
+        await ensure_parent(session, settings)
+    return Scope(tmp_path, settings)

@@ -1,0 +1,183 @@
+"""nnha pause, resume and drain in a real ZooKeeper, with ZKFCs that obey or do not."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from ha.cli.cluster.view import NoticesView
+from ha.cli.operate.drain_plan import refusal
+from ha.console.result import Code
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.outcome import Done, Refusal, Refused
+from ha.elector.zookeeper.znodes import connected
+from ha.notices.model import Member, Pause, encode_member
+from ha.notices.store import members_path, pause_path, read_drain, read_pause
+from tests.ha.cli import schema
+from tests.ha.cli.nnha_run import Told, nnha
+from tests.ha.cli.test_cluster_view import STANDBY, WELL
+from tests.ha.cli.zookeeper_scope import Scope
+from tests.ha.notices.test_model import MEMBER, NOON
+
+pytestmark = pytest.mark.zookeeper
+
+AUTO = ("-D", "dfs.ha.automatic-failover.enabled=true")
+FOR = ("--for", "2h", "--reason", "new switch")
+
+
+async def run(scope: Scope, command: str, *words: str) -> Told:
+    told = await nnha(command, *scope.words, *AUTO, "-o", "json", *words)
+    if told.out:
+        assert schema.faults("ending", told.document) == []
+    return told
+
+
+@asynccontextmanager
+async def zkfc(scope: Scope, *, obeys: bool) -> AsyncIterator[None]:
+    """A member of nn1 that shows the notices that it sees, or never sees any."""
+    member = dataclasses.replace(MEMBER, pause_seen=None, in_election=obeys)
+    async with connected(scope.settings, deadline_seconds=30.0) as session:
+        await session.create(members_path(scope.settings))
+        path = f"{members_path(scope.settings)}/nn1"
+        assert await session.create(path, encode_member(member), ephemeral=True) == Done(None)
+        task = asyncio.create_task(_obey(session, scope, member)) if obeys else None
+        try:
+            yield
+        finally:
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+
+async def _obey(session: Session, scope: Scope, member: Member) -> None:
+    while True:
+        pause = await read_pause(session, scope.settings)
+        drain = await read_drain(session, scope.settings, "nn1")
+        shown = dataclasses.replace(
+            member,
+            pause_seen=None if pause is None else pause.value.since,
+            drain_seen=None if drain is None else drain.value.since,
+            in_election=drain is None,
+        )
+        path = f"{members_path(scope.settings)}/nn1"
+        await session.write(path, encode_member(shown), version=-1)
+        await asyncio.sleep(0.02)
+
+
+async def test_a_pause_is_there_once_the_zkfc_shows_it_and_gone_after_resume(scope: Scope) -> None:
+    async with zkfc(scope, obeys=True):
+        told = await run(scope, "pause", *FOR)
+        assert told.code == 0
+        assert "the only running ZKFC has seen it" in told.document["message"]
+        async with connected(scope.settings, deadline_seconds=30.0) as session:
+            noted = await read_pause(session, scope.settings)
+        assert noted is not None
+        assert noted.value.reason == "new switch"
+        assert noted.value.until is not None
+        assert (noted.value.until - noted.value.since).total_seconds() == 7200
+        again = await run(scope, "pause", "--until-ended", "--reason", "longer")
+        assert "in place of the one by " in again.document["message"]
+        told = await run(scope, "resume")
+        assert (told.code, told.document["code"]) == (0, "DONE")
+        told = await run(scope, "resume")
+        assert (told.code, told.document["code"]) == (0, "ALREADY_SO")
+
+
+async def test_a_zkfc_that_does_not_show_it_is_named(scope: Scope) -> None:
+    async with zkfc(scope, obeys=False):
+        told = await run(scope, "pause", *FOR, "--wait", "0.3")
+    assert (told.code, told.document["code"]) == (4, "NOT_SEEN_BY_ALL")
+    assert [one["node"] for one in told.document["reasons"]] == ["nn1"]
+
+
+async def test_without_a_zkfc_it_is_written_for_those_that_start(scope: Scope) -> None:
+    told = await run(scope, "pause", *FOR)
+    assert told.code == 0
+    assert "no ZKFC is running" in told.document["message"]
+
+
+async def test_a_dry_run_writes_nothing(scope: Scope) -> None:
+    assert (await run(scope, "pause", *FOR, "--dry-run")).document["outcome"] == "planned"
+    assert (await run(scope, "drain", "nn1", *FOR, "--dry-run")).document["outcome"] == "planned"
+    async with connected(scope.settings, deadline_seconds=30.0) as session:
+        assert await read_pause(session, scope.settings) is None
+        assert await read_drain(session, scope.settings, "nn1") is None
+
+
+async def test_resume_takes_junk_away_too(scope: Scope) -> None:
+    async with connected(scope.settings, deadline_seconds=30.0) as session:
+        assert await session.create(pause_path(scope.settings), b"junk") == Done(None)
+        told = await run(scope, "resume")
+        assert (told.code, told.document["code"]) == (0, "DONE")
+        outcome = await session.read(pause_path(scope.settings))
+    assert isinstance(outcome, Refused)
+    assert outcome.why is Refusal.NO_NODE
+
+
+async def test_a_drain_is_there_once_its_zkfc_is_out_and_ends(scope: Scope) -> None:
+    async with zkfc(scope, obeys=True):
+        told = await run(scope, "drain", "nn1", *FOR)
+        assert (told.code, told.document["target"]) == (0, "nn1")
+        told = await run(scope, "drain", "nn1", "--end")
+        assert (told.code, told.document["code"]) == (0, "DONE")
+        told = await run(scope, "drain", "nn1", "--end")
+        assert (told.code, told.document["code"]) == (0, "ALREADY_SO")
+
+
+async def test_a_drain_that_its_zkfc_does_not_show_is_no_success(scope: Scope) -> None:
+    async with zkfc(scope, obeys=False):
+        told = await run(scope, "drain", "nn1", *FOR, "--wait", "0.3")
+    assert (told.code, told.document["code"]) == (4, "NOT_SEEN_BY_ALL")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("pause", "--for", "2h"),
+        ("pause", "--reason", "x"),
+        ("pause", "--reason", "x", "--for", "2h", "--until-ended"),
+        ("pause", "--reason", "x", "--for", "3x"),
+        ("drain", "nn1", "--for", "2h"),
+        ("drain", "nn1", "--end", "--for", "2h"),
+    ],
+)
+async def test_a_wish_without_time_or_reason_is_a_usage_error(
+    scope: Scope, words: tuple[str, ...]
+) -> None:
+    assert (await run(scope, *words)).code == 2
+
+
+# -- what the present state forbids ----------------------------------------------------------------
+
+
+def test_the_active_is_not_drained_where_nobody_could_take_over() -> None:
+    alone = dataclasses.replace(
+        WELL, namenodes=(WELL.namenodes[0], dataclasses.replace(STANDBY, ready=False))
+    )
+    found = refusal(alone, "nn1", ends=False, anyway=False)
+    assert found is not None
+    assert found.code is Code.NO_CANDIDATE
+    assert refusal(alone, "nn1", ends=False, anyway=True) is None
+    assert refusal(alone, "nn1", ends=True, anyway=False) is None
+    assert refusal(alone, "nn2", ends=False, anyway=False) is None
+
+
+def test_the_active_is_not_drained_in_a_pause_for_it_would_not_hand_over() -> None:
+    pause = Pause(owner="ann@ops1", reason="new switch", since=NOON, until=None)
+    view = dataclasses.replace(WELL, notices=NoticesView(pause=pause))
+    found = refusal(view, "nn1", ends=False, anyway=False)
+    assert found is not None
+    assert found.code is Code.PAUSED
+
+
+def test_who_does_not_exist_is_not_drained_and_nothing_is_where_nothing_is_automatic() -> None:
+    found = refusal(WELL, "nn7", ends=False, anyway=False)
+    assert found is not None
+    assert found.code is Code.NO_SUCH_NODE
+    by_hand = dataclasses.replace(WELL, automatic_failover=False)
+    found = refusal(by_hand, "nn1", ends=False, anyway=False)
+    assert found is not None
+    assert found.code is Code.NOT_AUTOMATIC

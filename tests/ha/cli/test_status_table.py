@@ -1,0 +1,132 @@
+"""The screen of nnha status: what it says of roles, notices and readiness, and on narrow ones."""
+
+import dataclasses
+
+import pytest
+from rich.console import Console
+
+from ha.cli.cluster.status_json import as_json
+from ha.cli.cluster.status_table import Screen
+from ha.cli.cluster.successors import what_blocks
+from ha.cli.cluster.view import ClusterView, NoticesView, ZkfcRow, by_its_member
+from ha.notices.model import Drain, HistoryEntry, Pause
+from tests.ha.cli import schema
+from tests.ha.cli.test_cluster_view import GONE, STANDBY, WELL
+from tests.ha.notices.test_model import MEMBER, NOON, RECORD
+
+PAUSE = Pause(owner="ann@ops1", reason="new switch", since=NOON, until=None)
+DRAIN = Drain(owner="bob@ops1", reason="disk", since=NOON, until=None)
+WON = HistoryEntry(12, dataclasses.replace(RECORD, namenode="nn1", previous="nn2"))
+LATER = dataclasses.replace(WELL, taken_at="2026-05-13T16:00:00.000Z")
+
+
+def noted(**notices: object) -> ClusterView:
+    return dataclasses.replace(LATER, notices=NoticesView(**notices))  # type: ignore[arg-type]
+
+
+def screen(view: ClusterView, *, width: int = 160, wide: bool = False) -> list[str]:
+    console = Console(width=width, no_color=True)
+    with console.capture() as captured:
+        console.print(Screen(view, wide=wide))
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def test_the_headline_tells_since_when_and_why() -> None:
+    told = screen(noted(history=(WON,)))
+    assert told[0].startswith("Cluster ns1   epoch 5   active nn1 for 12d 4h   failover: READY   ")
+    assert told[1] == "  because nn1 stopped answering health checks"
+    wide = screen(noted(history=(WON,)), wide=True)
+    assert "for 12d 4h (since 2026-05-01T12:00:00.000Z)" in wide[0]
+
+
+def test_a_pause_and_a_drain_have_their_lines_with_what_ends_them() -> None:
+    told = screen(noted(pause=PAUSE, drains={"nn2": DRAIN}))
+    assert "failover: BLOCKED" in told[0]
+    assert (
+        "* automatic failover is paused by ann@ops1 until it is ended: new switch  → nnha resume"
+        in told
+    )
+    assert "* nn2 is drained by bob@ops1 until it is ended: disk  → nnha drain nn2 --end" in told
+
+
+def test_where_nobody_could_take_over_the_reason_stands_below() -> None:
+    rows = (WELL.namenodes[0], dataclasses.replace(STANDBY, ready=False, not_ready_reason="late"))
+    told = screen(dataclasses.replace(WELL, namenodes=rows))
+    assert "failover: BLOCKED" in told[0]
+    assert "* failover is blocked: nn2: NameNode: not ready: late  → nnha explain" in told
+
+
+def test_what_the_election_wants_stands_beside_what_is() -> None:
+    lock = dataclasses.replace(WELL.lock, holder="nn2")
+    told = screen(dataclasses.replace(WELL, lock=lock))
+    rows = {line.split()[0]: line.split() for line in told if line.startswith("nn")}
+    assert told[1].split()[:4] == ["NODE", "HOST", "STATE", "WANTED"]
+    first = next(line.split() for line in told if line.startswith("nn1"))
+    assert first[2:4] == ["active", "standby"]
+    assert rows
+
+
+@pytest.mark.parametrize("width", [160, 100, 80, 60, 40])
+def test_a_narrow_screen_loses_columns_and_never_breaks_a_line(width: int) -> None:
+    told = screen(noted(members={"nn1": MEMBER}), width=width)
+    assert all(len(line) <= width for line in told)
+    header = next(line for line in told if line.startswith("NODE"))
+    assert "STATE" in header
+    assert ("WANTED" in header) is (width >= 60)
+    assert sum(line.startswith(("nn1", "nn2")) for line in told) == 4
+
+
+def test_where_nobody_is_active_the_next_command_is_named() -> None:
+    rows = (dataclasses.replace(WELL.namenodes[0], state="standby"), STANDBY)
+    nobody = dataclasses.replace(WELL, namenodes=rows)
+    assert "! no NameNode is active  → nnha explain" in screen(nobody)
+
+
+@pytest.mark.parametrize("width", [160, 100, 80, 60, 40])
+def test_without_notes_their_heading_is_not_squeezed_in_letter_by_letter(width: int) -> None:
+    told = screen(WELL, width=width)
+    headers = [line for line in told if line.startswith(("NODE", "ZKFC", "JN "))]
+    assert len(headers) == 3
+    assert not any(line in ("N", "O", "T", "E") for line in map(str.strip, told))
+
+
+def test_a_page_bound_to_another_host_is_replaced_by_the_member_in_zookeeper() -> None:
+    row = ZkfcRow("nn1", "h:3", error=GONE, page_only=True)
+    shown = by_its_member(row, NoticesView(members={"nn1": MEMBER}))
+    assert (shown.error, shown.health, shown.in_election) == (None, "healthy", True)
+    assert shown.note == f"as it shows itself in ZooKeeper; status page: {GONE}"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ZkfcRow("nn1", "h:3", error=GONE, page_only=False),
+        ZkfcRow("nn1", "h:3", error="no answer in 2 s", page_only=True),
+        ZkfcRow("nn2", "h:3", error=GONE, page_only=True),
+    ],
+)
+def test_a_dead_frozen_or_unknown_controller_is_not_taken_for_a_living_one(row: ZkfcRow) -> None:
+    assert by_its_member(row, NoticesView(members={"nn1": MEMBER})) == row
+
+
+def test_the_health_is_not_told_again_where_it_is_why_the_controller_is_out() -> None:
+    ill = ZkfcRow("nn1", "h:3", health="unhealthy", health_reason="disk full")
+    out = dataclasses.replace(
+        ill, in_election=False, out_because="our NameNode is unhealthy: disk full"
+    )
+    told = screen(dataclasses.replace(WELL, zkfcs=(out, *WELL.zkfcs[1:])), width=200)
+    assert sum(line.count("disk full") for line in told) == 1
+    told = screen(dataclasses.replace(WELL, zkfcs=(ill, *WELL.zkfcs[1:])), width=200)
+    assert sum(line.count("disk full") for line in told) == 1
+
+
+def test_what_blocks_a_failover_is_nothing_where_somebody_is_fit() -> None:
+    assert what_blocks(WELL) == ()
+    assert what_blocks(noted(drains={"nn2": DRAIN})) == (
+        "nn2: drained by bob@ops1 until it is ended: disk",
+    )
+
+
+def test_the_document_is_as_its_schema_says() -> None:
+    for view in (WELL, noted(pause=PAUSE, drains={"nn2": DRAIN}, history=(WON,))):
+        assert schema.faults("status", as_json(view)) == []

@@ -1,0 +1,104 @@
+"""What the election asks of the NameNode is done in order, whatever is called off meanwhile."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from ha.elector.actions import Action
+from ha.elector.events import (
+    BreadcrumbRead,
+    BreadcrumbWritten,
+    Event,
+    JoinRequested,
+    LockGone,
+    LockSeen,
+    SessionOpened,
+)
+from ha.elector.model import AttemptNumber, Breadcrumb, Role, SessionNumber, Term
+from ha.elector.runner import Elector
+from ha.elector.state import ElectorState
+from tests.ha.zkfc.zkfc_world import until
+
+S = SessionNumber(1)
+
+
+class Door:
+    """A keeper that asks nobody: the test says what ZooKeeper answers."""
+
+    last_contact: float | None = None
+    session_timeout_seconds: float | None = None
+
+    def perform(self, action: Action) -> None:
+        """Nothing."""
+
+    async def settled(self) -> None:
+        """At once."""
+
+
+class SlowToStandBy:
+    """A NameNode that answers a demotion when the test lets it."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.standing_by = asyncio.Event()
+        self.may_stand_by = asyncio.Event()
+
+    async def fence_old_active(self, attempt: AttemptNumber, content: bytes, term: Term) -> None:
+        self.done.append("fenced")
+
+    async def serve_as_active(self, attempt: AttemptNumber) -> None:
+        self.done.append("active")
+
+    async def serve_as_standby(self) -> None:
+        self.standing_by.set()
+        await self.may_stand_by.wait()
+        self.done.append("standby")
+
+    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
+        """Nothing to note."""
+
+    def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
+        pytest.fail(reason)
+
+    def gave_up(self, reason: str) -> None:
+        pytest.fail(reason)
+
+
+async def test_a_demotion_does_not_overtake_a_promotion_behind_a_takeover_that_was_called_off() -> (
+    None
+):
+    """Found by seed 18045 of `./run soak failover`: standby for good, with the lock in its hand.
+
+    A demotion hangs; the lock comes, and the fencing waits for the demotion; the lock goes, which
+    calls the fencing off; the lock comes again.  The second fencing waited for the first only, so
+    the promotion was done while the demotion was still on its way.
+    """
+    namenode, crumb = SlowToStandBy(), Breadcrumb(b"nn9", 7)
+    elector = Elector(name="nn1", application=namenode, keeper=lambda _: Door())
+    running = asyncio.create_task(elector.run())
+    for event in (JoinRequested(b"nn1"), SessionOpened(S), LockSeen(S, ours=False)):
+        elector.post(event)
+    await namenode.standing_by.wait()
+
+    for lock_was in (1, 2):
+        elector.post(LockSeen(S, ours=True, made=lock_was))
+        await until(lambda: elector.state.role is Role.TAKING_OVER, "the takeover")
+        elector.post(BreadcrumbRead(S, elector.state.attempt, crumb))
+        await elector.settled()
+        if lock_was == 1:
+            elector.post(LockGone(S))
+            await until(lambda: elector.state.role is not Role.TAKING_OVER, "it is called off")
+            await asyncio.sleep(0)  # what was called off ends
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert namenode.done == [], "nothing may begin before the demotion has ended"
+
+    namenode.may_stand_by.set()
+    await until(lambda: "fenced" in namenode.done, "the fencing")
+    elector.post(BreadcrumbWritten(S, elector.state.attempt, 8))
+    await until(lambda: elector.state.role is Role.ACTIVE, "the promotion")
+    assert namenode.done == ["standby", "fenced", "active"]
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running

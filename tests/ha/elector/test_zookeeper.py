@@ -1,0 +1,232 @@
+"""The elector and its door against a real ZooKeeper (hadoop-ha 8.4, operators D.1)."""
+
+import asyncio
+import itertools
+from dataclasses import replace
+
+import pytest
+from kazoo.client import KazooClient
+
+from deploy.local.zookeeper import ZooKeeper
+from ha.elector.actions import CloseSession, OpenSession, ReleaseLock
+from ha.elector.events import Event, SessionOpened
+from ha.elector.keeper import KazooKeeper
+from ha.elector.model import Role, SessionNumber
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import parse_acl, parse_auth
+from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.outcome import Done, Refusal, Refused, SessionState, Unknown
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import (
+    clear_parent,
+    connected,
+    content_of,
+    ensure_parent,
+    parent_exists,
+    read_active,
+)
+from tests.ha.elector.people import people
+from tests.ha.zkfc.zkfc_world import free_port, until
+
+pytestmark = pytest.mark.zookeeper
+
+_scopes = itertools.count(1)
+
+
+def _settings(zookeeper: ZooKeeper, *, timeout: float = 5.0) -> ZooKeeperSettings:
+    return ZooKeeperSettings(
+        hosts=zookeeper.connect,
+        session_timeout_seconds=timeout,
+        scope=f"/hadoop-ha/elector{next(_scopes)}",
+        acl=parse_acl("world:anyone:rwcda"),
+    )
+
+
+async def test_active_and_standby_change_places(zookeeper: ZooKeeper) -> None:
+    async with people(_settings(zookeeper), "a", "b") as (a, b):
+        a.join()
+        await a.is_(Role.ACTIVE)
+        b.join()
+        await b.is_(Role.STANDBY)
+        a.elector.quit(keep_breadcrumb=True)
+        await b.is_(Role.ACTIVE)
+        a.join()
+        await a.is_(Role.STANDBY)
+        b.elector.quit(keep_breadcrumb=False)
+        await a.is_(Role.ACTIVE)
+        assert a.told == ["active", "standby", "active"]  # b left no breadcrumb
+        assert b.told == ["standby", "fence a", "active"]
+
+
+async def test_after_quitting_there_is_no_lock_and_nobody_returns(zookeeper: ZooKeeper) -> None:
+    settings = _settings(zookeeper)
+    async with people(settings, "a") as (a,):
+        a.join()
+        await a.is_(Role.ACTIVE)
+        a.elector.quit(keep_breadcrumb=False)
+        await a.elector.settled()
+        assert a.role is Role.INIT
+        async with connected(settings, deadline_seconds=5.0) as session:
+            assert await session.look(settings.lock) == Done(None)
+            assert await session.look(settings.breadcrumb) == Done(None)
+
+
+async def test_who_leaves_deletes_no_lock_but_its_own(zookeeper: ZooKeeper) -> None:
+    """The schedule: ours was deleted by hand, another has it now, and we have not heard of it."""
+    settings, one = _settings(zookeeper), SessionNumber(1)
+    events: list[Event] = []
+    keeper = KazooKeeper(settings, events.append)
+    async with connected(settings, deadline_seconds=5.0) as other:
+        await ensure_parent(other, settings)
+        keeper.perform(OpenSession(one))
+        await until(lambda: SessionOpened(one) in events, "opened")
+        assert isinstance(await other.create(settings.lock, b"b", ephemeral=True), Done)
+        keeper.perform(ReleaseLock(one))
+        keeper.perform(CloseSession(one))
+        await keeper.settled()
+        assert await content_of(other, settings.lock) == b"b"
+
+
+async def test_a_failed_takeover_leaves_the_election(zookeeper: ZooKeeper) -> None:
+    async with people(_settings(zookeeper), "a", "b") as (a, b):
+        a.join()
+        await a.is_(Role.ACTIVE)
+        b.refuse_to_fence = True
+        b.join()
+        await b.is_(Role.STANDBY)
+        a.elector.quit(keep_breadcrumb=True)
+        await until(lambda: "failed: switched off" in b.told, "failed")
+        await b.is_(Role.INIT)
+        a.join()
+        await a.is_(Role.ACTIVE)
+        assert not any(word.startswith("fence") for word in a.told)  # its own breadcrumb
+
+
+async def test_a_lock_deleted_by_hand_is_taken_again(zookeeper: ZooKeeper) -> None:
+    settings = _settings(zookeeper)
+    async with people(settings, "a") as (a,):
+        a.join()
+        await a.is_(Role.ACTIVE)
+        async with connected(settings, deadline_seconds=5.0) as session:
+            assert await session.delete(settings.lock) == Done(None)
+        await until(lambda: a.told == ["active", "neutral", "active"], "again")
+
+
+async def test_looking_often_leaves_one_watch(zookeeper: ZooKeeper) -> None:
+    settings = _settings(zookeeper)
+    async with people(settings, "a", "b") as (a, b):
+        a.join()
+        await a.is_(Role.ACTIVE)
+        b.join()
+        await b.is_(Role.STANDBY)
+        client = next(iter(b.keeper._sessions.values()))._client
+        await until(lambda: len(client._data_watchers[settings.lock]) == 1, "watched")
+        await asyncio.sleep(0.7)  # three looks; their number is what is tested
+        assert len(client._data_watchers[settings.lock]) == 1
+
+
+async def test_no_server_is_told_within_the_deadline() -> None:
+    settings = ZooKeeperSettings(
+        hosts=f"127.0.0.1:{free_port()}", session_timeout_seconds=5.0, scope="/hadoop-ha/none"
+    )
+    with pytest.raises(ZooKeeperUnavailable, match=r"ha\.zookeeper\.quorum"):
+        async with connected(settings, deadline_seconds=0.5):
+            pass
+
+
+async def test_format_sets_the_acl_and_strangers_see_nothing(zookeeper: ZooKeeper) -> None:
+    settings = replace(
+        _settings(zookeeper),
+        scope=f"/private{next(_scopes)}/ns1",
+        acl=parse_acl("auth::rwcda"),
+        auth=parse_auth("digest:owner:secret"),
+    )
+    async with connected(settings, deadline_seconds=5.0) as session:
+        await ensure_parent(session, settings)
+        assert await parent_exists(session, settings)
+        await ensure_parent(session, settings)  # again: no change, no error
+    stranger = replace(settings, auth=(), acl=parse_acl("world:anyone:rwcda"))
+    async with connected(stranger, deadline_seconds=5.0) as session:
+        outcome = await session.read(settings.scope.rsplit("/", 1)[0])
+        assert isinstance(outcome, Refused)
+        assert outcome.why is Refusal.NO_RIGHTS
+        with pytest.raises(ZooKeeperRefused, match="no rights"):
+            await clear_parent(session, stranger)
+    async with connected(settings, deadline_seconds=5.0) as session:
+        assert await session.create(f"{settings.scope}/below") == Done(None)
+        await clear_parent(session, settings)
+        assert not await parent_exists(session, settings)
+
+
+async def test_an_existing_parent_gets_our_acl_and_the_one_above_keeps_its_own(
+    zookeeper: ZooKeeper,
+) -> None:
+    # HADOOP-14543: the ACL's version counts, not the data's.  W21: /shared belongs to others, too.
+    scope = f"/shared{next(_scopes)}/ns1"
+    settings = replace(_settings(zookeeper), scope=scope, acl=parse_acl("world:anyone:cdra"))
+    async with connected(_settings(zookeeper), deadline_seconds=5.0) as session:
+        for path in (scope.rsplit("/", 1)[0], scope):
+            assert await session.create(path) == Done(None)
+            assert await session.write(path, b"x", version=0) == Done(1)
+    async with connected(settings, deadline_seconds=5.0) as session:
+        await ensure_parent(session, settings)
+        own = await session.acl(scope)
+        above = await session.acl(scope.rsplit("/", 1)[0])
+    assert isinstance(own, Done)
+    assert isinstance(above, Done)
+    assert own.value[0] == frozenset(settings.acl)
+    assert above.value[0] == frozenset(parse_acl("world:anyone:rwcda"))
+
+
+async def test_who_is_active_is_read_from_the_lock(zookeeper: ZooKeeper) -> None:
+    settings = _settings(zookeeper)
+    info = ActiveNodeInfo("ns", "nn1", "host", 8020, 8019)
+    async with connected(settings, deadline_seconds=5.0) as session:
+        await ensure_parent(session, settings)
+        assert await read_active(settings, deadline_seconds=5.0) is None
+        await session.create(settings.lock, encode(info), ephemeral=True)
+        assert await read_active(settings, deadline_seconds=5.0) == info
+    assert await read_active(settings, deadline_seconds=5.0) is None
+
+
+async def test_requests_without_a_connection_are_not_queued(zookeeper: ZooKeeper) -> None:
+    # Trap 3 and 5: kazoo would carry them out later, perhaps in another session.
+    states: list[SessionState] = []
+    session = Session(_settings(zookeeper), lambda state, _reason: states.append(state))
+    outcome = await session.create("/ghost", ephemeral=True)
+    assert isinstance(outcome, Unknown)
+    session.open()
+    await until(lambda: SessionState.CONNECTED in states, "connected")
+    assert await session.look("/ghost") == Done(None)
+    assert await session.close(deadline_seconds=5.0)
+
+
+async def test_an_expired_session_reports_that_once_and_is_over(zookeeper: ZooKeeper) -> None:
+    # D.1: kazoo opens another session by itself; nothing of that one may reach us.
+    states: list[SessionState] = []
+    session = Session(_settings(zookeeper), lambda state, _reason: states.append(state))
+    session.open()
+    await until(lambda: SessionState.CONNECTED in states, "connected")
+    client_id = session._client.client_id
+
+    def end() -> None:
+        thief = KazooClient(hosts=zookeeper.connect, client_id=client_id, timeout=5)
+        thief.start()
+        thief.stop()
+        thief.close()
+
+    await asyncio.to_thread(end)
+    await until(lambda: SessionState.EXPIRED in states, "expired")
+    await until(lambda: session._client.connected, "kazoo's own second session")
+    outcome = await session.create("/ghost", ephemeral=True)
+    assert isinstance(outcome, Unknown)
+    assert states[-1] is SessionState.EXPIRED
+    await session.close(deadline_seconds=5.0)
+
+
+async def test_the_negotiated_timeout_is_known(zookeeper: ZooKeeper) -> None:
+    settings = _settings(zookeeper, timeout=60.0)
+    async with connected(settings, deadline_seconds=5.0) as session:
+        await until(lambda: session.timeout_seconds is not None, "known")
+        assert session.timeout_seconds == 10.0  # 20 ticks of 0.5 s is the server's limit

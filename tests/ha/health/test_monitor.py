@@ -1,0 +1,171 @@
+"""The monitor against a toy NameNode on a real RPC server (hadoop-ha 8.5, limits.md 7)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+import pytest
+
+from ha.health.core import Health, HealthSettings, Outcome, Refused
+from ha.health.monitor import HealthMonitor
+from ha.health.pid_file import PidFile
+from ha.service.model import ServiceState, ServiceStatus
+from tests.ha.zkfc.toy_namenode import SharedResource, ToyNameNode
+from tests.ha.zkfc.zkfc_world import until
+
+SLOW_ROUNDS = HealthSettings(
+    check_interval_seconds=30.0, retry_interval_seconds=0.02, rpc_timeout_seconds=0.3
+)
+QUICK_ROUNDS = HealthSettings(
+    check_interval_seconds=0.02, retry_interval_seconds=0.02, rpc_timeout_seconds=0.3
+)
+
+
+@dataclass
+class Ear:
+    """Notes what the monitor says."""
+
+    heard: list[object] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    raise_once: Exception | None = None
+
+    def status_reported(self, status: ServiceStatus) -> None:
+        self.heard.append(status.state)
+
+    def health_changed(self, health: Health, reason: str) -> None:
+        self.heard.append(health)
+        failure, self.raise_once = self.raise_once, None
+        if failure is not None:
+            raise failure
+
+
+@asynccontextmanager
+async def _watched(
+    settings: HealthSettings, *, dedicated: bool = False, process: PidFile | None = None
+) -> AsyncIterator[tuple[ToyNameNode, HealthMonitor, Ear]]:
+    """``dedicated``: the monitor asks at a second address, which only probes use."""
+    namenode = ToyNameNode("nn1", SharedResource())
+    await namenode.start()
+    probed = await _second_address(namenode) if dedicated else namenode
+    ear = Ear()
+    monitor = HealthMonitor(
+        probed.address, settings, ear, measure=lambda _, outcome: ear.outcomes.append(outcome),
+        process=process,
+    )  # fmt: skip
+    task = asyncio.create_task(monitor.run())
+    try:
+        await until(lambda: monitor.state.health is Health.HEALTHY, "healthy")
+        yield probed, monitor, ear
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await probed.die()
+        await namenode.die()
+
+
+async def _second_address(namenode: ToyNameNode) -> ToyNameNode:
+    lifeline = ToyNameNode(namenode.name, namenode.resource)
+    await lifeline.start()
+    return lifeline
+
+
+both_addresses = pytest.mark.parametrize("dedicated", [False, True], ids=["shared", "dedicated"])
+
+
+@both_addresses
+async def test_row_8_5_monitor(*, dedicated: bool) -> None:
+    async with _watched(QUICK_ROUNDS, dedicated=dedicated) as (namenode, monitor, ear):
+        namenode.healthy = False
+        await until(lambda: monitor.state.health is Health.UNHEALTHY, "unhealthy", seconds=2.0)
+        namenode.healthy = True
+        await until(lambda: monitor.state.health is Health.HEALTHY, "healthy", seconds=2.0)
+        await namenode.die()
+        await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "gone", seconds=2.0)
+        tried = len(ear.outcomes)
+        await until(lambda: len(ear.outcomes) >= tried + 3, "three reconnects", seconds=2.0)
+        assert all(isinstance(one, Refused) for one in ear.outcomes[-3:])
+        await namenode.start()
+        await until(lambda: monitor.state.health is Health.HEALTHY, "reachable", seconds=2.0)
+    # On leaving, the monitor was cancelled, and its task has ended.
+
+
+@both_addresses
+@pytest.mark.parametrize("where", ["row_8_5_health_monitor_dies", "row_8_5_callback_throws_rte"])
+async def test_row_8_5_a_monitor_that_dies_says_so_and_ends(where: str, *, dedicated: bool) -> None:
+    namenode = ToyNameNode("nn1", SharedResource())
+    await namenode.start()
+    probed = await _second_address(namenode) if dedicated else namenode
+    ear = Ear()
+
+    def exhausted(_seconds: float, _outcome: Outcome) -> None:
+        raise MemoryError("injected")
+
+    if where == "row_8_5_callback_throws_rte":
+        ear.raise_once = RuntimeError("injected")
+        monitor = HealthMonitor(probed.address, QUICK_ROUNDS, ear)
+    else:
+        monitor = HealthMonitor(probed.address, QUICK_ROUNDS, ear, measure=exhausted)
+    with pytest.raises((MemoryError, RuntimeError), match="injected"):
+        async with asyncio.timeout(2.0):
+            await monitor.run()
+    assert monitor.state.health is Health.MONITOR_FAILED
+    assert ear.heard[-1] is Health.MONITOR_FAILED
+    assert "injected" in monitor.state.reason
+    await probed.die()
+    await namenode.die()
+
+
+async def test_states_follow_the_switches() -> None:
+    async with _watched(QUICK_ROUNDS) as (namenode, monitor, ear):
+        namenode.healthy = False
+        await until(lambda: monitor.state.health is Health.UNHEALTHY, "unhealthy")
+        assert "switched to unhealthy" in monitor.state.reason
+        namenode.healthy = True
+        await until(lambda: monitor.state.health is Health.HEALTHY, "healthy")
+        await namenode.die()
+        await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "gone")
+        await namenode.start()
+        await until(lambda: monitor.state.health is Health.HEALTHY, "back")
+        changes = [one for one in ear.heard if isinstance(one, Health)]
+        assert changes == [
+            Health.HEALTHY, Health.UNHEALTHY, Health.HEALTHY, Health.NOT_RESPONDING, Health.HEALTHY,
+        ]  # fmt: skip
+
+
+async def test_a_death_is_noticed_long_before_the_next_round() -> None:
+    async with _watched(SLOW_ROUNDS) as (namenode, monitor, _):
+        loop = asyncio.get_running_loop()
+        died_at = loop.time()
+        await namenode.die()
+        await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "gone", seconds=10.0)
+        assert loop.time() - died_at < 10
+
+
+async def test_the_status_comes_before_the_health_and_in_every_round() -> None:
+    async with _watched(QUICK_ROUNDS) as (namenode, _, ear):
+        assert ear.heard[:2] == [ServiceState.STANDBY, Health.HEALTHY]
+        namenode.healthy = False
+        before = ear.heard.count(ServiceState.STANDBY)
+        await until(lambda: ear.heard.count(ServiceState.STANDBY) > before + 2, "reports while ill")
+
+
+async def test_a_frozen_namenode_is_found_by_the_deadline() -> None:
+    async with _watched(QUICK_ROUNDS) as (namenode, monitor, _):
+        frozen = asyncio.Event()
+
+        async def hang() -> None:
+            await frozen.wait()
+
+        namenode.monitor_health = hang  # type: ignore[method-assign] # a frozen process
+        await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "not responding")
+        assert "monitorHealth" in monitor.state.reason
+        frozen.set()
+
+
+async def test_probe_now_does_not_wait_for_the_round() -> None:
+    async with _watched(SLOW_ROUNDS) as (namenode, monitor, _):
+        namenode.healthy = False
+        monitor.probe_now()
+        await until(lambda: monitor.state.health is Health.UNHEALTHY, "unhealthy", seconds=1.0)

@@ -1,0 +1,291 @@
+"""A board on a real ZooKeeper: it sees what others write, and what it shows goes with it."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import pytest
+from kazoo.client import KazooClient
+
+from deploy.local.zookeeper import ZooKeeper
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.credentials import parse_acl
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected, ensure_parent
+from ha.notices.board import Board, utc_now
+from ha.notices.model import BadNotice, Drain, Member, encode_member, encode_pause
+from ha.notices.seen import FREE, Notices
+from ha.notices.store import (
+    clear_drain,
+    clear_pause,
+    members_path,
+    pause_path,
+    read_drain,
+    read_members,
+    read_namesakes,
+    read_pause,
+    write_drain,
+    write_pause,
+)
+from tests.ha.notices.test_model import MEMBER, NOON, PAUSE
+from tests.ha.zkfc.zkfc_world import until
+
+pytestmark = pytest.mark.zookeeper
+
+_scopes = itertools.count(1)
+DRAIN = Drain(owner="bob@ops1", reason="disk", since=NOON, until=None)
+OURS = replace(MEMBER, namenode="nn1", zkfc_rpc="host1:8019", host="h1")
+THEIRS = replace(MEMBER, namenode="nn2", zkfc_rpc="host2:8019", host="h2")
+LASTING = replace(PAUSE, until=None)
+
+
+@dataclass
+class Place:
+    """A formatted nameservice, and an operator's session."""
+
+    zookeeper: ZooKeeperSettings
+    session: Session
+    clock: Callable[[], datetime] = utc_now
+    running: list["asyncio.Task[None]"] = field(default_factory=list)
+
+    def board(self, namenode: str, member: Member | None = None) -> Board:
+        """A running board."""
+        # Without a poll that would help, watches must tell of everything.
+        board = Board(
+            self.zookeeper, namenode, lambda _: None, clock=lambda: self.clock(), poll_seconds=3600
+        )
+        if member is not None:
+            board.publish(member)
+        self.running.append(asyncio.create_task(board.run()))
+        return board
+
+    async def stop(self, number: int) -> None:
+        """As the end of its controller does."""
+        self.running[number].cancel()
+        with suppress(asyncio.CancelledError):
+            await self.running[number]
+
+    async def members(self) -> dict[str, Member | BadNotice]:
+        """Who shows itself."""
+        return dict(await read_members(self.session, self.zookeeper))
+
+    async def shows(self, *members: Member) -> None:
+        """Wait until exactly these are shown."""
+        async with asyncio.timeout(30.0):
+            while await self.members() != {one.namenode: one for one in members}:
+                await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def _place(hosts: str) -> AsyncIterator[Place]:
+    settings = ZooKeeperSettings(
+        hosts=hosts,
+        session_timeout_seconds=4.0,
+        scope=f"/hadoop-ha/board{next(_scopes)}",
+        acl=parse_acl("world:anyone:rwcda"),
+    )
+    async with connected(settings, deadline_seconds=10.0) as session:
+        await ensure_parent(session, settings)
+        place = Place(settings, session)
+        try:
+            yield place
+        finally:
+            for number in range(len(place.running)):
+                await place.stop(number)
+
+
+async def _sees(board: Board, condition: Callable[[Notices], object], what: str) -> None:
+    await until(lambda: board.notices and condition(board.notices), what, seconds=30.0)
+
+
+async def test_a_pause_is_seen_when_it_comes_changes_and_goes(zookeeper: ZooKeeper) -> None:
+    async with _place(zookeeper.connect) as place:
+        board = place.board("nn1")
+        await _sees(board, lambda seen: seen.pause is None, "nothing")
+        await write_pause(place.session, place.zookeeper, LASTING)
+        await _sees(board, lambda seen: seen.pause == LASTING, "the pause")
+        other = replace(LASTING, reason="longer than we thought")
+        await write_pause(place.session, place.zookeeper, other)
+        await _sees(board, lambda seen: seen.pause == other, "the new reason")
+        await clear_pause(place.session, place.zookeeper)
+        await _sees(board, lambda seen: seen.pause is None, "no pause")
+
+
+async def test_only_the_own_drain_counts(zookeeper: ZooKeeper) -> None:
+    async with _place(zookeeper.connect) as place:
+        one, two = place.board("nn1"), place.board("nn2")
+        await _sees(one, lambda seen: seen.drain is None, "nothing")
+        await write_drain(place.session, place.zookeeper, "nn1", DRAIN)
+        await _sees(one, lambda seen: seen.drain == DRAIN, "the drain")
+        await _sees(two, lambda seen: seen.drain is None, "none of its own")
+        await clear_drain(place.session, place.zookeeper, "nn1")
+        await _sees(one, lambda seen: seen.drain is None, "no drain")
+
+
+async def test_expired_notices_are_as_if_absent_and_taken_away(zookeeper: ZooKeeper) -> None:
+    async with _place(zookeeper.connect) as place:
+        ends = NOON + timedelta(hours=1)
+        place.clock = lambda: ends - timedelta(milliseconds=200)
+        board = place.board("nn1")
+        await write_pause(place.session, place.zookeeper, replace(LASTING, until=ends))
+        await write_drain(place.session, place.zookeeper, "nn1", replace(DRAIN, until=ends))
+        await _sees(board, lambda seen: seen.pause and seen.drain, "both")
+        place.clock = lambda: ends
+        await _sees(board, lambda seen: not seen.pause and not seen.drain, "neither")
+        async with asyncio.timeout(30.0):
+            while await read_pause(place.session, place.zookeeper) is not None:
+                await asyncio.sleep(0.01)
+            while await read_drain(place.session, place.zookeeper, "nn1") is not None:
+                await asyncio.sleep(0.01)
+
+
+async def test_an_unreadable_pause_pauses_nobody(zookeeper: ZooKeeper) -> None:
+    async with _place(zookeeper.connect) as place:
+        await place.session.create(pause_path(place.zookeeper), b"until tomorrow")
+        board = place.board("nn1")
+        await _sees(board, lambda seen: seen.pause is None, "none")
+
+
+async def test_what_may_not_be_read_keeps_nobody_waiting(zookeeper: ZooKeeper) -> None:
+    """Else a controller would wait for ever, and never find out at the election what is wrong."""
+    async with _place(zookeeper.connect) as place:
+        closed = replace(place.zookeeper, acl=parse_acl("digest:ann:x:rwcda"))
+        async with connected(closed, deadline_seconds=10.0) as ann:
+            await ann.create(pause_path(place.zookeeper), encode_pause(LASTING))
+            await ann.create(members_path(place.zookeeper))
+            await ann.create(place.zookeeper.lock)
+        board = place.board("nn1", OURS)
+        await _sees(board, lambda seen: seen == Notices(), "nothing that it may read")
+        await until(lambda: "member" in board._complaints, "a complaint", seconds=30.0)
+        assert pause_path(place.zookeeper) in board._complaints
+
+
+async def test_members_see_one_another_come_change_and_go(zookeeper: ZooKeeper) -> None:
+    async with _place(zookeeper.connect) as place:
+        one, two = place.board("nn1", OURS), place.board("nn2", THEIRS)
+        await _sees(one, lambda seen: seen.members == (THEIRS,), "nn2")
+        await _sees(two, lambda seen: seen.members == (OURS,), "nn1")
+        ill = replace(THEIRS, health="unhealthy")
+        two.publish(ill)
+        await _sees(one, lambda seen: seen.members == (ill,), "nn2 ill")
+        late = replace(THEIRS, namenode="nn3", zkfc_rpc="host3:8019")
+        place.board("nn3", late)
+        await _sees(one, lambda seen: seen.members == (ill, late), "nn3 has come")
+        await place.stop(2)
+        await place.stop(1)
+        await _sees(one, lambda seen: seen.members == (), "nn2 gone")
+
+
+async def test_the_lock_is_seen_taken_and_free(zookeeper: ZooKeeper) -> None:
+    async with _place(zookeeper.connect) as place:
+        board = place.board("nn1")
+        await _sees(board, lambda seen: seen.lock_holder == FREE, "free")
+        lock = place.zookeeper.lock
+        await place.session.create(lock, encode(ActiveNodeInfo("ns", "nn2", "h", 1, 2)))
+        await _sees(board, lambda seen: seen.lock_holder == "nn2", "nn2's")
+        await place.session.delete(lock)
+        await _sees(board, lambda seen: seen.lock_holder == FREE, "free again")
+
+
+async def test_a_member_is_there_again_after_its_session_expired(zookeeper: ZooKeeper) -> None:
+    async with _place(zookeeper.connect) as place:
+        board = place.board("nn1", OURS)
+        await place.shows(OURS)
+        session = board.connected_session
+        assert session is not None
+        before = session.session_id
+        await _end(zookeeper.connect, session)
+        await until(
+            lambda: (
+                board.connected_session is not None
+                and board.connected_session.session_id not in (None, before)
+            ),
+            "another session",
+            seconds=30.0,
+        )
+        await place.shows(OURS)
+
+
+async def _end(hosts: str, session: Session) -> None:
+    """End a session at the server, as if it had been silent for too long."""
+
+    def end() -> None:
+        thief = KazooClient(hosts=hosts, client_id=session._client.client_id, timeout=10)
+        thief.start()
+        thief.stop()
+        thief.close()
+
+    await asyncio.to_thread(end)
+
+
+async def test_one_that_somebody_deletes_is_there_again(zookeeper: ZooKeeper) -> None:
+    async with _place(zookeeper.connect) as place:
+        place.board("nn1", OURS)
+        await place.shows(OURS)
+        await place.session.delete(f"{members_path(place.zookeeper)}/nn1")
+        await place.shows(OURS)
+
+
+async def test_what_an_earlier_process_left_behind_is_replaced_before_it_expires(
+    zookeeper: ZooKeeper,
+) -> None:
+    """A zkfc was killed and started again: its old session lives on for a while."""
+    async with _place(zookeeper.connect) as place:
+        path = members_path(place.zookeeper)
+        await place.session.create(path)
+        left = replace(OURS, pid=OURS.pid + 1)
+        assert await place.session.create(f"{path}/nn1", encode_member(left), ephemeral=True) == (
+            Done(None)
+        )
+        place.board("nn1", OURS)
+        await place.shows(OURS)
+
+
+ELSEWHERE = replace(OURS, zkfc_rpc="elsewhere:8019", host="h9")
+COPIED = replace(OURS, host="h9")
+"""The same configuration on another machine: the address is ours, and the process lives."""
+
+
+@pytest.mark.parametrize("other", [ELSEWHERE, COPIED], ids=["another port", "a copy"])
+async def test_w22_another_living_zkfc_of_the_same_name_is_left_alone(
+    zookeeper: ZooKeeper, other: Member
+) -> None:
+    async with _place(zookeeper.connect) as place:
+        first = place.board("nn1", other)
+        await place.shows(other)
+        second = place.board("nn1", OURS)
+        await _sees(second, lambda seen: seen.namesake, "it sees the first")
+        assert second.notices is not None
+        told = second.notices.namesake
+        assert f"process {other.pid} on h9, at {other.zkfc_rpc}, since 2026-" in told
+        await place.shows(other)
+        assert first.notices is not None
+        assert first.notices.namesake == ""
+        assert await read_namesakes(place.session, place.zookeeper) == (OURS,)
+        await place.stop(0)
+        await _sees(second, lambda seen: not seen.namesake, "the first is gone")
+        await place.shows(OURS)
+        async with asyncio.timeout(30.0):
+            while await read_namesakes(place.session, place.zookeeper):
+                await asyncio.sleep(0.01)
+
+
+async def test_w22_of_several_that_start_at_once_exactly_one_may_stand(
+    zookeeper: ZooKeeper,
+) -> None:
+    """Every notice that is told says it, the first one too: between two a controller would join."""
+    async with _place(zookeeper.connect) as place:
+        told: dict[str, list[Notices]] = {f"h{number}": [] for number in range(5)}
+        for host, heard in told.items():
+            board = Board(place.zookeeper, "nn1", heard.append, poll_seconds=3600)
+            board.publish(replace(OURS, host=host))
+            place.running.append(asyncio.create_task(board.run()))
+        await until(lambda: all(told.values()), "all have read", seconds=30.0)
+        may = [host for host, heard in told.items() if any(not one.namesake for one in heard)]
+        assert len(may) == 1
+        await place.shows(replace(OURS, host=may[0]))

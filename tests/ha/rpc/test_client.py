@@ -1,0 +1,330 @@
+"""A client against honest, slow, dying and lying servers: every call ends, and says how."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ha.rpc import client
+from ha.rpc.client import RpcConnection
+from ha.rpc.errors import (
+    ConnectFailed,
+    ConnectionLost,
+    DeadlineExceeded,
+    MalformedFrame,
+    RemoteFault,
+)
+from ha.rpc.java_names import STANDBY_EXCEPTION, VERSION_MISMATCH
+from ha.rpc.limits import DEFAULT_LIMITS
+from ha.rpc.packets import CallKey, Detail, encode_failure, encode_success
+from ha.rpc.session import NO_KEY, Asked, ServerSession
+from tests.ha.rpc.wire import (
+    Echo,
+    ask,
+    calling,
+    echo_protocol,
+    eventually,
+    serving,
+)
+
+Speaker = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def peer(speak: Speaker) -> AsyncIterator[int]:
+    """A server that does as the test says, and its port."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        try:
+            await speak(reader, writer)
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.transport.abort()
+
+    server = await asyncio.start_server(on_connect, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for writer in writers:
+            writer.transport.abort()
+        await server.wait_closed()
+
+
+async def next_calls(
+    session: ServerSession, reader: asyncio.StreamReader, count: int
+) -> list[Asked]:
+    """The client's next calls."""
+    asked: list[Asked] = []
+    while True:
+        while (event := session.next_event()) is not None:
+            if isinstance(event, Asked):
+                asked.append(event)
+        if len(asked) >= count:
+            return asked
+        data = await reader.read(65536)
+        if not data:
+            raise ConnectionResetError
+        session.receive(data)
+
+
+def new_session() -> ServerSession:
+    return ServerSession(DEFAULT_LIMITS)
+
+
+def echoed(asked: Asked) -> bytes:
+    return encode_success(asked.key, asked.request)
+
+
+async def test_answers_may_come_in_any_order() -> None:
+    async def backwards(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        calls = await next_calls(new_session(), reader, 5)
+        writer.write(b"".join(echoed(call) for call in reversed(calls)))
+        await reader.read()
+
+    async with peer(backwards) as port, calling(port) as connection:
+        assert await asyncio.gather(*(ask(connection, str(n)) for n in range(5))) == list("01234")
+
+
+async def test_an_answer_may_come_in_any_pieces_and_without_a_client_id() -> None:
+    async def dribble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        (call,) = await next_calls(new_session(), reader, 1)
+        for byte in encode_success(CallKey(b"", call.key.call_id, 0), call.request):
+            writer.write(bytes((byte,)))
+            await writer.drain()
+            await asyncio.sleep(0)
+        await reader.read()
+
+    async with peer(dribble) as port, calling(port) as connection:
+        assert await ask(connection) == "hello"
+
+
+async def test_a_late_answer_is_dropped_and_the_connection_lives() -> None:
+    late = asyncio.Event()
+
+    async def tardy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        session = new_session()
+        (first,) = await next_calls(session, reader, 1)
+        await late.wait()
+        writer.write(echoed(first))
+        (second,) = await next_calls(session, reader, 1)
+        writer.write(echoed(second))
+        await reader.read()
+
+    async with peer(tardy) as port, calling(port) as connection:
+        with pytest.raises(DeadlineExceeded, match=r"no answer to echo within 0\.05 s"):
+            await ask(connection, "first", seconds=0.05)
+        late.set()
+        assert await ask(connection, "second") == "second"
+
+
+async def test_a_frozen_server_is_found_by_the_deadline_of_each_call() -> None:
+    async def freeze(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    loop = asyncio.get_running_loop()
+    async with peer(freeze) as port, calling(port) as connection:
+        started = loop.time()
+        outcomes = await asyncio.gather(
+            *(ask(connection, "x" * 1_000_000, seconds=0.3) for _ in range(20)),
+            return_exceptions=True,
+        )
+        assert all(isinstance(outcome, DeadlineExceeded) for outcome in outcomes)
+        assert loop.time() - started < 5
+
+
+async def test_a_cancelled_call_leaves_nothing_behind() -> None:
+    async with serving(echo_protocol()) as (_, port), calling(port) as connection:
+        call = asyncio.create_task(ask(connection))
+        await asyncio.sleep(0)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert await ask(connection, "next") == "next"
+
+
+async def test_more_calls_than_slots_wait_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MAX_CALLS_IN_FLIGHT", 2)
+    async with serving(echo_protocol()) as (_, port), calling(port) as connection:
+        texts = [str(n) for n in range(20)]
+        assert await asyncio.gather(*(ask(connection, text) for text in texts)) == texts
+
+
+# Connections that end.
+
+
+async def test_nobody_there() -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+        with pytest.raises(ConnectFailed, match=f"127.0.0.1:{port}"):
+            await RpcConnection.open("127.0.0.1", port, protocol="x", deadline_seconds=5)
+
+
+async def test_somebody_who_does_not_take_connections() -> None:
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        host, port = deaf.getsockname()
+        async with AsyncExitStack() as stack:
+
+            async def fill_the_backlog() -> None:
+                for _ in range(10):
+                    connection = await RpcConnection.open(
+                        host, port, protocol="x", deadline_seconds=0.1
+                    )
+                    stack.push_async_callback(connection.close)
+
+            with pytest.raises(ConnectFailed, match=r"within 0\.1 s"):
+                await fill_the_backlog()
+
+
+@pytest.mark.parametrize("linger", [False, True], ids=["EOF", "reset"])
+async def test_the_end_of_the_peer_is_noticed_at_once(linger: bool) -> None:
+    die = asyncio.Event()
+
+    async def mortal(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await next_calls(new_session(), reader, 1)
+        await die.wait()
+        if linger:
+            raw: socket.socket = writer.get_extra_info("socket")
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+
+    loop = asyncio.get_running_loop()
+    async with peer(mortal) as port, calling(port) as connection:
+        call = asyncio.create_task(ask(connection))
+        watch = asyncio.create_task(connection.wait_closed())
+        await asyncio.wait([watch], timeout=0.05)
+        assert not watch.done()
+        died = loop.time()
+        die.set()
+        assert isinstance(await watch, ConnectionLost)
+        assert loop.time() - died < 5
+        with pytest.raises(ConnectionLost):
+            await call
+        assert connection.closed
+        with pytest.raises(ConnectionLost, match="not sent"):
+            await ask(connection)
+
+
+async def test_closing_ends_pending_calls() -> None:
+    async def freeze(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async with peer(freeze) as port, calling(port) as connection:
+        call = asyncio.create_task(ask(connection))
+        await asyncio.sleep(0)
+        await connection.close()
+        with pytest.raises(ConnectionLost, match="closed by this side"):
+            await call
+        assert "closed by this side" in str(await connection.wait_closed())
+
+
+# Servers that refuse, and servers that lie.
+
+
+def saying(make: Callable[[Asked], bytes]) -> Speaker:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        (call,) = await next_calls(new_session(), reader, 1)
+        writer.write(make(call))
+        await reader.read()
+
+    return speak
+
+
+async def test_an_error_answer_is_a_fault_and_the_connection_lives() -> None:
+    trace = "not here\n\tat org.apache.hadoop.Foo.bar(Foo.java:1)\n"
+
+    def refusal(call: Asked) -> bytes:
+        return encode_failure(call.key, STANDBY_EXCEPTION, trace, Detail.ERROR_APPLICATION)
+
+    async with peer(saying(refusal)) as port, calling(port) as connection:
+        with pytest.raises(RemoteFault) as caught:
+            await ask(connection)
+        assert (caught.value.java_class, caught.value.reason) == (STANDBY_EXCEPTION, "not here")
+        assert caught.value.message == trace
+        assert not connection.closed
+
+
+async def test_a_fatal_answer_to_no_call_in_particular_ends_all() -> None:
+    def refusal(_: Asked) -> bytes:
+        return encode_failure(
+            NO_KEY, VERSION_MISMATCH, "old", Detail.FATAL_VERSION_MISMATCH, fatal=True
+        )
+
+    async with peer(saying(refusal)) as port, calling(port) as connection:
+        with pytest.raises(RemoteFault, match="old") as caught:
+            await ask(connection)
+        assert caught.value.fatal
+        assert isinstance(await connection.wait_closed(), RemoteFault)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    {
+        "a huge frame": lambda _: b"\x7f\xff\xff\xff",
+        "no protobuf": lambda _: b"\x00\x00\x00\x02\x01\xff",
+        "an answer to somebody else": lambda call: encode_success(
+            CallKey(bytes(16), call.key.call_id, 0), call.request
+        ),
+    }.values(),
+)
+async def test_bytes_without_sense_end_the_connection(lie: Callable[[Asked], bytes]) -> None:
+    async with peer(saying(lie)) as port, calling(port) as connection:
+        with pytest.raises(MalformedFrame):
+            await ask(connection)
+        assert isinstance(await connection.wait_closed(), MalformedFrame)
+
+
+async def test_a_response_of_another_kind_ends_only_its_call() -> None:
+    def nonsense(call: Asked) -> bytes:
+        return encode_success(call.key, b"")
+
+    async with peer(saying(nonsense)) as port, calling(port) as connection:
+        with pytest.raises(MalformedFrame, match="required"):
+            await ask(connection)
+        assert not connection.closed
+
+
+async def answer_of(data: bytes) -> Exception | Echo:
+    """What one call makes of a server that says just this and closes."""
+    async with peer(saying(lambda _: data)) as port, calling(port) as connection:
+        try:
+            return await connection.call("echo", Echo(context=""), Echo, deadline_seconds=0.5)
+        except (RemoteFault, ConnectionLost, DeadlineExceeded, MalformedFrame) as failure:
+            return failure
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.one_of(st.binary(max_size=60), st.binary(max_size=60).map(
+    lambda body: len(body).to_bytes(4, "big") + body)))  # fmt: skip
+def test_any_bytes_end_in_a_value_or_a_typed_error(data: bytes) -> None:
+    asyncio.run(asyncio.wait_for(answer_of(data), 5))
+
+
+async def test_the_client_holds_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MAX_FRAME_BYTES", 1000)
+
+    def long_answer(call: Asked) -> bytes:
+        return encode_success(call.key, Echo(context="x" * 2000).SerializeToString())
+
+    async with peer(saying(long_answer)) as port, calling(port) as connection:
+        with pytest.raises(MalformedFrame, match="the limit is 1000"):
+            await ask(connection)
+        await eventually(lambda: connection.closed)
+
+
+@pytest.mark.parametrize(
+    ("host", "port"), [("nn1..example", 8020), ("n" * 64, 8020), ("127.0.0.1", 1 << 20)]
+)
+async def test_an_address_that_cannot_be_is_one_where_nobody_is(host: str, port: int) -> None:
+    # Addresses are read from ZooKeeper, too, where anything may have been written.
+    with pytest.raises(ConnectFailed, match="is no address"):
+        await RpcConnection.open(host, port, protocol="any", deadline_seconds=20.0)

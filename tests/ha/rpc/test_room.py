@@ -1,0 +1,54 @@
+"""Room for calls over all connections: who waits for it, and who gets it."""
+
+import asyncio
+
+from ha.rpc.connection import ServerConnection
+from ha.rpc.limits import RpcLimits
+from ha.rpc.server import RpcServer
+from tests.ha.rpc.wire import (
+    GREETING,
+    Bench,
+    ask,
+    calling,
+    echo_call,
+    echo_protocol,
+    eventually,
+    raw,
+    read_answers,
+    serving,
+)
+
+
+async def test_who_waits_for_room_and_needs_none_keeps_nobody_else_waiting() -> None:
+    """The first in the queue had sent half a frame: what was free then must go to the next."""
+    bench = Bench()
+    limits = RpcLimits(max_calls_per_connection=1, max_calls=1)
+    async with (
+        serving(echo_protocol(bench.handle), limits=limits) as (server, port),
+        calling(port) as busy,
+        raw(port) as (_, half),
+        raw(port) as (reader, whole),
+    ):
+        half.write(GREETING)
+        whole.write(GREETING)
+        await eventually(lambda: _greeted(server) == 3)
+        first = asyncio.create_task(ask(busy, "first"))
+        await eventually(lambda: bench.started == ["first"])
+        half.write(echo_call(0, "half")[:-1])
+        await eventually(lambda: len(_waiting(server)) == 1)
+        whole.write(echo_call(0, "whole"))
+        await eventually(lambda: len(_waiting(server)) == 2)
+        bench.finish.set()
+        await first
+        await eventually(lambda: bench.started == ["first", "whole"], seconds=30)
+        await read_answers(reader, 1)
+
+
+def _greeted(server: RpcServer) -> int:
+    assert server._dispatcher is not None
+    return sum(bool(one.who.user) for one in server._dispatcher.connections)
+
+
+def _waiting(server: RpcServer) -> dict[ServerConnection, None]:
+    assert server._dispatcher is not None
+    return server._dispatcher._waiting

@@ -1,0 +1,59 @@
+"""Peers that do not behave: they hear everything, and answer late, wrongly or never."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from ha.rpc.protocol import Call
+from ha.rpc.server import RpcServer
+from ha.service.errors import ServiceFailed
+from ha.service.face import zkfc_protocol
+from tests.ha.zkfc.toy_namenode import HOST
+
+
+@dataclass
+class OddController:
+    """A controller that notes what it is asked and then does ``on_cede``."""
+
+    on_cede: Callable[[int], Awaitable[None]]
+    asked: list[int] = field(default_factory=list)
+
+    async def cede_active(self, millis: int, call: Call) -> None:
+        self.asked.append(millis)
+        await self.on_cede(millis)
+
+    async def graceful_failover(self, call: Call) -> None:
+        raise ServiceFailed("not this one")
+
+
+@asynccontextmanager
+async def serving(controller: OddController) -> AsyncIterator[int]:
+    """The controller on a port."""
+    server = RpcServer([zkfc_protocol(controller)])
+    port = await server.start(HOST, 0)
+    try:
+        yield port
+    finally:
+        server.abort_connections()
+        await server.stop()
+
+
+@asynccontextmanager
+async def tar_pit() -> AsyncIterator[int]:
+    """A port that takes connections and never says a word, as a stopped process's does."""
+    open_ones: list[asyncio.StreamWriter] = []
+
+    async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_ones.append(writer)
+        while await reader.read(65536):
+            pass
+
+    server = await asyncio.start_server(swallow, HOST, 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for writer in open_ones:
+            writer.transport.abort()
+        await server.wait_closed()

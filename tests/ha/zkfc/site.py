@@ -1,0 +1,72 @@
+"""A configuration folder, and ``nnha zkfc`` as a process that reads it."""
+
+import asyncio
+import itertools
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from pathlib import Path
+
+from tests import ROOT
+from tests.ha.zkfc.zkfc_world import free_port
+
+_names = itertools.count(1)
+
+
+class Site:
+    """A configuration folder of one nameservice with two NameNodes."""
+
+    def __init__(self, directory: Path, zookeeper: str, namenode_port: int = 1) -> None:
+        self.nameservice = f"cli{next(_names)}"
+        self.directory = directory / self.nameservice
+        self.directory.mkdir()
+        self.http_port = free_port()
+        ns = self.nameservice
+        self.values = {
+            "fs.defaultFS": f"hdfs://{ns}",
+            "dfs.nameservices": ns,
+            f"dfs.ha.namenodes.{ns}": "nn1,nn2",
+            "dfs.ha.namenode.id": "nn1",
+            f"dfs.namenode.rpc-address.{ns}.nn1": f"127.0.0.1:{namenode_port}",
+            f"dfs.namenode.rpc-address.{ns}.nn2": "127.0.0.1:2",
+            "dfs.ha.automatic-failover.enabled": "true",
+            "dfs.ha.fencing.methods": "shell(/bin/true)",
+            "dfs.ha.zkfc.port": "0",
+            f"nnha.zkfc.http-address.{ns}.nn1": f"127.0.0.1:{self.http_port}",
+            f"ha.zookeeper.quorum.{ns}": zookeeper,
+            "ha.health-monitor.check-interval.ms": "50",
+            "ha.zookeeper.session-timeout.ms": "5000",
+        }
+
+    def write(self) -> None:
+        """Write hdfs-site.xml and an empty core-site.xml."""
+        rows = "".join(
+            f"<property><name>{name}</name><value>{value}</value></property>"
+            for name, value in self.values.items()
+        )
+        (self.directory / "hdfs-site.xml").write_text(f"<configuration>{rows}</configuration>")
+        (self.directory / "core-site.xml").write_text("<configuration></configuration>")
+
+    async def begin(self, *arguments: str, stdin: int = DEVNULL) -> asyncio.subprocess.Process:
+        """Start ``nnha zkfc``, with stdin at its end unless told otherwise."""
+        self.write()
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "ha.cli.main", "zkfc", "--conf-dir", str(self.directory),
+            *arguments,
+            stdin=stdin,
+            stdout=PIPE,
+            stderr=PIPE,
+            cwd=ROOT,
+            env={**os.environ},
+        )  # fmt: skip
+
+    async def run(self, *arguments: str, typed: str | None = None) -> tuple[int | None, str]:
+        """Run to the end, with this typed at the prompt: exit code, and all it said."""
+        process = await self.begin(*arguments, stdin=DEVNULL if typed is None else PIPE)
+        try:
+            async with asyncio.timeout(30):
+                out, err = await process.communicate(None if typed is None else typed.encode())
+        finally:
+            if process.returncode is None:
+                process.kill()
+        return process.returncode, (out + err).decode()

@@ -1,0 +1,53 @@
+"""How long ZooKeeper is away is counted once, and ends when it is back."""
+
+import asyncio
+from dataclasses import replace
+
+from ha.elector.model import Link
+from ha.elector.state import ElectorState
+from ha.zkfc.candidacy.zookeeper_absence import Absence
+from tests.ha.zkfc.zkfc_world import until
+
+OUT = ElectorState()
+HERE = replace(OUT, wanted=True, link=Link.CONNECTED)
+SUSPENDED = replace(HERE, link=Link.SUSPENDED)
+CONNECTING = replace(HERE, link=Link.CONNECTING)
+AFTER_SECONDS = 0.1
+
+
+async def test_w20_it_is_told_once_in_each_absence() -> None:
+    told: list[int] = []
+    absence = Absence(AFTER_SECONDS, lambda: told.append(1))
+    for state in (HERE, SUSPENDED, CONNECTING, SUSPENDED):
+        absence.stepped(state)
+    assert "failover is off" in absence.told()
+    await until(lambda: told, "told")
+    await asyncio.sleep(2 * AFTER_SECONDS)
+    assert told == [1]
+    absence.stepped(HERE)
+    assert absence.told() == ""
+    absence.stepped(SUSPENDED)
+    await until(lambda: told == [1, 1], "told again")
+
+
+async def test_w20_whoever_is_back_in_time_or_out_of_the_election_is_left_alone() -> None:
+    told: list[int] = []
+    for end in (HERE, OUT):
+        absence = Absence(AFTER_SECONDS, lambda: told.append(1))
+        absence.stepped(SUSPENDED)
+        absence.stepped(end)
+        assert absence.told() == ""
+    stopped = Absence(AFTER_SECONDS, lambda: told.append(1))
+    stopped.stepped(SUSPENDED)
+    stopped.stop()
+    await asyncio.sleep(3 * AFTER_SECONDS)
+    assert told == []
+
+
+async def test_w20_by_default_it_may_last_for_ever() -> None:
+    told: list[int] = []
+    absence = Absence(0.0, lambda: told.append(1))
+    absence.stepped(SUSPENDED)
+    await asyncio.sleep(AFTER_SECONDS)
+    assert told == []
+    assert absence.told().endswith("for as long as it takes")

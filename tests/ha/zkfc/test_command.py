@@ -1,0 +1,183 @@
+"""``nnha zkfc`` as a process: exit codes and their order (hadoop-ha 3.1, 3.2), and its end."""
+
+import asyncio
+import json
+import signal
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from deploy.local.zookeeper import ZooKeeper
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import read_active
+from ha.service.model import ServiceState
+from tests.ha.zkfc.site import Site
+from tests.ha.zkfc.toy_namenode import SharedResource, ToyNameNode
+from tests.ha.zkfc.zkfc_world import free_port, until
+
+pytestmark = pytest.mark.zookeeper
+
+
+async def test_format_and_its_codes(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    site = Site(tmp_path, zookeeper.connect)
+    other = Site(tmp_path, zookeeper.connect)
+    code, said = await site.run()
+    assert (code, "--format-zk" in said) == (3, True)
+    assert (await site.run("-formatZK"))[0] == 0
+    code, said = await site.run("-formatZK", "-nonInteractive")
+    assert (code, "--force" in said) == (2, True)
+    # The end of input is a no (hadoop-ha W21: Hadoop asks for ever).
+    code, said = await site.run("--format-zk")
+    assert (code, "Y or N" in said) == (2, True)
+    assert (await site.run("--format-zk", "--non-interactive", "--force"))[0] == 0
+    assert (await other.run())[0] == 3
+    assert (await other.run("-formatZK"))[0] == 0
+    assert (await site.run("-formatZK", "-nonInteractive"))[0] == 2
+
+
+async def test_znodes_are_prepared_where_nobody_can_tell_which_namenode_runs(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """An operator's machine, or both NameNodes on one: the znode is the nameservice's."""
+    site = Site(tmp_path, zookeeper.connect)
+    del site.values["dfs.ha.namenode.id"]
+    assert (await site.run("--check-zk"))[0] == 3
+    assert (await site.run("--format-zk"))[0] == 0
+    assert (await site.run("--check-zk"))[0] == 0
+    code, said = await site.run("--check-zk", "-D", "dfs.ha.namenode.id=nn9")
+    assert (code, "There is no NameNode 'nn9'" in said) == (1, True)
+    code, said = await site.run()
+    assert (code, "Which NameNode" in said) == (1, True)
+
+
+async def test_codes_come_in_hadoops_order(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    site = Site(tmp_path, f"127.0.0.1:{free_port()}")
+    code, said = await site.run("-D", "dfs.ha.automatic-failover.enabled=false", "-formatZK")
+    assert (code, "automatic-failover" in said) == (5, True)  # before ZooKeeper is looked at
+    code, said = await site.run("-D", "dfs.ha.fencing.methods=")
+    assert (code, "ha.zookeeper.quorum" in said) == (6, True)  # before fencing is looked at
+    code, said = await site.run("-D", "ha.zookeeper.acl=nonsense")
+    assert (code, "ha.zookeeper.acl" in said) == (1, True)
+    assert (await site.run("--no-such-option"))[0] == 1
+    site = Site(tmp_path, zookeeper.connect)
+    assert (await site.run("-formatZK", "-D", "dfs.ha.fencing.methods="))[0] == 0
+    for bad in ("", "foobar!"):
+        code, said = await site.run("-D", f"dfs.ha.fencing.methods={bad}")
+        assert (code, "dfs.ha.fencing.methods" in said) == (4, True)
+
+
+async def test_without_zookeeper_a_task_tells_what_it_could_not_do_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    away = f"127.0.0.1:{free_port()}"
+    quick = ("-D", "nnha.zookeeper.open-acl=allow", "-D", "ha.zookeeper.session-timeout.ms=1000")
+    tasks = ("check", "format", "clear")
+    runs = (Site(tmp_path, away).run(f"--{task}-zk", *quick) for task in tasks)
+    for task, told in zip(tasks, await asyncio.gather(*runs), strict=True):
+        assert told == (
+            6,
+            f"zkfc: Unable to {task} the znodes: no ZooKeeper of {away} answered within 5 s "
+            f"({away}: Connection refused); check ha.zookeeper.quorum and that the ensemble has "
+            "a quorum\n",
+        )
+
+
+async def test_a_task_tells_a_doubtful_setting_in_plain_words(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    code, said = await Site(tmp_path, zookeeper.connect).run("--format-zk")
+    created, doubt = sorted(said.splitlines())
+    assert (code, created.startswith("Successfully created /hadoop-ha/")) == (0, True)
+    assert doubt.startswith("warning: ha.zookeeper.acl lets anybody who reaches ZooKeeper")
+
+
+async def test_a_signal_while_zookeeper_does_not_answer_is_obeyed_at_once(tmp_path: Path) -> None:
+    """Not at the limit for the first connection, and not as a failure."""
+    reached = asyncio.Event()
+
+    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reached.set()
+        await stopped.wait()
+        writer.close()
+
+    stopped = asyncio.Event()
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    process = await Site(tmp_path, f"127.0.0.1:{port}").begin()
+    try:
+        async with asyncio.timeout(30):
+            await reached.wait()
+            process.send_signal(signal.SIGTERM)
+            _, err = await process.communicate()
+        assert process.returncode == 0, err
+    finally:
+        stopped.set()
+        server.close()
+
+
+async def test_a_port_in_use_is_told_with_its_key(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    namenode = ToyNameNode("nn1", SharedResource())
+    await namenode.start()
+    site = Site(tmp_path, zookeeper.connect, namenode.port)
+    assert (await site.run("-formatZK"))[0] == 0
+    scope = f"{site.nameservice}.nn1"
+    try:
+        for key, value in {
+            "dfs.ha.zkfc.port": f"{namenode.port}",
+            "nnha.zkfc.http-address": f"127.0.0.1:{namenode.port}",
+        }.items():
+            code, said = await site.run("-D", f"{key}.{scope}={value}")
+            last = said.splitlines()[-1]
+            assert (code, "Traceback" in said) == (1, False), said
+            assert f"cannot listen on 127.0.0.1:{namenode.port} ({key})" in last
+            assert "another zkfc" in last
+    finally:
+        await namenode.die()
+
+
+async def test_the_process_serves_its_status_and_leaves_on_sigterm(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    namenode = ToyNameNode("nn1", SharedResource())
+    await namenode.start()
+    site = Site(tmp_path, zookeeper.connect, namenode.port)
+    assert (await site.run("-formatZK"))[0] == 0
+    process = await site.begin()
+    gathering = asyncio.create_task(process.communicate())
+    try:
+        await until(lambda: namenode.state is ServiceState.ACTIVE, "active")
+        await until(lambda: process.returncode is None, "alive")
+        status = await asyncio.to_thread(_get, f"http://127.0.0.1:{site.http_port}/status")
+        assert status["role"] == "zkfc"
+        assert status["fencing_methods"] == ["shell(/bin/true)"]
+        assert status["pid"] == process.pid
+        assert status["session_timeout_seconds"] == 5.0
+        scope = ZooKeeperSettings(
+            hosts=zookeeper.connect, session_timeout_seconds=5.0,
+            scope=f"/hadoop-ha/{site.nameservice}",
+        )  # fmt: skip
+        assert (await read_active(scope, deadline_seconds=5.0)) is not None
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(10):
+            _, err = await gathering
+        assert process.returncode == 0
+        assert (await read_active(scope, deadline_seconds=5.0)) is None
+        assert namenode.state is ServiceState.ACTIVE  # nobody touched it
+        phases = [
+            line["phase"]
+            for line in map(json.loads, err.decode().splitlines())
+            if line["event"] == "failover.phase"
+        ]
+        assert phases == ["lock", "promoting", "active", "released"]
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await asyncio.wait({gathering})
+        await namenode.die()
+
+
+def _get(url: str) -> dict[str, object]:
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        found: dict[str, object] = json.load(answer)
+        return found

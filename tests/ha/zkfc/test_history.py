@@ -1,0 +1,337 @@
+"""Every failover is written down: what, why, by whom, how long; never at the failover's cost."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from deploy.local.java import find_java
+from deploy.local.ports import free_ports
+from deploy.local.processes import Supervisor
+from deploy.local.zookeeper import (
+    ZooKeeper,
+    restart_zookeeper,
+    start_zookeeper,
+    wait_for_zookeeper,
+)
+from fencing.model import ShellMethod
+from ha.conf.topology import HostPort
+from ha.daemon.endpoint import Endpoint
+from ha.elector.events import (
+    Event,
+    LockGone,
+    OutcomeUnknown,
+    QuitRequested,
+    RequestRefused,
+    SessionExpired,
+    SessionSuspended,
+)
+from ha.elector.model import AttemptNumber, SessionNumber
+from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.znodes import connected
+from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, Member
+from ha.notices.store import append_history, read_history
+from ha.service.errors import ServiceFailed
+from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings
+from ha.zkfc.record.cause import cause_of, why_abandoned
+from ha.zkfc.record.history import History
+from ha.zkfc.record.positions import MAX_ANSWER_BYTES, Position, position_of
+from ha.zkfc.record.takeover_record import Asked, AttemptRecord
+from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, World, until, world
+
+SESSION = SessionNumber(1)
+
+
+def an_attempt(**given: object) -> AttemptRecord:
+    plain = AttemptRecord(
+        number=AttemptNumber(1), succeeded=True, text="", fenced="", duration_seconds=0.1,
+        finished_at=datetime.now(UTC).isoformat(), previous="nn1",
+    )  # fmt: skip
+    return replace(plain, **given)  # type: ignore[arg-type]
+
+
+def a_member(*, in_election: bool, out_because: str = "") -> Member:
+    return Member(
+        namenode="nn1", zkfc_http="", zkfc_rpc="h:1", pid=1, started=datetime.now(UTC),
+        health="healthy", state="standby", ready=True, not_ready_reason="", nofailover=False,
+        priority=0, in_election=in_election, out_because=out_because, version="0",
+    )  # fmt: skip
+
+
+CAUSES: list[tuple[AttemptRecord, Member | None, str]] = [
+    (an_attempt(asked=Asked("ann", "10.0.0.1")), None, "asked for by ann from 10.0.0.1"),
+    (
+        an_attempt(asked=Asked("ann", "10.0.0.1", "new disk")),
+        None,
+        "asked for by ann from 10.0.0.1: new disk",
+    ),
+    (an_attempt(), None, "lock vanished: session of nn1 ended"),
+    (an_attempt(seen_ended=True), None, "the process of nn1 ended, as its own zkfc saw"),
+    (
+        an_attempt(),
+        a_member(in_election=False, out_because="our NameNode is unhealthy"),
+        "the zkfc of nn1 left the election: our NameNode is unhealthy",
+    ),
+    (
+        an_attempt(),
+        a_member(in_election=True),
+        "lock vanished: session of nn1 ended, and its zkfc has a new one",
+    ),
+    (an_attempt(previous="nn2"), None, "lock vanished; nn2 itself was the last active"),
+    (
+        an_attempt(previous="", unreadable=True),
+        None,
+        "the lock was free, and what is recorded of an earlier active cannot be read",
+    ),
+]
+
+
+@pytest.mark.parametrize(("attempt", "former", "cause"), CAUSES)
+def test_the_cause(attempt: AttemptRecord, former: Member | None, cause: str) -> None:
+    assert cause_of(attempt, "nn2", former) == cause
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        (QuitRequested(keep_breadcrumb=True), "asked to cede, or its NameNode became unfit"),
+        (SessionSuspended(SESSION), "connection to ZooKeeper was lost"),
+        (SessionExpired(SESSION), "session with ZooKeeper ended"),
+        (LockGone(SESSION), "lock was gone"),
+        (OutcomeUnknown(SESSION, "set"), "did not say whether it carried out: set"),
+        (RequestRefused(SESSION, "set", "no auth"), "refused a request"),
+    ],
+)
+def test_a_takeover_that_was_left_half_done_says_why(event: Event, told: str) -> None:
+    """In words, and not by the name of a class: it stands in `nnha history`."""
+    assert told in why_abandoned(event)
+
+
+async def records(
+    here: World, enough: Callable[[Sequence[FailoverRecord]], object]
+) -> list[FailoverRecord]:
+    """The history, oldest first, once there is enough of it."""
+    async with (
+        asyncio.timeout(DEADLINE_SECONDS),
+        connected(here.zookeeper, deadline_seconds=10.0) as session,
+    ):
+        while True:
+            found = await read_history(session, here.zookeeper)
+            read = [one.record for one in reversed(found) if one.record is not None]
+            if enough(read):
+                return read
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.zookeeper
+async def test_an_automatic_failover_is_recorded_with_phases_and_fencing(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
+        one, two = here.nodes
+        await one.namenode.die()
+        await here.active(two)
+        first, second = await records(here, lambda found: len(found) == 2)
+        assert (first.namenode, first.previous, first.fencing) == ("nn1", None, ())
+        assert (second.namenode, second.previous) == ("nn2", "nn1")
+        assert (second.kind, second.result) == (FailoverKind.AUTO, FailoverResult.SUCCEEDED)
+        assert (second.actor, second.failure) == (None, None)
+        names = [phase.name for phase in second.phases]
+        assert names == ["lock", "fenced", "promoting", "active"]
+        assert 0 < second.seconds < DEADLINE_SECONDS
+        tries = [(one.method.partition("(")[0], one.result) for one in second.fencing]
+        assert tries == [("rpc", "failed"), ("shell", "succeeded")]
+        assert all("nn1 at 127.0.0.1" in one.target for one in second.fencing)
+        assert second.session == f"{two.keeper.session_id or 0:#x}"
+        assert second.lock_czxid is not None
+        assert first.lock_czxid is not None
+        assert second.lock_czxid > first.lock_czxid
+
+
+@pytest.mark.zookeeper
+async def test_a_switchover_is_recorded_with_who_asked_and_a_refused_one_too(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
+        one, two = here.nodes
+        client = await two.rpc()
+        await client.graceful_failover(deadline_seconds=DEADLINE_SECONDS)
+        await here.standby(one)
+        two.namenode.healthy, one.namenode.healthy = True, False
+        await until(lambda: not one.zkfc.candidacy.joined, "nn1 out")
+        back = await one.rpc()
+        with pytest.raises(ServiceFailed):
+            await back.graceful_failover(deadline_seconds=DEADLINE_SECONDS)
+        await client.close()
+        await back.close()
+        _, done, refused = await records(here, lambda found: len(found) == 3)
+        assert (done.kind, done.result) == (FailoverKind.SWITCHOVER, FailoverResult.SUCCEEDED)
+        assert done.actor == two.zkfc._settings.user
+        assert done.cause == f"asked for by {done.actor} from 127.0.0.1"
+        assert (done.previous, done.fencing) == ("nn1", ())
+        assert (refused.kind, refused.result) == (FailoverKind.SWITCHOVER, FailoverResult.FAILED)
+        assert "not currently healthy" in (refused.failure or "")
+
+
+@pytest.mark.zookeeper
+async def test_failures_are_recorded_without_their_secrets_and_do_not_flood(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+        method = ShellMethod("echo --password hunter2; exit 3")
+
+        def hook(settings: ZkfcSettings) -> ZkfcSettings:
+            return replace(settings, fencing={"": FencingPlan(methods=(method,))})
+
+        here.settings_hook = hook
+        two = await here.add("nn2")
+        await here.start(two)
+        await here.standby(two)
+        await one.namenode.die()
+        await until(lambda: two.zkfc.attempts.number >= 4, "four attempts")
+        found = await records(here, lambda found: len(found) >= 3)
+        failed = [one for one in found if one.result is FailoverResult.FAILED]
+        assert "Unable to fence" in (failed[0].failure or "")
+        assert failed[0].fencing[-1].result == "failed"
+        assert failed[0].fencing[-1].detail == "exit status 3"
+        assert "hunter2" not in repr(found)
+        assert "hunter2" not in repr(two.zkfc.attempts.last)
+
+
+async def test_a_failure_that_repeats_itself_does_not_drive_the_others_out() -> None:
+    history = History.__new__(History)
+    history._failures_in_a_row, history._last_failure = 0, ""
+    again = [not history._superfluous(an_attempt(succeeded=False, text="x")) for _ in range(16)]
+    assert [number for number, kept in enumerate(again, 1) if kept] == [1, 2, 4, 8, 16]
+    assert not history._superfluous(an_attempt(succeeded=False, text="y"))
+    assert not history._superfluous(an_attempt())
+
+
+async def test_a_history_that_cannot_be_written_delays_nothing_and_is_written_later(
+    tmp_path: Path,
+) -> None:
+    with Supervisor(tmp_path) as supervisor:
+        (port,) = free_ports(1)
+        server = start_zookeeper(supervisor, java=find_java(wrapper_directory=tmp_path), port=port)
+        await asyncio.to_thread(wait_for_zookeeper, server)
+        async with world(server.connect, tmp_path, "nn1", session_timeout_seconds=15.0) as here:
+            (one,) = here.nodes
+            await records(here, lambda found: len(found) == 1)
+            server.process.kill()
+            begun = asyncio.get_running_loop().time()
+            one.zkfc.history.add(an_attempt(previous="nn9"))
+            assert asyncio.get_running_loop().time() - begun < 0.1
+            await until(lambda: one.zkfc.history._waiting.empty(), "taken up")
+            await asyncio.to_thread(restart_zookeeper, supervisor, server)
+            found = await records(here, lambda found: len(found) == 2)
+            assert found[-1].previous == "nn9"
+            assert one.task is not None
+            assert not one.task.done()
+
+
+@pytest.mark.zookeeper
+async def test_a_record_whose_write_had_no_answer_is_not_written_twice(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The schedule: the create is done, the answer is lost, and the history tries again."""
+    calls = 0
+
+    async def losing(session: Session, settings: ZooKeeperSettings, record: FailoverRecord) -> int:
+        nonlocal calls
+        calls += 1
+        number = await append_history(session, settings, record)
+        if calls == 1:
+            raise TimeoutError
+        return number
+
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        settings = here.nodes[0].zkfc._settings
+        history = History(settings, append=losing)
+        await records(here, lambda found: len(found) == 1)
+        history.add(an_attempt(previous="nn8"))
+        history.add(an_attempt(previous="nn9"))
+        writing = asyncio.create_task(history.run())
+        found = await records(here, lambda found: any(one.previous == "nn9" for one in found))
+        writing.cancel()
+        assert [one.previous for one in found] == [None, "nn8", "nn9"]
+
+
+async def test_the_position_comes_from_the_namenodes_status_page() -> None:
+    shown: dict[str, object] = {"epoch": 7, "last_txid": 1234, "more": "x" * 100_000}
+    endpoint = Endpoint(status=lambda: shown, healthy=lambda: None)
+    port = await endpoint.start("127.0.0.1", 0)
+    try:
+        address = HostPort("127.0.0.1", port)
+        assert await position_of(address, deadline_seconds=5.0) == Position(7, 1234)
+        shown.update(epoch=None, last_txid=True)
+        assert await position_of(address, deadline_seconds=5.0) == Position(None, None)
+    finally:
+        await endpoint.stop()
+    with pytest.raises(OSError):  # noqa: PT011 - refused, whatever the platform calls it
+        await position_of(address, deadline_seconds=5.0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.0 200 OK\r\nX: " + b"x" * 2 * MAX_ANSWER_BYTES,
+        b"HTTP/1.0 200 OK\r\nX: y\r\n\r\n" + b"[" * 200_000,
+    ],
+    ids=["an endless header", "too deep an object"],
+)
+async def test_a_status_page_that_nobody_can_read_costs_the_position_only(answer: bytes) -> None:
+    gone = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        gone.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    address = HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
+    async with server:
+        with pytest.raises(ValueError, match="status page"):
+            await position_of(address, deadline_seconds=30.0)
+        await until(gone.is_set, "the server has hung up")
+
+
+@pytest.mark.zookeeper
+async def test_a_bug_in_the_history_costs_one_record_and_never_the_controller(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+        await records(here, lambda found: len(found) == 1)
+        one.zkfc.history.add(an_attempt(finished_at="no time at all"))
+        one.zkfc.history.add(an_attempt(previous="nn9"))
+        found = await records(here, lambda found: len(found) == 2)
+        assert found[-1].previous == "nn9"
+        one.check()
+
+
+@pytest.mark.zookeeper
+async def test_a_breadcrumb_that_nobody_can_read_is_not_told_as_if_there_were_none(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+        await one.zkfc.cede(60.0)
+        async with connected(here.zookeeper, deadline_seconds=10.0) as session:
+            made = await session.create(here.zookeeper.breadcrumb, b"garbage")
+            assert made == Done(None)
+        await one.zkfc.cede(0.0)
+        failed = (await records(here, lambda found: len(found) > 1))[-1]
+        assert "what is recorded of an earlier active cannot be read" in failed.cause
+        assert failed.failure is not None
+        assert "no ActiveNodeInfo" in failed.failure
+        assert "--format-zk" in failed.failure

@@ -1,0 +1,191 @@
+"""What a controller tells NameNodes and ZooKeeper, and what it claims, without any ZooKeeper."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from ha.conf.topology import HostPort, NameNodeAddress
+from ha.elector.actions import Action, DeleteBreadcrumb
+from ha.elector.keeper import KazooKeeper
+from ha.elector.model import AttemptNumber, Role, SessionNumber, Term
+from ha.elector.state import ElectorState
+from ha.elector.term import TermRecord, encode_term
+from ha.elector.term_keeper import TermKeeper
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.errors import TakeoverImpossible
+from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.health.core import HealthSettings
+from ha.service.model import ServiceState
+from ha.zkfc.candidacy.model import CedeAsked
+from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings
+from ha.zkfc.handover.cede import StandingBack
+from ha.zkfc.process.controller import Controller
+from ha.zkfc.takeover.takeover import Takeover
+from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
+
+ZOOKEEPER = ZooKeeperSettings(hosts="x", session_timeout_seconds=1, scope="/x")
+ATTEMPT = AttemptNumber(1)
+
+
+class Door:
+    """A keeper that asks nobody."""
+
+    last_contact: float | None = None
+    session_timeout_seconds: float | None = None
+
+    def perform(self, action: Action) -> None:
+        """Nothing."""
+
+    async def settled(self) -> None:
+        """At once."""
+
+
+def address(name: str, port: int) -> NameNodeAddress:
+    rpc, off = HostPort(HOST, port), HostPort(HOST, 0)
+    return NameNodeAddress("ns1", name, rpc, rpc, off, off, off, rpc)
+
+
+def settings(own: ToyNameNode, *others: ToyNameNode) -> ZkfcSettings:
+    return ZkfcSettings(
+        own=address(own.name, own.port),
+        others=tuple(address(other.name, other.port) for other in others),
+        zookeeper=ZOOKEEPER,
+        health=HealthSettings(),
+        fencing={"": FencingPlan(methods=())},
+        bind_host=HOST,
+    )
+
+
+def controller(own: ToyNameNode, door: Door, *others: ToyNameNode) -> Controller:
+    return Controller(settings(own, *others), keeper=lambda _post, _released: door)
+
+
+@asynccontextmanager
+async def listening(*namenodes: ToyNameNode) -> AsyncIterator[None]:
+    """They take calls for so long."""
+    for namenode in namenodes:
+        await namenode.start()
+    try:
+        yield
+    finally:
+        for namenode in namenodes:
+            await namenode.cut_off()
+
+
+async def test_a_namenode_whose_controller_has_no_lock_is_told_to_stand_by() -> None:
+    """Its predecessor in the lock may have been fenced by words alone, and be active still."""
+    namenode = ToyNameNode("nn1", SharedResource(), state=ServiceState.ACTIVE)
+    async with listening(namenode):
+        await controller(namenode, Door()).serve_as_standby()
+        assert namenode.seen == ["standby by ZKFC"]
+        assert namenode.state is ServiceState.STANDBY
+
+
+async def test_one_that_answers_but_was_never_active_says_nothing_of_those_before_it() -> None:
+    """nn1 may still serve reads, and nn2 have stopped while it waited for that to end."""
+    former = ToyNameNode("nn2", SharedResource())
+    async with listening(former):
+        takeover = Takeover(settings(ToyNameNode("nn1", SharedResource()), former))
+        crumb = encode(ActiveNodeInfo("ns1", "nn2", HOST, former.port, 8019))
+        assert (await takeover.fence(crumb, Term.SETTLED)).gone
+        assert not (await takeover.fence(crumb, Term.UNKNOWN)).gone
+
+
+async def test_a_promotion_without_an_answer_is_a_failed_takeover() -> None:
+    deaf = ToyNameNode("nn1", SharedResource())
+    async with listening(deaf):
+        pass
+    with pytest.raises(TakeoverImpossible, match="Couldn't make NameNode"):
+        await Takeover(settings(deaf)).promote(None, predecessor_gone_until=0.0)
+
+
+class Halfway:
+    """An election that is just taking over, or begins to while the NameNode is asked."""
+
+    def __init__(self, *states: ElectorState) -> None:
+        self._states = list(states)
+
+    @property
+    def state(self) -> ElectorState:
+        return self._states.pop(0) if len(self._states) > 1 else self._states[0]
+
+    async def settled(self) -> None:
+        """At once."""
+
+
+@pytest.mark.parametrize("attempt", [3, 4])
+async def test_a_cede_half_way_through_a_takeover_leaves_the_breadcrumb(attempt: int) -> None:
+    """The promotion may win over the demotion, which the NameNode has confirmed."""
+    namenode, decided = ToyNameNode("nn1", SharedResource()), list[object]()
+    standby = ElectorState(role=Role.STANDBY, attempt=AttemptNumber(3))
+    taking = ElectorState(role=Role.TAKING_OVER, attempt=AttemptNumber(attempt))
+    election = Halfway(*((taking,) if attempt == 3 else (standby, taking)))
+    async with listening(namenode):
+        standing_back = StandingBack(
+            settings(namenode),
+            Takeover(settings(namenode)),
+            election,  # type: ignore[arg-type] # its state and its end
+            decided.append,
+        )
+        await standing_back.cede(5.0)
+    assert decided[-1] == CedeAsked(5.0, needs_fencing=True)
+
+
+async def test_a_claim_about_predecessors_ends_with_what_is_known_of_our_lock() -> None:
+    """Another may become active when our session is over; a request that is read then lies."""
+    resource = SharedResource()
+    own, former = ToyNameNode("nn1", resource), ToyNameNode("nn2", resource)
+    async with listening(own, former):
+        now, door = asyncio.get_running_loop().time(), Door()
+        here = controller(own, door, former)
+        crumb = encode(ActiveNodeInfo("ns1", "nn2", HOST, former.port, 8019))
+        for contact in (None, now - 100.0, now):
+            door.last_contact, door.session_timeout_seconds = contact, 50.0
+            await here.fence_old_active(ATTEMPT, crumb, Term.SETTLED)
+            await here.serve_as_active(ATTEMPT)
+        assert own.told_gone == [False, False, True]
+
+
+class Znodes:
+    """A session that reads what the test has put there."""
+
+    def __init__(self, written_by: dict[str, tuple[bytes, int]]) -> None:
+        self._written_by = written_by
+
+    def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, NodeFacts]]]:
+        content, number = self._written_by[path]
+        facts = NodeFacts(version=1, ours=False, written_by=number)
+        done: asyncio.Future[Outcome[tuple[bytes, NodeFacts]]] = asyncio.Future()
+        done.set_result(Done((content, facts)))
+        return done
+
+
+async def test_a_breadcrumb_is_deleted_at_the_version_that_we_wrote() -> None:
+    """By then it may be the next owner's: a lock can be deleted by hand."""
+    asked: list[tuple[str, int]] = []
+
+    class Deletes:
+        def delete(self, path: str, *, version: int = -1) -> asyncio.Future[Outcome[None]]:
+            asked.append((path, version))
+            return asyncio.Future()
+
+    keeper = KazooKeeper(ZOOKEEPER, lambda _event: None)
+    keeper._sessions[SessionNumber(1)] = Deletes()  # type: ignore[assignment] # deletes only
+    keeper.perform(DeleteBreadcrumb(SessionNumber(1), 7))
+    assert asked == [(ZOOKEEPER.breadcrumb, 7)]
+
+
+async def test_a_record_of_an_earlier_term_says_nothing_of_the_present_owner() -> None:
+    keeper = TermKeeper(ZOOKEEPER)
+    for written, term in ((7, Term.ENDED), (9, Term.UNKNOWN)):
+        session = Znodes(
+            {
+                ZOOKEEPER.breadcrumb: (b"nn1", written),
+                ZOOKEEPER.term: (encode_term(TermRecord(7, Term.ENDED)), 8),
+            }
+        )
+        _, found = await keeper.read(session)  # type: ignore[arg-type] # reads only
+        assert found is term

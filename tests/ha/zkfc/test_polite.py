@@ -1,0 +1,96 @@
+"""The polite request before fencing: who does not answer at all is not given its whole time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fencing.model import JournalEpochMethod
+from ha.conf.configuration import load_configuration
+from ha.conf.topology import HostPort, NameNodeAddress
+from ha.elector.model import Term
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.health.core import HealthSettings
+from ha.service.model import ServiceState
+from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings, zkfc_settings
+from ha.zkfc.takeover.takeover import Takeover
+from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
+
+POLITE_SECONDS = 60.0
+"""For what is asked of one that answers; a test that waits for it has hung."""
+
+
+def node(name: str, port: int) -> NameNodeAddress:
+    rpc, off = HostPort(HOST, port), HostPort(HOST, 0)
+    return NameNodeAddress("ns1", name, rpc, rpc, off, off, off, rpc)
+
+
+def takeover(victim_port: int) -> Takeover:
+    return Takeover(
+        ZkfcSettings(
+            own=node("nn2", 1),
+            others=(node("nn1", victim_port),),
+            zookeeper=ZooKeeperSettings(hosts="x", session_timeout_seconds=1, scope="/x"),
+            health=HealthSettings(),
+            fencing={"": FencingPlan(methods=(JournalEpochMethod(),))},
+            bind_host=HOST,
+            graceful_fence_timeout_seconds=POLITE_SECONDS,
+        )
+    )
+
+
+def breadcrumb(port: int) -> bytes:
+    return encode(ActiveNodeInfo("ns1", "nn1", HOST, port, 0))
+
+
+@asynccontextmanager
+async def silence() -> AsyncIterator[int]:
+    """A port that accepts and never answers, as a stopped process's does."""
+    held: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda _, writer: held.append(writer), HOST, 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+        for writer in held:
+            writer.close()
+
+
+async def test_a_frozen_one_costs_a_moment_and_not_the_time_of_a_demotion() -> None:
+    async with silence() as port, asyncio.timeout(POLITE_SECONDS / 2):
+        fenced = await takeover(port).fence(breadcrumb(port), Term.SETTLED)
+    assert fenced.how == f"ns1.nn1 at {HOST}:{port} was fenced by journal-epoch"
+    assert not fenced.gone
+
+
+async def test_one_that_answers_has_its_time_for_the_demotion() -> None:
+    namenode = ToyNameNode("nn1", SharedResource())
+    await namenode.start()
+    namenode.state = ServiceState.ACTIVE
+    fenced = await takeover(namenode.address.port).fence(
+        breadcrumb(namenode.address.port), Term.SETTLED
+    )
+    assert fenced.how.endswith("went standby")
+    assert fenced.gone
+    await namenode.cut_off()
+
+
+def test_a_short_limit_is_probed_often_enough_to_be_kept(tmp_path: Path) -> None:
+    for name in ("core-site.xml", "hdfs-site.xml"):
+        (tmp_path / name).write_text("<configuration></configuration>")
+    keys = {
+        "fs.defaultFS": "hdfs://ns1",
+        "dfs.nameservices": "ns1",
+        "dfs.ha.namenodes.ns1": "nn1",
+        "dfs.ha.namenode.id": "nn1",
+        "dfs.namenode.rpc-address.ns1.nn1": "127.0.0.1:1",
+        "ha.zookeeper.quorum": "x:1",
+    }
+
+    def interval(limit: str) -> float:
+        given = keys | {"ha.health-monitor.rpc-timeout.ms": limit}
+        conf = load_configuration(tmp_path, [f"{key}={value}" for key, value in given.items()])
+        return zkfc_settings(conf).health.check_interval_seconds
+
+    assert interval("45000") == 1.0
+    # Silence begins right after an answer: the limit and one interval pass until it is noticed.
+    assert interval("2000") == 0.25

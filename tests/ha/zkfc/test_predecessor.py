@@ -1,0 +1,223 @@
+"""When a successor may take over without waiting for the old active's read lease."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from deploy.local.zookeeper import ZooKeeper
+from fencing.model import JournalEpochMethod, MethodSpec, ShellMethod
+from ha.daemon.identity import machine, started_ticks
+from ha.elector.model import Term
+from ha.elector.term import TermRecord, encode_term, term_of
+from ha.elector.zookeeper.znodes import connected
+from ha.service.model import ProcessIdentity
+from ha.zkfc.candidacy.settings import FencingPlan
+from ha.zkfc.takeover.former_active import Proof, lasting_until, predecessor_gone
+from ha.zkfc.takeover.local_process import LocalProcess
+from tests.ha.zkfc.zkfc_world import Node, World, until, world
+
+P, T = Proof, Term
+RULES: dict[str, tuple[Term, list[Proof], bool]] = {
+    "it answered, and was active": (T.SETTLED, [P.STANDS_BY], True),
+    "it was killed, and was active": (T.SETTLED, [P.KILLED], True),
+    "its controller saw it end, and nobody listens": (T.ENDED, [P.NOBODY_LISTENS], True),
+    "nobody listens, but nobody saw it end": (T.SETTLED, [P.NOBODY_LISTENS], False),
+    "it was seen to end, but somebody is there": (T.ENDED, [P.NOTHING], False),
+    "it answered, but was never active itself": (T.UNKNOWN, [P.STANDS_BY], False),
+    "it was killed before it was active": (T.UNKNOWN, [P.KILLED], False),
+    "one of its two addresses is silent": (T.ENDED, [P.STANDS_BY, P.NOTHING], False),
+    "both of its addresses": (T.ENDED, [P.KILLED, P.NOBODY_LISTENS], True),
+    "nothing was asked": (T.ENDED, [], False),
+}
+
+
+@pytest.mark.parametrize(("term", "proofs", "gone"), RULES.values(), ids=RULES.keys())
+def test_the_rule(term: Term, proofs: list[Proof], gone: bool) -> None:
+    assert predecessor_gone(term, proofs) is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    last_contact: float | None
+    session_timeout_seconds: float | None
+
+
+def test_we_vouch_for_little_longer_than_winning_an_epoch_takes() -> None:
+    """The schedule: our NameNode hangs in its promotion, we give the lock up, and it is thawed.
+
+    What was said of our predecessor is then false of our successor, which may serve reads.
+    """
+    assert lasting_until(Session(99.9, 10.0), now=100.0) == 100.5
+    assert lasting_until(Session(91.2, 10.0), now=100.0) == pytest.approx(100.2)
+    assert lasting_until(Session(None, 10.0), now=100.0) == 0.0
+    assert lasting_until(Session(99.9, None), now=100.0) == 0.0
+
+
+def test_a_record_speaks_of_one_write_of_the_breadcrumb_only() -> None:
+    data = encode_term(TermRecord(7, Term.ENDED, "pid 1"))
+    assert term_of(7, data) is Term.ENDED
+    assert term_of(8, data) is Term.UNKNOWN
+    # What raises here would leave the lock with an attempt that never goes on.
+    dead = b'{"breadcrumb": 7, "term": "dead"}'
+    for bad in (None, b"", b"{}", b"[1]", b"\xff", dead, b"[" * 100_000):
+        assert term_of(7, bad) is Term.UNKNOWN
+
+
+def a_process() -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+
+
+def identity(process: subprocess.Popen[bytes]) -> ProcessIdentity:
+    started = started_ticks(process.pid)
+    assert started is not None
+    return ProcessIdentity(process.pid, started, machine())
+
+
+def test_only_the_very_process_on_this_very_machine_is_seen_to_end() -> None:
+    with a_process() as process:
+        watched, elsewhere, other = LocalProcess(), LocalProcess(), LocalProcess()
+        known = identity(process)
+        watched.serves(known)
+        elsewhere.serves(replace(known, machine="another"))
+        other.serves(replace(known, started_ticks=known.started_ticks - 1))
+        assert watched.ended() == ""
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert f"pid {known.pid}" in watched.ended()  # a zombie has ended
+        assert elsewhere.ended() == other.ended() == ""
+        watched.forget()
+        assert watched.ended() == ""
+
+
+def test_two_processes_that_served_in_one_term_prove_nothing() -> None:
+    with a_process() as one, a_process() as two:
+        watched = LocalProcess()
+        watched.serves(identity(one))
+        watched.serves(identity(two))
+        watched.serves(identity(one))
+        one.kill()
+        two.kill()
+        assert watched.ended() == ""
+
+
+@asynccontextmanager
+async def fenced_by(hosts: str, folder: Path, method: MethodSpec) -> AsyncIterator[World]:
+    """Two nodes, the first active and settled, whose fencing method is this one."""
+    async with world(hosts, folder) as made:
+        plan = FencingPlan(methods=(method,))
+        made.settings_hook = lambda settings: replace(settings, fencing={"": plan})
+        one, two = await made.add("one"), await made.add("two")
+        await made.start(one)
+        await made.active(one)
+        await made.start(two)
+        await made.standby(two)
+        await settled(made)
+        yield made
+
+
+async def settled(made: World) -> None:
+    async with connected(made.zookeeper, deadline_seconds=5.0) as session:
+        async with asyncio.timeout(5):
+            while (await recorded(made, session)) is not Term.SETTLED:
+                await asyncio.sleep(0.01)
+
+
+async def recorded(made: World, session: object) -> Term:
+    crumb = await session.read(made.zookeeper.breadcrumb)  # type: ignore[attr-defined]
+    record = await session.read(made.zookeeper.term)  # type: ignore[attr-defined]
+    data = record.value[0] if hasattr(record, "value") else None
+    return term_of(crumb.value[1].written_by, data)
+
+
+async def taken_over(made: World) -> Node:
+    two = made.nodes[1]
+    await made.active(two)
+    return two
+
+
+HARMLESS = ShellMethod("/bin/true")
+
+
+@pytest.mark.zookeeper
+async def test_one_that_answers_the_polite_fence_is_gone(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with fenced_by(zookeeper.connect, tmp_path, JournalEpochMethod()) as made:
+        one = made.nodes[0]
+        await one.stop()  # its controller only; the NameNode answers
+        two = await taken_over(made)
+        assert two.namenode.told_gone == [True]
+
+
+@pytest.mark.zookeeper
+@pytest.mark.parametrize(
+    ("method", "gone"),
+    [
+        (HARMLESS, False),
+        (JournalEpochMethod(), False),
+        (ShellMethod("kill-it() { :; }; kill-it"), True),
+    ],
+    ids=["/bin/true", "journal-epoch", "a script of the operator's"],
+)
+async def test_a_dead_one_is_gone_if_a_method_proves_it(
+    zookeeper: ZooKeeper, tmp_path: Path, method: MethodSpec, gone: bool
+) -> None:
+    async with fenced_by(zookeeper.connect, tmp_path, method) as made:
+        await made.nodes[0].namenode.die()
+        two = await taken_over(made)
+        assert two.namenode.told_gone == [gone]
+
+
+@pytest.mark.zookeeper
+async def test_a_killed_one_is_gone_when_its_own_controller_saw_the_process_end(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    with a_process() as process:
+        async with fenced_by(zookeeper.connect, tmp_path, HARMLESS) as made:
+            one = made.nodes[0]
+            one.namenode.process = identity(process)
+            await until(lambda: one.zkfc._process._descriptor is not None, "the process watched")
+            process.kill()
+            await one.namenode.die()
+            two = await taken_over(made)
+            assert two.namenode.told_gone == [True]
+            # The record is of that term: it does not excuse the next active.
+            await settled(made)
+            two.namenode.process = None
+            await two.namenode.die()
+            await one.namenode.start()
+            await made.active(one)
+            assert one.namenode.told_gone[-1] is False
+
+
+@pytest.mark.zookeeper
+async def test_a_process_that_lives_on_behind_closed_sockets_is_waited_for(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    with a_process() as process:
+        async with fenced_by(zookeeper.connect, tmp_path, HARMLESS) as made:
+            one = made.nodes[0]
+            one.namenode.process = identity(process)
+            await until(lambda: one.zkfc._process._descriptor is not None, "the process watched")
+            await one.namenode.die()
+            two = await taken_over(made)
+            assert two.namenode.told_gone == [False]
+        process.kill()
+
+
+@pytest.mark.zookeeper
+async def test_a_hand_over_waits_for_nobody(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    async with fenced_by(zookeeper.connect, tmp_path, HARMLESS) as made:
+        two = made.nodes[1]
+        client = await two.rpc()
+        await client.graceful_failover(deadline_seconds=10.0)
+        await client.close()
+        await made.active(two)
+        assert two.namenode.told_gone == [True]

@@ -1,0 +1,48 @@
+"""Hadoop's stress tests of the controller (hadoop-ha 8.2), shortened; all 30 s: ./run soak zkfc."""
+
+import asyncio
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from deploy.local.zookeeper import ZooKeeper
+from tests.ha.zkfc.stress import (
+    expire_back_and_forth,
+    random_expirations,
+    random_health_and_disconnects,
+)
+
+pytestmark = pytest.mark.zookeeper
+
+SECONDS = 3.0
+
+
+@pytest.fixture
+def seed() -> int:
+    """Printed, so that a failing run can be had again with NNHA_SEED."""
+    seed = int(os.environ.get("NNHA_SEED", random.randrange(2**32)))
+    print(f"NNHA_SEED={seed}")  # noqa: T201 - pytest shows it with a failure
+    return seed
+
+
+async def test_row_8_2_expire_back_and_forth(
+    zookeeper: ZooKeeper, tmp_path: Path, seed: int
+) -> None:
+    async with asyncio.timeout(100):
+        assert await expire_back_and_forth(zookeeper.connect, tmp_path, seconds=SECONDS, seed=seed)
+
+
+async def test_row_8_2_random_expirations(zookeeper: ZooKeeper, tmp_path: Path, seed: int) -> None:
+    async with asyncio.timeout(100):
+        assert await random_expirations(zookeeper.connect, tmp_path, seconds=SECONDS, seed=seed)
+
+
+async def test_row_8_2_random_health_and_disconnects(
+    zookeeper: ZooKeeper, tmp_path: Path, seed: int
+) -> None:
+    async with asyncio.timeout(100):
+        assert await random_health_and_disconnects(
+            zookeeper.connect, tmp_path, seconds=SECONDS, seed=seed
+        )

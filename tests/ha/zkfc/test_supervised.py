@@ -1,0 +1,204 @@
+"""A controller that is killed comes back in its session; nobody else becomes active meanwhile."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+
+from deploy.local.zookeeper import ZooKeeper
+from ha.elector.zookeeper.session_ticket import SessionTicket, decode_ticket, encode_ticket
+from ha.service.model import ServiceState
+from ha.zkfc.process.supervisor import PAUSES, TicketSlot
+from tests.ha.zkfc.site import Site
+from tests.ha.zkfc.test_command import _get
+from tests.ha.zkfc.toy_namenode import SharedResource, ToyNameNode
+from tests.ha.zkfc.zkfc_world import free_port, until
+
+SESSION_SECONDS = 10.0
+"""ZooKeeper allows no more here: twenty of its ticks.  It ends no silent one before two thirds."""
+EARLY_SECONDS = 5.0
+DEADLINE_SECONDS = 30.0
+
+
+@dataclass
+class Supervised:
+    """A supervised controller beside an active toy NameNode, and how ZooKeeper sees its lock."""
+
+    site: Site
+    namenode: ToyNameNode
+    parent: asyncio.subprocess.Process
+    zookeeper: KazooClient
+
+    async def worker(self, *, other_than: int = 0) -> int:
+        """The process id that the status page shows."""
+        while True:
+            try:
+                url = f"http://127.0.0.1:{self.site.http_port}/status"
+                status = await asyncio.to_thread(_get, url)
+            except OSError:
+                status = {}
+            pid = status.get("pid")
+            if isinstance(pid, int) and pid != other_than:
+                return pid
+            await asyncio.sleep(0.02)
+
+    async def owner(self) -> int | None:
+        """The session that holds the lock."""
+        path = f"/hadoop-ha/{self.site.nameservice}/ActiveStandbyElectorLock"
+        stat = await asyncio.to_thread(self.zookeeper.exists, path)
+        return None if stat is None else int(stat.ephemeralOwner)
+
+    async def until_owner(self, wanted: int | None) -> None:
+        """Wait until the lock is held by this session, or by nobody."""
+        while await self.owner() != wanted:
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def supervised(zookeeper: ZooKeeper, folder: Path) -> AsyncIterator[Supervised]:
+    namenode = ToyNameNode("nn1", SharedResource())
+    await namenode.start()
+    site = Site(folder, zookeeper.connect, namenode.port)
+    # The breadcrumb names this port, too: another one would make us another node.
+    site.values["dfs.ha.zkfc.port"] = str(free_port())
+    site.values["ha.zookeeper.session-timeout.ms"] = str(int(SESSION_SECONDS * 1000))
+    assert (await site.run("-formatZK"))[0] == 0
+    parent = await site.begin("--supervised")
+    gathering = asyncio.create_task(parent.communicate())
+    client = KazooClient(hosts=zookeeper.connect)
+    try:
+        await asyncio.to_thread(client.start)
+        await until(lambda: namenode.state is ServiceState.ACTIVE, "active", seconds=30)
+        yield Supervised(site, namenode, parent, client)
+    finally:
+        if parent.returncode is None:
+            parent.kill()
+        await asyncio.wait({gathering})
+        await asyncio.to_thread(client.stop)
+        client.close()
+        await namenode.die()
+
+
+@pytest.mark.zookeeper
+async def test_a_killed_controller_is_back_with_its_lock(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with supervised(zookeeper, tmp_path) as made, asyncio.timeout(DEADLINE_SECONDS):
+        for _ in range(2):
+            worker, owner = await made.worker(), await made.owner()
+            assert worker != made.parent.pid
+            assert owner is not None
+            seen = len(made.namenode.seen)
+            os.kill(worker, signal.SIGKILL)
+            await made.worker(other_than=worker)
+            await until(lambda seen=seen: len(made.namenode.seen) > seen, "promoted again")  # type: ignore[misc]
+            assert await made.owner() == owner
+        assert "standby by ZKFC" not in made.namenode.seen
+        made.parent.send_signal(signal.SIGTERM)
+        assert await made.parent.wait() == 0
+        assert await made.owner() is None
+
+
+@pytest.mark.zookeeper
+async def test_the_lock_of_a_killed_controller_goes_with_its_namenode(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with supervised(zookeeper, tmp_path) as made, asyncio.timeout(DEADLINE_SECONDS):
+        worker = await made.worker()
+        os.kill(worker, signal.SIGSTOP)
+        await made.namenode.die()
+        assert await made.owner() is not None
+        os.kill(worker, signal.SIGKILL)
+        async with asyncio.timeout(EARLY_SECONDS):
+            await made.until_owner(None)
+
+
+@pytest.mark.zookeeper
+async def test_no_controller_outlives_its_parent(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    async with supervised(zookeeper, tmp_path) as made, asyncio.timeout(DEADLINE_SECONDS):
+        worker = await made.worker()
+        made.parent.kill()
+        await made.parent.wait()
+        while Path(f"/proc/{worker}/exe").exists():
+            await asyncio.sleep(0.01)
+
+
+def test_a_ticket_is_kept_whole_or_not_at_all() -> None:
+    slot, ticket = TicketSlot(), SessionTicket(-0x1234567890ABCDEF, bytes(range(16)))
+    assert slot.take() is None
+    slot.put(ticket)
+    assert slot.take() == ticket
+    assert decode_ticket(encode_ticket(ticket)) == ticket
+    slot._memory[9] ^= 1  # killed between two bytes
+    assert slot.take() is None
+    slot.put(None)
+    assert slot.take() is None
+    for bad in (b"", b"{}", b"[1]", b'{"session": 0, "password": ""}', b'{"session": 1}'):
+        assert decode_ticket(bad) is None
+    assert ticket.password.hex() not in repr(ticket)
+
+
+@pytest.mark.parametrize("moment", ["before", "after_in_parent"])
+def test_a_signal_at_the_moment_of_the_fork_is_not_lost(moment: str) -> None:
+    """The parent does not know its child's number yet, and the child still has its handlers."""
+    supervising = f"""
+import os, signal, sys, time
+from ha.zkfc.process.supervisor import supervise
+os.register_at_fork({moment}=lambda: os.kill(os.getpid(), signal.SIGTERM))
+sys.exit(supervise(lambda ticket, slot: time.sleep(600)))
+"""
+    run = [sys.executable, "-c", supervising]
+    assert subprocess.run(run, timeout=DEADLINE_SECONDS, check=False).returncode == 0
+
+
+def test_a_child_that_was_just_forked_hears_its_parent() -> None:
+    supervising = """
+import os, signal, sys, time
+from ha.zkfc.process.supervisor import supervise
+os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGHUP))
+sys.exit(supervise(lambda ticket, slot: time.sleep(600)))
+"""
+    run = [sys.executable, "-c", supervising]
+    assert subprocess.run(run, timeout=DEADLINE_SECONDS, check=False).returncode == 0
+
+
+def test_a_stop_in_the_pause_after_a_killed_child_is_a_stop_by_a_signal() -> None:
+    supervising = """
+import os, signal, sys
+from ha.zkfc.process.supervisor import supervise
+sys.exit(supervise(lambda ticket, slot: os.kill(os.getpid(), signal.SIGKILL)))
+"""
+    run = [sys.executable, "-u", "-c", supervising]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, text=True) as parent:
+        try:
+            assert parent.stdout is not None
+            next(one for one in parent.stdout if f"again_in_seconds={PAUSES[-1]}" in one)
+            parent.terminate()
+            assert "zkfc.stopped_without_controller" in parent.stdout.read()
+            assert parent.wait(DEADLINE_SECONDS) == 0
+        finally:
+            parent.kill()
+
+
+def test_a_child_that_is_killed_while_it_stops_is_told() -> None:
+    """It has not handed over, and its lock stays until the session expires."""
+    supervising = """
+import os, signal, sys, time
+from ha.zkfc.process.supervisor import supervise
+def serve(ticket, slot):
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    os.kill(os.getppid(), signal.SIGTERM)
+    time.sleep(600)
+sys.exit(supervise(serve))
+"""
+    run = [sys.executable, "-c", supervising]
+    assert subprocess.run(run, timeout=DEADLINE_SECONDS, check=False).returncode == 128 + 9

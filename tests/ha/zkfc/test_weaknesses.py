@@ -1,0 +1,376 @@
+"""Weaknesses of Hadoop's controller and scenarios that its tests lack (hadoop-ha 8.13 and 9)."""
+
+import asyncio
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from deploy.local.zookeeper import ZooKeeper
+from ha.cli.hadoop.actions import SERVER_SLACK_SECONDS
+from ha.elector.model import AttemptNumber, Role
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.outcome import Done
+from ha.elector.zookeeper.znodes import connected
+from ha.rpc.client import RpcConnection
+from ha.rpc.java_names import ZKFC_PROTOCOL
+from ha.rpc.proto.zkfc_pb2 import CedeActiveRequestProto, CedeActiveResponseProto
+from ha.service.errors import ServiceFailed
+from ha.service.model import ServiceState
+from ha.zkfc.handover.graceful_failover import RELEASE_SECONDS, HandOver, Situation
+from ha.zkfc.record.takeover_record import Asked, AttemptRecord
+from tests.ha.zkfc.impostors import OddController, serving, tar_pit
+from tests.ha.zkfc.test_rows_8_1 import hand_over_to, transitions
+from tests.ha.zkfc.toy_namenode import HOST
+from tests.ha.zkfc.zkfc_world import Node, World, world
+
+pytestmark = pytest.mark.zookeeper
+
+
+def record(number: int, *, succeeded: bool, text: str = "") -> AttemptRecord:
+    return AttemptRecord(
+        number=AttemptNumber(number), succeeded=succeeded, text=text, fenced="",
+        duration_seconds=0.0, finished_at=datetime.now(UTC).isoformat(),
+    )  # fmt: skip
+
+
+def hand_over_from(node: Node, holder_port: int, **settings: float) -> HandOver:
+    """A hand-over to this node from an active whose controller listens at the port."""
+
+    async def active() -> ActiveNodeInfo:
+        return ActiveNodeInfo("ns", "odd", HOST, 1, holder_port)
+
+    return HandOver(
+        replace(node.zkfc._settings, **settings),  # type: ignore[arg-type]
+        node.zkfc.attempts,
+        read_active=active,
+        situation=Situation(unfit=lambda: None, serving=lambda: False),
+        come_back=lambda: None,
+    )
+
+
+async def asked(hand_over: HandOver) -> None:
+    await hand_over.to_us(Asked("ann", "h"))
+
+
+async def test_w7_8_13_6_an_election_that_is_over_before_the_cede_is_answered_counts(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The schedule: the active cedes, we win and are active, and only then its answer arrives.
+
+    Hadoop's notes the time after the cede, takes our success for an older one, and reports a
+    failure 70 s later.
+    """
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+
+        async def win_first(millis: int) -> None:
+            if millis > 0:
+                one.zkfc.attempts.add(record(7, succeeded=True))
+
+        async with serving(OddController(win_first)) as port:
+            begun = asyncio.get_running_loop().time()
+            await asked(hand_over_from(one, port))
+            assert asyncio.get_running_loop().time() - begun < 5.0
+
+
+async def test_8_13_6_a_record_older_than_the_request_is_no_answer_to_it(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The schedule: a success of last week stands in the record; this hand-over gets nothing."""
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+        assert one.zkfc.attempts.last is not None
+        assert one.zkfc.attempts.last.succeeded
+
+        async def obey(millis: int) -> None:
+            del millis
+
+        async with serving(OddController(obey)) as port:
+            hand_over = hand_over_from(
+                one, port, new_active_timeout_seconds=0.3, graceful_fence_timeout_seconds=0.2
+            )
+            with pytest.raises(ServiceFailed, match="no opportunity"):
+                await asked(hand_over)
+
+
+async def test_it_is_active_already_only_if_it_says_so_itself(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The schedule: an old demotion, slow on its way, is obeyed after the promotion (seed 70531).
+
+    Until the next look at its health the controller takes its NameNode for active, and called a
+    hand-over to it done.
+    """
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+        await one.stop()  # or it might notice, and promote again
+
+        async def ours() -> ActiveNodeInfo:
+            return ActiveNodeInfo("ns", one.name, HOST, 1, 1)
+
+        hand_over = HandOver(
+            one.zkfc._settings,
+            one.zkfc.attempts,
+            read_active=ours,
+            situation=Situation(unfit=lambda: None, serving=lambda: True),
+            come_back=lambda: None,
+        )
+        assert one.namenode.state is ServiceState.ACTIVE
+        await asked(hand_over)
+        one.namenode.state = ServiceState.STANDBY
+        with pytest.raises(ServiceFailed, match="says now that it is standby"):
+            await asked(hand_over)
+        await one.namenode.die()
+        with pytest.raises(ServiceFailed, match="cannot tell whether our NameNode is still active"):
+            await asked(hand_over)
+
+
+async def test_w8_8_13_8_an_error_at_the_release_leaves_a_success_a_success(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The schedule: the role has moved; then a controller that was asked to stand back breaks.
+
+    Hadoop's reports the whole as failed.
+    """
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+
+        async def break_at_release(millis: int) -> None:
+            if millis <= 0:
+                raise ServiceFailed("broken")
+            one.zkfc.attempts.add(record(7, succeeded=True))
+
+        controller = OddController(break_at_release)
+        async with serving(controller) as port:
+            await asked(hand_over_from(one, port))
+        assert controller.asked == [4000, 0]
+
+
+async def test_w8_everybody_is_let_go_when_the_takeover_fails(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+
+        async def lose(millis: int) -> None:
+            if millis > 0:
+                one.zkfc.attempts.add(record(7, succeeded=False, text="nobody could be fenced"))
+
+        controller = OddController(lose)
+        async with serving(controller) as port:
+            with pytest.raises(ServiceFailed, match="nobody could be fenced"):
+                await asked(hand_over_from(one, port))
+        assert controller.asked == [4000, 0]
+
+
+async def test_w9_w17_a_hand_over_has_one_limit_which_the_cli_outlasts(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The schedule: the active's controller takes the call and never answers."""
+    async with world(zookeeper.connect, tmp_path, "nn1") as here, tar_pit() as port:
+        (one,) = here.nodes
+        hand_over = hand_over_from(
+            one, port, new_active_timeout_seconds=1.0, graceful_fence_timeout_seconds=0.5
+        )
+        assert hand_over.longest_seconds == 2.0
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        with pytest.raises(ServiceFailed):
+            await asked(hand_over)
+        assert loop.time() - begun < 2.0 + RELEASE_SECONDS + 1.0
+    assert RELEASE_SECONDS < SERVER_SLACK_SECONDS  # what haadmin waits beyond the limit
+
+
+async def test_w8_w17_a_silent_third_controller_costs_a_planned_failover_little(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The schedule: nn3's controller is stopped (SIGSTOP) while nn1 hands over to nn2."""
+    async with world(zookeeper.connect, tmp_path) as here, tar_pit() as port:
+        one, two, three = [await here.add(name) for name in ("nn1", "nn2", "nn3")]
+        three.zkfc_port = port
+        await here.start(one)
+        await here.active(one)
+        await here.start(two)
+        await here.standby(two)
+        begun = asyncio.get_running_loop().time()
+        await hand_over_to(two)
+        assert asyncio.get_running_loop().time() - begun < 10.0
+        await here.active(two)
+        assert here.fenced() == []
+        here.nodes.remove(three)
+        await three.namenode.die()
+
+
+async def test_w17_a_former_active_that_never_answers_does_not_hold_up_its_successor(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The schedule: the host of the breadcrumb takes connections and says nothing.
+
+    Hadoop's connect retries alone can take 15 minutes (45 x 20 s).
+    """
+    async with world(zookeeper.connect, tmp_path, "nn1") as here, tar_pit() as port:
+        (one,) = here.nodes
+        await one.zkfc.cede(60.0)
+        silent = encode(ActiveNodeInfo(here.nameservice, "nn9", HOST, port, 8019))
+        async with connected(here.zookeeper, deadline_seconds=10.0) as session:
+            assert await session.create(here.zookeeper.breadcrumb, silent) == Done(None)
+        begun = asyncio.get_running_loop().time()
+        await one.zkfc.cede(0.0)
+        await here.active(one)
+        assert asyncio.get_running_loop().time() - begun < 6.0
+        assert here.fenced() == ["nn9"]
+
+
+async def test_w18_a_namenode_that_does_not_stand_by_is_asked_again_and_is_no_candidate(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The schedule: nn1 loses its session, nn2 takes over, and nn1 refuses to become standby.
+
+    Hadoop's takes it for standby all the same, and would have it stand for election as one.
+    """
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
+        one, two = here.nodes
+        one.namenode.fail_to_become_standby = True
+        one.gate.shut()
+        await here.expire(one)
+        await here.active(two)
+        assert here.fenced() == ["nn1"]
+        one.gate.open()
+        await here.until(
+            lambda: "did not confirm that it is standby" in one.zkfc.candidacy.out_because,
+            "nn1 is out, and says why",
+        )
+        assert one.zkfc.believed is not ServiceState.STANDBY
+        assert one.namenode.seen.count("standby by ZKFC") >= 3
+        one.namenode.fail_to_become_standby = False
+        await here.standby(one)
+        assert one.namenode.state is ServiceState.STANDBY
+        assert two.namenode.active_transitions == 1
+
+
+async def test_8_13_14_a_promotion_that_succeeds_late_ends_with_a_polite_request(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The schedule: nn2's promotion outlasts its limit; nn1 takes over; then nn2 is promoted.
+
+    The breadcrumb named nn2 before it was promoted, so nn1 asks it first, and a NameNode does one
+    transition after the other: the late promotion is over before its demotion is answered.
+    """
+    async with world(zookeeper.connect, tmp_path) as here:
+        one, two = await _late_promotion(here, new_active_seconds=0.5)
+        await here.until(
+            lambda: two.namenode.seen[-1] == "standby by ZKFC", "nn1 asks nn2 to stand by"
+        )
+        assert two.namenode.hold_promotion is not None
+        two.namenode.hold_promotion.set()
+        await here.active(one)
+        assert two.namenode.state is ServiceState.STANDBY
+        assert here.fence_count("nn2") == 0
+
+
+async def test_8_13_14_a_promotion_that_succeeds_after_the_fencing_is_undone(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The same, and nn2 comes to life when nn1 has fenced it and is active already."""
+    async with world(zookeeper.connect, tmp_path) as here:
+        one, two = await _late_promotion(here, new_active_seconds=0.5)
+        await here.active(one)
+        assert here.fence_count("nn2") >= 1
+        assert two.namenode.hold_promotion is not None
+        two.namenode.hold_promotion.set()
+        await here.until(
+            lambda: two.namenode.promoted_at > 0 and two.namenode.state is ServiceState.STANDBY,
+            "nn2 was active for a moment, and its own controller has undone it",
+        )
+        assert one.namenode.state is ServiceState.ACTIVE
+        assert here.resource.holder == "nn1"
+
+
+async def _late_promotion(here: World, *, new_active_seconds: float) -> tuple[Node, Node]:
+    """nn1 was active and is dead; nn2's promotion hangs and is given up; nn1 comes back."""
+    here.settings_hook = lambda settings: replace(
+        settings, new_active_timeout_seconds=new_active_seconds
+    )
+    one, two = await here.add("nn1"), await here.add("nn2")
+    await here.start(one)
+    await here.active(one)
+    await here.start(two)
+    await here.standby(two)
+    two.namenode.hold_promotion = asyncio.Event()
+    await one.namenode.die()
+    await here.until(lambda: two.zkfc.attempts.number >= 1, "nn2's attempt has failed")
+    assert two.zkfc.attempts.last is not None
+    assert "Couldn't make NameNode" in two.zkfc.attempts.last.text
+    # Nobody stands in nn1's way: that is another story (the back-off).
+    await two.zkfc.cede(30.0)
+    await one.namenode.start()
+    return one, two
+
+
+async def test_8_13_15_javas_minus_one_lets_a_controller_come_back(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+        (one,) = here.nodes
+        await one.zkfc.cede(600.0)
+        assert one.zkfc.elector.state.role is Role.INIT
+        connection = await RpcConnection.open(
+            HOST, one.zkfc.port, protocol=ZKFC_PROTOCOL, deadline_seconds=10.0
+        )
+        request = CedeActiveRequestProto()
+        request.ParseFromString(bytes.fromhex("08ffffffff0f"))
+        await connection.call("cedeActive", request, CedeActiveResponseProto, deadline_seconds=10.0)
+        await connection.close()
+        await here.active(one)
+
+
+async def test_8_13_19_a_fence_that_lies_leaves_the_old_active_to_its_own_controller(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """The schedule: nn1 refuses to stand by, the method says "fenced", and nn1 serves on.
+
+    No controller can see through that.  The journal refuses nn1's edits; nn1's own controller,
+    which has lost the lock, goes on asking until nn1 stands by, and says so meanwhile.
+    """
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
+        one, two = here.nodes
+        one.namenode.fail_to_become_standby = True
+        await hand_over_to(two)
+        await here.active(two)
+        assert here.fenced() == ["nn1"]
+        assert one.namenode.state is ServiceState.ACTIVE
+        await here.until(
+            lambda: "did not confirm" in one.zkfc.candidacy.out_because, "nn1's controller tells"
+        )
+        trouble = one.zkfc.trouble()
+        assert trouble is not None
+        assert "did not confirm that it is standby" in trouble
+        one.namenode.fail_to_become_standby = False
+        await here.standby(one)
+        assert transitions(here) == [1, 1]
+
+
+async def test_8_13_20_a_clock_that_jumps_changes_no_delay(
+    zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The schedule: NTP sets the machine's clock a day ahead, then two days back."""
+    true_time, shift = time.time, 0.0
+    monkeypatch.setattr(time, "time", lambda: true_time() + shift)
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
+        one, two = here.nodes
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        await one.zkfc.cede(1.5)
+        shift = 86_400.0
+        await here.active(two)
+        await here.standby(one)
+        assert 1.4 < loop.time() - begun < 12.0
+        shift = -86_400.0
+        await hand_over_to(one)
+        await here.active(one)
+        await here.standby(two)
+        assert transitions(here) == [2, 1]
+        assert here.fenced() == []

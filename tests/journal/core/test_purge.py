@@ -1,0 +1,232 @@
+"""Purging: what goes, what stays whatever is asked, and who must not notice (qjm 1.8, 8.4, X21)."""
+
+import asyncio
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from journal.core.machine import step
+from journal.core.replies import Done, Fetch, Prepared
+from journal.core.requests import AcceptRecovery, AdoptRecovery, PrepareRecovery, PurgeLogs
+from journal.core.state import JournalState
+from journal.errors import BadRequest, Fenced
+from journal.model import Segment, TxId
+from tests.journal.core.requests_of import (
+    NAMESPACE,
+    LocalJournal,
+    Writer,
+    formatted,
+    records,
+    segment,
+    segment_bytes,
+)
+from tests.journal.node.process import JID, node_and_client, segment_url, until
+from tests.journal.writer.journal_cluster import formatted_nodes, write_segment
+
+
+def purge(writer: Writer, minimum: int) -> PurgeLogs:
+    return PurgeLogs(writer.stamp(), TxId(minimum))
+
+
+def written(journal: LocalJournal, writer: Writer, *ranges: tuple[int, int]) -> None:
+    for first, last in ranges:
+        journal.ask(writer.start(first))
+        journal.ask(writer.batch(first, first, last))
+        journal.ask(writer.finalize(first, last))
+
+
+def new_writer(journal: LocalJournal, epoch: int, committed: int | None = None) -> Writer:
+    writer = Writer(epoch, committed=committed)
+    journal.ask(writer.new_epoch())
+    return writer
+
+
+def names(root: Path) -> set[str]:
+    return {path.name for path in (root / "current").glob("edits_*")}
+
+
+async def test_purge_logs(tmp_path: Path) -> None:
+    """testPurgeLogs: five segments of one edit, and what recoveries have left."""
+    async with formatted_nodes(tmp_path) as nodes:
+        writer = nodes.writer()
+        await writer.become_writer()
+        for txid in range(1, 6):
+            await write_segment(writer, txid, txid)
+        for i in range(3):
+            (nodes.current(i) / "edits_inprogress_0000000000000000001.epoch=140").write_bytes(b"x")
+            (nodes.current(i) / "edits_inprogress_0000000000000000002.empty").write_bytes(b"x")
+            (nodes.current(i) / "edits_inprogress_0000000000000000004.stale").write_bytes(b"x")
+        writer.purge_logs(TxId(3))
+
+        def left(i: int) -> set[str]:
+            return {path.name for path in nodes.current(i).glob("edits_*")}
+
+        wanted = {f"edits_{txid:019d}-{txid:019d}" for txid in (3, 4, 5)}
+        wanted.add("edits_inprogress_0000000000000000004.stale")
+        await until(lambda: all(left(i) == wanted for i in range(3)), "only 3, 4 and 5 are left")
+        await writer.close()
+        assert await nodes.recover() == (2, 5)
+
+
+def test_purge_logs_takes_decisions_with_them(tmp_path: Path) -> None:
+    journal = formatted(tmp_path)
+    written(journal, new_writer(journal, 1), (1, 2), (3, 4))
+    writer = new_writer(journal, 2, committed=4)
+    journal.ask(AcceptRecovery(writer.stamp(), segment(1, 2, 1, finalized=True)))
+    journal.ask(AcceptRecovery(writer.stamp(), segment(3, 4, 1, finalized=True)))
+    journal.ask(purge(writer, 3))
+    assert {path.name for path in (tmp_path / "current" / "paxos").iterdir()} == {"3"}
+    journal.close()
+    again = LocalJournal(tmp_path)
+    assert set(again.state.segments) == {3}
+    assert set(again.state.decisions) == {3}
+
+
+def test_a_segment_that_reaches_the_minimum_stays(tmp_path: Path) -> None:
+    journal = formatted(tmp_path)
+    writer = new_writer(journal, 1, committed=0)
+    written(journal, writer, (1, 3), (4, 6), (7, 9))
+    writer.committed = 9
+    journal.ask(purge(writer, 6))
+    assert names(tmp_path) == {segment(f, f + 2, finalized=True).name() for f in (4, 7)}
+
+
+def test_the_open_and_the_newest_segment_stay(tmp_path: Path) -> None:
+    """Without the newest the next writer would number its edits from 1 again."""
+    journal = formatted(tmp_path)
+    writer = new_writer(journal, 1)
+    written(journal, writer, (1, 3), (4, 6))
+    journal.ask(writer.start(7))
+    writer.committed = 6
+    journal.ask(purge(writer, 1000))
+    assert set(journal.state.segments) == {4}
+    assert journal.state.open is not None
+    assert segment(7, 7).name() in names(tmp_path)
+    journal.ask(writer.batch(7, 7, 8))
+    journal.ask(purge(writer, 1000))
+    assert segment(7, 8).name() in names(tmp_path)
+
+
+def test_what_is_not_known_to_be_committed_stays(tmp_path: Path) -> None:
+    journal = formatted(tmp_path)
+    writer = new_writer(journal, 1)
+    written(journal, writer, (1, 3), (4, 6), (7, 9))
+    writer.committed = 5
+    journal.ask(purge(writer, 7))
+    assert set(journal.state.segments) == {4, 7}
+
+
+def test_an_abandoned_segment_goes_with_its_decision_and_not_before(tmp_path: Path) -> None:
+    journal = formatted(tmp_path)
+    old = new_writer(journal, 1)
+    journal.ask(old.start(1))
+    journal.ask(old.batch(1, 1, 3))
+    writer = new_writer(journal, 2, committed=6)
+    written(journal, writer, (4, 6))
+    journal.ask(purge(writer, 3))
+    assert set(journal.state.segments) == {1, 4}
+    journal.ask(purge(writer, 4))
+    assert names(tmp_path) == {segment(4, 6, finalized=True).name()}
+
+
+def test_a_fenced_writer_purges_nothing_and_nonsense_is_refused(tmp_path: Path) -> None:
+    journal = formatted(tmp_path)
+    old = new_writer(journal, 1, committed=0)
+    written(journal, old, (1, 3), (4, 6))
+    old.committed = 6
+    new_writer(journal, 2)
+    with pytest.raises(Fenced):
+        journal.ask(purge(old, 4))
+    with pytest.raises(BadRequest):
+        journal.ask(purge(Writer(2), 0))
+    assert set(journal.state.segments) == {1, 4}
+
+
+def test_x21_a_purge_during_a_recovery_leaves_the_recovery_whole(tmp_path: Path) -> None:
+    """X21: the purge arrives while the decided bytes of an old segment are being fetched."""
+    journal = formatted(tmp_path)
+    old = new_writer(journal, 1)
+    journal.ask(old.start(1))
+    journal.ask(old.batch(1, 1, 2))
+    writer = new_writer(journal, 2)
+    decided = segment(1, 3, 1)
+    reply = journal.ask(AcceptRecovery(writer.stamp(), decided))
+    assert isinstance(reply, Fetch)
+    download = journal.disk.begin_download(TxId(1), reply.epoch)
+    writer.committed = 3
+    journal.ask(purge(writer, 100))
+    download.append(segment_bytes(1, 3))
+    download.finish()
+    journal.ask(AdoptRecovery(reply.epoch, decided))
+    journal.ask(writer.finalize(1, 3, 1))
+    held = journal.state.find(TxId(1))
+    assert held is not None
+    assert held.finalized
+    assert held.last == 3
+    journal.close()
+    assert LocalJournal(tmp_path).state.find(TxId(1)) is not None
+
+
+def test_a_purged_segment_is_nothing_to_a_recovery() -> None:
+    """X21, the other order: what was let go of is answered as absent, not as damaged."""
+    held = {TxId(f): Segment(TxId(f), TxId(f + 2), True, b"d" * 32) for f in (1, 4)}
+    writer = Writer(1, committed=6)
+    state = JournalState(namespace=NAMESPACE, segments=held)
+    purged = step(state, purge(writer, 4))
+    assert purged.reply == Done()
+    answer = step(purged.state, PrepareRecovery(writer.stamp(), TxId(1))).reply
+    assert isinstance(answer, Prepared)
+    assert answer.segment is None
+
+
+async def test_x21_a_download_that_is_open_survives_a_purge(tmp_path: Path) -> None:
+    """X21: a reader that has begun keeps its bytes; one that begins later finds nothing."""
+    async with node_and_client(tmp_path) as (daemon, client):
+        await client.format()
+        await client.new_epoch(1)
+        writer = Writer(1)
+        await client.written(writer, 1, 4000)
+        await client.finalize(writer, 1, 4000)
+        await client.written(writer, 4001, 4001)
+        await client.finalize(writer, 4001, 4001)
+        writer.committed = 4001
+        owner = daemon.node.find(JID)
+        assert owner is not None
+        async with aiohttp.ClientSession() as session:
+            async with session.get(segment_url(daemon, 1)) as response:
+                begun = await response.content.readexactly(100)
+                await owner.ask(purge(writer, 4001))
+                body = begun + await response.read()
+            assert body[8:] == records(1, 4000)
+            answers = await asyncio.gather(
+                *(_status(session, segment_url(daemon, first)) for first in (1, 4001))
+            )
+        assert answers == [404, 200]
+
+
+async def test_a_purge_between_look_and_opening_is_not_an_error(tmp_path: Path) -> None:
+    async with node_and_client(tmp_path) as (daemon, client):
+        await client.format()
+        await client.new_epoch(1)
+        writer = Writer(1)
+        for first in range(1, 60, 2):
+            await client.written(writer, first, first + 1)
+            await client.finalize(writer, first, first + 1)
+        writer.committed = 60
+        owner = daemon.node.find(JID)
+        assert owner is not None
+        async with aiohttp.ClientSession() as session:
+            reads = [
+                asyncio.create_task(_status(session, segment_url(daemon, first)))
+                for first in range(1, 60, 2)
+            ]
+            for minimum in range(1, 60, 4):
+                await owner.ask(purge(writer, minimum))
+            assert set(await asyncio.gather(*reads)) <= {200, 404}
+
+
+async def _status(session: aiohttp.ClientSession, url: str) -> int:
+    async with session.get(url) as response:
+        await response.read()
+        return response.status

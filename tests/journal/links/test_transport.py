@@ -1,0 +1,91 @@
+"""The key that chooses the transport of a NameNode's writer."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from ha.conf.configuration import Configuration, load_configuration
+from ha.conf.errors import ConfigurationError
+from journal.links.configuration import writer_link
+from journal.links.grpc_link import GrpcLink
+from journal.links.hadoop_link import HadoopLink
+from journal.model import TxId
+from journal.node.daemon import JournalNodeDaemon
+from journal.node.settings import NodeSettings
+from namenode_sim.startup.identity import Place, journal_writer
+from tests.journal.writer.journal_cluster import NAMESPACE, edits
+from tests.namenode_sim.startup.startup_world import KEYS, write_site
+
+HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+NOBODY = 1
+"""A port where no gRPC is spoken."""
+
+
+def configured(folder: Path, **keys: str) -> Configuration:
+    uri = ";".join(f"{host}:{NOBODY}" for host in HOSTS)
+    site = {**KEYS, "dfs.namenode.shared.edits.dir": f"qjournal://{uri}/ns1", **keys}
+    write_site(folder / "conf", site)
+    return load_configuration(folder / "conf", (), environment={})
+
+
+@asynccontextmanager
+async def nodes_on_one_port(folder: Path) -> AsyncIterator[int]:
+    """A JournalNode on each host, all with the same port for Hadoop RPC."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    async with AsyncExitStack() as stack:
+        for host in HOSTS:
+            settings = NodeSettings(
+                folder=folder / host,
+                rpc_host=host,
+                rpc_port=0,
+                http_host=host,
+                http_port=0,
+                hadoop_host=host,
+                hadoop_port=port,
+                stop_grace_seconds=0.0,
+            )
+            await stack.enter_async_context(JournalNodeDaemon(settings))
+        yield port
+
+
+async def test_a_namenode_writes_over_hadoop_rpc_where_it_is_told_to(tmp_path: Path) -> None:
+    async with nodes_on_one_port(tmp_path) as port:
+        conf = configured(
+            tmp_path,
+            **{
+                "nnha.journal.transport": "hadoop-rpc",
+                "nnha.journalnode.hadoop-rpc-address": f"0.0.0.0:{port}",
+            },
+        )
+        writer = journal_writer(conf, Place.from_configuration(conf), NAMESPACE)
+        await writer.format()
+        await writer.become_writer()
+        await writer.start_segment(TxId(1))
+        await writer.write(TxId(1), 3, edits(1, 3))
+        await writer.finalize_segment(TxId(3))
+        await writer.settle(timeout_seconds=5)
+        names = [(status.node, status.in_sync) for status in writer.node_statuses()]
+        assert names == [(f"{host}:{NOBODY}", True) for host in HOSTS]
+        await writer.close()
+
+
+def test_grpc_is_the_default(tmp_path: Path) -> None:
+    assert writer_link(configured(tmp_path), []) is GrpcLink
+
+
+def test_what_cannot_work_is_refused_with_the_key(tmp_path: Path) -> None:
+    wish = {"nnha.journal.transport": "hadoop-rpc"}
+    with pytest.raises(ConfigurationError, match=r"hadoop-rpc-address is not set"):
+        writer_link(configured(tmp_path, **wish), [("a", 1)])
+    both = {**wish, "nnha.journalnode.hadoop-rpc-address": "0.0.0.0:8486"}
+    with pytest.raises(ConfigurationError, match="share a host"):
+        writer_link(configured(tmp_path, **both), [("a", 1), ("a", 2)])
+    link = writer_link(configured(tmp_path, **both), [("a", 1), ("b", 1)])("a", 1)
+    assert isinstance(link, HadoopLink)
+    with pytest.raises(ConfigurationError, match="must be grpc or hadoop-rpc"):
+        writer_link(configured(tmp_path, **{"nnha.journal.transport": "http"}), [])

@@ -1,0 +1,27 @@
+"""A node that holds edits is ready to serve them; one that holds none saves the memory."""
+
+from pathlib import Path
+
+from tests.journal.core.requests_of import Writer
+from tests.journal.node.process import node_and_client, until
+
+
+async def test_the_first_to_fetch_edits_waits_for_no_import(tmp_path: Path) -> None:
+    """The first may be a NameNode that is taking over, which would be active 0.15 s later."""
+    async with node_and_client(tmp_path) as (daemon, client):
+        await client.format()
+        await client.new_epoch(1)
+        assert not daemon.prepared
+        await client.written(Writer(1), 1, 3)
+        await until(lambda: daemon.prepared, "ready to serve")
+
+
+async def test_a_node_that_is_started_with_edits_is_ready_before_anyone_asks(
+    tmp_path: Path,
+) -> None:
+    async with node_and_client(tmp_path) as (_, client):
+        await client.format()
+        await client.new_epoch(1)
+        await client.written(Writer(1), 1, 3)
+    async with node_and_client(tmp_path) as (daemon, _):
+        await until(lambda: daemon.prepared, "ready to serve")

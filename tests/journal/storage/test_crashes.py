@@ -1,0 +1,258 @@
+"""Cut a journal's life after every single disk operation: what was acknowledged must be there."""
+
+import errno
+import random
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from journal.core.replies import Prepared, Promised
+from journal.core.requests import Format, Journal, PrepareRecovery
+from journal.core.state import Decision, JournalState
+from journal.errors import StorageFailed
+from journal.model import Segment, TxId
+from journal.storage.files import remove_durably, write_durably
+from tests.journal.core.requests_of import (
+    LIFE,
+    NAMESPACE,
+    LocalJournal,
+    MemoryFiles,
+    PowerCut,
+    Writer,
+    digest,
+    segment,
+    segment_bytes,
+)
+
+ROOT = Path("/journals/ns1")
+CURRENT = ROOT / "current"
+Act = Callable[[LocalJournal], object]
+
+
+def life() -> Iterator[Act]:
+    """One journal's life: every kind of effect at least once."""
+    w1, w2, w3 = Writer(1), Writer(2), Writer(3)
+    yield lambda j: j.ask(Format(NAMESPACE, incarnation=LIFE))
+    yield lambda j: j.ask(w1.new_epoch())
+    yield lambda j: j.ask(w1.start(1))
+    yield lambda j: j.ask(w1.batch(1, 1, 3))
+    w1.committed = 3
+    yield lambda j: j.ask(w1.batch(1, 4, 5))
+    yield lambda j: j.ask(w1.finalize(1, 5))
+    yield lambda j: j.ask(w1.start(6))
+    yield lambda j: j.ask(w1.batch(6, 6, 6))
+    yield lambda j: j.ask(w2.start(6))  # missed newEpoch; one edit may be begun anew
+    yield lambda j: j.ask(w2.batch(6, 6, 8))
+    yield lambda j: j.ask(w3.new_epoch())
+    yield lambda j: j.accept(w3, segment(6, 9, 7), segment_bytes(6, 9, 7))
+    yield lambda j: j.accept(w3, segment(6, 9, 7), b"")
+    yield lambda j: j.ask(w3.finalize(6, 9, 7))
+    yield lambda j: j.ask(w3.start(10))
+    yield lambda j: j.ask(w3.batch(10, 10, 10))
+    yield lambda j: j.ask(Writer(4).new_epoch())
+    yield lambda j: j.ask(Writer(4, 0).start(11))
+    yield lambda j: j.ask(Writer(5).new_epoch())  # 11 is empty: moved aside
+    yield lambda j: j.ask(Format(NAMESPACE, incarnation=LIFE, force=True))
+
+
+def held(state: JournalState) -> dict[TxId, Segment]:
+    """All segments with an edit, as a reload would report them."""
+    segments = dict(state.segments)
+    if state.open is not None and not state.open.empty:
+        segments[state.open.first] = state.open.as_segment()
+    return segments
+
+
+def check(before: JournalState, after: JournalState, journal: LocalJournal) -> None:
+    """What is found lies between the state before the cut request and the state after it."""
+    found = journal.state
+    if found.namespace is None:
+        assert before.namespace is None or after.promised < before.promised, "lost its VERSION"
+        return
+    assert found.promised in (before.promised, after.promised)
+    assert found.writer in (before.writer, after.writer)
+    old, new = held(before), held(after)
+    now = {first: journal.disk.digest(of) for first, of in held(found).items()}
+    for first in {*old, *new, *now}:
+        was, becomes, lies = old.get(first), new.get(first), now.get(first)
+        if lies is None:
+            assert was is None or becomes is None, f"lost {first}"
+            continue
+        allowed = [_ends(s) for s in (was, becomes) if s is not None]
+        if becomes is not None and not becomes.finalized:
+            grown = range(first if was is None else was.last, becomes.last + 1)
+            allowed += [(last, False) for last in grown]
+        assert (lies.last, lies.finalized) in allowed
+        tags = [tag for tag in (1, 2, 3, 7) if lies.digest == digest(first, lies.last, tag)]
+        assert tags, f"segment {first} holds nobody's edits"
+        if tags == [1] and before.writer == 1 and first == 6:
+            assert found.writer == 1, "the older writer's edit has inherited the newer epoch"
+    for first in {*before.decisions, *after.decisions, *found.decisions}:
+        decision = found.decisions.get(first)
+        assert decision in (before.decisions.get(first), after.decisions.get(first))
+        _check_decided(decision, now)
+
+
+def _ends(of: Segment) -> tuple[int, bool]:
+    return of.last, of.finalized
+
+
+def _check_decided(decision: Decision | None, now: dict[TxId, Segment]) -> None:
+    """An acceptance is there as a whole or not at all (qjm 9.2, I18)."""
+    if decision is not None:
+        lies = now[decision.segment.first]
+        assert lies.last == decision.segment.last
+        assert lies.digest == decision.segment.digest
+
+
+def undisturbed() -> list[JournalState]:
+    """The state before each act, and after the last."""
+    journal = LocalJournal(ROOT, MemoryFiles())
+    states = [journal.state]
+    for act in life():
+        act(journal)
+        states.append(journal.state)
+    return states
+
+
+STATES = undisturbed()
+
+
+def run_until(
+    files: MemoryFiles, fail_at: int | None, journal: LocalJournal | None = None
+) -> tuple[JournalState, JournalState, bool]:
+    """Live until the n-th disk operation; the states around the request that it cut."""
+    journal = journal or LocalJournal(ROOT, files)
+    files.operations, files.fail_at = 0, fail_at
+    for act, (before, after) in zip(life(), pairwise(STATES), strict=True):
+        try:
+            act(journal)
+        except (PowerCut, StorageFailed):
+            return before, after, True
+    return STATES[-1], STATES[-1], False
+
+
+def count_operations() -> int:
+    files = MemoryFiles()
+    run_until(files, None)
+    return files.operations
+
+
+TOTAL = count_operations()
+
+
+def _survival(kind: str, seed: int) -> Callable[[], bool]:
+    """Which unsynced names and contents outlive the cut."""
+    chance = random.Random(f"{kind} {seed}")
+    if kind in ("all", "none"):
+        return lambda: kind == "all"
+    return lambda: chance.random() < 0.5
+
+
+@pytest.mark.parametrize("survival", ["all", "none", "some", "other"])
+def test_after_a_cut_at_any_operation_everything_acknowledged_is_there(survival: str) -> None:
+    for fail_at in range(1, TOTAL + 1):
+        files = MemoryFiles()
+        before, after, cut = run_until(files, fail_at)
+        assert cut
+        files.cut_power(_survival(survival, fail_at))
+        found = LocalJournal(ROOT, files)
+        try:
+            check(before, after, found)
+            _goes_on(found)
+        except AssertionError as failure:
+            raise AssertionError(f"cut at operation {fail_at} of {TOTAL}: {failure}") from failure
+        again = LocalJournal(ROOT, files)
+        assert _all_ends(again) == _all_ends(found), f"a second start at {fail_at} differs"
+
+
+def test_what_a_restarted_process_reports_outlives_a_power_cut() -> None:
+    """Killed between a write and its sync, restarted, asked, and only then the power fails."""
+    for fail_at in range(1, TOTAL + 1):
+        files = MemoryFiles()
+        run_until(files, fail_at)
+        files.fail_at = None  # the process died; the page cache did not
+        reported = LocalJournal(ROOT, files)
+        files.cut_power(lambda: False)
+        found = LocalJournal(ROOT, files)
+        at = f"cut at operation {fail_at} of {TOTAL}"
+        assert _all_ends(found) == _all_ends(reported), at
+        for name in ("namespace", "promised", "writer", "decisions"):
+            assert getattr(found.state, name) == getattr(reported.state, name), f"{name}: {at}"
+
+
+def _all_ends(journal: LocalJournal) -> dict[TxId, tuple[int, bool]]:
+    return {first: _ends(of) for first, of in held(journal.state).items()}
+
+
+def _goes_on(journal: LocalJournal) -> None:
+    """The next writer is served: it learns what is there, and every decision can be told."""
+    if journal.state.namespace is None:
+        return
+    writer = Writer(journal.state.promised + 1)
+    promised = journal.ask(writer.new_epoch())
+    assert isinstance(promised, Promised)
+    for first in held(journal.state):
+        prepared = journal.ask(PrepareRecovery(writer.stamp(), first))
+        assert isinstance(prepared, Prepared)
+        assert prepared.segment is not None
+    start = max((s.last for s in held(journal.state).values()), default=0) + 1
+    journal.ask(writer.start(start))
+    journal.ask(writer.batch(start, start, start + 1))
+    journal.ask(writer.finalize(start, start + 1))
+
+
+def test_x10_after_any_failed_operation_the_journal_stops_and_says_why() -> None:
+    for fail_at in range(1, TOTAL + 1):
+        files = MemoryFiles()
+        files.failure = OSError(errno.EIO, "Input/output error")
+        journal = LocalJournal(ROOT, files)
+        before, after, cut = run_until(files, fail_at, journal)
+        assert cut
+        files.fail_at = None  # the disk is well again, but what it holds is unknown
+        with pytest.raises(StorageFailed, match="Input/output error"):
+            journal.disk.run(())
+        files.cut_power(lambda: True)
+        check(before, after, LocalJournal(ROOT, files))
+
+
+def test_the_model_disk_loses_what_was_not_synced() -> None:
+    files = MemoryFiles()
+    path = CURRENT / "x"
+    write_durably(files, path, b"old")
+    file = files.create(CURRENT / "y")
+    file.append(b"unsynced")
+    files.sync_folder(CURRENT)
+    write_durably(files, CURRENT / "z", b"gone")
+    files.rename(CURRENT / "z", CURRENT / "w")
+    files.cut_power(lambda: False)
+    assert (files.read(path), files.read(CURRENT / "y")) == (b"old", b"")
+    assert (files.read(CURRENT / "z"), files.read(CURRENT / "w")) == (b"gone", None)
+    remove_durably(files, path)
+    files.cut_power(lambda: False)
+    assert files.read(path) is None
+
+
+def test_a_torn_batch_costs_only_itself() -> None:
+    writer = Writer(1)
+    for keep in range(1, 120):
+        files = MemoryFiles()
+        journal = LocalJournal(ROOT, files)
+        for request in (Format(NAMESPACE, incarnation=LIFE), writer.new_epoch()):
+            journal.ask(request)
+        writer = Writer(1)
+        journal.ask(writer.start(1))
+        journal.ask(writer.batch(1, 1, 3))
+        path = CURRENT / "edits_inprogress_0000000000000000001"
+        acknowledged = files.size(path)
+        batch = writer.batch(1, 4, 6)
+        assert isinstance(batch, Journal)
+        journal.ask(batch)
+        files.truncate(path, min(acknowledged + keep, files.size(path)))
+        found = LocalJournal(ROOT, files).state
+        last = found.segments[TxId(1)].last
+        assert last >= 3
+        assert found.segments[TxId(1)].digest == digest(1, last)
+        writer = Writer(1)

@@ -1,0 +1,308 @@
+"""What stands beside a segment file, and what becomes of a file that does not fit it (qjm X8)."""
+
+from contextlib import suppress
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from journal.core.replies import Manifest, Prepared, Promised
+from journal.core.requests import AcceptRecovery, GetEditLogManifest, PrepareRecovery, ReportDamage
+from journal.errors import InvariantBroken, StorageFailed
+from journal.model import LAYOUT_VERSION, NO_EPOCH, Epoch, Segment, TxId
+from journal.storage import layout
+from journal.storage.records import SegmentRecord, parse_record, record_bytes
+from journal.storage.small_files import committed_bytes
+from tests.journal.core.requests_of import (
+    LocalJournal,
+    MemoryFiles,
+    PowerCut,
+    Writer,
+    formatted,
+    records,
+    segment,
+    segment_bytes,
+)
+
+FIRST = TxId(1)
+OPEN = layout.in_progress_name(FIRST)
+CLOSED = layout.finalized_name(FIRST, TxId(5))
+
+
+def written(root: Path, epoch: int = 1, committed: int | None = None) -> LocalJournal:
+    """A journal whose open segment holds 1-5."""
+    journal, writer = formatted(root), Writer(epoch)
+    journal.ask(writer.new_epoch())
+    journal.ask(writer.start(1))
+    journal.ask(writer.batch(1, 1, 3))
+    writer.committed = committed
+    journal.ask(writer.batch(1, 4, 5))
+    return journal
+
+
+def finalized(root: Path) -> LocalJournal:
+    """A journal that has 1-5 finalized."""
+    journal = written(root)
+    journal.ask(Writer(1, 9).finalize(1, 5))
+    return journal
+
+
+def flip(path: Path, offset: int, bit: int = 1) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset] ^= bit
+    path.write_bytes(data)
+
+
+def reopened(journal: LocalJournal, root: Path) -> LocalJournal:
+    journal.close()
+    return LocalJournal(root)
+
+
+@pytest.mark.parametrize("left", [None, b"2\n"], ids=["lost", "too old"])
+@pytest.mark.parametrize("decided", [False, True], ids=["written", "decided"])
+def test_a_promise_that_was_lost_lets_no_older_writer_in(
+    tmp_path: Path, left: bytes | None, *, decided: bool
+) -> None:
+    """On a disk that was mended the file may be gone; a new node has none either."""
+    journal, later = finalized(tmp_path), Writer(3)
+    journal.ask(later.new_epoch())
+    if decided:
+        journal.ask(AcceptRecovery(later.stamp(), segment(1, 5, 1, finalized=True)))
+    else:
+        journal.ask(later.start(6))
+    journal = reopened(journal, tmp_path)
+    assert journal.state.promised == 3
+    journal.close()
+    promise = tmp_path / "current" / layout.PROMISE
+    promise.unlink()
+    if left is not None:
+        promise.write_bytes(left)
+    before = sorted(path.name for path in (tmp_path / "current").iterdir())
+    with pytest.raises(StorageFailed, match=r"promises \d, while epoch 3 .*Restore the file"):
+        LocalJournal(tmp_path)
+    assert sorted(path.name for path in (tmp_path / "current").iterdir()) == before
+
+
+def ensure_has_no_vote(journal: LocalJournal) -> None:
+    """In no list, served to nobody, refused by prepare; but its existence is no secret."""
+    assert journal.state.find(FIRST) is None
+    assert journal.ask(Writer(2).new_epoch()) == Promised(FIRST)
+    with pytest.raises(StorageFailed, match="is damaged"):
+        journal.ask(PrepareRecovery(Writer(2).stamp(), FIRST))
+    listed = journal.ask(GetEditLogManifest(FIRST, in_progress_ok=True))
+    assert isinstance(listed, Manifest)
+    assert listed.segments == ()
+    for request in (Writer(2, 1).finalize(1, 5, 1), Writer(2, 2).start(1)):
+        with pytest.raises(StorageFailed, match="is damaged"):
+            journal.ask(request)
+
+
+RECORD = SegmentRecord(FIRST, Epoch(3), LAYOUT_VERSION, TxId(5), b"d" * 32, 108)
+
+
+@pytest.mark.parametrize("record", [RECORD, SegmentRecord(FIRST, Epoch(3))])
+def test_a_record_reads_as_it_was_written_and_no_flipped_bit_passes(record: SegmentRecord) -> None:
+    data = record_bytes(record)
+    assert parse_record(Path("1"), FIRST, data) == record
+    for offset in range(len(data)):
+        for bit in range(8):
+            flipped = bytearray(data)
+            flipped[offset] ^= 1 << bit
+            with pytest.raises(StorageFailed):
+                parse_record(Path("1"), FIRST, bytes(flipped))
+    for end in range(len(data)):
+        with pytest.raises(StorageFailed):
+            parse_record(Path("1"), FIRST, data[:end])
+    with pytest.raises(StorageFailed, match="is about segment 1"):
+        parse_record(Path("2"), TxId(2), data)
+
+
+def test_a_segment_keeps_its_writer_while_others_come_and_go(tmp_path: Path) -> None:
+    journal = written(tmp_path)
+    second = Writer(2)
+    journal.ask(second.new_epoch())
+    journal.ask(second.start(9))  # 1-5 was recovered without us
+    journal = reopened(journal, tmp_path)
+    assert (journal.state.writer, journal.state.segments[FIRST].writer) == (2, 1)
+    reply = journal.ask(PrepareRecovery(Writer(3).stamp(), FIRST))
+    assert isinstance(reply, Prepared)
+    assert reply.segment == segment(1, 5)
+
+
+def test_a_finalized_segment_needs_no_scan_at_start(tmp_path: Path) -> None:
+    journal = finalized(tmp_path)
+    flip(tmp_path / "current" / CLOSED, 40)  # only reading it all could see that
+    journal = reopened(journal, tmp_path)
+    assert journal.state.segments == {FIRST: segment(1, 5, finalized=True)}
+    extent = journal.disk.extent(journal.state.segments[FIRST])
+    assert extent.end == len(segment_bytes(1, 5))
+    assert not journal.state.damaged
+
+
+def test_an_unreadable_record_of_a_finalized_segment_costs_only_a_scan(tmp_path: Path) -> None:
+    journal = finalized(tmp_path)
+    flip(tmp_path / "current/segments/1", 3)
+    journal = reopened(journal, tmp_path)
+    assert journal.state.segments[FIRST].digest == b""
+    reply = journal.ask(PrepareRecovery(Writer(2).stamp(), FIRST))
+    assert isinstance(reply, Prepared)
+    assert reply.segment == replace(segment(1, 5, finalized=True), writer=NO_EPOCH)
+
+
+def test_files_that_hadoop_wrote_have_no_records(tmp_path: Path) -> None:
+    """Only for the newest one the node's last writer stands in, as in Hadoop."""
+    formatted(tmp_path).close()
+    current = tmp_path / "current"
+    (current / OPEN).write_bytes(segment_bytes(1, 5))
+    (current / layout.in_progress_name(TxId(9))).write_bytes(segment_bytes(9, 10))
+    (current / layout.WRITER).write_text("4\n")
+    (current / layout.PROMISE).write_text("4\n")
+    segments = LocalJournal(tmp_path).state.segments
+    assert {first: held.writer for first, held in segments.items()} == {1: 0, 9: 4}
+
+
+def test_an_adopted_copy_has_the_decided_writer(tmp_path: Path) -> None:
+    journal, third = written(tmp_path), Writer(3)
+    journal.ask(third.new_epoch())
+    journal.accept(third, segment(1, 4, 2), segment_bytes(1, 4, 2))
+    assert reopened(journal, tmp_path).state.segments[FIRST] == segment(1, 4, 2)
+
+
+def test_a_kept_copy_has_the_decided_writer(tmp_path: Path) -> None:
+    journal, third = written(tmp_path), Writer(3)
+    journal.ask(third.new_epoch())
+    decided = replace(segment(1, 5), writer=Epoch(2))
+    journal.ask(AcceptRecovery(third.stamp(), decided))
+    assert reopened(journal, tmp_path).state.segments[FIRST] == decided
+
+
+DAMAGE = {
+    "an unreadable record": ("segments/1", 3, "checksum is wrong"),
+    "a flipped header": (OPEN, 3, "its header says"),
+    "an unreadable header": (OPEN, 7, "its header says"),
+    "a flipped bit below what is committed": (OPEN, 40, "though 3 was committed"),
+}
+
+
+@pytest.mark.parametrize(("name", "offset", "why"), DAMAGE.values(), ids=list(DAMAGE))
+def test_x08_damage_in_an_unclosed_segment_has_no_vote(
+    tmp_path: Path, name: str, offset: int, why: str
+) -> None:
+    """qjm 8.9, X8.  Hadoop's scan skips a byte and goes on, and reports an end behind a hole."""
+    journal = written(tmp_path, committed=3)
+    flip(tmp_path / "current" / name, offset)
+    journal = reopened(journal, tmp_path)
+    assert why in journal.state.damaged[FIRST].why
+    ensure_has_no_vote(journal)
+    assert (tmp_path / "current" / OPEN).exists(), "evidence is kept"
+
+
+def test_x08_an_unclosed_copy_that_was_fetched_whole_and_is_shorter_now(tmp_path: Path) -> None:
+    journal, third = formatted(tmp_path), Writer(3)
+    journal.ask(third.new_epoch())
+    journal.accept(third, segment(1, 5, 2), segment_bytes(1, 5, 2))
+    path = tmp_path / "current" / OPEN
+    path.write_bytes(segment_bytes(1, 4, 2))
+    journal = reopened(journal, tmp_path)
+    assert "5 was its end once" in journal.state.damaged[FIRST].why
+
+
+def test_a_torn_tail_behind_what_is_committed_is_cut(tmp_path: Path) -> None:
+    journal = written(tmp_path, committed=3)
+    path = tmp_path / "current" / OPEN
+    path.write_bytes(path.read_bytes()[:-10])
+    journal = reopened(journal, tmp_path)
+    assert journal.state.segments == {FIRST: segment(1, 4)}
+    assert path.read_bytes() == segment_bytes(1, 4)
+    # Others go on and commit more: our copy is short, and not damaged.
+    journal.ask(Writer(2, committed=9).new_epoch())
+    journal.ask(PrepareRecovery(Writer(2, committed=9).stamp(), FIRST))
+    assert not reopened(journal, tmp_path).state.damaged
+
+
+FINAL_DAMAGE = {
+    "a flipped header": (lambda path: flip(path, 3), "its header says"),
+    "a cut file": (lambda path: path.write_bytes(path.read_bytes()[:-1]), "bytes of"),
+}
+
+
+@pytest.mark.parametrize(("harm", "why"), FINAL_DAMAGE.values(), ids=list(FINAL_DAMAGE))
+def test_x08_damage_of_a_finalized_segment_is_found_and_repaired(
+    tmp_path: Path,
+    harm: object,
+    why: str,
+) -> None:
+    journal = finalized(tmp_path)
+    path = tmp_path / "current" / CLOSED
+    harm(path)  # type: ignore[operator]
+    journal = reopened(journal, tmp_path)
+    assert why in journal.state.damaged[FIRST].why
+    ensure_has_no_vote(journal)
+    writer = Writer(2, 10)
+    for other in (segment(1, 5, 2), segment(1, 4)):
+        with pytest.raises(InvariantBroken, match="is finalized"):
+            journal.ask(AcceptRecovery(writer.stamp(), other))
+    journal.accept(writer, segment(1, 5), segment_bytes(1, 5))
+    assert path.read_bytes() == segment_bytes(1, 5)
+    for found in (journal, reopened(journal, tmp_path)):
+        assert found.state.segments == {FIRST: segment(1, 5, finalized=True)}
+        assert not found.state.damaged
+    assert not (tmp_path / "current" / OPEN).exists()
+
+
+def test_x08_what_a_scan_reports_loses_its_vote_and_is_replaced(tmp_path: Path) -> None:
+    journal = written(tmp_path)
+    journal.ask(Writer(2).new_epoch())
+    journal.ask(ReportDamage(FIRST, "a test said so"))
+    journal.ask(ReportDamage(TxId(99), "there is none"))
+    assert list(journal.state.damaged) == [FIRST]
+    assert journal.state.last_written == 5
+    writer = Writer(3)
+    journal.ask(writer.new_epoch())
+    with pytest.raises(StorageFailed, match="a test said so"):
+        journal.ask(PrepareRecovery(writer.stamp(), FIRST))
+    journal.accept(writer, segment(1, 6, 2), segment_bytes(1, 6, 2))
+    assert journal.state.segments == {FIRST: segment(1, 6, 2)}
+    assert not journal.state.damaged
+
+
+def test_a_fetched_header_of_another_layout_is_refused(tmp_path: Path) -> None:
+    journal, third = formatted(tmp_path), Writer(3)
+    journal.ask(third.new_epoch())
+    decided: Segment = segment(1, 5, 2)
+    with pytest.raises(ValueError, match="header says layout"):
+        journal.accept(third, decided, b"\xff\xff\xff\xbe" + bytes(4) + records(1, 5, 2))
+
+
+def test_x14_an_older_writers_edit_never_inherits_a_newer_epoch() -> None:
+    """Killed, or cut off from power, at every operation of a start over one older edit."""
+    root = Path("/j")
+    for survives, fail_at in product((True, False), range(1, 40)):
+        files = MemoryFiles()
+        journal = formatted(root, files)
+        journal.ask(Writer(1).new_epoch())
+        journal.ask(Writer(1).start(1))
+        journal.ask(Writer(1, 0).batch(1, 1, 1))
+        files.fail_at = files.operations + fail_at
+        with suppress(PowerCut):
+            journal.ask(Writer(2).start(1))
+        files.cut_power(lambda survives=survives: survives)  # type: ignore[misc]
+        held = LocalJournal(root, files).state.segments.get(FIRST)
+        assert held in (None, segment(1, 1)), f"cut at {fail_at}"
+
+
+def test_x18_a_lost_committed_txid_breaks_no_recovery(tmp_path: Path) -> None:
+    """The file is never synced: after a crash it may be older, or empty (qjm 1.2)."""
+    journal = written(tmp_path, committed=3)
+    journal.close()
+    for left in (committed_bytes(TxId(1)), b""):
+        (tmp_path / "current" / layout.COMMITTED).write_bytes(left)
+        journal = LocalJournal(tmp_path)
+        writer = Writer(journal.state.promised + 1)
+        journal.ask(writer.new_epoch())
+        prepared = journal.ask(PrepareRecovery(writer.stamp(), FIRST))
+        assert isinstance(prepared, Prepared)
+        assert prepared.segment == segment(1, 5)
+        journal.accept(writer, segment(1, 5), segment_bytes(1, 5))
+        journal.close()

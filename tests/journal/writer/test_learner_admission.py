@@ -1,0 +1,204 @@
+"""A writer makes a voter of a learner again, and never too early (design D8; qjm 9.2, I21)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from journal.errors import OutOfSync, QuorumLost
+from journal.model import TxId
+from journal.proto import journal_pb2 as pb
+from journal.writer.learner_admission import all_segments
+from journal.writer.writer import QuorumWriter
+from tests.journal.node.process import until
+from tests.journal.writer.journal_cluster import (
+    JOURNAL,
+    QUICK,
+    Nodes,
+    edits,
+    formatted_nodes,
+    write_segment,
+)
+from tests.journal.writer.test_learner import formatted_alone, version_copied
+
+SETTINGS = replace(QUICK, heartbeat_interval_seconds=0.1)
+
+
+@pytest.fixture
+async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
+    """Three nodes that bring each other finalized segments."""
+    async with formatted_nodes(tmp_path) as nodes:
+        nodes.extra = {
+            "peers": {JOURNAL: nodes.addresses},
+            "sync_interval_seconds": 0.1,
+            "sync_quick_seconds": 0.05,
+        }
+        await nodes.stop()
+        await nodes.start()
+        yield nodes
+
+
+class Pen:
+    """Writes on and on."""
+
+    def __init__(self, writer: QuorumWriter, last: int) -> None:
+        self.writer = writer
+        self.last = last
+
+    async def write(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.last += 1
+            await self.writer.write(TxId(self.last), 1, edits(self.last, self.last))
+
+    async def until(self, condition: Callable[[], bool], what: str) -> None:
+        try:
+            async with asyncio.timeout(30):
+                while not condition():
+                    await self.write()
+                    await asyncio.sleep(0.005)
+        except TimeoutError:
+            pytest.fail(f"{what}: {self.writer.node_statuses()}")
+
+
+async def wiped(nodes: Nodes, reborn: Callable[[Nodes], Awaitable[None]]) -> Pen:
+    """A writer that has closed two segments and writes the third, when node 1 loses its disk."""
+    writer = nodes.writer(SETTINGS)
+    await writer.become_writer()
+    await write_segment(writer, 1, 3)
+    await write_segment(writer, 4, 6)
+    await writer.start_segment(TxId(7))
+    pen = Pen(writer, 6)
+    await pen.write(5)
+    await writer.settle(timeout_seconds=5)
+    await nodes.stop(1)
+    await reborn(nodes)
+    return pen
+
+
+@pytest.mark.parametrize("reborn", [formatted_alone, version_copied])
+async def test_a_wiped_node_becomes_a_voter_while_the_writer_writes(
+    nodes: Nodes, reborn: Callable[[Nodes], Awaitable[None]]
+) -> None:
+    pen = await wiped(nodes, reborn)
+    await pen.until(lambda: pen.writer.node_statuses()[1].learner, "nobody sees the learner")
+    await pen.until(lambda: pen.writer.node_statuses()[1].in_sync, "it is not admitted")
+    assert not pen.writer.node_statuses()[1].learner
+    assert nodes.finalized(1) == [(1, 3), (4, 6)]
+    await nodes.stop(0)
+    await pen.write(10)
+    await pen.writer.finalize_segment(TxId(pen.last))
+    await write_segment(pen.writer, pen.last + 1, pen.last + 3)
+    await pen.writer.settle(timeout_seconds=5)
+    await pen.writer.close()
+    assert await nodes.recover() == (2, pen.last + 3)
+    await nodes.start(0)
+    assert await nodes.read_all() == edits(1, pen.last + 3)
+
+
+async def test_a_learner_is_not_counted_while_it_lacks_a_segment(nodes: Nodes) -> None:
+    """Its peers give it nothing, so it stays a learner, and a second loss ends the writer."""
+    nodes.extra = {}
+    pen = await wiped(nodes, formatted_alone)
+    await pen.until(lambda: pen.writer.node_statuses()[1].learner, "nobody sees the learner")
+    await pen.until(
+        lambda: pen.writer.node_statuses()[1].acked_txid >= pen.last - 1, "it is not fed"
+    )
+    await asyncio.sleep(5 * SETTINGS.heartbeat_interval_seconds)
+    status = pen.writer.node_statuses()[1]
+    assert (status.learner, status.in_sync) == (True, False)
+    await nodes.stop(0)
+    with pytest.raises(QuorumLost, match="no vote"):
+        await pen.write()
+    await pen.writer.close()
+
+
+async def test_a_learner_is_not_admitted_while_a_majority_of_others_cannot_confirm(
+    nodes: Nodes,
+) -> None:
+    """The third node hangs between two of its answers; nobody else could know of its promise."""
+    pen = await wiped(nodes, formatted_alone)
+    await nodes.stop(2)
+    with pytest.raises(QuorumLost):
+        await pen.write(200)
+    status = pen.writer.node_statuses()[1]
+    assert not status.in_sync
+    await pen.writer.close()
+    with pytest.raises(QuorumLost):
+        await nodes.recover()
+    await nodes.start(2)
+    _, last = await nodes.recover()
+    assert last >= pen.last - 1
+
+
+async def test_a_restarted_learner_is_still_one_and_is_admitted_in_the_next_segment(
+    nodes: Nodes,
+) -> None:
+    pen = await wiped(nodes, formatted_alone)
+    await pen.writer.finalize_segment(TxId(pen.last))
+    await nodes.stop(1)
+    await pen.writer.start_segment(TxId(pen.last + 1))
+    await nodes.start(1)
+    await pen.until(lambda: pen.writer.node_statuses()[1].in_sync, "it is not admitted")
+    await nodes.stop(2)
+    await pen.write(5)
+    await pen.writer.close()
+    assert (await nodes.recover())[1] == pen.last
+
+
+async def test_a_node_wiped_behind_an_idle_writer_renews_no_lease_and_is_fed_again(
+    nodes: Nodes,
+) -> None:
+    """The channel believes it in sync: nothing is written, and only heartbeats go there."""
+    lease = 0.4
+    writer = nodes.writer(replace(SETTINGS, read_lease_seconds=lease))
+    await writer.become_writer()
+    await write_segment(writer, 1, 3)
+    await writer.start_segment(TxId(4))
+    await writer.write(TxId(4), 3, edits(4, 6))
+    await writer.settle(timeout_seconds=5)
+    await nodes.stop(1, 2)
+    await formatted_alone(nodes)
+    await asyncio.sleep(2 * lease)
+    assert not await writer.read_lease.wait_until_valid(2 * lease)
+    await nodes.start(2)
+    async with asyncio.timeout(10):
+        while not writer.node_statuses()[1].in_sync:
+            await asyncio.sleep(0.02)
+        assert await writer.read_lease.wait_until_valid(5)
+    await writer.close()
+
+
+async def test_a_hole_in_what_was_let_go_of_keeps_no_learner_out(nodes: Nodes) -> None:
+    """Seed 119915 on real nodes: one voter missed a purge, and lacks some of what is before it."""
+    writer = nodes.writer(SETTINGS)
+    await writer.become_writer()
+    for first in (1, 4, 7):
+        await write_segment(writer, first, first + 2)
+    await writer.settle(timeout_seconds=5)
+    await nodes.stop(2)
+    writer.purge_logs(TxId(7))
+    await until(lambda: nodes.finalized(0) == nodes.finalized(1) == [(7, 9)], "it is purged")
+    (nodes.current(2) / f"edits_{4:019d}-{6:019d}").unlink()
+    await nodes.start(2)
+    await writer.start_segment(TxId(10))
+    pen = Pen(writer, 9)
+    await pen.until(lambda: writer.node_statuses()[2].in_sync, "it does not return")
+    await nodes.stop(1)
+    await formatted_alone(nodes)
+    await pen.until(lambda: writer.node_statuses()[1].learner, "nobody sees the learner")
+    await pen.until(lambda: writer.node_statuses()[1].in_sync, "it is not admitted")
+    assert (nodes.finalized(1), nodes.finalized(2)) == ([(7, 9)], [(1, 3), (7, 9)])
+    await writer.close()
+
+
+def test_voters_that_disagree_admit_nobody() -> None:
+    def manifest(last: int, digest: bytes) -> pb.GetEditLogManifestReply:
+        segment = pb.SegmentState(first_txid=1, last_txid=last, digest=digest)
+        return pb.GetEditLogManifestReply(segments=[segment])
+
+    assert [s.last for s in all_segments([manifest(3, b"d" * 32), manifest(3, b"d" * 32)])] == [3]
+    for other in (manifest(3, b"e" * 32), manifest(4, b"d" * 32), manifest(3, b"")):
+        with pytest.raises(OutOfSync):
+            all_segments([manifest(3, b"d" * 32), other])

@@ -1,0 +1,158 @@
+"""The writer's window: who has what, what is certain, what is kept (qjm 4.2, 4.3)."""
+
+import asyncio
+import time
+
+import pytest
+
+from journal.errors import Fenced, InvariantBroken, QuorumLost, Unavailable
+from journal.model import LAYOUT_VERSION, Epoch, NodeName, TxId
+from journal.writer.window import Window
+from tests.journal.writer.journal_cluster import edit, edits
+
+A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")
+DOWN = Unavailable("down")
+
+
+def opened(limit_bytes: int = 1000, timeout_seconds: float = 5.0, first: int = 1) -> Window:
+    window = Window([A, B, C], limit_bytes=limit_bytes, timeout_seconds=timeout_seconds)
+    window.next = TxId(first)
+    window.open(TxId(first), LAYOUT_VERSION)
+    return window
+
+
+def write(window: Window, count: int = 1) -> "asyncio.Future[None]":
+    first = window.next
+    return window.append(count, edits(first, first + count - 1))
+
+
+def ack(window: Window, node: NodeName, last: int) -> None:
+    window.acked(node, TxId(last), window.seq_at(TxId(last + 1)))
+
+
+async def test_a_batch_is_committed_when_a_majority_has_it_and_not_before() -> None:
+    window = opened()
+    first, second = write(window, 3), write(window)
+    ack(window, A, 4)
+    assert not first.done()
+    ack(window, C, 3)
+    assert first.done()
+    assert not second.done()
+    assert window.committed == 3
+    ack(window, B, 4)
+    assert second.done()
+    assert sorted(window.holders(TxId(4))) == [A, B]
+    await asyncio.gather(first, second)
+
+
+async def test_x5_two_failures_of_three_are_told_at_once() -> None:
+    """X5, for each batch: the one that a lost node has acknowledged may still be committed."""
+    window = opened()
+    first, second = write(window), write(window)
+    ack(window, A, 1)
+    window.failed(A, Unavailable("connection refused"))
+    assert not second.done()
+    window.failed(C, Fenced("a newer writer", promised=Epoch(7)))
+    with pytest.raises(QuorumLost) as lost:
+        await second
+    assert str(lost.value) == (
+        "writing transactions 2-2 needs 2 of 3 JournalNodes; none agreed; failed:"
+        " a:1: connection refused; c:1: a newer writer"
+    )
+    assert lost.value.fenced_by == 7
+    ack(window, B, 1)
+    await first
+    with pytest.raises(QuorumLost):
+        await write(window)
+
+
+async def test_a_node_that_comes_back_counts_again_from_its_acknowledgement_on() -> None:
+    window = opened()
+    written = write(window)
+    window.failed(A, DOWN)
+    window.takes_part(A, window.seq_at(TxId(1)))
+    window.failed(B, DOWN)
+    assert not written.done()
+    ack(window, A, 1)
+    ack(window, C, 1)
+    await written
+
+
+async def test_a_learner_is_fed_and_counts_nowhere() -> None:
+    window = opened()
+    written = write(window)
+    window.takes_part(A, 0, learner=DOWN)
+    ack(window, A, 1)
+    ack(window, B, 1)
+    assert not written.done()
+    assert window.queued_bytes(A) == 0
+    window.failed(C, DOWN)
+    with pytest.raises(QuorumLost):
+        await written
+
+
+async def test_one_broken_invariant_outweighs_a_quorum_to_come() -> None:
+    window = opened()
+    written = write(window)
+    window.failed(B, InvariantBroken("would discard a committed edit"))
+    with pytest.raises(InvariantBroken, match="writing transactions 1-1: b:1: would discard"):
+        await written
+
+
+async def test_silence_is_named_when_patience_ends() -> None:
+    window = opened(timeout_seconds=0.05)
+    written = write(window)
+    ack(window, B, 1)
+    with pytest.raises(QuorumLost, match=r"agreed: b:1; failed: a:1: no answer within 0\.05 s"):
+        await written
+
+
+async def test_x20_our_own_pause_is_not_the_nodes_fault() -> None:
+    """X20: the process stops for longer than the deadline, with answers on their way to us."""
+    window = opened(timeout_seconds=0.2)
+    loop = asyncio.get_running_loop()
+    written = write(window)
+
+    def arrive(hops: int) -> None:
+        if hops:
+            loop.call_soon(arrive, hops - 1)
+        else:
+            ack(window, A, 1)
+            ack(window, B, 1)
+
+    loop.call_soon(time.sleep, 0.5)
+    loop.call_soon(arrive, 20)
+    await written
+
+
+async def test_what_is_kept_is_bounded_and_what_is_needed_is_kept() -> None:
+    size = len(edit(10))
+    window = opened(limit_bytes=5 * size, first=10)
+    for txid in range(10, 30):
+        write(window)
+        ack(window, A, txid)
+        ack(window, B, txid)
+        assert window.too_far_behind(C, size) == (txid - 9 > 5)
+    assert window.covers(TxId(10)), "C takes part, and needs it"
+    assert window.queued_bytes(C) == 20 * size
+    window.failed(C, DOWN)
+    write(window)
+    assert not window.covers(TxId(20))
+    assert window.covers(TxId(27))
+    assert window.covers(TxId(31))
+    assert not window.covers(TxId(32))
+    window.close()
+
+
+async def test_a_message_may_begin_inside_a_batch_and_ends_with_its_segment() -> None:
+    window = opened()
+    write(window, 3)
+    write(window, 2)
+    window.next, window.segment_first = TxId(6), None
+    window.open(TxId(6), LAYOUT_VERSION)
+    write(window)
+    message = window.message(window.seq_at(TxId(2)), TxId(2), 1000)
+    assert (message.first, message.last, message.records) == (2, 5, edits(2, 5))
+    assert window.message(message.seq, TxId(6), 1000).records == edit(6)
+    assert window.message(0, TxId(1), 1).records == edits(1, 3), "one batch is always sent whole"
+    window.close()

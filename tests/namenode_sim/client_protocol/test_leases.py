@@ -1,0 +1,76 @@
+"""A silent writer loses its empty files: soon to another writer, later to the clock."""
+
+import pytest
+
+from ha.rpc.errors import RemoteFault
+from namenode_sim.client_protocol.leases import LeaseTimes
+from namenode_sim.client_protocol.model import Settings
+from namenode_sim.edits.ops import AddBlock, Block
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
+
+AT_ONCE = Settings(soft_lease_seconds=-1.0, hard_lease_seconds=-1.0)
+
+
+async def test_within_the_soft_limit_a_file_is_its_writer_s() -> None:
+    served = serve()
+    await served.create("/f")
+    with pytest.raises(RemoteFault, match="currently owned by writer"):
+        await served.call("append", src="/f", clientName="other")
+
+
+async def test_after_the_soft_limit_another_writer_takes_it() -> None:
+    served = serve(settings=AT_ONCE)
+    await served.create("/f")
+    await served.call("append", src="/f", clientName="other")
+    assert set(served.namespace.tree.leases) == {"other"}
+
+
+async def test_after_the_soft_limit_a_create_closes_it_and_finds_the_name_taken() -> None:
+    served = serve(settings=AT_ONCE)
+    await served.create("/f")
+    with pytest.raises(RemoteFault, match=r"/f for client 127\.0\.0\.1 already exists"):
+        await served.create("/f", clientName="other")
+    assert served.namespace.tree.leases == {}
+
+
+def with_a_block(served: Served, path: str) -> None:
+    """As a log from a NameNode with DataNodes would have it."""
+    op = AddBlock(path, None, Block(2**30 + 1, 0, 1001))
+    served.namespace.apply(served.log.append(op), op)
+
+
+async def test_a_file_with_a_block_cannot_be_closed_without_datanodes() -> None:
+    served = serve(settings=AT_ONCE)
+    await served.create("/f")
+    with_a_block(served, "/f")
+    with pytest.raises(RemoteFault, match="lease recovery is in progress"):
+        await served.call("append", src="/f", clientName="other")
+    assert not await served.complete("/f")
+    assert await served.face.release_expired_leases() == 0
+
+
+async def test_after_the_hard_limit_files_are_closed() -> None:
+    served = serve(settings=AT_ONCE)
+    for path in ("/a", "/b"):
+        await served.create(path)
+    await served.create("/c", clientName="other")
+    assert await served.face.release_expired_leases() == 3
+    assert served.namespace.tree.leases == {}
+    assert await served.face.release_expired_leases() == 0
+
+
+async def test_a_lease_can_be_taken_away_by_request() -> None:
+    served = serve()
+    await served.create("/f")
+    await served.call("recoverLease", src="/f", clientName="other")
+    assert served.namespace.tree.file("/f").under_construction is None
+
+
+def test_a_holder_never_heard_of_counts_as_just_renewed() -> None:
+    times = LeaseTimes()
+    assert times.idle_seconds("a", 100.0) == 0
+    assert times.idle_seconds("a", 160.0) == 60
+    times.renew("a", 170.0)
+    assert times.idle_seconds("a", 171.0) == 1
+    times.forget_all()
+    assert times.idle_seconds("a", 500.0) == 0

@@ -1,0 +1,228 @@
+"""Ops to bytes and back: real Hadoop files, every op at random, every layout's differences."""
+
+from contextlib import suppress
+from dataclasses import replace
+from zlib import crc32
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from journal.frame import HEADER_BYTES, read_header
+from journal.model import TxId
+from namenode_sim.edits import ops
+from namenode_sim.edits.codec import NEWEST_LAYOUT, OLDEST_LAYOUT, decode, decode_all, encode
+from namenode_sim.edits.errors import EditsError
+from tests import TESTDATA
+from tests.namenode_sim.edits.op_strategies import any_op, instances
+
+TXID = TxId(7)
+PERMISSION = ops.Permission("hdfs", "supergroup", 0o644)
+
+REAL_FILES = {
+    # file: (layout, ops, distinct opcodes), as hadoop-formats 2.3 counts them
+    "edits/editsStored": (-64, 121, 45),
+    "name-dir/edits_0000000000000000001-0000000000000000026": (-60, 26, 8),
+    "name-dir/edits_inprogress_0000000000000000027": (-60, 1, 1),
+}
+
+
+@pytest.mark.parametrize("name", REAL_FILES)
+def test_a_file_written_by_hadoop_reads_fully_and_writes_the_same_bytes(name: str) -> None:
+    path = TESTDATA / name
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    data = path.read_bytes()
+    layout = read_header(data)
+    found = list(decode_all(data, layout, start=HEADER_BYTES))
+    assert (layout, len(found), len({op.opcode for _, op in found})) == REAL_FILES[name]
+    assert [txid for txid, _ in found] == list(range(found[0][0], found[0][0] + len(found)))
+    written = b"".join(encode(op, txid, layout) for txid, op in found)
+    assert written == data[HEADER_BYTES : HEADER_BYTES + len(written)]
+    assert not data[HEADER_BYTES + len(written) :].strip(b"\xff")
+
+
+def test_every_op_that_hadoop_reads_has_a_class() -> None:
+    assert {op.opcode for op in ops.OP_CLASSES} == set(range(53)) - {5, 6}
+
+
+@pytest.mark.parametrize("op_class", ops.OP_CLASSES, ids=lambda cls: cls.__name__)
+@settings(max_examples=40)
+@given(data=st.data(), txid=st.integers(0, 2**63 - 1))
+def test_any_op_reads_back_as_it_was_written(
+    op_class: type[ops.Op], data: st.DataObject, txid: int
+) -> None:
+    op = data.draw(instances(op_class))
+    frame = encode(op, TxId(txid), NEWEST_LAYOUT)
+    found_txid, found, end = decode(b"before" + frame + b"after", 6, NEWEST_LAYOUT)
+    assert (found_txid, found, end) == (txid, _as_read(op, NEWEST_LAYOUT), 6 + len(frame))
+    assert encode(found, found_txid, NEWEST_LAYOUT) == frame
+
+
+def _as_read(op: ops.Op, layout: int) -> ops.Op:
+    """A snapshot's time is always there in new layouts and never in old ones."""
+    if isinstance(op, ops.CreateSnapshot | ops.DeleteSnapshot | ops.RenameSnapshot):
+        return replace(op, mtime=(op.mtime or 0) if layout <= -66 else None)
+    return op
+
+
+@settings(max_examples=500)
+@given(any_op(), st.integers(NEWEST_LAYOUT, OLDEST_LAYOUT))
+def test_at_any_layout_an_op_is_written_whole_or_refused(op: ops.Op, layout: int) -> None:
+    try:
+        frame = encode(op, TXID, layout)
+    except EditsError as problem:
+        refusal = str(problem)
+    else:
+        _, found, end = decode(frame, 0, layout)
+        assert (found, end) == (_as_read(op, layout), len(frame))
+        return
+    assert "no field" in refusal or "NVDIMM" in refusal
+
+
+MODIFIED_UTF8 = {
+    # Seen from Hadoop's own class (hadoop-formats 2.1).
+    "/a😀b": "00092f61eda0bdedb88062",
+    "\0": "000100",
+    "é": "0002c3a9",
+    "€": "0003e282ac",
+    "\ud83d": "0003eda0bd",
+}
+
+
+@pytest.mark.parametrize("text", MODIFIED_UTF8, ids=ascii)
+def test_strings_are_in_modified_utf8(text: str) -> None:
+    frame = encode(ops.AllowSnapshot(text), TXID)
+    assert frame[13:-4].hex() == MODIFIED_UTF8[text]
+    assert decode(frame, 0, -65)[1] == ops.AllowSnapshot(text)
+
+
+def test_a_four_byte_character_is_read_too() -> None:
+    plain = encode(ops.AllowSnapshot("xxxx"), TXID)
+    body = b"\x00\x04" + "😀".encode()
+    assert decode(_reframed(plain[:13] + body), 0, -65)[1] == ops.AllowSnapshot("😀")
+
+
+def test_a_string_too_long_for_its_length_field_is_refused_not_cut() -> None:
+    with pytest.raises(EditsError, match="65536 bytes"):
+        encode(ops.AllowSnapshot("x" * 65536), TXID)
+
+
+SNAPSHOT_OPS = (
+    ops.CreateSnapshot("/d", "s", 1576000000000, ops.RpcIds(bytes(range(16)), 3)),
+    ops.DeleteSnapshot("/d", "s", 1576000000000),
+    ops.RenameSnapshot("/d", "s", "t", 1576000000000, ops.RpcIds(bytes(16), 4)),
+)
+
+
+@pytest.mark.parametrize("op", SNAPSHOT_OPS, ids=lambda op: type(op).__name__)
+@pytest.mark.parametrize("layout", [-64, -65])
+def test_the_time_that_3_3_0_writes_without_a_version_is_found(op: ops.Op, layout: int) -> None:
+    frame = encode(op, TXID, layout, unversioned_mtime=True)
+    assert decode(frame, 0, layout)[1] == op
+    without = decode(encode(op, TXID, layout), 0, layout)[1]
+    assert isinstance(without, type(op))
+    assert without.mtime is None  # type: ignore[union-attr]
+
+
+LOSSES = {
+    "acl": (-52, {"acl": (ops.AclEntry(ops.AclScope.ACCESS, ops.AclType.USER, "u", 7),)}),
+    "xattrs": (-56, {"xattrs": (ops.XAttr(ops.XAttrNamespace.USER, "a", b"1"),)}),
+    "overwrite": (-57, {"overwrite": True}),
+    "storage_policy_id": (-59, {"storage_policy_id": 7}),
+    "ec_policy_id": (-63, {"ec_policy_id": 1}),
+}
+
+
+@pytest.mark.parametrize("field", LOSSES)
+def test_a_layout_without_a_field_refuses_an_op_that_needs_it(field: str) -> None:
+    layout, content = LOSSES[field]
+    op = ops.Add(1, "/f", 3, 1, 1, 1, (), PERMISSION, **content)  # type: ignore[arg-type]
+    with pytest.raises(EditsError, match=field):
+        encode(op, TXID, layout)
+    assert decode(encode(op, TXID, layout - 1), 0, layout - 1)[1] == op
+
+
+def _reframed(head: bytes) -> bytes:
+    """A frame with its length and checksum made right."""
+    fixed = head[:1] + (len(head) - 1).to_bytes(4, "big") + head[5:]
+    return fixed + crc32(fixed).to_bytes(4, "big")
+
+
+FAULTS = {
+    "an unknown opcode": (bytes((60,)) + bytes(12), "opcode 60 is unknown"),
+    "an opcode without reader": (bytes((5,)) + bytes(12), "opcode 5 is unknown"),
+    "a body one byte too long": (encode(ops.AllowSnapshot("a"), TXID)[:-4] + b"x", "fields take"),
+    "a body one byte too short": (encode(ops.AllowSnapshot("ab"), TXID)[:-5], "2 bytes"),
+    "more blocks than the body holds": (
+        encode(ops.UpdateBlocks("/f", ()), TXID)[:13] + b"\x00\x02/f\x8c\x7f\xff\xff\xff",
+        "2147483647 blocks",
+    ),
+    "a negative number of concat sources": (
+        encode(ops.AllowSnapshot("/t"), TXID)[:0]
+        + bytes((16,))
+        + bytes(12)
+        + b"\x00\x01t"
+        + b"\xff\xff\xff\xff",
+        "-1 sources",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_a_well_framed_op_that_makes_no_sense_is_refused_with_its_place(case: str) -> None:
+    head, reason = FAULTS[case]
+    good = encode(ops.StartLogSegment(), TxId(1))
+    with pytest.raises(EditsError, match=reason) as refusal:
+        list(decode_all(good + _reframed(head), -65))
+    assert refusal.value.offset == len(good)
+    assert refusal.value.txid is not None
+
+
+def test_an_unknown_layout_is_named() -> None:
+    with pytest.raises(EditsError, match="layout version -68 is unknown"):
+        list(decode_all(b"", -68))
+
+
+def test_padding_ends_the_ops_and_other_bytes_behind_it_do_not_pass() -> None:
+    good = encode(ops.StartLogSegment(), TxId(1))
+    assert len(list(decode_all(good + b"\xff\x00\xff", -65))) == 1
+    with pytest.raises(EditsError, match="padding"):
+        list(decode_all(good + b"\xff\x01", -65))
+
+
+def test_a_flip_of_any_bit_of_a_segment_is_detected() -> None:
+    written: list[ops.Op] = [
+        ops.StartLogSegment(),
+        ops.Mkdir(16386, "/d", 1, 1, PERMISSION),
+        ops.Add(16387, "/d/f", 3, 1, 1, 128, (), PERMISSION, client_name="c", client_machine="m"),
+        ops.Close(0, "/d/f", 3, 1, 1, 128, (ops.Block(1, 2, 3),), PERMISSION),
+        ops.EndLogSegment(),
+    ]
+    data = b"".join(encode(op, TxId(n)) for n, op in enumerate(written, start=1))
+    assert [op for _, op in decode_all(data, -65)] == written
+    for position in range(len(data)):
+        for bit in range(8):
+            damaged = bytearray(data)
+            damaged[position] ^= 1 << bit
+            with pytest.raises(EditsError):
+                list(decode_all(bytes(damaged), -65))
+
+
+@settings(max_examples=500)
+@given(st.binary(max_size=200), st.integers(NEWEST_LAYOUT, OLDEST_LAYOUT))
+def test_any_bytes_are_ops_or_a_typed_error(data: bytes, layout: int) -> None:
+    with suppress(EditsError):
+        list(decode_all(data, layout))
+
+
+@settings(max_examples=1000)
+@given(st.sampled_from(sorted(op.opcode for op in ops.OP_CLASSES)), st.binary(max_size=120),
+       st.integers(NEWEST_LAYOUT, -56))  # fmt: skip
+def test_any_body_in_a_sound_frame_is_an_op_or_a_typed_error(
+    opcode: int, body: bytes, layout: int
+) -> None:
+    frame = _reframed(bytes((opcode,)) + bytes(12) + body)
+    with suppress(EditsError):
+        _, op, end = decode(frame, 0, layout)
+        assert (op.opcode, end) == (opcode, len(frame))

@@ -1,0 +1,67 @@
+"""Random edits below snapshots: every snapshot keeps showing what was there when it was taken."""
+
+import io
+import os
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from journal.model import TxId
+from namenode_sim.edits.ops import Op
+from namenode_sim.image.reader import read_namespace
+from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.namespace import Namespace
+from tests.namenode_sim.image.image_world import saved
+from tests.namenode_sim.namespace.snapshots.comparing import wrong
+from tests.namenode_sim.namespace.snapshots.random_actions import act
+from tests.namenode_sim.namespace.snapshots.random_edits import Draw, Scribe
+
+SEEDS = int(os.environ.get("NNHA_SNAPSHOT_SEEDS", "100"))
+"""How many long random programs are tried beside hypothesis's short ones."""
+
+
+def apply(namespace: Namespace, edits: list[Op]) -> None:
+    for op in edits:
+        namespace.apply(TxId(namespace.last_applied + 1), op)
+
+
+def through_an_image(namespace: Namespace) -> Namespace:
+    """Save and load, which must change nothing."""
+    again = read_namespace(io.BytesIO(saved(namespace, -67)))
+    assert differences(namespace, again) == []
+    return again
+
+
+def run(draw: Draw, steps: int) -> None:
+    """Random edits, with looks at everything and images in between."""
+    scribe = Scribe()
+    written: list[Op] = []
+    namespace = Namespace.empty("hdfs")
+    for _ in range(steps):
+        if draw(10) == 0:
+            namespace = through_an_image(namespace)
+        act(scribe, draw)
+        edits = scribe.take_written()
+        apply(namespace, edits)
+        written += edits
+        assert wrong(namespace, scribe.model) == [], edits
+    replayed = Namespace.empty("hdfs")
+    apply(replayed, written)
+    assert differences(replayed, namespace) == []
+
+
+@settings(deadline=None)
+@given(st.binary(min_size=40, max_size=400))
+def test_short_programs(tape: bytes) -> None:
+    rest = iter(tape)
+    run(lambda limit: next(rest, 0) % limit, steps=len(tape) // 4)
+
+
+def test_long_programs() -> None:
+    for seed in range(SEEDS):
+        chance = random.Random(seed)
+        try:
+            run(chance.randrange, steps=120)
+        except Exception as failure:
+            raise AssertionError(f"seed {seed}") from failure

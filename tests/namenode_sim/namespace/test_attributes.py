@@ -1,0 +1,251 @@
+"""What edits do to attributes, counters, secrets, caches and snapshots (hadoop-formats 4.2)."""
+
+from collections.abc import Callable
+
+import pytest
+
+from journal.model import TxId
+from namenode_sim.edits import ops
+from namenode_sim.edits.ops import (
+    AclEntry,
+    AclScope,
+    AclType,
+    DelegationKey,
+    DelegationTokenIdentifier,
+    EcPolicy,
+    Op,
+    StorageType,
+    XAttr,
+    XAttrNamespace,
+)
+from namenode_sim.namespace.errors import ApplyError
+from namenode_sim.namespace.inode import QUOTA_DONT_SET, INodeDirectory, INodeFile, INodeSymlink
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.state import EcState
+from tests.namenode_sim.namespace.given_edits import WHO, add, after, mkdir, mtime
+
+
+def directory(namespace: Namespace, path: str = "/d") -> INodeDirectory:
+    node = namespace.tree.node(path)
+    assert isinstance(node, INodeDirectory)
+    return node
+
+
+ATTRIBUTES: dict[str, tuple[list[Op], Callable[[INodeDirectory], object], object]] = {
+    "mode": ([ops.SetPermissions("/d", 0o1777)], lambda d: d.mode, 0o1777),
+    "owner alone": ([ops.SetOwner("/d", "bob", "")], lambda d: (d.user, d.group), ("bob", "staff")),
+    "group alone": ([ops.SetOwner("/d", "", "g")], lambda d: (d.user, d.group), ("alice", "g")),
+    "both quotas": (
+        [ops.SetQuota("/d", 5, 6)],
+        lambda d: (d.quotas.namespace, d.quotas.space),
+        (5, 6),
+    ),
+    "one quota kept": (
+        [ops.SetQuota("/d", 5, 6), ops.SetQuota("/d", QUOTA_DONT_SET, -1)],
+        lambda d: (d.quotas.namespace, d.quotas.space),
+        (5, -1),
+    ),
+    "the old quota edits": (
+        [ops.SetQuota("/d", 5, 6), ops.SetNsQuota("/d", 7)],
+        lambda d: (d.quotas.namespace, d.quotas.space),
+        (7, 6),
+    ),
+    "the old clearing edit": (
+        [ops.SetQuota("/d", 5, 6), ops.ClearNsQuota("/d")],
+        lambda d: (d.quotas.namespace, d.quotas.space),
+        (-1, 6),
+    ),
+    "a quota by type": (
+        [ops.SetQuotaByStorageType("/d", StorageType.SSD, 9)],
+        lambda d: d.quotas.by_type,
+        ((StorageType.SSD, 9),),
+    ),
+    "a storage policy is an xattr": (
+        [ops.SetStoragePolicy("/d", 7)],
+        lambda d: d.xattrs,
+        (XAttr(XAttrNamespace.SYSTEM, "hsm.block.storage.policy.id", b"\x07"),),
+    ),
+    "policy 0 removes it": (
+        [ops.SetStoragePolicy("/d", 7), ops.SetStoragePolicy("/d", 0)],
+        lambda d: d.xattrs,
+        None,
+    ),
+    "new xattrs come first": (
+        [
+            ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, "a", b"1"),)),
+            ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, "b", b"2"),)),
+            ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, "a", b"3"),)),
+        ],
+        lambda d: [(x.name, x.value) for x in d.xattrs or ()],
+        [("a", b"3"), ("b", b"2")],
+    ),
+    "an empty value is none": (
+        [ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, "a", b""),))],
+        lambda d: d.xattrs,
+        (XAttr(XAttrNamespace.USER, "a", None),),
+    ),
+    "removed by name": (
+        [
+            ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, "a", b"1"),)),
+            ops.RemoveXAttr("/d", (XAttr(XAttrNamespace.USER, "a", None),)),
+        ],
+        lambda d: d.xattrs,
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "seen", "expected"), ATTRIBUTES.values(), ids=ATTRIBUTES.keys())
+def test_attributes(
+    given: list[Op], seen: Callable[[INodeDirectory], object], expected: object
+) -> None:
+    assert seen(directory(after(mkdir("/d"), given))) == expected
+
+
+def test_the_root_keeps_its_name_quota() -> None:
+    root = directory(after(ops.SetQuota("/", -1, 5)), "/")
+    assert (root.quotas.namespace, root.quotas.space) == (QUOTA_DONT_SET, 5)
+
+
+def test_an_acl_s_mask_lives_in_the_mode_and_the_group_comes_back() -> None:
+    a, scope = AclType, AclScope.ACCESS
+    acl = (
+        AclEntry(scope, a.USER, None, 7),
+        AclEntry(scope, a.USER, "bob", 6),
+        AclEntry(scope, a.GROUP, None, 5),
+        AclEntry(scope, a.MASK, None, 4),
+        AclEntry(scope, a.OTHER, None, 1),
+    )
+    namespace = after(mkdir("/d"), ops.SetAcl("/d", acl))
+    assert directory(namespace).mode == 0o741
+    assert directory(namespace).acl == (acl[1], acl[2])
+    namespace.apply(TxId(3), ops.SetAcl("/d", ()))
+    assert (directory(namespace).mode, directory(namespace).acl) == (0o751, None)
+
+
+def test_ids_and_stamps_are_counted() -> None:
+    namespace = after(
+        mkdir("/d"),
+        ops.Mkdir(20000, "/e", 1, 1, WHO),
+        add("/f"),
+        ops.SetGenstampV1(7),
+        ops.SetGenstampV2(1001),
+        ops.AllocateBlockId(2**30 + 1),
+        ops.AllocateBlockId(-(2**63) + 16),
+        ops.Delete("/e", 5),
+    )
+    counters = namespace.counters
+    assert namespace.tree.node("/d").id == 16386
+    assert counters.last_inode_id == 20001 == namespace.tree.node("/f").id
+    assert (counters.generation_stamp_v1, counters.generation_stamp_v2) == (7, 1001)
+    assert (counters.last_block_id, counters.last_striped_block_id) == (2**30 + 1, -(2**63) + 16)
+
+
+def test_a_file_s_replication_is_clamped_and_a_block_size_of_0_is_1() -> None:
+    namespace = after(ops.Add(0, "/f", 0, 1, 1, 0, (), WHO), ops.SetReplication("/f", 999))
+    made = namespace.tree.file("/f")
+    assert (made.replication, made.preferred_block_size) == (512, 1)
+
+
+def test_a_striped_file_takes_its_layout_from_its_policy() -> None:
+    namespace = after(add("/f", ec_policy_id=1), ops.SetReplication("/f", 9))
+    made = namespace.tree.file("/f")
+    assert (made.block_type, made.ec_policy_id, made.replication) == (1, 1, 0)
+
+
+def test_a_symlink_keeps_its_target() -> None:
+    link = after(ops.Symlink(0, "/l", "/t/x", 5, 6, WHO)).tree.node("/l")
+    assert isinstance(link, INodeSymlink)
+    assert (link.target, link.mtime, link.atime) == (b"/t/x", 5, 6)
+
+
+def test_tokens_need_their_key() -> None:
+    token = DelegationTokenIdentifier("o", "r", "", 1, 2, 7, 3)
+    orphan = DelegationTokenIdentifier("o", "r", "", 1, 2, 8, 4)
+    namespace = after(
+        ops.UpdateMasterKey(DelegationKey(3, 99, b"k")),
+        ops.GetDelegationToken(token, 50),
+        ops.GetDelegationToken(orphan, 50),
+        ops.RenewDelegationToken(token, 60),
+    )
+    assert namespace.secrets.tokens == {token: 60}
+    assert (namespace.secrets.token_sequence_number, namespace.secrets.current_key_id) == (8, 3)
+    namespace.apply(TxId(5), ops.CancelDelegationToken(token))
+    assert namespace.secrets.tokens == {}
+
+
+def test_a_cache_pool_takes_its_directives_along() -> None:
+    namespace = after(
+        ops.AddCachePool(ops.CachePool("p", "o", "g", 0o700, 1, 2)),
+        ops.ModifyCachePool(ops.CachePool("p", limit=5)),
+        ops.AddCacheDirective(ops.CacheDirective(4, "/d", 1, "p", 9)),
+        ops.ModifyCacheDirective(ops.CacheDirective(4, replication=3)),
+    )
+    assert namespace.cache.pools["p"].limit == 5
+    assert namespace.cache.directives[4] == ops.CacheDirective(4, "/d", 3, "p", 9)
+    namespace.apply(TxId(5), ops.RemoveCachePool("p"))
+    assert (namespace.cache.directives, namespace.cache.next_directive_id) == ({}, 5)
+
+
+def test_user_ec_policies_are_numbered_from_64_and_stay_as_removed() -> None:
+    namespace = after(
+        ops.AddErasureCodingPolicy(EcPolicy("rs", 3, 2, 8192)),
+        ops.EnableErasureCodingPolicy("RS-3-2-8k"),
+        ops.EnableErasureCodingPolicy("XOR-2-1-1024k"),
+        ops.RemoveErasureCodingPolicy("RS-3-2-8k"),
+        ops.DisableErasureCodingPolicy("RS-3-2-8k"),
+        ops.DisableErasureCodingPolicy("XOR-2-1-1024k"),
+    )
+    assert namespace.ec_policies[64].state is EcState.REMOVED
+    assert namespace.ec_policies[4].state is EcState.DISABLED
+
+
+def test_a_rolling_upgrade_begins_and_ends() -> None:
+    namespace = after(ops.RollingUpgradeStart(123))
+    assert namespace.rolling_upgrade_start == 123
+    namespace.apply(TxId(2), ops.RollingUpgradeFinalize(124))
+    assert namespace.rolling_upgrade_start is None
+
+
+SNAPSHOTTED: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d"), ops.CreateSnapshot("/d", "s", 77)]
+
+
+def test_snapshots_are_taken_renamed_and_dropped() -> None:
+    namespace = after(list(SNAPSHOTTED), ops.RenameSnapshot("/d", "s", "t", 78))
+    [snapshot] = namespace.snapshots.snapshottable[namespace.tree.node("/d").id]
+    assert (snapshot.id, snapshot.name, snapshot.root.mtime, mtime(namespace, "/d")) == (
+        0,
+        "t",
+        78,
+        77,
+    )
+    namespace.apply(TxId(5), ops.DeleteSnapshot("/d", "t", 79))
+    namespace.apply(TxId(6), ops.DisallowSnapshot("/d"))
+    assert (namespace.snapshots.counter, namespace.snapshots.snapshottable) == (1, {})
+
+
+MOVES_SNAPSHOTS: list[Op] = [
+    ops.Delete("/p", 5),
+    ops.RenameOld("/p", "/q", 5),
+    ops.Rename("/p/d", "/q", 5),
+    ops.Rename("/x", "/p/d", 5, (ops.RenameOption.OVERWRITE,)),
+]
+
+
+@pytest.mark.parametrize("op", MOVES_SNAPSHOTS, ids=repr)
+def test_a_directory_with_snapshots_can_neither_go_nor_move(op: Op) -> None:
+    namespace = after(mkdir("/x"), mkdir("/p"), mkdir("/p/d"), ops.AllowSnapshot("/p/d"))
+    namespace.apply(TxId(5), ops.CreateSnapshot("/p/d", "s", 1))
+    with pytest.raises(ApplyError, match="snapshottable and has 1 snapshots"):
+        namespace.apply(TxId(6), op)
+
+
+def test_a_snapshottable_directory_without_snapshots_may_go() -> None:
+    namespace = after(mkdir("/d"), ops.AllowSnapshot("/d"), ops.Delete("/d", 5))
+    assert namespace.snapshots.snapshottable == {}
+
+
+def test_a_file_is_a_file() -> None:
+    made = after(add("/f", storage_policy_id=2)).tree.file("/f")
+    assert isinstance(made, INodeFile)
+    assert made.storage_policy_id == 2

@@ -1,0 +1,243 @@
+"""Recovery: every trouble is shown once, the answer is obeyed, and the damaged file is kept."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ha.daemon.process import ExitWith
+from journal.frame import file_header
+from journal.model import TxId
+from journal.node.scrub import scrub
+from namenode_sim.edits.ops import Op, StartLogSegment
+from namenode_sim.namespace.dump import dump_tree
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.startup.recover import Recovery, recover
+from namenode_sim.storage.format import format_name_dirs
+from namenode_sim.storage.storage import open_name_dirs
+from tests.namenode_sim.image.image_world import info
+from tests.namenode_sim.startup.startup_world import (
+    World,
+    frames,
+    mkdir,
+    snapshot,
+    world,
+    write_segment,
+)
+
+SEGMENT: tuple[Op, ...] = (StartLogSegment(), mkdir("/a"), mkdir("/b"), mkdir("/c"))
+
+
+class Operator:
+    """Answers in turn, and remembers what he was asked."""
+
+    def __init__(self, answers: str) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    def choose(self, trouble: str, choices: Mapping[str, str]) -> str:
+        assert list(choices) == ["c", "s", "q", "a"]
+        self.asked.append(trouble)
+        return self.answers.pop(0)
+
+
+async def run(at: World, operator: Operator) -> str:
+    return await recover(at.conf(), at.place(), Recovery(operator.choose))
+
+
+def broken(directory: Path, *ops: Op) -> Path:
+    """A directory whose first segment has a damaged byte in its second edit."""
+    format_name_dirs([directory], info(), Namespace.empty("hdfs"))
+    path = write_segment(directory / "current", 1, ops or SEGMENT)
+    write_segment(directory / "current", 5, (StartLogSegment(), mkdir("/d")))
+    (directory / "current" / "seen_txid").write_text("5\n")
+    if not ops:
+        flip(path, 8 + 17 + 20)
+    return path
+
+
+def flip(path: Path, offset: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 1
+    path.write_bytes(data)
+
+
+def loaded(directory: Path) -> tuple[list[str], int]:
+    storage = open_name_dirs([directory])
+    namespace = storage.load()
+    storage.close()
+    return [path for path, _ in dump_tree(namespace.tree.root)], namespace.last_applied
+
+
+async def test_continue_leaves_out_what_is_damaged_and_keeps_the_file(tmp_path: Path) -> None:
+    async with world(tmp_path) as at:
+        path = broken(at.name_dir)
+        damaged = path.read_bytes()
+        operator = Operator("c")
+        said = await run(at, operator)
+        assert loaded(at.name_dir) == (["/", "/b", "/c", "/d"], 6)
+    (trouble,) = operator.asked
+    assert trouble.startswith(f"{path}: offset 25: ")
+    assert "transaction 2 lost" in trouble
+    assert path.with_name(path.name + ".damaged").read_bytes() == damaged
+    assert not path.exists()
+    assert "1 troubles were found" in said
+    assert "Bootstrap every other NameNode" in said
+
+
+async def test_stop_drops_the_rest_and_never_gives_its_numbers_again(tmp_path: Path) -> None:
+    async with world(tmp_path) as at:
+        broken(at.name_dir)
+        await run(at, Operator("s"))
+        assert loaded(at.name_dir) == (["/"], 6)
+
+
+async def test_quit_changes_nothing_and_ends_with_0(tmp_path: Path) -> None:
+    async with world(tmp_path) as at:
+        broken(at.name_dir)
+        before = snapshot(at.name_dir)
+        with pytest.raises(ExitWith) as left:
+            await run(at, Operator("q"))
+        assert left.value.code == 0
+        assert snapshot(at.name_dir) == before
+
+
+async def test_always_asks_only_once(tmp_path: Path) -> None:
+    async with world(tmp_path) as at:
+        path = broken(at.name_dir)
+        flip(path, path.stat().st_size - 10)
+        operator = Operator("a")
+        said = await run(at, operator)
+        assert loaded(at.name_dir) == (["/", "/b", "/d"], 6)
+        assert len(operator.asked) == 1
+        assert "2 troubles were found" in said
+
+
+async def test_an_edit_that_does_not_apply_is_left_out_and_nothing_else(tmp_path: Path) -> None:
+    async with world(tmp_path) as at:
+        misfit = replace(mkdir("/none/x"), inode_id=99_999)
+        broken(at.name_dir, StartLogSegment(), mkdir("/a"), misfit, mkdir("/a/below"))
+        operator = Operator("c")
+        await run(at, operator)
+        assert loaded(at.name_dir) == (["/", "/a", "/a/below", "/d"], 6)
+        storage = open_name_dirs([at.name_dir])
+        # What the misfit had changed before it was found out is gone too.
+        assert storage.load().counters.last_inode_id < 99_999
+        storage.close()
+    (trouble,) = operator.asked
+    assert "transaction 3, Mkdir, cannot be applied" in trouble
+
+
+async def test_a_missing_segment_is_one_trouble(tmp_path: Path) -> None:
+    async with world(tmp_path) as at:
+        broken(at.name_dir).unlink()
+        operator = Operator("c")
+        await run(at, operator)
+        assert loaded(at.name_dir) == (["/", "/d"], 6)
+    assert "transactions 1 to 4 are missing" in operator.asked[0]
+
+
+async def test_a_sound_copy_in_another_directory_is_taken_without_asking(tmp_path: Path) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    async with world(tmp_path, **{"dfs.namenode.name.dir": f"{a},{b}"}) as at:
+        format_name_dirs([a, b], info(), Namespace.empty("hdfs"))
+        write_segment(a / "current", 1, SEGMENT)
+        flip(write_segment(b / "current", 1, SEGMENT), 40)
+        await run(at, Operator(""))
+        assert loaded(a) == loaded(b) == (["/", "/a", "/b", "/c"], 4)
+
+
+async def test_a_header_that_cannot_be_read_costs_the_segment(tmp_path: Path) -> None:
+    async with world(tmp_path) as at:
+        path = broken(at.name_dir)
+        flip(path, 2)
+        operator = Operator("c")
+        await run(at, operator)
+        assert loaded(at.name_dir) == (["/", "/d"], 6)
+    assert "nothing of it can be read" in operator.asked[0]
+
+
+async def test_shared_edits_that_do_not_apply_are_asked_for_too(tmp_path: Path) -> None:
+    async with world(tmp_path) as at:
+        format_name_dirs([at.name_dir], info(), Namespace.empty("hdfs"))
+        writer = at.writer(info())
+        await writer.format()
+        await writer.become_writer()
+        ops = (StartLogSegment(), mkdir("/a"), mkdir("/none/x"), mkdir("/c"))
+        await writer.start_segment(TxId(1))
+        await writer.write(TxId(1), 4, frames(1, ops))
+        await writer.finalize_segment(TxId(4))
+        await writer.settle(timeout_seconds=5)
+        await writer.close()
+        operator = Operator("c")
+        await run(at, operator)
+        assert loaded(at.name_dir) == (["/", "/a", "/c"], 4)
+        assert len(operator.asked) == 1
+
+
+async def journal_with_a_damaged_segment(at: World, tmp_path: Path, first: int) -> None:
+    """Segments 1-2, 3-4 and 5-6, of which all nodes have one with a damaged second edit."""
+    format_name_dirs([at.name_dir], info(), Namespace.empty("hdfs"))
+    writer = at.writer(info())
+    await writer.format()
+    await writer.become_writer()
+    for start, name in ((1, "/a"), (3, "/b"), (5, "/c")):
+        await writer.start_segment(TxId(start))
+        await writer.write(TxId(start), 2, frames(start, (StartLogSegment(), mkdir(name))))
+        await writer.finalize_segment(TxId(start + 1))
+    await writer.settle(timeout_seconds=5)
+    await writer.close()
+    for i in range(3):
+        folder = tmp_path / "journal" / f"jn{i}" / "ns1" / "current"
+        flip(folder / f"edits_{first:019d}-{first + 1:019d}", len(file_header()) + 20)
+
+
+async def test_a_shared_segment_that_is_damaged_everywhere_is_asked_for(tmp_path: Path) -> None:
+    async with world(tmp_path) as at:
+        await journal_with_a_damaged_segment(at, tmp_path, 3)
+        operator = Operator("c")
+        await run(at, operator)
+        assert loaded(at.name_dir) == (["/", "/a", "/c"], 6)
+    assert "the journal: edits 4 to 4 cannot be read" in operator.asked[0]
+
+
+async def test_the_last_segment_is_asked_for_when_all_nodes_know_that_theirs_is_damaged(
+    tmp_path: Path,
+) -> None:
+    """No node lists it then; its numbers must not be given again all the same."""
+    async with world(tmp_path) as at:
+        await journal_with_a_damaged_segment(at, tmp_path, 5)
+        for daemon in at.nodes.daemons:
+            assert daemon is not None
+            (owner,) = daemon.node.owners()
+            assert await scrub(owner, 0) == 1
+        operator = Operator("c")
+        await run(at, operator)
+        assert loaded(at.name_dir) == (["/", "/a", "/b"], 6)
+    assert "the journal: edits 6 to 6 cannot be read" in operator.asked[0]
+
+
+async def test_the_command_asks_before_it_begins(tmp_path: Path) -> None:
+    async with world(tmp_path) as at:
+        path = broken(at.name_dir)
+        before = snapshot(at.name_dir)
+        code, out = await at.command("-recover", stdin="n\n")
+        assert (code, snapshot(at.name_dir)) == (1, before)
+        assert "Are you ready to proceed? (Y or N)" in out
+        code, out = await at.command("-recover", "-nonInteractive")
+        assert (code, snapshot(at.name_dir)) == (1, before)
+        code, out = await at.command("-recover", stdin="Y\nwhat\nc\n")
+        assert code == 0, out
+        assert "Please answer C or S or Q or A." in out
+        assert loaded(at.name_dir) == (["/", "/b", "/c", "/d"], 6)
+        path.with_name(path.name + ".damaged").unlink()
+
+
+async def test_with_force_the_command_asks_nothing(tmp_path: Path) -> None:
+    async with world(tmp_path) as at:
+        broken(at.name_dir)
+        code, out = await at.command("--recover", "--force")
+        assert code == 0, out
+        assert "offset 25" in out
+        assert loaded(at.name_dir) == (["/", "/b", "/c", "/d"], 6)

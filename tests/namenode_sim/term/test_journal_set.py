@@ -1,0 +1,129 @@
+"""Local copies of the quorum's edits: beside it, never in its way."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from journal.model import TxId
+from namenode_sim.edits.codec import encode
+from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
+from namenode_sim.startup.recovery_items import best_copies
+from namenode_sim.storage.local_copies import LocalCopies, copies_from
+from namenode_sim.storage.local_edits import last_local_edit, list_segments
+from namenode_sim.term.journal_set import JournalSet
+from tests.namenode_sim.term.memory_journal import MemoryJournal, MemoryWriter
+
+MARKS: tuple[Op, Op] = (StartLogSegment(), EndLogSegment())
+
+
+@asynccontextmanager
+async def journal_set(
+    *directories: Path, required: tuple[Path, ...] = ()
+) -> AsyncIterator[tuple[JournalSet, LocalCopies]]:
+    copies = LocalCopies(directories, required=required)
+    writer = JournalSet(MemoryWriter(MemoryJournal()), copies)
+    await writer.become_writer()
+    try:
+        yield writer, copies
+    finally:
+        copies.close()
+
+
+async def segment(writer: JournalSet, first: int, *, closed: bool = True) -> None:
+    await writer.start_segment(TxId(first))
+    for txid, op in enumerate(MARKS, first):
+        await writer.write(TxId(txid), 1, encode(op, TxId(txid)))
+    if closed:
+        await writer.finalize_segment(TxId(first + 1))
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in (directory / "current").glob("edits_*"))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+FIRST = "edits_0000000000000000001-0000000000000000002"
+SECOND = "edits_0000000000000000003-0000000000000000004"
+
+
+async def test_every_directory_gets_hadoop_s_files(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    async with journal_set(one, two) as (writer, copies):
+        await segment(writer, 1)
+        await segment(writer, 3)
+        await until(lambda: names(one) == names(two) == [FIRST, SECOND])
+        assert copies.failed() == {}
+    assert [(s.first, s.last) for s in list_segments([one])] == [(1, 2), (3, 4)]
+
+
+async def test_a_failing_directory_is_dropped_and_taken_back_with_the_next_segment(
+    tmp_path: Path,
+) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    bad.write_text("in the way")
+    async with journal_set(good, bad) as (writer, copies):
+        await segment(writer, 1)
+        await until(lambda: names(good) == [FIRST] and str(bad) in copies.failed())
+        bad.unlink()
+        await segment(writer, 3)
+        await until(lambda: names(good) == [FIRST, SECOND] and names(bad) == [SECOND])
+        assert copies.failed() == {}
+
+
+async def test_a_disk_that_hangs_delays_no_commit(tmp_path: Path) -> None:
+    hanging = tmp_path / "hanging"
+    (hanging / "current").mkdir(parents=True)
+    os.mkfifo(hanging / "current" / "nnha_copies_from")  # to open it hangs
+    async with journal_set(hanging) as (writer, copies):
+        async with asyncio.timeout(30):
+            await writer.start_segment(TxId(1))
+            frame = encode(MARKS[0], TxId(1))
+            for txid in range(1, 40):
+                await writer.write(TxId(txid), 1, frame * (512 * 1024 // len(frame)))
+        assert "behind the quorum" in copies.failed()[str(hanging)]
+        for _ in range(2):
+            (hanging / "current" / "nnha_copies_from").write_text("1")
+
+
+async def test_a_file_of_somebody_else_is_left_alone_and_stops_no_copy(tmp_path: Path) -> None:
+    """Its name begins as a segment's does, and goes on with no number."""
+    strange = tmp_path / "current" / "edits_inprogress_of_last_week"
+    strange.parent.mkdir()
+    strange.touch()
+    async with journal_set(tmp_path) as (writer, copies):
+        await segment(writer, 1)
+        await until(lambda: names(tmp_path) == [FIRST, strange.name])
+        assert copies.failed() == {}
+
+
+async def test_a_required_directory_that_fails_is_told(tmp_path: Path) -> None:
+    bad = tmp_path / "bad"
+    bad.write_text("in the way")
+    told: list[str] = []
+    async with journal_set(bad, required=(bad,)) as (writer, copies):
+        copies.on_required_lost(told.append)
+        await segment(writer, 1)
+        await until(lambda: bool(told))
+    assert str(bad) in told[0]
+
+
+async def test_what_a_term_left_open_is_set_aside_and_believed_by_nobody(tmp_path: Path) -> None:
+    async with journal_set(tmp_path) as (writer, _):
+        await segment(writer, 5)
+        await segment(writer, 7, closed=False)
+    assert copies_from(tmp_path) == 5
+    assert last_local_edit([tmp_path], TxId(0)) == 0
+    assert best_copies([tmp_path], TxId(0)) == []
+    async with journal_set(tmp_path) as (writer, _):
+        await segment(writer, 7)
+    open_before = "edits_inprogress_0000000000000000007.stale"
+    assert open_before in names(tmp_path)
+    assert names(tmp_path)[-1] == open_before
+    assert "edits_0000000000000000007-0000000000000000008" in names(tmp_path)

@@ -1,0 +1,1 @@
+"""What both simulations stand on: virtual time, a network, a trace, planted bugs, shrinking."""

@@ -1,0 +1,97 @@
+"""The second phase: faults end, and service must return, and stay (I10, I14)."""
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from ha.elector.model import Role
+from ha.notices.store import drains_path, pause_path
+from ha.service.model import ServiceState
+from tests.simulation.engine.verdict import Violated
+from tests.simulation.failover.cluster import ZOOKEEPER
+from tests.simulation.failover.zk_tree import Delete
+
+if TYPE_CHECKING:
+    from tests.simulation.failover.world import World
+
+BOUND_SECONDS: Final = 45.0
+"""Session, pauses after failures and cedes, a slow promotion that was under way, one more round."""
+_CALM_SECONDS: Final = 4.0
+
+
+async def demand_service(world: "World") -> None:
+    """Heal everything; within the bound one NameNode must be active, and stay so.
+
+    What was sent before the faults ended may still arrive, and disturb the peace once more.
+    """
+    heal(world)
+    healed = peace = world.loop.now
+    active, missing = world.cluster.lock_owner(), what_is_missing(world)
+    while world.loop.now < peace + _CALM_SECONDS:
+        await asyncio.sleep(0.5)
+        _end_notices(world)
+        world.look()
+        missing = what_is_missing(world)
+        if missing is not None or world.cluster.lock_owner() != active:
+            peace, active = world.loop.now, world.cluster.lock_owner()
+        if peace > healed + BOUND_SECONDS:
+            why = missing or "the active changes again and again"
+            raise Violated("I10", f"{BOUND_SECONDS:.0f} s after all faults ended, {why}")
+    takeovers = world.oracle.counts.takeovers
+    if world.swarm.calm and takeovers != 1:
+        raise Violated("I14", f"only ZooKeeper was in trouble, and there were {takeovers} actives")
+    world.trace.add("----", f"service after {peace - healed:.1f} s")
+
+
+def heal(world: "World") -> None:
+    """All faults end; whatever is dead is started."""
+    cluster = world.cluster
+    world.trace.add("----", "liveness: all faults end")
+    world.faults.over = True
+    world.network.heal_all()
+    cluster.ensemble.heal()
+    _end_notices(world)
+    for name, host in cluster.hosts.items():
+        host.power_on()
+        cluster.conditions[name].unwell = ""
+        cluster.conditions[name].ready = True
+        for what in ("namenode", "zkfc"):
+            host.thaw(what)
+            world.boot(name, what)
+
+
+def _end_notices(world: "World") -> None:
+    """No pause and no drain is left, not even one that took effect after its operator gave up."""
+    cluster = world.cluster
+    drains = (f"{drains_path(ZOOKEEPER)}/{name}" for name in cluster.hosts)
+    for path in (pause_path(ZOOKEEPER), *drains):
+        if cluster.ensemble.znode(path) is not None:
+            cluster.ensemble.commit(Delete(path), "operator")
+
+
+def what_is_missing(world: "World") -> str | None:
+    """Why this is not a cluster in good order; None when it is."""
+    cluster = world.cluster
+    owner = cluster.lock_owner()
+    if owner is None:
+        return "nobody has the lock"
+    if cluster.named() != owner:
+        return f"{owner} has the lock, and the breadcrumb names {cluster.named()}"
+    for name in cluster.hosts:
+        node, controller = cluster.namenode(name), cluster.controller(name)
+        if node is None or controller is None:
+            world.boot(name, "namenode")
+            world.boot(name, "zkfc")
+            return f"{name} is not there"
+        state, role = ServiceState.STANDBY, Role.STANDBY
+        if name == owner:
+            state, role = ServiceState.ACTIVE, Role.ACTIVE
+        if node.state is not state:
+            return f"{name} is {node.state}, and {owner} has the lock"
+        if controller.elector.state.role is not role and not controller.candidacy.waits:
+            return f"{name}'s elector is {controller.elector.state.role}, and {owner} has the lock"
+        if controller.believed is not state and not controller.candidacy.waits:
+            return f"{name}'s controller believes it {controller.believed}"
+    active = cluster.namenode(owner)
+    if active is None or active.epoch != world.journal.epoch:
+        return f"{owner} cannot write"
+    return None

@@ -1,0 +1,238 @@
+"""Bugs of the election and of the takeover's order, to be planted."""
+
+from dataclasses import replace
+from typing import Any
+
+from ha.elector import core, runner, takeover
+from ha.elector.actions import (
+    AbandonTakeover,
+    DeleteBreadcrumb,
+    EnterNeutral,
+    FenceOldActive,
+    ServeAsStandby,
+)
+from ha.elector.events import (
+    BreadcrumbRead,
+    BreadcrumbWritten,
+    LockCreated,
+    LockTaken,
+    LookDue,
+    OldActiveFenced,
+    SessionOpened,
+)
+from ha.elector.keeper import KazooKeeper
+from ha.elector.model import Link, Role, Stage
+from ha.elector.runner import Elector
+from ha.elector.state import ElectorState, Step
+from tests.simulation.engine.planting import Planting, replacing
+
+
+def stale_session_believed() -> Planting:
+    """News of the lock counts whichever session it is from."""
+    really = core._lock_news
+    return replacing(
+        core,
+        "_lock_news",
+        lambda state, event: really(state, replace(event, session=state.session)),
+    )
+
+
+def node_exists_is_won() -> Planting:
+    """A lock that exists already is taken for ours."""
+    really = core._lock_news
+
+    def news(state: ElectorState, event: Any) -> Step:  # noqa: ANN401
+        if isinstance(event, LockTaken):
+            event = LockCreated(event.session)
+        return really(state, event)
+
+    return replacing(core, "_lock_news", news)
+
+
+def look_believes_anybody() -> Planting:
+    """Who owns the lock is not asked: it exists, so we have it."""
+    return replacing(core, "_others", lambda state: core._owned(state))
+
+
+def stale_attempt_believed() -> Planting:
+    """Answers of an abandoned takeover count for the present one."""
+    really = core._takeover_news
+
+    def news(state: ElectorState, event: Any) -> Step:  # noqa: ANN401
+        changed = {"attempt": state.attempt}
+        if isinstance(event, BreadcrumbRead | BreadcrumbWritten):
+            changed["session"] = state.session  # type: ignore[assignment]
+        return really(state, replace(event, **changed))
+
+    return replacing(core, "_takeover_news", news)
+
+
+def fence_not_awaited() -> Planting:
+    """The takeover goes on while fencing is still under way."""
+    really = Elector._tell_application
+
+    def tell(self: Elector, action: Any) -> None:  # noqa: ANN401
+        really(self, action)
+        if isinstance(action, FenceOldActive):
+            self.post(OldActiveFenced(action.attempt))
+
+    return replacing(Elector, "_tell_application", tell)
+
+
+def alike_is_own() -> Planting:
+    """A breadcrumb of the same ports is taken for our own."""
+    really = takeover._read
+
+    def read(state: ElectorState, breadcrumb: Any) -> Step:  # noqa: ANN401
+        if breadcrumb is not None and len(breadcrumb.content) == len(state.data):
+            breadcrumb = replace(breadcrumb, content=state.data)
+        return really(state, breadcrumb)
+
+    return replacing(takeover, "_read", read)
+
+
+def unread_is_none() -> Planting:
+    """Whatever the breadcrumb says, there is nothing to fence: it is only replaced."""
+
+    def read(state: ElectorState, breadcrumb: Any) -> Step:  # noqa: ANN401
+        version = None if breadcrumb is None else breadcrumb.version
+        return takeover._write(replace(state, breadcrumb_version=version))
+
+    return replacing(takeover, "_read", read)
+
+
+def promotes_without_writing() -> Planting:
+    """Our name is not written before our NameNode is promoted."""
+    return replacing(takeover, "_write", lambda state: takeover._promote(state, 0))
+
+
+def writes_before_fencing() -> Planting:
+    """Our name is written first, and the old active fenced only when it has gone through."""
+    read, promote = takeover._read, takeover._promote
+    fences: dict[Any, Any] = {}
+
+    def reading(state: ElectorState, breadcrumb: Any) -> Step:  # noqa: ANN401
+        step = read(state, breadcrumb)
+        if step.state.stage is not Stage.FENCING:
+            return step
+        fences[(state.attempt, state.data)] = step
+        return takeover._write(step.state)
+
+    def promoting(state: ElectorState, version: int) -> Step:
+        step = fences.pop((state.attempt, state.data), None)
+        if step is None:
+            return promote(state, version)
+        return Step(replace(state, stage=Stage.FENCING, breadcrumb_version=version), step.actions)
+
+    def plant(stack: Any) -> None:  # noqa: ANN401
+        replacing(takeover, "_read", reading)(stack)
+        replacing(takeover, "_promote", promoting)(stack)
+
+    return plant
+
+
+def reconnect_is_trusted() -> Planting:
+    """After a reconnect the lock is taken to be where it was."""
+    really = core._opened
+
+    def opened(state: ElectorState) -> Step:
+        if state.link is Link.SUSPENDED and state.serving:
+            active = replace(state, link=Link.CONNECTED, role=Role.ACTIVE, holding=True)
+            return Step(active)
+        return really(state)
+
+    return replacing(core, "_opened", opened)
+
+
+def expiry_is_a_reconnect() -> Planting:
+    """A session's end changes nothing but the session: who was active goes on."""
+    really = core._start_over
+
+    def start_over(state: ElectorState) -> Step:
+        step = really(state)
+        return Step(replace(step.state, serving=state.serving), step.actions)
+
+    return replacing(core, "_start_over", start_over)
+
+
+def neutral_demotes() -> Planting:
+    """Losing sight of ZooKeeper ends the service (hadoop-ha 9.1 rule 6)."""
+    really = Elector._tell_application
+
+    def tell(self: Elector, action: Any) -> None:  # noqa: ANN401
+        really(self, action)
+        if isinstance(action, EnterNeutral):
+            really(self, ServeAsStandby())
+
+    return replacing(Elector, "_tell_application", tell)
+
+
+def takeover_not_abandoned() -> Planting:
+    """What an attempt has under way goes on when its ground is gone."""
+    really = Elector._tell_application
+
+    def tell(self: Elector, action: Any) -> None:  # noqa: ANN401
+        if not isinstance(action, AbandonTakeover):
+            really(self, action)
+
+    return replacing(Elector, "_tell_application", tell)
+
+
+def quit_forgets_the_breadcrumb() -> Planting:
+    """Leaving always deletes the breadcrumb, whatever our NameNode may be."""
+    really = core._quit
+
+    def quit_(state: ElectorState, *, keep_breadcrumb: bool, ended: str) -> Step:
+        return really(state, keep_breadcrumb=False, ended=ended)
+
+    return replacing(core, "_quit", quit_)
+
+
+def release_before_the_breadcrumb() -> Planting:
+    """The lock goes first: by then the breadcrumb is the next owner's."""
+    really = core._leave
+
+    def leave(state: ElectorState, *, before_release: tuple[Any, ...] = ()) -> Step:
+        step = really(state, before_release=before_release)
+        last = tuple(one for one in step.actions if isinstance(one, DeleteBreadcrumb))
+        rest = tuple(one for one in step.actions if one not in last)
+        return Step(step.state, (*rest[:-1], *last, *rest[-1:]))
+
+    return replacing(core, "_leave", leave)
+
+
+def any_version_is_deleted() -> Planting:
+    """The breadcrumb is deleted without a look at its version."""
+    really = KazooKeeper.perform
+
+    def perform(self: KazooKeeper, action: Any) -> None:  # noqa: ANN401
+        if isinstance(action, DeleteBreadcrumb):
+            action = replace(action, version=-1)
+        really(self, action)
+
+    return replacing(KazooKeeper, "perform", perform)
+
+
+def never_looks_by_itself() -> Planting:
+    """Only watches tell: there is no look each second, nor one after a reconnect."""
+    really = core.step
+
+    def step(state: ElectorState, event: Any) -> Step:  # noqa: ANN401
+        if isinstance(event, LookDue):
+            return Step(state)
+        if isinstance(event, SessionOpened) and state.link is Link.SUSPENDED:
+            return Step(replace(state, link=Link.CONNECTED))
+        return really(state, event)
+
+    return replacing(runner, "step", step)
+
+
+def gone_lock_keeps_serving() -> Planting:
+    """A lock that was gone for a moment, and is ours again, is taken for never lost."""
+    really = core._vanished
+
+    def vanished(state: ElectorState) -> Step:
+        step = really(state)
+        return Step(replace(step.state, serving=state.serving), step.actions)
+
+    return replacing(core, "_vanished", vanished)

@@ -1,0 +1,262 @@
+"""One seed's world: hosts, controllers, ensemble, faults, operators; safety, then liveness."""
+
+import asyncio
+import gc
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from itertools import count
+from typing import Any, Final
+
+from fencing.model import JournalEpochMethod, MethodSpec, ShellMethod, SshMethod
+from ha.conf.topology import HostPort
+from ha.elector.keeper import KazooKeeper
+from ha.notices.board import Board
+from ha.rpc.protocol import Catalogue
+from ha.service.face import ha_service_protocol
+from ha.zkfc.process.controller import Controller, ElectionImpossible
+from ha.zkfc.record.positions import Position
+from tests.simulation.engine.clock import Process, VirtualLoop
+from tests.simulation.engine.faults import Faults
+from tests.simulation.engine.network import Network
+from tests.simulation.engine.trace import Trace
+from tests.simulation.engine.verdict import Stuck, Violated
+from tests.simulation.failover.cluster import SERVICE_PORT, ZOOKEEPER, Cluster, settings
+from tests.simulation.failover.fencing_seam import POWER, Fencers
+from tests.simulation.failover.hosts import Host, Life, WorldNetwork
+from tests.simulation.failover.liveness import demand_service
+from tests.simulation.failover.namenode import Condition, Journal, NameNode
+from tests.simulation.failover.nemesis import Swarm, plan, plan_aimed
+from tests.simulation.failover.oracle import Oracle
+from tests.simulation.failover.rpc_seam import Switchboard, serve
+from tests.simulation.failover.seams import in_place
+from tests.simulation.failover.strikes import Strikes
+from tests.simulation.failover.zk_ensemble import Ensemble
+from tests.simulation.failover.zk_tree import Create
+from tests.simulation.journal.world import Outcome
+
+_MAX_STEPS: Final = 400_000
+_FIRST_ACTIVE_BY: Final = 8.0
+_METHODS: Final[dict[str, tuple[MethodSpec, ...]]] = {
+    "ssh": (SshMethod(None, 22),),
+    "power": (ShellMethod(POWER),),
+    "ssh+power": (SshMethod(None, 22), ShellMethod(POWER)),
+    "epoch": (JournalEpochMethod(),),
+    "ssh+epoch": (SshMethod(None, 22), JournalEpochMethod()),
+}
+
+
+def run(seed: int, *, only: Set[str] | None = None, keep_trace: bool = False) -> Outcome:
+    """Play one seed; ``only`` names the faults that may happen, None allows all that are drawn."""
+    world = World(seed, only, keep_trace)
+    with world.in_place(), _no_collection():
+        try:
+            world.loop.run_until_complete(world.play())
+        except (Violated, Stuck) as failure:
+            world.note(failure)
+        finally:
+            world.end()
+    counts = world.oracle.counts
+    return Outcome(
+        seed,
+        world.oracle.violation,
+        tuple(world.faults.fired),
+        tuple(world.trace.lines),
+        world.trace.digest(),
+        world.loop.steps,
+        counts.checks,
+        counts.takeovers,
+        world.loop.now,
+    )
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """The collector runs code whenever it likes: not here."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class World:
+    """Everything of one run."""
+
+    def __init__(self, seed: int, only: Set[str] | None, keep_trace: bool) -> None:
+        self.seed = seed
+        self.swarm = Swarm.drawn(seed)
+        self.faults = Faults(seed, self.swarm.rates, only)
+        self.faults.over = True  # until there is something to hurt
+        self.loop = VirtualLoop(lambda _process: 0.0)
+        self.loop.rate_of = self._rate_of
+        self.trace = Trace(lambda: self.loop.now, keep=keep_trace)
+        inner = Network(self.loop, self.faults, self.trace, held=self.swarm.held)
+        self.network = WorldNetwork(inner)
+        ensemble = Ensemble(self.loop, self.network, self.faults, self.trace)
+        hosts = {name: Host(name, self.loop, self.network, self.trace) for name in self.swarm.names}
+        self.cluster = Cluster(self.loop, self.network, ensemble, hosts)
+        self.oracle = Oracle(self.cluster, self.trace)
+        self.journal = Journal(self.network, self.loop, self.oracle)
+        self.board = Switchboard(self.loop, self.network, hosts)
+        self.fencers = Fencers(hosts, self.network, self.faults, self.trace, self.loop)
+        self.operators: list[Process] = []
+        self.gave_up: str | None = None
+        self._pids = count(100)
+        self._lives: list[Life] = []
+        self._connect()
+        self.loop.set_exception_handler(self._unhandled)
+
+    def _connect(self) -> None:
+        """Let the oracle see everything."""
+        self.cluster.ensemble.on_commit = self.oracle.committed
+        self.board.on_call = self.oracle.called
+        self.board.on_end = self.oracle.conduct.ended_call
+        self.fencers.on_success = self._fenced
+        for host in self.cluster.hosts.values():
+            host.ended = self._ended
+            self.cluster.conditions[host.name] = Condition()
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """The simulated world in place of the real one."""
+        with in_place(self.board, self, self._position):
+            yield
+
+    async def play(self) -> None:
+        """Both phases."""
+        rng = self.faults.random("plan")
+        for path in ("/hadoop-ha", ZOOKEEPER.scope):
+            self.cluster.ensemble.commit(Create(path, b"", 0, ZOOKEEPER.acl), "format")
+        for name in self.cluster.hosts:
+            self.boot(name, "namenode")
+            self.loop.at(rng.uniform(0, 0.5), self.boot, name, "zkfc")
+        await self._first_active()
+        self.faults.over = False
+        strikes = Strikes(self)
+        begins = self.loop.now
+        aimed = plan_aimed(self.swarm, self.faults.random("aimed"), begins)
+        for event in (*plan(self.swarm, rng, begins), *aimed):
+            self.loop.at(event.at, strikes.happen, event)
+        while self.loop.now < begins + self.swarm.horizon:
+            await asyncio.sleep(0.5)
+            self.look()
+        await demand_service(self)
+
+    async def _first_active(self) -> None:
+        while not self.oracle.counts.takeovers:
+            await asyncio.sleep(0.2)
+            if self.loop.now > _FIRST_ACTIVE_BY:
+                raise Violated("L1", f"nobody is active after {_FIRST_ACTIVE_BY} s")
+
+    # ---- processes -------------------------------------------------------------------------
+
+    def boot(self, name: str, what: str) -> None:
+        """Start a process on a host, if it can be and is not there."""
+        host = self.cluster.hosts[name]
+        if not host.on or host.life(what) is not None or self.closing:
+            return
+        life = host.begin(what, next(self._pids))
+        self._lives.append(life)
+        self.trace.add(name, f"{what} starts as {life.pid}")
+        if what == "namenode":
+            self._boot_namenode(life)
+        else:
+            life.process.spawn(self._control(life))
+
+    def _boot_namenode(self, life: Life) -> None:
+        name = life.host.name
+        node = NameNode(
+            life, self.journal, self.oracle, self.faults, self.trace,
+            self.cluster.conditions[name], aborts=self.swarm.aborts,
+        )  # fmt: skip
+        self.cluster.nodes[name] = node
+        serve(life.host, life, SERVICE_PORT, Catalogue.of([ha_service_protocol(node)]))
+        seconds = self.faults.random("start", life.pid).uniform(0.05, 1.5)
+        life.process.spawn(node.start(seconds))
+
+    async def _control(self, life: Life) -> None:
+        name = life.host.name
+        controller = Controller(
+            settings(
+                name, self.swarm.names, _METHODS[self.swarm.fencing], ranked=self.swarm.ranked
+            ),
+            keeper=lambda post, released: KazooKeeper(ZOOKEEPER, post, on_release=released),
+            board=lambda tell: Board(ZOOKEEPER, name, tell),
+        )
+        self.cluster.controllers[name] = controller
+        try:
+            await controller.run()
+        except ElectionImpossible as failure:
+            self.trace.add(name, f"gives up: {failure}")
+            self.gave_up = f"{name}: {failure}"
+            life.host.kill("zkfc", "gave up")
+
+    def _ended(self, life: Life) -> None:
+        if life.name == "namenode":
+            self.oracle.ended(life.host.name)
+        else:
+            self.oracle.conduct.died(life.host.name)
+        if self.swarm.restarts and not self.closing:
+            seconds = self.faults.random("restart", life.pid).uniform(0.3, 6.0)
+            self.loop.call_later(seconds, self.boot, life.host.name, life.name)
+
+    def _fenced(self, victim: str, by: str, true: bool | None) -> None:
+        self.oracle.fenced(victim, by, true)
+
+    async def _position(self, http: HostPort, *, deadline_seconds: float) -> Position:
+        """What a NameNode's /status says of its epoch."""
+        node = self.cluster.namenode(http.host)
+        if node is None or not node.life.runs:
+            raise ConnectionRefusedError("refused (simulated)")
+        return Position(epoch=node.epoch or None)
+
+    # ---- small matters ---------------------------------------------------------------------
+
+    closing = False
+
+    def look(self) -> None:
+        """What must hold now and then."""
+        self.oracle.look()
+        if self.gave_up is not None:
+            raise Violated("L2", f"a controller gave up: {self.gave_up}")
+        if self.loop.steps > _MAX_STEPS:
+            raise Stuck(f"{self.loop.steps} steps, and no end")
+
+    def note(self, failure: Violated | Stuck) -> None:
+        """The run ends with this."""
+        violation = failure if isinstance(failure, Violated) else Violated("L1", str(failure))
+        if self.oracle.violation is None:
+            self.oracle.violation = violation
+            self.trace.add("ORAC", f"VIOLATED {violation}")
+
+    def end(self) -> None:
+        """Unwind every process, so that nothing is left for the collector to complain about."""
+        self.closing = self.faults.over = True
+        for process in [*(life.process for life in self._lives), *self.operators]:
+            process.kill()
+        for _ in range(50):
+            rest = [task for task in asyncio.all_tasks(self.loop) if not task.done()]
+            if not rest:
+                break
+            for task in rest:
+                task.cancel()
+            self.loop.run_until_complete(asyncio.gather(*rest, return_exceptions=True))
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+    def _rate_of(self, machine: str) -> float:
+        drift = self.swarm.drift
+        return 1 + drift * self.faults.random("clock", machine).uniform(-1, 1) if drift else 1.0
+
+    def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error that nobody took: a bug, unless it is an answer that nobody waited for."""
+        failure, future = context.get("exception"), context.get("future")
+        unheard = future is not None and not isinstance(future, asyncio.Task)
+        if failure is None or not isinstance(failure, Exception) or unheard:
+            return
+        if isinstance(failure, Violated):
+            self.note(failure)
+        elif not self.closing:
+            self.note(Violated("I15", f"nobody handled {failure!r}: {context['message']}"))

@@ -1,0 +1,185 @@
+"""The catalogue of planted bugs: each takes the place of one rule, and something must see it.
+
+They prove the checkers: a bug that survives its worlds and its tests shows a blind spot.  Nothing
+of the product is edited; the rule is replaced for the length of a run.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from journal.core.effects import (
+    ForgetDecision,
+    MoveAside,
+    PersistDecision,
+    PersistWriter,
+)
+from tests.simulation.engine.planting import Planting
+from tests.simulation.journal import planted_protocol as protocol
+from tests.simulation.journal import planted_reads as reads
+from tests.simulation.journal import planted_rules as rules
+from tests.simulation.journal import planted_storage as storage
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One bug, and how it is found: by drawn worlds, by a test of its own, or by either.
+
+    It may survive at most ``seeds`` drawn worlds; 0 means that no drawn world is known to show
+    it.  ``killer`` is a test that passes without the bug and fails with it; where there is one,
+    `./run test` leaves the drawn worlds to `./run soak journal --mutants`.
+    """
+
+    name: str
+    plant: Planting
+    seeds: int = 100
+    killer: str = ""
+
+
+@contextmanager
+def planted(mutant: Mutant) -> Iterator[None]:
+    """The product with this bug in it."""
+    with ExitStack() as stack:
+        mutant.plant(stack)
+        yield
+
+
+_SIM: Final = "tests/simulation/journal/test_"
+_CORE: Final = "tests/journal/core/test_"
+_STORAGE: Final = "tests/journal/storage/test_"
+_WRITER: Final = "tests/journal/writer/test_"
+_TABLES: Final = _SIM + "tables.py::test_2_10"
+_X14: Final = _SIM + "writers.py::test_x14_a_crash_in_a_start_over_an_older_edit"
+_CHECKS: Final = _CORE + "rules.py::test_the_first_failing_check_answers"
+_LEFT: Final = _CORE + "rejoin.py::test_a_twin_does_not_reopen_what_the_writer_has_left"
+_DURABLE: Final = "tests/journal/test_durable.py::test_"
+
+MUTANTS: Final = (
+    # ---- which copy wins, and who must agree ----
+    Mutant("longest before newest", protocol.longest_first(), 1500, _TABLES),
+    # Four writers in one order, of which the third dies between two of its calls; the worlds show
+    # it at one in 1,500 of those about short lives (segments know their writers by now, so that
+    # most older copies lose anyway).
+    Mutant("accepted epoch ignored", protocol.accepted_ignored(), 5000, _TABLES),
+    Mutant("writer epoch ignored", protocol.writer_epoch_ignored(), 1500, _TABLES),
+    # Masked by the order of a start's effects, so that order is planted with it.
+    Mutant("ranked by the node's writer epoch", rules.ranks_by_the_nodes_writer(), 0,
+           _X14),
+    Mutant("majority off by one", protocol.majority_off_by_one()),
+    Mutant("one node's write is an ack", protocol.one_write_is_enough()),
+    Mutant("epoch from one node", protocol.one_is_enough("claiming")),
+    Mutant("prepare from one node", protocol.one_is_enough("preparing")),
+    Mutant("accept at one node", protocol.one_is_enough("accepting")),
+    Mutant("finalize at one node", protocol.one_is_enough("finalizing")),
+    # ---- who may speak ----
+    Mutant("stale epoch accepted", protocol.stale_epoch_accepted()),
+    Mutant("serial unchecked: repeats count", protocol.serial_unchecked(), 1500),
+    Mutant("equal epoch promised", protocol.equal_epoch_promised(), 500),
+    Mutant("promise leaves the segment open", protocol.promise_leaves_segment_open()),
+    Mutant("adopts for a superseded writer", protocol.adopts_for_a_superseded_writer(), 1500),
+    Mutant("superseded writer's heartbeat accepted", rules.superseded_heartbeat_accepted(), 0,
+           _CHECKS),
+    Mutant("upgrade, roll back and discard unfenced", rules.upgrades_unfenced(), 0,
+           _CORE + "upgrade.py::test_no_step_is_for_a_fenced_writer"),
+    Mutant("format over a newer writer", rules.format_over_a_writer(), 0,
+           _STORAGE + "format_fence.py::test_a_writer_that_came_since_is_not_destroyed"),
+    # ---- what is compared ----
+    Mutant("digest ignored", protocol.digest_ignored(), 3000, _TABLES),
+    # A node must miss the acceptance, and get the finalization that follows: rare in worlds.
+    Mutant("finalizes any length", protocol.finalizes_any_length(), 1500, _CHECKS),
+    # ---- what is durable, and when ----
+    Mutant("decision not persisted", storage.without(PersistDecision)),
+    Mutant("decision not forgotten", storage.without(ForgetDecision), 500,
+           _CORE + "syncing.py::test_the_decision_about_a_segment_ends_with_its_finalization"),
+    Mutant("writer epoch not persisted", storage.without(PersistWriter)),
+    Mutant("older file left in the way", storage.without(MoveAside), 5000, _X14),
+    Mutant("segment's writer not recorded", storage.record_not_written()),
+    Mutant("segment's record not durable", storage.record_not_durable()),
+    Mutant("record after the adopted name", storage.record_after_adoption(), 0,
+           _CORE + "rejoin.py::test_power_loss_between_the_effects_loses_nothing"),
+    Mutant("no sync before the answer", storage.no_sync_before_ack()),
+    Mutant("promise not durable", storage.promise_not_durable()),
+    Mutant("small files not synced", storage.contents_not_synced()),
+    Mutant("folders not synced", storage.folder_not_synced()),
+    Mutant("finalize not synced", storage.finalize_not_synced()),
+    Mutant("download not synced", storage.download_not_synced()),
+    Mutant("download not verified", storage.download_not_verified()),
+    Mutant("promise forgotten at restart", storage.promise_forgotten()),
+    Mutant("decisions forgotten at restart", storage.decisions_forgotten(), 1500,
+           _CORE + "purge.py::test_purge_logs_takes_decisions_with_them"),
+    Mutant("decision not rolled forward", storage.no_roll_forward(), 1500),
+    Mutant("load believes the page cache", storage.load_does_not_sync(), 5000),
+    Mutant("answers before it is done", storage.answers_before_it_is_done()),
+    # ---- learners ----
+    Mutant("learner votes", rules.learner_votes(), 100,
+           _CORE + "learner.py::test_a_learner_refuses_whatever_counts"),
+    Mutant("learner admitted without data", rules.admitted_without_data(), 0,
+           _CORE + "learner.py::test_a_learner_that_lacks_something_is_not_admitted"),
+    Mutant("learner admitted without the voters' word", rules.admitted_without_confirmation(), 0,
+           _SIM + "learners.py::test_a_superseded_writer_admits_nobody"),
+    Mutant("learner's write counts", rules.learners_write_counts(), 0,
+           _WRITER + "window.py::test_a_learner_is_fed_and_counts_nowhere"),
+    Mutant("learner's finalize counts", rules.learners_finalize_counts(), 0,
+           _CORE + "learner.py::test_a_learner_finalizes_and_does_not_say_yes"),
+    Mutant("purge point not learned from voters", rules.purge_point_is_not_learned(), 0,
+           _SIM + "found.py::test_a_hole_below_the_purge_point_keeps_nobody_out"),
+    Mutant("newest segment let go of", rules.newest_segment_is_let_go_of(), 0,
+           _SIM + "found.py::test_the_newest_segment_is_needed_wherever_the_purge_point_lies"),
+    # ---- back in the open segment ----
+    Mutant("resume begins anew", rules.resume_begins_anew(), 1500,
+           _CORE + "rejoin.py::test_a_restarted_node_goes_on_behind_its_last_sound_edit"),
+    Mutant("resume over a decision", rules.resume_over_a_decision(), 0,
+           _CORE + "rejoin.py::test_a_recovery_that_came_between_stands"),
+    # The node stops: it has a finalized segment's name for a file that it would go on writing.
+    Mutant("resume of what was left", rules.resume_whatever_was_left(), 1500, _LEFT),
+    Mutant("catch-up takes acknowledged edits away", rules.catch_up_overtakes(), 0,
+           _CORE + "rejoin.py::test_a_download_that_is_overtaken_takes_nothing_away"),
+    Mutant("catch-up without its digest", rules.download_unchecked(), 0,
+           "tests/journal/node/test_transfer.py::test_a_catch_up_takes_no_other_edits"),
+    Mutant("resume trusts the scan of the start", rules.resume_trusts_the_scan(), 0,
+           _SIM + "found.py::test_what_rots_behind_the_scan_of_the_start_is_not_voted_with"),
+    Mutant("damage refused by stopping", rules.damage_stops_the_node(), 0,
+           _SIM + "found.py::test_what_rots_behind_the_scan_of_the_start_is_not_voted_with"),
+    # ---- sync, damage, purge ----
+    Mutant("sync takes other edits", rules.download_unchecked(), 0,
+           "tests/journal/node/test_transfer.py::test_a_peer_that_lies_is_not_believed_by_the_syncer"),
+    Mutant("sync compares ends only", rules.sync_compares_ends(), 0,
+           _CORE + "syncing.py::test_contradictions_are_reported_and_nothing_is_touched"),
+    Mutant("sync replaces the open segment", rules.sync_replaces_the_open_segment(), 0,
+           _CORE + "syncing.py::test_the_open_segment_is_the_writers_business"),
+    Mutant("damaged copy votes", rules.damage_votes(), 0,
+           _STORAGE + "records.py::test_x08_damage_in_an_unclosed_segment_has_no_vote"),
+    Mutant("damage that is found is ignored", rules.damage_ignored(), 100,
+           "tests/journal/node/test_sync.py::test_damage_is_never_served"),
+    Mutant("purge cuts into a segment", rules.purge_cuts_into_a_segment(), 0,
+           _CORE + "purge.py::test_a_segment_that_reaches_the_minimum_stays"),
+    Mutant("purge takes the open segment", rules.purge_takes_the_open_segment(), 0,
+           _CORE + "purge.py::test_the_open_and_the_newest_segment_stay"),
+    Mutant("purge of what may not be committed", rules.purge_uncommitted(), 0,
+           _CORE + "purge.py::test_what_is_not_known_to_be_committed_stays"),
+    # ---- the writer, its lease, and the readers ----
+    Mutant("holes accepted", protocol.holes_accepted(), 1500),
+    Mutant("recovery skipped", protocol.recovery_skipped()),
+    Mutant("accept skipped", protocol.accept_skipped()),
+    Mutant("reads unfinished edits", protocol.reads_unfinished(), 500),
+    Mutant("lease counted from the reply", reads.lease_from_the_reply(), 0,
+           _WRITER + "lease.py::test_a_reply_that_lay_in_a_socket_proves_nothing_new"),
+    Mutant("lease from one node", reads.lease_from_one_node(), 0,
+           _WRITER + "lease.py::test_without_a_majority_the_lease_runs_out"),
+    Mutant("no wait for the older lease", reads.no_wait_for_the_lease(), 0,
+           _WRITER + "lease.py::test_a_new_writer_lets_the_old_lease_run_out_first"),
+    Mutant("cache outlives its writer", reads.cache_outlives_its_writer(), 0,
+           "tests/journal/node/test_recent_edits.py::"
+           "test_a_new_epoch_takes_back_what_its_recovery_may_replace"),
+    Mutant("edits counted, not compared", reads.counts_without_comparing(), 0,
+           "tests/journal/test_durable.py::test_other_bytes_under_the_same_numbers_do_not_count"),
+    Mutant("equal bytes are durable", reads.equal_bytes_are_enough(), 0,
+           "tests/journal/test_durable.py::test_equal_bytes_of_a_half_finished_recovery_are_not_durable"),
+    Mutant("late knowledge counts", reads.late_knowledge_counts(), 0,
+           "tests/journal/test_durable.py::test_equal_bytes_of_a_half_finished_recovery_are_not_durable"),
+    Mutant("one file is enough", reads.one_file_is_enough(), 0,
+           "tests/journal/reader/test_tailing.py::test_one_file_of_an_edit_is_not_enough"),
+    Mutant("files read beyond what is committed", reads.files_beyond_the_commit(), 0,
+           "tests/journal/reader/test_tailing.py::test_tail_without_cache"),
+)  # fmt: skip

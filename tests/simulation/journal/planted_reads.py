@@ -1,0 +1,95 @@
+"""Planted bugs of the read lease, and of the readers who follow the open segment."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from journal import durable
+from journal.node.edits_cache import EditsCache
+from journal.reader import tailing
+from journal.writer import heartbeats
+from journal.writer.heartbeats import ReadLease
+from tests.simulation.engine.planting import Planting, all_of, replacing
+
+# ---- the lease ----
+
+
+def lease_from_the_reply() -> Planting:
+    """An answer that lay in a socket proves nothing about now."""
+    accepted = ReadLease.accepted
+
+    def lenient(self: Any, nodes: Any, _sent_at: float) -> None:  # noqa: ANN401
+        accepted(self, nodes, self.clock())
+
+    return replacing(ReadLease, "accepted", lenient)
+
+
+def lease_from_one_node() -> Planting:
+    def lenient(self: Any, nodes: Any, sent_at: float) -> None:  # noqa: ANN401
+        if self._lease is not None:
+            self._lease = self._lease.accepted(self._lease.nodes, sent_at)
+            if list(nodes) and self.valid():
+                self._renewed.set()
+
+    return replacing(ReadLease, "accepted", lenient)
+
+
+def no_wait_for_the_lease() -> Planting:
+    return replacing(heartbeats, "left_to_wait", lambda duration, heard_ago: 0.0)
+
+
+# ---- what is durable, for a reader ----
+
+
+def cache_outlives_its_writer() -> Planting:
+    return replacing(EditsCache, "keep_only", lambda self, segments: None)
+
+
+def counts_without_comparing() -> Planting:
+    """Hadoop's rule: so many nodes have an edit of that number."""
+
+    def lenient(tails: Mapping[Any, Any], at: int, _txid: Any, needed: int) -> bytes | None:  # noqa: ANN401
+        copies = [tail.edits[at] for tail in tails.values()]
+        return copies[0] if len(copies) >= needed else None
+
+    return all_of(
+        replacing(durable, "_chosen", lenient),
+        replacing(durable, "_contradicted", lambda tails, edit, at: False),
+    )
+
+
+def equal_bytes_are_enough() -> Planting:
+    """A recovery that was not finished makes equal copies too."""
+
+    def lenient(tails: Mapping[Any, Any], at: int, _txid: Any, needed: int) -> bytes | None:  # noqa: ANN401
+        copies = [tail.edits[at] for tail in tails.values()]
+        return next((edit for edit in copies if copies.count(edit) >= needed), None)
+
+    return replacing(durable, "_chosen", lenient)
+
+
+def late_knowledge_counts() -> Planting:
+    """What one node has learnt of commits counts for the answers of the others."""
+    chosen = durable._chosen
+
+    def lenient(tails: Mapping[Any, Any], at: int, txid: Any, needed: int) -> bytes | None:  # noqa: ANN401
+        known = max((t.committed for t in tails.values() if t.committed is not None), default=None)
+        told = {n: durable.Tail(t.edits, t.writers, known) for n, t in tails.items()}
+        return chosen(told, at, txid, needed)
+
+    return replacing(durable, "_chosen", lenient)
+
+
+def one_file_is_enough() -> Planting:
+    agreed = tailing._agreed
+    return replacing(tailing, "_agreed", lambda cursors, needed: agreed(cursors, 1))
+
+
+def files_beyond_the_commit() -> Planting:
+    """Out of files, whatever a majority's copies hold is handed out."""
+    learn = tailing.OpenTail._learn
+
+    def eager(self: Any, replies: Any) -> None:  # noqa: ANN401
+        learn(self, replies)
+        self._committed = 1 << 60
+
+    return replacing(tailing.OpenTail, "_learn", eager)

@@ -1,0 +1,236 @@
+"""Planted bugs of the rules that Hadoop does not have: learners, rejoining, sync, damage, purge."""
+
+from dataclasses import replace
+from typing import Any
+
+from journal.core import housekeeping, learning, machine, recovering, rejoining, syncing, writing
+from journal.core.admission import abandon
+from journal.core.effects import PersistWriter, Step
+from journal.core.replies import Done
+from journal.core.requests import Heartbeat
+from journal.core.state import JournalState
+from journal.core.upgrading import step as upgrade_step
+from journal.errors import BadRequest
+from journal.links import codec
+from journal.model import Epoch, Segment, TxId
+from journal.node import fetching, owner, recent_edits
+from journal.recovery import Held
+from journal.storage.segment_file import SegmentCheck
+from journal.writer import learner_admission, window
+from tests.simulation.engine.planting import Planting, all_of, replacing
+
+# ---- learners ----
+
+
+def learner_votes() -> Planting:
+    """A wiped node answers as if it had always been there."""
+    places = (machine, recovering, recent_edits)
+    return all_of(*(replacing(place, "require_vote", lambda state: None) for place in places))
+
+
+def admitted_without_data() -> Planting:
+    return replacing(learning, "_held_up_to", lambda state, required: TxId(1 << 60))
+
+
+def admitted_without_confirmation() -> Planting:
+    """The writer takes its own word for being the newest."""
+
+    async def sure(_self: Any, _channel: Any) -> None:  # noqa: ANN401
+        return None
+
+    return replacing(learner_admission.Tutor, "_still_ours", sure)
+
+
+def learners_write_counts() -> Planting:
+    takes_part = window.Window.takes_part
+
+    def lenient(self: Any, node: Any, seq: int, **_learner: Any) -> None:  # noqa: ANN401
+        takes_part(self, node, seq)
+
+    return replacing(window.Window, "takes_part", lenient)
+
+
+def learners_finalize_counts() -> Planting:
+    return replacing(learning, "without_vote", lambda state, done: done)
+
+
+# ---- back in the open segment ----
+
+
+def resume_begins_anew() -> Planting:
+    """A node that comes back throws away the sound edits that it has of the open segment."""
+    open_again = rejoining._open
+
+    def lenient(state: JournalState, first: Any, epoch: Any, layout_version: int) -> Step:  # noqa: ANN401
+        ours = rejoining._held(state, first)
+        if ours is not None and ours.writer == epoch:
+            older = replace(ours, writer=Epoch(epoch - 1))
+            state = replace(state, segments={**state.segments, first: older})
+        return open_again(state, first, epoch, layout_version)
+
+    return replacing(rejoining, "_open", lenient)
+
+
+def resume_over_a_decision() -> Planting:
+    ensure_current = rejoining._ensure_current
+
+    def lenient(state: JournalState, first: Any, epoch: Any) -> None:  # noqa: ANN401
+        ensure_current(replace(state, decisions={}), first, epoch)
+
+    return replacing(rejoining, "_ensure_current", lenient)
+
+
+def resume_whatever_was_left() -> Planting:
+    return replacing(rejoining, "_ensure_current", lambda state, first, epoch: None)
+
+
+def resume_trusts_the_scan() -> Planting:
+    """What a file holds when it is opened again is taken for what a start has found in it."""
+    return replacing(owner, "reopened_segment", lambda state, request: None)
+
+
+def damage_stops_the_node() -> Planting:
+    """A damaged copy is refused as if the disk had failed."""
+    return replacing(machine, "StorageFailed", BadRequest)
+
+
+def catch_up_overtakes() -> Planting:
+    """A download that comes late takes away what was acknowledged meanwhile."""
+    return replacing(rejoining, "_reaches", lambda state, wanted, epoch: False)
+
+
+def _unchecked(wanted: Segment) -> SegmentCheck:
+    """Sees that the edits are whole and as many as wanted, and not which ones they are."""
+    check = SegmentCheck(wanted)
+    finish = check.finish
+    check.finish = lambda: None if check.complete else finish()  # type: ignore[method-assign]
+    return check
+
+
+def download_unchecked() -> Planting:
+    """For a recovery, a catch-up or the syncer: edits of the right numbers are taken."""
+    return replacing(fetching, "SegmentCheck", _unchecked)
+
+
+# ---- sync, damage, purge ----
+
+
+def sync_compares_ends() -> Planting:
+    return replacing(syncing, "_differ", lambda one, other: one.last != other.last)
+
+
+def sync_replaces_the_open_segment() -> Planting:
+    return replacing(syncing, "_why_not_now", lambda state, theirs, stalled_at: None)
+
+
+def damage_votes() -> Planting:
+    """A damaged copy answers a recovery like a node that has nothing."""
+    places = (recovering, rejoining, writing)
+    return all_of(*(replacing(place, "why_damaged", lambda state, first: None) for place in places))
+
+
+def damage_ignored() -> Planting:
+    """What the scrubber finds is forgotten: the segment is listed, served and voted with."""
+    return replacing(JournalState, "with_damage", lambda self, first, why: self)
+
+
+def purge_point_is_not_learned() -> Planting:
+    """An admission looks at what the voters list, holes included."""
+    return replacing(learning, "let_go", lambda state, minimum: Step(state, (), Done()))
+
+
+def newest_segment_is_let_go_of() -> Planting:
+    """A learner may lack even the newest edits, if they are older than the purge point."""
+    return replacing(
+        learning, "_is_needed", lambda state, wanted, newest: wanted.last >= state.purged
+    )
+
+
+def purge_cuts_into_a_segment() -> Planting:
+    def lenient(state: JournalState, segment: Any, request: Any) -> bool:  # noqa: ANN401
+        return bool(segment.first < request.minimum and segment.last <= state.committed)
+
+    return replacing(housekeeping, "_is_past", lenient)
+
+
+def purge_takes_the_open_segment() -> Planting:
+    purge = housekeeping.purge
+
+    def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
+        closed = abandon(state)
+        done = purge(closed.state, request)
+        return Step(done.state, (*closed.effects, *done.effects), done.reply)
+
+    return replacing(housekeeping, "purge", lenient)
+
+
+def purge_uncommitted() -> Planting:
+    def lenient(_state: JournalState, segment: Any, request: Any) -> bool:  # noqa: ANN401
+        return bool(segment.last < request.minimum)
+
+    return replacing(housekeeping, "_is_past", lenient)
+
+
+# ---- who wrote a segment ----
+
+
+def ranks_by_the_nodes_writer() -> Planting:
+    """As Hadoop does: who started any segment on the node stands for who wrote this one.
+
+    With it goes Hadoop's order in a start, which our own order of effects makes harmless: the
+    node's epoch is on the disk before the older file is out of the way (X14).
+    """
+    answer_of = codec.answer_from_wire
+    start = writing.start_segment
+
+    def lenient(reply: Any) -> Any:  # noqa: ANN401
+        answer = answer_of(reply)
+        if isinstance(answer, Held):
+            writer = Epoch(reply.last_writer_epoch)
+            return replace(answer, segment=replace(answer.segment, writer=writer))
+        return answer
+
+    def epoch_first(state: JournalState, request: Any) -> Step:  # noqa: ANN401
+        done = start(state, request)
+        order = sorted(done.effects, key=lambda effect: not isinstance(effect, PersistWriter))
+        return Step(done.state, tuple(order), done.reply)
+
+    return all_of(
+        replacing(codec, "answer_from_wire", lenient),
+        replacing(writing, "start_segment", epoch_first),
+    )
+
+
+# ---- who may speak ----
+
+
+def superseded_heartbeat_accepted() -> Planting:
+    stamped = machine._stamped
+
+    def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
+        if isinstance(request, Heartbeat) and request.stamp.epoch < state.promised:
+            return Step(state, (), Done())
+        return stamped(state, request)
+
+    return replacing(machine, "_stamped", lenient)
+
+
+def upgrades_unfenced() -> Planting:
+    """Hadoop asks nobody's epoch for these calls."""
+    stamped = machine._stamped
+
+    def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
+        if type(request).__name__ in {
+            "PreUpgrade", "Upgrade", "FinalizeUpgrade", "RollBack", "DiscardSegments"
+        }:  # fmt: skip
+            return upgrade_step(state, request)
+        return stamped(state, request)
+
+    return replacing(machine, "_stamped", lenient)
+
+
+def format_over_a_writer() -> Planting:
+    form = machine._format
+    return replacing(
+        machine, "_format", lambda state, request: form(state, replace(request, seen_promised=None))
+    )

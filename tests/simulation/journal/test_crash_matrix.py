@@ -1,0 +1,136 @@
+"""X6: a node ends at every disk operation of an acceptance; then every quorum recovers (qjm 2.13).
+
+The four rows of the matrix are points among these operations; the test says which it has seen.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+import pytest
+
+from tests.simulation.journal.platter import Inode
+from tests.simulation.journal.recovery_model import majorities
+from tests.simulation.journal.staged import Actor, Scene, Stage, perform
+from tests.simulation.journal.tags import read_run
+
+NODES = ("jn1", "jn2", "jn3")
+QUORUMS = majorities(NODES)
+MOST_OPERATIONS = 40
+ROWS = {
+    "during the download",
+    "downloaded, not persisted",
+    "persisted, not renamed",
+    "renamed",
+}
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a crash left behind."""
+
+    rows: set[str] = field(default_factory=set)
+    ended: bool = False
+
+
+async def shorter(stage: Stage) -> None:
+    """jn1 has 1-2 of segment 1, the others 1-4."""
+    writer = await _open_segment(stage)
+    assert await writer.write(1, 2)
+    await writer.settle()
+    writer.lose("jn1")
+    assert await writer.write(3, 4)
+    await writer.die()
+
+
+async def stale(stage: Stage) -> None:
+    """jn1 has 1-2 of epoch 1, the others 1-2 of epoch 2: as long, and other edits (2.10.6')."""
+    writer = await _open_segment(stage)
+    writer.lose("jn2", "jn3")
+    assert not await writer.write(1, 2)
+    await writer.die()
+    second = stage.writer(without=["jn1"])
+    assert await second.recover() == 0
+    assert await second.start(1)
+    assert await second.write(1, 2)
+    await second.die()
+
+
+async def alike(stage: Stage) -> None:
+    """All have 1-2: nothing to fetch, but a decision to persist."""
+    writer = await _open_segment(stage)
+    assert await writer.write(1, 2)
+    await writer.die()
+
+
+async def _open_segment(stage: Stage) -> Actor:
+    writer = stage.writer()
+    assert await writer.recover() == 0
+    assert await writer.start(1)
+    await writer.settle()
+    return writer
+
+
+def crash(after: int, *, power: bool, alone: bool, seen: Seen) -> Scene:
+    """A recovery in which jn1 ends at its n-th operation since the acceptance has arrived."""
+
+    async def scene(stage: Stage) -> None:
+        stage.arrivals[("jn1", "AcceptRecovery")] = lambda: stage.strike("jn1", after, power=power)
+        writer = stage.writer()
+        if alone:  # the decision reaches jn1 at most
+            writer.lose("jn2", "jn3", method="AcceptRecovery")
+        await writer.recover()
+        await writer.die()
+        seen.ended = not stage.world.machines["jn1"].up
+        if seen.ended:
+            seen.rows.add(row(stage.world.machines["jn1"].platter.cached))
+        stage.restart()
+
+    return scene
+
+
+def row(names: dict[PurePath, Inode]) -> str:
+    """Which row of the matrix a disk stands for."""
+    download = next((names[path] for path in names if ".epoch=" in path.name), None)
+    decided = any(path.parent.name == "paxos" and path.name == "1" for path in names)
+    if decided:
+        return "renamed" if download is None else "persisted, not renamed"
+    if download is None:
+        return "before or after"
+    whole = len(read_run(bytes(download.cached), 1).tags) in {2, 4}
+    return "downloaded, not persisted" if whole else "during the download"
+
+
+def later(quorum: tuple[str, ...]) -> Scene:
+    """The next writer sees exactly these nodes."""
+
+    async def scene(stage: Stage) -> None:
+        writer = stage.writer(without=[node for node in NODES if node not in quorum])
+        last = await writer.recover()
+        assert last is not None
+        await writer.segment_at(last + 1, last + 2)
+        await writer.die()
+
+    return scene
+
+
+@pytest.mark.parametrize("state", [shorter, stale, alike], ids=lambda state: state.__name__)
+@pytest.mark.parametrize("power", [False, True], ids=["killed", "power lost"])
+def test_x6_a_crash_anywhere_in_an_acceptance(state: Scene, *, power: bool) -> None:
+    """The oracle judges: I5, I6, I13, I18; then the healed journal is read as a whole."""
+    rows: set[str] = set()
+    worlds = 0
+    for alone in (False, True):
+        for after in range(1, MOST_OPERATIONS):
+            seen = Seen()
+            for quorum in QUORUMS:
+                perform(state, crash(after, power=power, alone=alone, seen=seen), later(quorum))
+                worlds += 1
+            rows |= seen.rows
+            if not seen.ended:
+                break
+        else:
+            pytest.fail("the acceptance never ended")
+    if state is not alike:  # the name of an unfinished download is not durable
+        expected = ROWS - {"during the download"} if power else ROWS
+        assert rows >= expected, f"of the matrix's rows only {rows} came up"
+    assert worlds > 20

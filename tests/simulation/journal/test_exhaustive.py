@@ -1,0 +1,52 @@
+"""Every single fault and every pair of faults over the scripted workload (qjm 8.6, 9.4).
+
+Hadoop's test loses one request at each of two nodes; here any two calls, at any nodes, lose their
+request or their answer, or their node loses power before or after them.
+"""
+
+import os
+
+import pytest
+
+from tests.campaigns.soak.exhaustive import explore_all
+from tests.simulation.journal.exhaustive import Scope, first_strikes, named, parsed
+from tests.simulation.journal.scripted import Call, Kind, Strike, play
+
+JOBS = os.cpu_count() or 1
+
+
+@pytest.mark.timeout(1200)
+def test_every_pair_of_faults_loses_nothing() -> None:
+    """Up to the names of the nodes; `./run soak journal --exhaustive pairs` names them all."""
+    tally = explore_all(Scope(2, symmetric=True, rest=True), JOBS)
+    assert not tally.failures, tally.failures[:3]
+    assert tally.worlds[1] >= 60
+    assert tally.worlds[2] >= 4000
+    assert tally.acknowledged > 5 * tally.worlds[2]
+    assert tally.spent < tally.worlds[2] / 10, "too many strikes fall on nodes that are down"
+
+
+@pytest.mark.timeout(120)
+def test_every_single_fault_on_every_node_is_survived() -> None:
+    """A single one costs nobody the quorum: both writers finish, and all edits are acknowledged."""
+    undisturbed = play().outcome.acknowledged
+    for first in first_strikes(Scope(1)):
+        played = play((first,))
+        assert played.outcome.violation is None, f"{first}: {played.outcome.violation}"
+        assert played.outcome.fired == (str(first),)
+        assert played.outcome.acknowledged == undisturbed, first
+
+
+def test_the_workload_asks_every_kind_of_question() -> None:
+    lines = "\n".join(play(keep_trace=True).outcome.lines)
+    for request in ("NewEpoch", "StartLogSegment", "FinalizeLogSegment", "PrepareRecovery",
+                    "AcceptRecovery"):  # fmt: skip
+        assert f"request={request}" in lines
+    assert "reason=fenced" in lines, "the late writer was not refused"
+
+
+def test_strikes_have_names() -> None:
+    strikes = (Strike(Call("jn1", 3), Kind.LOSE_REPLY), Strike(Call("jn2", 10), Kind.CRASH_AFTER))
+    assert parsed(named(strikes)) == strikes
+    with pytest.raises(ValueError, match="is no strike"):
+        parsed("lose-reply@jn1")

@@ -1,0 +1,86 @@
+"""A bounded walk through the simulated worlds; `./run soak journal` walks much further."""
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from tests.simulation.engine.faults import (
+    EVENT_KINDS,
+    LIFE_KINDS,
+    MESSAGE_KINDS,
+    RESTART_KINDS,
+    WEAR_KINDS,
+)
+from tests.simulation.engine.shrink import replay_command
+from tests.simulation.engine.walks import (
+    every_kind_strikes,
+    same_seed_same_trace,
+    told_or_not_is_the_same,
+    walk,
+)
+from tests.simulation.journal.__main__ import main as show
+from tests.simulation.journal.world import run
+
+PORTION_SECONDS = 5.0
+LEAST_SEEDS = 20
+MOST_SEEDS = 1000
+FOUND = (119_915, 204_507, 211_138, 301_950, 308_849)
+"""Their stories are in test_sim_found.py."""
+
+
+@pytest.mark.parametrize("first", [1, 100_000])
+def test_nothing_acknowledged_is_lost_and_one_history_stands(first: int) -> None:
+    """Seeds until the time is up; on a failure the trace is the message."""
+    acknowledged = walk(
+        run,
+        first,
+        least=LEAST_SEEDS,
+        most=MOST_SEEDS,
+        cpu_seconds=PORTION_SECONDS,
+        replay=replay_command,
+    )
+    assert acknowledged > 3, "these worlds acknowledge next to nothing"
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_a_seed_that_has_found_something_finds_nothing_more(seed: int) -> None:
+    """As long as the worlds are drawn as they were, it is the very schedule."""
+    outcome = run(seed)
+    assert outcome.violation is None, replay_command(outcome)
+
+
+def test_the_same_seed_leaves_the_same_trace() -> None:
+    same_seed_same_trace(run, range(500, 506))
+
+
+def test_the_first_world_of_a_process_is_like_any_other() -> None:
+    """Seed 400000: modules that are loaded late took real time out of a simulated second."""
+    twice = (
+        "from tests.simulation.journal.world import run\n"
+        "assert run(400_000, keep_trace=True).lines == run(400_000, keep_trace=True).lines\n"
+    )
+    subprocess.run([sys.executable, "-c", twice], check=True, timeout=100)
+
+
+def test_a_trace_does_not_depend_on_being_kept() -> None:
+    told_or_not_is_the_same(run, range(510, 516))
+
+
+def test_every_kind_of_fault_strikes_somewhere() -> None:
+    kinds = {*MESSAGE_KINDS, *EVENT_KINDS, *LIFE_KINDS, *RESTART_KINDS, *WEAR_KINDS}
+    every_kind_strikes(run, kinds, range(1, 400))
+
+
+def test_without_faults_nothing_goes_wrong() -> None:
+    outcome = run(7, only=frozenset())
+    assert outcome.violation is None
+    assert not outcome.fired
+
+
+def test_a_seed_can_be_shown() -> None:
+    shown = CliRunner().invoke(show, ["--seed", "5"])
+    assert shown.exit_code == 0, shown.output
+    assert "liveness: all faults end" in shown.output
+    assert shown.output.splitlines()[-1].startswith("seed 5: no invariant broke")

@@ -1,0 +1,367 @@
+"""One seed's world: machines, network, contenders, standbys, faults; safety, then liveness."""
+
+import asyncio
+import gc
+from collections.abc import Coroutine, Iterator, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from unittest.mock import patch
+
+import aiohttp
+import grpc.aio
+import structlog
+
+from ha.daemon.lazy_import import load
+from journal.node import scrub, transfer
+from tests.simulation.engine.clock import Process, VirtualLoop
+from tests.simulation.engine.faults import LIFE_KINDS, WEAR_KINDS, Faults, Swarm
+from tests.simulation.engine.network import Network
+from tests.simulation.engine.trace import Trace
+from tests.simulation.engine.verdict import Stuck, Violated
+from tests.simulation.journal.contender import Contender, Habits, Life
+from tests.simulation.journal.grpc_seam import Switchboard
+from tests.simulation.journal.http_seam import session_maker
+from tests.simulation.journal.liveness import go_on, heal
+from tests.simulation.journal.machine import Machine, open_simulated
+from tests.simulation.journal.nemesis import Event, cuts, plan
+from tests.simulation.journal.oracle import Oracle
+from tests.simulation.journal.reading import Standby
+from tests.simulation.journal.wear import wear
+
+load("aiohttp")
+"""Or a process's first world waits for it as long as the real machine takes."""
+
+_LINGER_SECONDS: Final = 8.0
+_MAX_STEPS: Final = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one seed."""
+
+    seed: int
+    violation: Violated | None
+    fired: tuple[str, ...]
+    lines: tuple[str, ...]
+    digest: str
+    steps: int
+    checks: int
+    acknowledged: int
+    seconds: float
+
+
+def run(seed: int, *, only: Set[str] | None = None, keep_trace: bool = False) -> Outcome:
+    """Play one seed; ``only`` names the faults that may happen, None allows all that are drawn."""
+    world = World(seed, only, keep_trace)
+    return to_the_end(world, world.play())
+
+
+def to_the_end(world: "World", play: Coroutine[Any, Any, None]) -> Outcome:
+    """Play a world, whatever becomes of it."""
+    with world.in_place(), _no_collection():
+        try:
+            world.loop.run_until_complete(play)
+        except (Violated, Stuck) as failure:
+            world.note(failure)
+        finally:
+            world.end()
+    return Outcome(
+        world.seed,
+        world.oracle.violation,
+        tuple(world.faults.fired),
+        tuple(world.trace.lines),
+        world.trace.digest(),
+        world.loop.steps,
+        world.oracle.checks,
+        world.oracle.acknowledged,
+        world.loop.time(),
+    )
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """The collector ends forgotten generators, which runs code, whenever it likes: not here."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class World:
+    """Everything of one run."""
+
+    def __init__(
+        self, seed: int, only: Set[str] | None, keep_trace: bool, swarm: Swarm | None = None
+    ) -> None:
+        self.seed = seed
+        self.swarm = swarm or Swarm.drawn(seed)
+        self.faults = Faults(seed, self.swarm.rates, only)
+        self._disk_delay = self.faults.random("disk delay")
+        self.loop = VirtualLoop(self._blocking_delay)
+        self.loop.rate_of = self._rate_of
+        self.trace = Trace(lambda: self.loop.now, keep=keep_trace)
+        self.network = Network(self.loop, self.faults, self.trace, held=self.swarm.held)
+        self.machines = {
+            name: Machine(name, self.loop, self.faults, self.trace)
+            for name in (f"jn{number}" for number in range(1, self.swarm.nodes + 1))
+        }
+        for machine in self.machines.values():
+            machine.peers, machine.upkeep = tuple(self.machines), self.swarm.upkeep
+            machine.format()
+        platters = {name: machine.platter for name, machine in self.machines.items()}
+        self.oracle = Oracle(platters, self.trace)
+        self._writers: dict[str, Process] = {}
+        self._readers: dict[str, Process] = {}
+        self.loop.set_exception_handler(self._unhandled)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """The simulated world in place of the real one: two clients, one way to open a file."""
+        servers: Any = self.machines
+        board = Switchboard(self.network, servers)
+        config = structlog.get_config()
+        level = 20 if self.trace.keep else 50
+        structlog.configure(
+            processors=[self.trace.from_log],
+            wrapper_class=structlog.make_filtering_bound_logger(level),
+            cache_logger_on_first_use=False,
+        )
+        try:
+            with (
+                patch.object(grpc.aio, "insecure_channel", board.channel),
+                patch.object(aiohttp, "ClientSession", session_maker(self.network, servers)),
+                patch.object(transfer, "_open", open_simulated),
+                patch.object(scrub, "_read", self._read),
+            ):
+                yield
+        finally:
+            structlog.configure(**config)
+
+    async def play(self) -> None:
+        """Both phases."""
+        rng = self.faults.random("plan")
+        for machine in self.machines.values():
+            machine.booted = self._compare(machine)
+            machine.boot()
+        lives, horizon = self._lives()
+        for life in lives:
+            self.loop.call_at(life.begins, self._begin, life)
+        for number in range(1, self.swarm.readers + 1):
+            self._tail(f"r{number}", rng.uniform(0.05, 0.5))
+        for event in plan(self.swarm, rng, horizon):
+            self.loop.call_at(event.at, self._happen, event)
+        while self.loop.time() < horizon + _LINGER_SECONDS and self._someone_lives(horizon):
+            await asyncio.sleep(0.25)
+            self._look()
+        await heal(self)
+        await go_on(self)
+
+    def note(self, failure: Violated | Stuck) -> None:
+        """The run ends with this."""
+        violation = failure if isinstance(failure, Violated) else Violated("L1", str(failure))
+        if self.oracle.violation is None:
+            self.oracle.violation = violation
+            self.trace.add("ORAC", f"VIOLATED {violation}")
+
+    def end(self) -> None:
+        """Unwind every process, so that nothing is left for the collector to complain about."""
+        self.faults.over = True
+        processes = [*self._writers.values(), *self._readers.values()]
+        for machine in self.machines.values():
+            machine.platter.watcher = lambda: None
+            if machine.process is not None:
+                processes.append(machine.process)
+        for process in processes:
+            process.kill()
+        rest = [task for task in asyncio.all_tasks(self.loop) if not task.done()]
+        for task in rest:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*rest, return_exceptions=True))
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+    # ---- the safety phase ----
+
+    def _lives(self) -> tuple[list[Life], float]:
+        rng = self.faults.random("lives")
+        begins, lives = 0.0, []
+        for number in range(1, self.swarm.writers + 1):
+            lives.append(Life.drawn(number, begins, self.swarm.unclosed, rng))
+            begins += self.swarm.crowd * rng.random()
+        return lives, begins + 1.0
+
+    def _begin(self, life: Life) -> None:
+        process = self._writers[life.name] = Process(life.name, self.loop)
+        upkeep, chance = self.swarm.upkeep, self.faults.random("habits", life.name)
+        habits = Habits(upkeep.lease_seconds, upkeep.purging, chance)
+        contender = Contender(life, self.machines, self.loop, self.oracle, self.trace, habits)
+        self._handicap(life.name)
+        process.spawn(contender.live())
+
+    def _handicap(self, name: str) -> None:
+        """Writers that see different majorities, and die half way through telling them."""
+        rng, nodes = self.faults.random("handicap", name), list(self.machines)
+        blind, fade = (rng.random() < self.swarm.lives[kind] for kind in LIFE_KINDS)
+        unseen = rng.sample(nodes, rng.randint(1, (len(nodes) - 1) // 2))
+        cut_off = rng.sample(nodes, rng.randint(1, len(nodes) - 1))
+        # Its calls go to all nodes in turn; the first batches are the most telling place to stop.
+        calls = rng.choice((rng.randint(0, 8), 3, 3, 4, 6))
+        count = calls * len(nodes) + rng.randint(1, 2 * len(nodes))
+        patience = rng.choice((0.0, 0.002, 0.02, 2.0))
+        if blind and self.faults.allowed(f"blind@{name}"):
+            self.trace.add(name, f"never reaches {unseen}", f"blind@{name}")
+            self._sever(name, unseen)
+
+        def begin_to_fade() -> None:
+            if self.faults.allowed(f"fade@{name}"):
+                self.trace.add(name, f"loses {cut_off}, then its life", f"fade@{name}")
+                self._sever(name, cut_off)
+                self.loop.call_later(patience, self._writers[name].kill)
+
+        if fade:
+            self.network.when_sending(name, count, begin_to_fade)
+
+    def _sever(self, name: str, nodes: list[str]) -> None:
+        for node in nodes:
+            self.network.cut((name, node))
+            self.network.cut((node, name))
+
+    def _tail(self, name: str, interval: float) -> None:
+        process = self._readers[name] = Process(name, self.loop)
+        self.oracle.positions[name] = 1
+        follow = self.faults.random("follows the open segment", name).random() < 0.7
+
+        async def tail() -> None:
+            standby = Standby(name, self.machines, self.oracle, self.trace, follow=follow)
+            await standby.tail(interval)
+
+        process.spawn(tail())
+
+    def _someone_lives(self, horizon: float) -> bool:
+        if self.loop.time() < horizon:
+            return True
+        return any(
+            process.alive and any(not task.done() for task in process.tasks)
+            for process in self._writers.values()
+        )
+
+    def _happen(self, event: Event) -> None:
+        if event.kind.endswith("-at-disk") or event.kind in {"eio", "enospc"}:
+            machine = self._victim(event)
+            machine.strike(event.after, event.kind.removesuffix("-at-disk"), event.name)
+            self.loop.call_later(event.lasts + 1.0, self._restart, machine)
+            return
+        if event.kind in WEAR_KINDS:
+            wear(event, self)
+            return
+        if not self.faults.allowed(event.name):
+            return
+        match event.kind:
+            case "partition" | "isolate" | "one-way":
+                links = cuts(event, tuple(self.machines), (*self._writers, *self._readers))
+                self.trace.add("net", f"{event.kind} for {event.lasts:.2f} s: {_named(links)}",
+                               event.name)  # fmt: skip
+                for link in links:
+                    self.network.cut(link)
+                    self.loop.call_later(event.lasts, self.network.heal, link)
+            case "power-all":
+                for machine in self.machines.values():
+                    machine.cut_power("everywhere", event.name)
+                    self.loop.call_later(event.lasts, self._restart, machine)
+            case "kill" | "power":
+                machine = self._victim(event)
+                end = machine.kill if event.kind == "kill" else machine.cut_power
+                end("by plan", event.name)
+                self.loop.call_later(event.lasts, self._restart, machine)
+            case _:
+                self._strike_process(event)
+
+    def _strike_process(self, event: Event) -> None:
+        victims = list(self._writers.values())
+        if event.kind == "freeze-node":
+            victims = [m.process for m in self.machines.values() if m.process is not None]
+        if not victims:
+            return
+        process = victims[event.victim % len(victims)]
+        if event.kind == "kill-writer":
+            self.trace.add(process.machine, "killed", event.name)
+            process.kill()
+            return
+        self.trace.add(process.machine, f"frozen for {event.lasts:.2f} s", event.name)
+        process.freeze()
+        self.loop.call_later(event.lasts, process.thaw)
+
+    def _victim(self, event: Event) -> Machine:
+        return list(self.machines.values())[event.victim % len(self.machines)]
+
+    def _restart(self, machine: Machine) -> None:
+        """What a supervisor does: start it when it is gone, or has stopped its journal."""
+        if machine.up and machine.owner is not None and machine.owner.failed_because is not None:
+            machine.kill("its journal has stopped")
+        if not machine.up and not self.faults.over:
+            machine.boot()
+
+    # ---- small matters ----
+
+    def _look(self) -> None:
+        bound = max(self.oracle.on_quorum, self.oracle.settled, *self.oracle.must, 0)
+        for machine in self.machines.values():
+            if not machine.up or machine.owner is None:
+                continue
+            if machine.owner.state.committed > bound:
+                raise Violated("I11", f"{machine.name} takes more than {bound} for committed")
+            stopped = machine.owner.failed_because
+            if stopped is not None and not machine.disk_was_hurt:
+                raise Violated("I15", f"{machine.name} stops on a sound disk: {stopped}")
+        if self.oracle.violation is not None:
+            raise self.oracle.violation
+        if self.loop.steps > _MAX_STEPS:
+            raise Stuck(f"{self.loop.steps} steps, and no end")
+
+    def _rate_of(self, machine: str) -> float:
+        """How fast a machine's clock runs."""
+        drift = self.swarm.upkeep.drift
+        return 1 + drift * self.faults.random("clock", machine).uniform(-1, 1) if drift else 1.0
+
+    def _read(self, path: Path, offset: int) -> bytes:
+        """In place of the scrubber's own look at a file."""
+        files = self.machines[path.parts[1]].platter.cached
+        if path not in files:
+            raise FileNotFoundError(str(path))
+        return bytes(files[path].cached[offset:])
+
+    def _compare(self, machine: Machine) -> Any:  # noqa: ANN401
+        def compare() -> None:
+            assert machine.owner is not None
+            state = machine.owner.state
+            segments = {int(f): (int(s.last), s.finalized) for f, s in state.segments.items()}
+            self.oracle.compare_loaded(machine.name, state.promised, segments)
+            self.network.send_twins(machine.name)
+
+        return compare
+
+    def _blocking_delay(self, process: Process | None) -> float:
+        delay = 0.0003 * (0.5 + self._disk_delay.random())
+        if process is not None and (name := self.faults.strikes("slow-disk", process.machine)):
+            delay += self.faults.random(name).choice((0.01, 0.3, 1.5, 4.0))
+            self.trace.add(process.machine, f"disk hangs for {delay:.2f} s", name)
+        return delay
+
+    def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error that nobody took: a bug, unless its process was killed."""
+        failure = context.get("exception")
+        if failure is None or not isinstance(failure, Exception):
+            return
+        if isinstance(failure, Violated):
+            self.note(failure)
+        elif not self.faults.over:
+            self.note(Violated("I15", f"nobody handled {failure!r}: {context['message']}"))
+
+
+def _named(links: tuple[tuple[str, str], ...]) -> str:
+    return ", ".join(f"{a}>{b}" for a, b in links[:8]) + (" ..." if len(links) > 8 else "")

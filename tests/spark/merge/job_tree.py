@@ -1,0 +1,55 @@
+"""A small tree that is large enough for several ranges, and edits in every part of it."""
+
+from pathlib import Path
+from typing import Final
+
+from namenode_sim.edits.ops import (
+    Delete,
+    EndLogSegment,
+    Op,
+    Rename,
+    SetPermissions,
+    StartLogSegment,
+)
+from namenode_sim.image.files import image_name
+from namenode_sim.image.writer import save_image
+from namenode_sim.namespace.namespace import Namespace
+from tests.namenode_sim.image.image_world import info
+from tests.namenode_sim.startup.startup_world import held_by, mkdir, write_segment
+
+DIRECTORIES: Final = 20
+BEFORE: Final[tuple[Op, ...]] = (
+    StartLogSegment(),
+    *(mkdir(f"/{d:02d}") for d in range(DIRECTORIES)),
+    *(mkdir(f"/{d:02d}/{c:02d}") for d in range(DIRECTORIES) for c in range(15)),
+    EndLogSegment(),
+)
+AFTER: Final[tuple[Op, ...]] = (
+    StartLogSegment(),
+    Delete("/03", 8),
+    Rename("/05", "/06/moved", 9),
+    mkdir("/06/moved/new"),
+    Rename("/07/01", "/07/renamed", 9),
+    Delete("/07/02", 9),
+    *(SetPermissions(f"/{d:02d}/14", 0o700) for d in range(8, DIRECTORIES)),
+    Rename("/18", "/new", 10),
+    mkdir("/18"),
+    EndLogSegment(),
+)
+LAST_OF_TREE: Final = len(BEFORE) + len(AFTER)
+BASE_NAME: Final = f"fsimage_{len(BEFORE):019d}"
+MERGED_NAME: Final = f"fsimage_{LAST_OF_TREE:019d}"
+RANGE_BYTES: Final = 1500
+
+
+def tree_directory(folder: Path) -> Path:
+    """A folder with the image and the segment behind it."""
+    before = held_by(BEFORE)
+    save_image(before, folder / image_name(before.last_applied), info())
+    write_segment(folder, len(BEFORE) + 1, AFTER)
+    return folder
+
+
+def whole_tree() -> Namespace:
+    """What a merge makes, replayed by the namespace itself."""
+    return held_by((*BEFORE, *AFTER))

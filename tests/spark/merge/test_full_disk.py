@@ -1,0 +1,37 @@
+"""A disk that is full before the last byte: the divided merge says so, and publishes nothing."""
+
+import resource
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.spark.merge.job_tree import BASE_NAME, MERGED_NAME, tree_directory
+
+
+def merge(current: Path, out: Path, most: int) -> "subprocess.CompletedProcess[str]":
+    """The command, whose files can have that many bytes: a limit cuts a write as a disk does."""
+    given = ("--image", current / BASE_NAME, "--edits", current, "--out", out, "--engine", "pool")
+    return subprocess.run(
+        [sys.executable, "-m", "ha.cli.main", "checkpoint", "merge", *map(str, given)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most)),
+    )
+
+
+@pytest.mark.parametrize("missing", [2, 40], ids=["in the last write", "in one before it"])
+def test_an_image_that_did_not_fit_is_not_published(tmp_path: Path, missing: int) -> None:
+    """A raw file takes what fits of a write and says how much; the rest was lost without a word."""
+    current = tmp_path / "name"
+    current.mkdir()
+    tree_directory(current)
+    whole = merge(current, tmp_path / "whole", resource.RLIM_INFINITY)
+    assert whole.returncode == 0, whole.stderr
+    size = (tmp_path / "whole" / MERGED_NAME).stat().st_size
+    done = merge(current, tmp_path / "out", size - missing)
+    assert (done.returncode, "Nothing was published" in done.stderr) == (4, True), done.stderr
+    assert list((tmp_path / "out").iterdir()) == []

@@ -1,0 +1,141 @@
+"""The acceptance of issue 6 in a cluster of real processes: a checkpoint by Spark under writes."""
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import deploy
+from deploy.local.audit import judge
+from deploy.local.cluster import Cluster
+from deploy.local.layout import NAMENODES
+from deploy.local.ports import HOST, free_ports
+from deploy.local.processes import ManagedProcess, wait_until
+from deploy.local.screen import Screen
+from deploy.local.stage import Stage, request_failover, staged
+from deploy.local.state import status
+from deploy.local.trial import hand_over, kill_active, settle, the_active
+from spark.service.merging import LOG_NAME
+from tests.spark.service.journal_watch import JournalWatch
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+ENGINE = ("--engine", "spark", "--master", "local[2]")
+CHECKPOINT_SECONDS = 240.0
+"""Spark's start and a merge on a loaded machine."""
+STOP_SECONDS = 30.0
+
+
+def name_dirs(directory: Path) -> dict[str, list[Path]]:
+    return {
+        name: [directory / "data" / name / "name", directory / "second" / name]
+        for name in NAMENODES
+    }
+
+
+def keys_for(directory: Path, port: int) -> dict[str, str]:
+    """Checkpoints by the service alone; every edit goes as soon as it may."""
+    dirs = name_dirs(directory)
+    return {
+        **{f"dfs.namenode.name.dir.ns1.{name}": ",".join(map(str, dirs[name])) for name in dirs},
+        "dfs.ha.standby.checkpoints": "false",
+        "dfs.ha.log-roll.period": "1s",
+        "dfs.namenode.checkpoint.txns": "400",
+        "dfs.namenode.checkpoint.check.period": "1s",
+        "dfs.namenode.num.checkpoints.retained": "1",
+        "dfs.namenode.num.extra.edits.retained": "0",
+        "nnha.checkpoint.http-address": f"{HOST}:{port}",
+        "nnha.checkpoint.work-dir": str(directory / "checkpoint-work"),
+        "nnha.checkpoint.retry.first": "1s",
+    }
+
+
+def start_service(cluster: Cluster) -> ManagedProcess:
+    command = [sys.executable, "-m", "ha.cli.main", "checkpoint", "run"]
+    return cluster.supervisor.start(
+        "checkpoint",
+        [*command, "--conf-dir", str(cluster.conf_dir), "--", *ENGINE],
+        environment={"PYTHONPATH": str(Path(deploy.__file__).resolve().parent.parent)},
+    )
+
+
+def started_from(cluster: Cluster, namenode: str) -> int:
+    """The transaction of the image that a NameNode loaded when it was started last."""
+    lines = cluster.process(namenode).log.read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines if '"namenode.started"' in line]
+    return int(events[-1]["applied_txid"])
+
+
+def processes_in(directory: Path) -> list[str]:
+    """Command lines that name the service's work folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (process / "cmdline").read_bytes().decode("utf-8", "replace")
+        except OSError:
+            continue
+        if str(directory / "checkpoint-work") in line:
+            found.append(line.replace("\0", " "))
+    return found
+
+
+def checkpoint_under_writes(stage: Stage, watch: JournalWatch, url: str) -> None:
+    """Until a checkpoint is taken and edits have gone; then the service is stopped."""
+    stage.workload.start()
+    stage.workload.wait_for_acknowledged(40, deadline_seconds=60)
+    service = start_service(stage.cluster)
+
+    def taken_and_purged() -> bool:
+        told = status(url) or {}
+        taken = told.get("last_taken")
+        done = isinstance(taken, dict) and taken["txid"] is not None
+        # The standby makes no images; without this one it could not start once edits are gone.
+        everywhere = min(watch.images_of(name)[0] for name in NAMENODES) > 0
+        return done and everywhere and min(watch.first_edits().values()) > 1
+
+    wait_until(
+        taken_and_purged,
+        what="both NameNodes to have a checkpoint and the edits in it to be purged",
+        deadline_seconds=CHECKPOINT_SECONDS,
+        abandon=service.ended_early,
+    )
+    merge_log = stage.cluster.layout.directory / "checkpoint-work" / LOG_NAME
+    assert "single_process" not in merge_log.read_text(), "it was to be divided"
+    service.send(signal.SIGTERM)
+    assert service.wait(STOP_SECONDS) == 0, service.log_tail()
+    assert processes_in(stage.cluster.layout.directory) == []
+
+
+def test_a_namenode_that_starts_from_the_merged_image_takes_over_with_nothing_missing(
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path.resolve()
+    (port,) = free_ports(1)
+    for _, second in name_dirs(directory).values():
+        second.mkdir(parents=True)
+    with staged(directory, Screen(Console(stderr=True)), keys_for(directory, port)) as stage:
+        cluster = stage.cluster
+        archive = directory / "archive"
+        with JournalWatch(cluster.layout, name_dirs(directory), archive) as watch:
+            checkpoint_under_writes(stage, watch, f"http://{HOST}:{port}")
+            first, _ = the_active(cluster)
+            image = watch.durable_image()
+            assert image > 0
+            kill_active(cluster, stage.workload)
+            cluster.start(first)
+            assert started_from(cluster, first) == image
+            settle(cluster, first)
+            hand_over(cluster, stage.workload, lambda old, new: request_failover(cluster, old, new))
+            assert the_active(cluster)[0] == first
+            stage.workload.stop()
+            tree = stage.client.tree(stage.workload.root)
+            verdict = judge(stage.workload.writes(), tree, watch.whole_journal())
+        assert (verdict.missing, verdict.duplicated) == ((), ())
+        assert (verdict.gaps, verdict.diverging) == (0, 0)
+        assert stage.workload.errors() == ()
+        assert watch.too_early == []
+        assert watch.looks > 20
+        assert verdict.acknowledged > 100

@@ -1,0 +1,125 @@
+"""What the tables of an image must say, by the reader that holds the whole namespace."""
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from journal.model import NamespaceInfo
+from namenode_sim.edits import ops
+from namenode_sim.image.writer import save_image
+from namenode_sim.namespace.attributes import storage_policy_of
+from namenode_sim.namespace.inode import (
+    INode,
+    INodeDirectory,
+    INodeFile,
+    INodeSymlink,
+    full_path,
+    subtree,
+)
+from namenode_sim.namespace.namespace import Namespace
+from tests import TESTDATA
+from tests.interop.random_attributes import ATTRIBUTE_DEEDS
+from tests.interop.random_edits import FILE_DEEDS, Author
+
+Row = dict[str, Any]
+
+REAL_IMAGES = (
+    "name-dir/fsimage_0000000000000000026",
+    "fsimage/fsimage_0000000000000061740",
+    "fsimage/fsi_small_h3_2.img",
+)
+
+
+def real_images() -> list[Path]:
+    """Images that Hadoop wrote, as far as they are at hand."""
+    return [path for name in REAL_IMAGES if (path := TESTDATA / name).exists()]
+
+
+def wrapped(number: int) -> int:
+    """As 64 bits with sign."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def _text(raw: bytes) -> tuple[str, bytes | None]:
+    try:
+        return raw.decode(), None
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace"), raw
+
+
+def inode_row(node: INode) -> Row:
+    """The row of an inode."""
+    name, name_bytes = _text(node.name)
+    row: Row = {
+        "id": node.id, "type": "SYMLINK", "name": name, "name_bytes": name_bytes,
+        "user": node.user, "group": node.group, "mode": node.mode, "mtime_ms": node.mtime,
+        "atime_ms": None, "replication": 0, "preferred_block_size": 0, "length": 0, "blocks": 0,
+        "under_construction": False, "ec_policy_id": 0,
+        "storage_policy_id": storage_policy_of(node), "ns_quota": None, "ds_quota": None,
+        "acl": False, "xattrs": 0, "target": None,
+    }  # fmt: skip
+    if isinstance(node, INodeSymlink):
+        return row | {"atime_ms": node.atime, "target": _text(node.target)[0] or None}
+    row |= {"acl": node.acl is not None, "xattrs": len(node.xattrs or ())}
+    if isinstance(node, INodeDirectory):
+        quotas = {"ns_quota": node.quotas.namespace, "ds_quota": node.quotas.space}
+        limits = {name: None if value == -1 else value for name, value in quotas.items()}
+        return row | {"type": "DIRECTORY"} | limits
+    return row | {
+        "type": "FILE",
+        "atime_ms": node.atime,
+        "replication": node.replication,
+        "preferred_block_size": node.preferred_block_size,
+        "length": wrapped(node.length()),
+        "blocks": len(node.blocks),
+        "under_construction": node.under_construction is not None,
+        "ec_policy_id": node.ec_policy_id,
+    }
+
+
+def exported_row(node: INode) -> Row:
+    """The row of an inode in an export."""
+    row = inode_row(node)
+    del row["target"]
+    return row | {"parent_id": node.parent.id if node.parent else None}
+
+
+def directory_row(node: INodeDirectory) -> Row:
+    """The row of a directory in an export."""
+    below = list(subtree(node))[1:]
+    children = list(node.children.values())
+
+    def counts(nodes: list[INode]) -> tuple[int, int, int]:
+        directories = sum(isinstance(one, INodeDirectory) for one in nodes)
+        size = sum(one.length() for one in nodes if isinstance(one, INodeFile))
+        return len(nodes) - directories, directories, size
+
+    files, directories, size = counts(children)
+    all_files, all_directories, all_size = counts(below)
+    path = full_path(node)
+    return {
+        "id": node.id, "parent_id": node.parent.id if node.parent else None, "path": path,
+        "depth": 0 if path == "/" else path.count("/"), "files": files,
+        "subdirectories": directories, "bytes": size, "subtree_files": all_files,
+        "subtree_directories": all_directories, "subtree_bytes": all_size,
+    }  # fmt: skip
+
+
+def random_namespace(seed: int, steps: int = 400) -> tuple[Namespace, list[tuple[int, ops.Op]]]:
+    """A namespace by random edits, and the edits."""
+    author = Author(Random(seed), Namespace.empty("hdfs"))
+    author.write(ops.StartLogSegment())
+    for _ in range(steps):
+        author.step(FILE_DEEDS + ATTRIBUTE_DEEDS)
+    author.write(ops.EndLogSegment())
+    return author.namespace, [(int(txid), op) for txid, op in author.log]
+
+
+def save(
+    namespace: Namespace, folder: Path, *, layout: int = -67, codec: str = "", parts: int = 0
+) -> Path:
+    """Save as ``fsimage_N`` with its digest."""
+    path = folder / f"fsimage_{namespace.last_applied:019d}"
+    info = NamespaceInfo(layout, 4711, "CID-ours", 0, "BP-1-127.0.0.1-2")
+    save_image(namespace, path, info, codec=codec, sub_sections=parts)
+    return path
