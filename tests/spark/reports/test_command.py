@@ -120,7 +120,7 @@ def test_the_page_holds_the_figures_and_escapes_names(exports: tuple[Path, Path]
     assert report.usage is not None
     for user in report.usage.users:
         assert f' data-v="{user.bytes}" title="{user.bytes:,} bytes">' in text
-    assert "x&lt;&amp;&gt;&quot;&#x27;$\\frac$" in text
+    assert "x&lt;&amp;&gt;&#34;&#39;$\\frac$" in text
     assert "x<&>" not in text
     assert report.directories is not None
     assert all(one.path in text for one in report.directories.by_bytes)
