@@ -1,8 +1,7 @@
 """The owner of one NameNode's role: one inbox in, one step at a time, long work beside it.
 
-The role core (``namenode_sim.term.role``) decides; this task carries out what it asks for.
-Everything else -- transition requests, the journal's refusal, the end of a takeover's step -- posts
-events.
+The role core (``term.role``) decides; this task carries out what it asks for.  Everything else --
+transition requests, the journal's refusal, the end of a takeover's step -- posts events.
 """
 
 import asyncio

@@ -113,9 +113,12 @@ def remarks(name: str, text: str) -> Iterator[tuple[int, str]]:
 def _comments(text: str) -> Iterator[tuple[int, str]]:
     """Docstrings, also those of values, and runs of comment lines."""
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            if isinstance(words := node.value.value, str):
-                yield node.lineno, words
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            yield node.lineno, node.value.value
     begun, run, last = 0, "", -1
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type != tokenize.COMMENT:
