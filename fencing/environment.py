@@ -1,4 +1,7 @@
-"""The environment of a fencing command: the configuration and the target (hadoop-ha.md 4.6)."""
+"""The environment of a fencing command: the configuration and the target.
+
+See docs/reference/fencing.md#environment-of-a-command.
+"""
 
 import re
 from collections.abc import Mapping

@@ -40,12 +40,14 @@ async def fence(
     total_timeout_seconds: float,
     ssh: SshSettings | None = None,
 ) -> Report:
-    """Try each method in turn; the first success ends it (hadoop-ha.md 4.2).
+    """Try each method in turn; the first success ends it.
 
     ``environment`` is the configuration as the target sees it (``Configuration.promoted``).  A
     method gets ``method_timeout_seconds``, but never more than is left of the total.  Never
     raises for what a method does: everything is in the report.  When cancelled, it kills what it
     has started.
+
+    See docs/reference/fencing.md#order-of-methods.
     """
     loop = asyncio.get_running_loop()
     started = loop.time()

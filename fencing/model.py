@@ -58,7 +58,7 @@ class JournalEpochMethod:
     """``journal-epoch``: touch nothing, and rely on the journal to refuse the old writer.
 
     What others write as ``shell(/bin/true)``.  Edits are safe with it; reads of the old active
-    end with its read lease (operators.md C.0).
+    end with its read lease (docs/reference/fencing.md#journal-epoch).
     """
 
     def __str__(self) -> str:

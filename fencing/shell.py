@@ -54,9 +54,11 @@ async def run_command(
 
     The command gets a process group of its own.  When this function ends, in whatever way, every
     process left in that group is killed: a kill that a script left behind in the background could
-    otherwise hit the NameNode after it was rightly made active again (hadoop-ha.md W4, W10).  A
-    command that does not end by itself is killed with what has left that group, too; one that ends
-    may leave something on purpose, with setsid.
+    otherwise hit the NameNode after it was rightly made active again.  A command that does not end
+    by itself is killed with what has left that group, too; one that ends may leave something on
+    purpose, with setsid.
+
+    See docs/reference/fencing.md#shell.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + deadline_seconds

@@ -1,4 +1,7 @@
-"""The text of ``dfs.ha.fencing.methods``, parsed by Hadoop's rules (hadoop-ha.md 4.1, 4.5)."""
+"""The text of ``dfs.ha.fencing.methods``, parsed by Hadoop's rules.
+
+See docs/reference/fencing.md#fencing-methods-as-text.
+"""
 
 import re
 

@@ -1,7 +1,9 @@
-"""``sshfence``: kill the NameNode that holds the victim's port, over ssh (hadoop-ha.md 4.5).
+"""``sshfence``: kill the NameNode that holds the victim's port, over ssh.
 
 paramiko blocks, so all of it runs in one thread; the event loop holds the deadline and, when it
 passes, closes the connection under the thread.
+
+See docs/reference/fencing.md#sshfence.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""What a fencing attempt over ssh has shown: the table of return codes (hadoop-ha.md 4.5)."""
+"""What a fencing attempt over ssh has shown: the table of return codes.
+
+See docs/reference/fencing.md#sshfence.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum

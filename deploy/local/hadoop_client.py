@@ -21,8 +21,8 @@ _JARS = (
 def client_argv(java: Java, conf_dir: Path, main_class: str, *, log_directory: Path) -> list[str]:
     """The command line up to the main class; its arguments follow.
 
-    The conf directory stands first on the class path, where Hadoop looks for core-site.xml
-    (hadoop-rpc.md 9.1).  The log settings, errors only, are written into ``log_directory``.
+    The conf directory stands first on the class path, the only place where FsShell looks for
+    core-site.xml.  The log settings, errors only, are written into ``log_directory``.
     """
     log_directory.mkdir(parents=True, exist_ok=True)
     settings = log_directory / "client-log4j2.properties"

@@ -13,7 +13,10 @@ from deploy.local.workload import Workload
 
 FAILOVER_SECONDS = 60.0
 CLIENT_SECONDS = 150.0
-"""The client's default retries end after about 2.5 minutes (hadoop-rpc.md 5)."""
+"""The client's default retries end after about 2.5 minutes.
+
+See docs/reference/rpc.md#retries-of-a-client.
+"""
 
 WRITES_AFTER = 40
 """A failover is over for the client when each writer and so many calls in all got through."""

@@ -14,7 +14,10 @@ from deploy.local.processes import wait_until
 
 WRITERS = 4
 PAUSE_SECONDS = 0.01
-"""Between two calls of one writer, as in the baseline's load (hadoop-baseline.md)."""
+"""Between two calls of one writer, as in the baseline's load.
+
+See docs/reference/operations.md#comparison-load.
+"""
 
 FILES_PER_DIRECTORY = 8
 MOST_ERRORS = 100
@@ -22,7 +25,7 @@ MOST_ERRORS = 100
 
 ABANDON_SECONDS = 0.5
 STOP_SECONDS = 180.0
-"""Longer than the client's own 15 failovers take (hadoop-rpc.md 5)."""
+"""Longer than the client's own 15 failovers take (docs/reference/rpc.md#retries-of-a-client)."""
 
 
 class Kind(StrEnum):

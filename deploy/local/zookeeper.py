@@ -1,4 +1,7 @@
-"""A real ZooKeeper 3.9 of our own on loopback, from PySpark's jars (design D7, limits.md 6)."""
+"""A real ZooKeeper 3.9 of our own on loopback, from PySpark's jars.
+
+See docs/reference/operations.md#embedded-parts.
+"""
 
 import contextlib
 import socket
@@ -23,7 +26,7 @@ _JARS = (
     "metrics-core-*.jar",
     "snappy-java-*.jar",
 )
-# The smallest and quickest to start of those measured: 66 MB, 0.34 s (limits.md 6).
+# The smallest and quickest to start of those measured: 66 MB, 0.34 s.
 _FLAGS = (
     "-Xmx64m",
     "-Xms16m",
