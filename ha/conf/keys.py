@@ -1,4 +1,7 @@
-"""The keys of failover and of the whole cluster (hadoop-ha.md 7), and the table of all keys."""
+"""The keys of failover and of the whole cluster, and the table of all keys.
+
+See docs/reference/operations.md#configuration-keys.
+"""
 
 from collections.abc import Mapping
 

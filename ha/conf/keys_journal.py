@@ -1,4 +1,7 @@
-"""The keys of the journal: JournalNodes, their writer and their readers (qjm.md 4.11 and 7)."""
+"""The keys of the journal: JournalNodes, their writer and their readers.
+
+See docs/reference/operations.md#configuration-keys.
+"""
 
 from ha.conf.key import Key, Scope
 from ha.conf.units import (

@@ -1,4 +1,7 @@
-"""The keys of a NameNode's storage, tailing and checkpoints (hadoop-formats.md 8)."""
+"""The keys of a NameNode's storage, tailing and checkpoints.
+
+See docs/reference/operations.md#configuration-keys.
+"""
 
 from ha.conf.key import Key, Scope
 from ha.conf.units import duration, flag, fraction, size, text, whole, words

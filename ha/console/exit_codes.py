@@ -1,4 +1,7 @@
-"""Exit codes of ``nnha`` commands (operators.md B.5), and of the Hadoop-compatible haadmin."""
+"""Exit codes of ``nnha`` commands, and of the Hadoop-compatible haadmin.
+
+See docs/reference/operations.md#exit-codes.
+"""
 
 from typing import Final
 

@@ -1,7 +1,8 @@
 """How a command that changes something may end, in words, as JSON and as exit code.  Pure.
 
-Every ending says what was attempted, what was found, how things stand now and what to do next
-(operators.md B.5).
+Every ending says what was attempted, what was found, how things stand now and what to do next.
+
+See docs/reference/operations.md#form-of-an-answer.
 """
 
 from collections.abc import Iterator, Mapping

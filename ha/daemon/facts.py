@@ -27,7 +27,7 @@ COMMIT_VARIABLE: Final = "NNHA_COMMIT"
 
 
 class DaemonFacts:
-    """One daemon's facts; ``open_to`` names what it believes without proof (operators.md E.1)."""
+    """One daemon's facts; ``open_to`` names what it believes without proof."""
 
     def __init__(self, process: str, configuration: Configuration, open_to: Iterable[str]) -> None:
         self._process = process

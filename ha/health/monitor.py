@@ -44,8 +44,8 @@ class Listener(Protocol):
 class HealthMonitor:
     """Watches one NameNode until cancelled.
 
-    Each round asks getServiceStatus, then monitorHealth (hadoop-ha 2.3).  Between rounds it waits
-    for the connection's end as well as for the clock, so that a killed NameNode is known within
+    Each round asks getServiceStatus, then monitorHealth.  Between rounds it waits for the
+    connection's end as well as for the clock, so that a killed NameNode is known within
     milliseconds.  A frozen one keeps its sockets; only the probe's deadline finds it.  With a pid
     file, the end of its process is known even where a child of it still holds the sockets.
     """
@@ -84,8 +84,8 @@ class HealthMonitor:
     async def run(self) -> None:
         """Probe for ever.
 
-        Whatever ends this is told as MONITOR_FAILED and raised: a controller that no longer
-        knows its NameNode must not stay in the election (hadoop-ha 2.4).
+        Whatever ends this is told as MONITOR_FAILED and raised: a controller that no longer knows
+        its NameNode must not stay in the election (docs/reference/health.md#end-of-the-monitor).
         """
         try:
             await self._rounds()

@@ -175,10 +175,12 @@ class Board:
     # -- our member --------------------------------------------------------------------------
 
     async def _show(self, session: Session) -> None:
-        """Have our member shown, or know who is shown in its place (hadoop-ha W22).
+        """Have our member shown, or know who is shown in its place.
 
         The member is made by a create and never by a write over another's: of two controllers
         that start at once, one has it.
+
+        See docs/reference/zkfc.md#two-controllers-of-one-namenode.
         """
         own = self._own
         if own is None:

@@ -29,7 +29,7 @@ from ha.rpc.packets import (
 M = TypeVar("M", bound=Message)
 
 CLIENT_ID = uuid.uuid4().bytes
-"""This process to every server; Java has one per client, too (hadoop-rpc 3.2)."""
+"""This process to every server; Java has one per client, too."""
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 MAX_CALLS_IN_FLIGHT = 1024

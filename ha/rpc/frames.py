@@ -69,10 +69,12 @@ class FrameSplitter:
 
 
 def take_delimited(frame: bytes, offset: int) -> tuple[bytes, int]:
-    """One varint-prefixed message of a frame, and where the next begins (hadoop-rpc 3.2).
+    """One varint-prefixed message of a frame, and where the next begins.
 
     Raises:
         MalformedFrame: if the frame ends first.
+
+    See docs/reference/rpc.md#frames.
     """
     length = shift = 0
     for position in range(offset, min(offset + _VARINT_BYTES, len(frame))):

@@ -1,4 +1,7 @@
-"""Requests and answers as bytes: the envelope of Hadoop RPC, both ways (hadoop-rpc 3)."""
+"""Requests and answers as bytes: the envelope of Hadoop RPC, both ways.
+
+See docs/reference/rpc.md#frames.
+"""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -210,7 +213,7 @@ def encode_failure(
 
 
 def encode_sasl_success() -> bytes:
-    """The answer that sends a client with tokens back to SIMPLE (hadoop-rpc 3.5)."""
+    """The answer that sends a client with tokens back to SIMPLE (docs/reference/rpc.md#sasl)."""
     return encode_success(
         CallKey(b"", SASL_CALL_ID, NO_RETRY),
         RpcSaslProto(state=RpcSaslProto.SUCCESS).SerializeToString(),

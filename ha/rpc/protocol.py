@@ -16,7 +16,7 @@ class Call:
 
     ``client_id`` and ``call_id`` stay the same when a client tries again, on another server too;
     only ``retry_count`` grows.  ``user`` is who the call is for and ``real_user`` who is behind
-    it (a proxy user); both are the client's claim, for nothing authenticates it (hadoop-rpc 3.5).
+    it (a proxy user); both are the client's claim, for nothing authenticates it.
     """
 
     protocol: str
@@ -79,7 +79,7 @@ class Catalogue:
         return Catalogue(by_name)
 
     def find(self, protocol: str, method: str, version: int) -> Method | NotServed:
-        """The method, or what to answer instead; the texts are Java's (hadoop-rpc 3.3)."""
+        """The method, or what to answer instead; the texts are Java's."""
         served = self.protocols.get(protocol)
         if served is None:
             return NotServed(

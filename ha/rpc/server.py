@@ -73,12 +73,14 @@ class RpcServer:
     def abort_connections(self, *, protocol: str | None = None) -> int:
         """Drop connections now, so that their clients look for another server.
 
-        For a server that may no longer answer: a demoted or fenced NameNode (hadoop-rpc 9.11).
-        With ``protocol`` only those opened for that protocol are dropped: a failover controller
-        that watches this process must not take a demotion for a death.
+        For a server that may no longer answer: a demoted or fenced NameNode.  With ``protocol``
+        only those opened for that protocol are dropped: a failover controller that watches this
+        process must not take a demotion for a death.
 
         Returns:
             How many were dropped.
+
+        See docs/reference/rpc.md#a-server-that-may-no-longer-answer.
         """
         if self._dispatcher is None:
             return 0

@@ -5,7 +5,8 @@
         └───────────── Hangup (with last bytes) ◄──────────┘
 
 Events are pulled one at a time, so that a server that is busy leaves the rest unread.
-Answers to hostile bytes are those of Java's Server.java (hadoop-rpc 3.3).
+Answers to hostile bytes are those of Java's Server.java:
+docs/reference/rpc.md#answers-and-refusals.
 """
 
 from dataclasses import dataclass

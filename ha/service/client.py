@@ -32,10 +32,12 @@ _STATES = {
 
 
 class ServiceClient:
-    """One connection to one NameNode's HAServiceProtocol (hadoop-ha 5.1).
+    """One connection to one NameNode's HAServiceProtocol.
 
     Every call raises a ``ServiceRefused`` kind when the NameNode says no, and
     ``ServiceUnreachable`` when there is no answer in time; after the latter, open a new one.
+
+    See docs/reference/rpc.md#haserviceprotocol.
     """
 
     def __init__(self, address: HostPort, connection: RpcConnection) -> None:

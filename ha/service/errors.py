@@ -35,7 +35,10 @@ class ServiceFailed(ServiceRefused):
 
 
 class AccessDenied(ServiceRefused):
-    """The caller may not ask for this, or this kind of caller may not (hadoop-ha 5.3)."""
+    """The caller may not ask for this, or this kind of caller may not.
+
+    See docs/reference/rpc.md#requesters-of-a-transition.
+    """
 
 
 class ServiceFaulted(ServiceRefused):

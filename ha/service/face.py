@@ -120,7 +120,7 @@ def ha_service_protocol(service: HaService) -> RpcProtocol:
     async def status(_: Call, __: GetServiceStatusRequestProto) -> GetServiceStatusResponseProto:
         with answering():
             status = await service.status()
-        # Readiness goes out in every state, as Java's own server sends it (hadoop-rpc 9.10).
+        # Readiness goes out in every state, as Java's own server sends it.
         process = status.process
         return GetServiceStatusResponseProto(
             state=_STATES[status.state],
@@ -199,5 +199,8 @@ def zkfc_protocol(service: ZkfcService) -> RpcProtocol:
 
 
 def signed_millis(unsigned: int) -> int:
-    """Java's int out of a uint32: its -1 arrives as 4294967295 (hadoop-ha 3.7)."""
+    """Java's int out of a uint32: its -1 arrives as 4294967295.
+
+    See docs/reference/rpc.md#negative-numbers-in-unsigned-fields.
+    """
     return unsigned - (1 << 32) if unsigned >= 1 << 31 else unsigned

@@ -5,7 +5,7 @@ from enum import IntEnum, StrEnum
 
 
 class ServiceState(StrEnum):
-    """A NameNode's role, spelled as Hadoop prints it (hadoop-ha 0.1)."""
+    """A NameNode's role, spelled as Hadoop prints it."""
 
     INITIALIZING = "initializing"
     ACTIVE = "active"
@@ -14,7 +14,10 @@ class ServiceState(StrEnum):
 
 
 class RequestSource(IntEnum):
-    """Who asks for a transition; a NameNode refuses the wrong kind (hadoop-ha 5.3)."""
+    """Who asks for a transition; a NameNode refuses the wrong kind.
+
+    See docs/reference/rpc.md#requesters-of-a-transition.
+    """
 
     USER = 0
     USER_FORCED = 1

@@ -15,7 +15,7 @@ _MAX_MILLIS = 0x7FFFFFFF
 
 
 class ZkfcClient:
-    """One connection to one controller's ZKFCProtocol (hadoop-ha 5.2); errors as ServiceClient."""
+    """One connection to one controller's ZKFCProtocol; errors as ServiceClient."""
 
     def __init__(self, address: HostPort, connection: RpcConnection) -> None:
         self.address = address
@@ -43,7 +43,7 @@ class ZkfcClient:
     async def cede_active(self, millis: int, *, deadline_seconds: float) -> None:
         """Ask it to leave the election for so many milliseconds; 0 or less: come back now.
 
-        Java sends "come back now" as -1, which is no uint32; 0 means the same (hadoop-ha 3.7).
+        Java sends "come back now" as -1, which is no uint32; 0 means the same.
         """
         with speaking_to(str(self.address)):
             await self._connection.call(

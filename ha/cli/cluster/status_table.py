@@ -1,4 +1,4 @@
-"""One look at the cluster as text for people (operators.md B.5)."""
+"""One look at the cluster as text for people (docs/reference/operations.md#form-of-an-answer)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,7 @@
-"""What each haadmin command does, and the lines that it prints (hadoop-ha.md 6)."""
+"""What each haadmin command does, and the lines that it prints.
+
+See docs/reference/operations.md#haadmin.
+"""
 
 import asyncio
 import sys
@@ -127,8 +130,10 @@ async def check_health(asked: Asked) -> int:
 async def failover(asked: Asked) -> int:
     """-failover: asks the second node's ZKFC to make its NameNode the active one.
 
-    The first node is only looked up, as in Hadoop: whoever is active steps back.  Without
-    automatic failover the two NameNodes are asked directly (hadoop-ha.md 4.4).
+    The first node is only looked up, as in Hadoop: whoever is active steps back.  Without automatic
+    failover the two NameNodes are asked directly.
+
+    See docs/reference/fencing.md#failover-by-hand.
     """
     first, second = (asked.node(name) for name in asked.arguments)
     if not asked.automatic:
@@ -226,7 +231,7 @@ async def _change(
 
 async def _graceful_failover(asked: Asked, target: NameNodeAddress) -> int:
     configuration = asked.configuration
-    # Hadoop's client gives up before its server does, and reports a success as a failure (W9).
+    # Hadoop's client gives up before its server does, and reports a success as a failure.
     seconds = (
         configuration.get(keys.NEW_ACTIVE_TIMEOUT)
         + 2 * configuration.get(keys.GRACEFUL_FENCE_TIMEOUT)
@@ -317,7 +322,7 @@ def _confirmed() -> bool:
             case "n" | "no":
                 return False
             case _ if not answer:
-                return False  # the end of input is a no; Hadoop asks for ever (W21)
+                return False  # the end of input is a no; Hadoop asks for ever
             case _:
                 continue
 

@@ -1,7 +1,9 @@
 """Failover without failover controllers: check the new active, still the old one, promote.
 
-The order and the rules are those of Hadoop's FailoverController (hadoop-ha.md 4.4).  Only the
-two NameNodes and the fencer act; the caller gives them as ``Hands``.
+The order and the rules are those of Hadoop's FailoverController.  Only the two NameNodes and the
+fencer act; the caller gives them as ``Hands``.
+
+See docs/reference/fencing.md#failover-by-hand.
 """
 
 from dataclasses import dataclass

@@ -37,7 +37,10 @@ LOOK = "nnha status, and nnha history"
 
 
 def patience_seconds(configuration: Configuration) -> float:
-    """How long a hand-over may take: longer than the ZKFC itself waits (hadoop-ha W9)."""
+    """How long a hand-over may take: longer than the ZKFC itself waits.
+
+    See docs/reference/zkfc.md#time-limits-of-a-hand-over.
+    """
     return (
         configuration.get(keys.NEW_ACTIVE_TIMEOUT)
         + 2 * configuration.get(keys.GRACEFUL_FENCE_TIMEOUT)

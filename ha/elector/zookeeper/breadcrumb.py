@@ -1,4 +1,7 @@
-"""The bytes in the lock and breadcrumb znodes, the same as Hadoop's (hadoop-ha 1.2)."""
+"""The bytes in the lock and breadcrumb znodes, the same as Hadoop's.
+
+See docs/reference/election.md#bytes-of-the-lock-and-the-breadcrumb.
+"""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
 """The only door to kazoo: one client is one session, and each request has one of three ends.
 
-kazoo's threads only hand results to the event loop.  The traps avoided here are numbered as in
-operators D.1.
+kazoo's threads only hand results to the event loop.  The traps avoided here are those of
+docs/reference/kazoo.md.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class _AsyncResult(Protocol):
 
 
 class _Handler(kazoo_threading.SequentialThreadingHandler):  # type: ignore[misc] # untyped
-    """Caps the time that one unreachable server may take (trap 9), and speaks TLS in our way."""
+    """Caps the time that one unreachable server may take, and speaks TLS in our way."""
 
     def __init__(self, settings: ZooKeeperSettings) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class _Handler(kazoo_threading.SequentialThreadingHandler):  # type: ignore[misc
 
 
 class _Client(kazoo_client.KazooClient):  # type: ignore[misc] # untyped
-    """Refuses requests while not connected instead of queueing them (traps 3 and 5)."""
+    """Refuses requests while not connected instead of queueing them."""
 
     over = False
 
@@ -172,7 +172,7 @@ class Session:
         self._closing = True
         connected = bool(self._client.connected)
         closed: asyncio.Future[None] = self._loop.create_future()
-        # stop() may hang (trap 28): in a thread that nobody has to wait for.
+        # stop() may hang: in a thread that nobody has to wait for.
         threading.Thread(target=self._stop, args=(closed,), daemon=True).start()
         try:
             async with asyncio.timeout(deadline_seconds):
@@ -202,7 +202,7 @@ class Session:
     def look(self, path: str, *, watch: bool = False) -> asyncio.Future[Outcome[NodeFacts | None]]:
         """Does the znode exist, and is it this session's?  None when there is none.
 
-        ``exists`` leaves a watch on a missing znode, too; ``get`` does not (trap 19).
+        ``exists`` leaves a watch on a missing znode, too; ``get`` does not.
         """
         # A bound method is equal to itself: kazoo keeps one watcher, however often we look.
         watcher = self._watched if watch else None
@@ -293,7 +293,7 @@ class Session:
         if client.over:
             return
         if state == KazooState.CONNECTED:
-            # Reported when the credentials are through (trap 14), see ``_noting_timeout``.
+            # Reported when the credentials are through, see ``_noting_timeout``.
             if self.ticket is None:
                 self.ticket = SessionTicket(client._session_id, client._session_passwd)
         elif state == KazooState.SUSPENDED:
@@ -302,7 +302,7 @@ class Session:
             client.over = True
             self._hand_over(self._report, SessionState.REFUSED, "authentication failed")
         else:
-            # Expired, or kazoo's thread died (trap 12): in both cases this client is of no use.
+            # Expired, or kazoo's thread died: in both cases this client is of no use.
             client.over = True
             self._hand_over(self._report, SessionState.EXPIRED, client.client_state)
 
@@ -315,12 +315,12 @@ class Session:
             self._hand_over(self._on_change, event.type == EventType.DELETED)
 
     def _noting_timeout(self, *arguments: object) -> tuple[float, float]:
-        """Learn the negotiated timeout (trap 11), and hear of a dead server sooner (trap 10)."""
+        """Learn the negotiated timeout, and hear of a dead server sooner."""
         host, _, port = arguments
         try:
             read_timeout, connect_timeout = self._connect(*arguments)
         except Exception as failure:
-            # kazoo wraps whatever it was, and logs most of it as a time-out (trap 24).
+            # kazoo wraps whatever it was, and logs most of it as a time-out.
             self.trouble = f"{host}:{port}: {reason_of(failure.__context__ or failure)}"
             raise
         self.trouble = ""

@@ -1,4 +1,7 @@
-"""The texts of ha.zookeeper.acl and ha.zookeeper.auth as values (hadoop-ha 1.3, ZKUtil)."""
+"""The texts of ha.zookeeper.acl and ha.zookeeper.auth as values.
+
+See docs/reference/election.md#acls-and-credentials.
+"""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How long ZooKeeper takes to answer (operators.md E.1)."""
+"""How long ZooKeeper takes to answer."""
 
 from prometheus_client import Histogram
 

@@ -34,7 +34,7 @@ class Sasl:
     def options(self) -> dict[str, str]:
         """As kazoo passes them on.  Raises ConfigurationError where a library is missing.
 
-        kazoo itself would only die of it in its thread, and report a lost connection (trap 27).
+        kazoo itself would only die of it in its thread, and report a lost connection.
         """
         _require("puresasl", "pure-sasl")
         if self.mechanism == DIGEST:

@@ -78,7 +78,7 @@ class ZooKeeperSettings:
         """How long a server that accepted may take to answer the first word.
 
         One that has just started sometimes never does; kazoo would wait a whole session timeout
-        for it, and lose the session with it (limits.md 6).
+        for it, and lose the session with it.
         """
         return max(0.5, self.session_timeout_seconds / 4)
 
@@ -110,7 +110,10 @@ def zookeeper_settings(
 
 
 def _open_acl(acl: tuple[AclEntry, ...], policy: str) -> str:
-    """The warning to give.  Raises ConfigurationError where the policy is to refuse (W23)."""
+    """The warning to give.  Raises ConfigurationError where the policy is to refuse.
+
+    See docs/reference/election.md#acls-and-credentials.
+    """
     if policy not in ("warn", "refuse", "allow"):
         raise ConfigurationError(
             f"{keys_zookeeper.OPEN_ACL.name} is {policy!r}; it must be warn, refuse or allow"

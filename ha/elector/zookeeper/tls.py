@@ -1,7 +1,7 @@
 """TLS to ZooKeeper: PEM files as they lie on disk, the server's name checked, errors told.
 
 kazoo's own way checks no host name unless asked, allows TLS 1.0, trusts every authority of the
-system beside the one given, and calls every failure a time-out (operators D.1, traps 23 and 24).
+system beside the one given, and calls every failure a time-out (docs/reference/kazoo.md#tls).
 """
 
 import socket
@@ -67,7 +67,7 @@ def connect(
     try:
         context = context_of(tls)
     except ConfigurationError as failure:
-        # Anything but an OSError would end kazoo's thread (trap 12).
+        # Anything but an OSError would end kazoo's thread.
         raise OSError(str(failure)) from failure
     plain = socket.create_connection(address, within_seconds)
     try:

@@ -72,7 +72,7 @@ async def ensure_parent(session: Session, settings: ZooKeeperSettings) -> None:
     """Create the nameservice's znode and what is missing above it, with the configured ACL.
 
     A scope that exists gets the configured ACL.  Unlike Hadoop, existing znodes above it keep
-    theirs: other nameservices live there, too (hadoop-ha W21).
+    theirs: other nameservices live there, too.
     """
     parts = settings.scope.strip("/").split("/")
     for depth in range(1, len(parts) + 1):
@@ -109,7 +109,7 @@ class ScopeFacts:
     breadcrumb: bytes | None = None
     may_write: bool = False
     """A znode could be created and deleted here: ZooKeeper takes wrong passwords at the door, and
-    refuses only what needs rights (operators D.1, traps 14 and 26)."""
+    refuses only what needs rights (docs/reference/kazoo.md#authentication)."""
 
 
 async def inspect_scope(session: Session, settings: ZooKeeperSettings) -> ScopeFacts:

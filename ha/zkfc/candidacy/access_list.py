@@ -1,4 +1,7 @@
-"""Who may ask a failover controller for something: Hadoop's access lists (hadoop-ha 3.11)."""
+"""Who may ask a failover controller for something: Hadoop's access lists.
+
+See docs/reference/zkfc.md#access.
+"""
 
 import asyncio
 import grp

@@ -1,9 +1,9 @@
 """May our NameNode stand for election?  Health, notices, rank and reported state make the answer.
 
-Rules of hadoop-ha 3.5, 3.6 and 3.8, and those of ``standing`` and ``flapping``.  Only bad health, a
-cede and a drain move the lock away from its holder.  The NameNode's own report is believed against
-what we think it is only when it differs twice in a row: one such report may have crossed a
-transition.
+The rules: docs/reference/zkfc.md#electability and what follows there, and those of ``eligibility``
+and ``flapping``.  Only bad health, a cede and a drain move the lock away from its holder.  The
+NameNode's own report is believed against what we think it is only when it differs twice in a row:
+one such report may have crossed a transition.
 """
 
 from dataclasses import dataclass, field, replace

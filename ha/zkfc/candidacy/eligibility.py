@@ -1,9 +1,9 @@
 """What may bar a healthy NameNode from the election: pause, drain, rank; and who may succeed it.
 
-A pause and a drain are an operator's word (hadoop-ha W19).  The rank is readiness first (W2: Hadoop
-makes a NameNode in safe mode active), then the configured priority (W26).  A lower rank waits only
-for a better one that could take the lock now, and never longer than a limit: it is known before
-the lock is free, so that equal ranks wait for nothing.
+A pause and a drain are an operator's word.  The rank is readiness first (Hadoop makes a NameNode in
+safe mode active), then the configured priority.  A lower rank waits only for a better one that
+could take the lock now, and never longer than a limit: it is known before the lock is free, so that
+equal ranks wait for nothing.
 """
 
 from dataclasses import dataclass, field, replace
@@ -96,7 +96,7 @@ def bar(standing: Standing, *, now: float, joined: bool, is_active: bool) -> Bar
         return Bar("the notices in ZooKeeper were not read yet")
     if notices.namesake:
         return Bar(notices.namesake)
-    # In a pause, an operator may have made ours active beside another's lock: leave it so (W19).
+    # In a pause, an operator may have made ours active beside another's lock: leave it so.
     elsewhere = notices.lock_holder not in (None, FREE, standing.namenode)
     if (is_active and not elsewhere) or standing.may_return:
         return None

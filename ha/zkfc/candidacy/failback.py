@@ -1,4 +1,4 @@
-"""Fail-back (hadoop-ha W26): a preferred NameNode takes the role back when the operator wants that.
+"""Fail-back: a preferred NameNode takes the role back when the operator wants that.
 
 Off unless ``nnha.candidate.failback-after`` is set.  The preferred standby decides, for itself: an
 active of lower priority is well, and nothing has stood against a change for so long without a

@@ -1,4 +1,7 @@
-"""Repeated failovers: a slow or ill active is kept for a while, a dead one never (W16)."""
+"""Repeated failovers: a slow or ill active is kept for a while, a dead one never.
+
+See docs/reference/zkfc.md#repeated-failovers.
+"""
 
 from dataclasses import dataclass, field, replace
 

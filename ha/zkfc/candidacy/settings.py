@@ -27,7 +27,10 @@ PROBES_PER_LIMIT = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FencingPlan:
-    """How one victim is fenced, by the victim's own configuration (hadoop-ha 4.1)."""
+    """How one victim is fenced, by the victim's own configuration.
+
+    See docs/reference/fencing.md#fencing-methods-as-text.
+    """
 
     methods: tuple[MethodSpec, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """The thread dump of a NameNode in trouble: after the election is left, and never in its way.
 
 Hadoop takes it before it leaves, under a lock: up to 40 s of standstill exactly when the NameNode
-hangs (hadoop-ha 3.10, W6).  Here it is a task of its own, bounded in time and bytes.
+hangs (HDFS-6184).  Here it is a task of its own, bounded in time and bytes.
 """
 
 import asyncio

@@ -1,7 +1,9 @@
-"""ZooKeeper away: for how long, in words for operators, and when the active must step down (W20).
+"""ZooKeeper away: for how long, in words for operators, and when the active must step down.
 
 Nothing moves while nobody knows who holds the lock.  An operator who would rather have no active
 than one that may be superseded sets ``nnha.zkfc.zookeeper-loss.step-down-after``.
+
+See docs/reference/zkfc.md#zookeeper-away-for-long.
 """
 
 import asyncio

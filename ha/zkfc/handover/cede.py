@@ -1,7 +1,7 @@
 """Out of the election for a time: our NameNode is asked to stand by, then the lock is given away.
 
-A peer's controller asks for it in a hand-over (cedeActive, hadoop-ha 3.6), or ZooKeeper has been
-away for longer than an active may serve without it (W20).
+A peer's controller asks for it in a hand-over (cedeActive), or ZooKeeper has been away for longer
+than an active may serve without it.  See docs/reference/zkfc.md#standing-back.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class StandingBack:
         self._decide(CedeAsked(0.0 if over else seconds, needs_fencing=overtaken or not confirmed))
         if over and self._newest_asked_at == let_back:
             self._decide(CedeEnded())
-        # else: a second hand-over has asked since then, and its time stands (seed 100195).
+        # else: a second hand-over has asked since then, and its time stands.
         try:
             async with asyncio.timeout(self._settings.graceful_fence_timeout_seconds):
                 await self._elector.settled()

@@ -1,8 +1,9 @@
 """A planned hand-over to our NameNode: the active cedes, we win, everybody comes back.
 
-hadoop-ha 3.7, without its faults: attempts are compared by number and never by clock (W7, 3.9);
-only the active must cede, other controllers may be down (W8); and whoever was asked to stand back
-is let go in every outcome, which never turns a success into a failure.
+Hadoop's gracefulFailover without its faults (docs/reference/zkfc.md#planned-hand-over): attempts
+are compared by number and never by clock; only the active must cede, other controllers may be down;
+and whoever was asked to stand back is let go in every outcome, which never turns a success into a
+failure.
 """
 
 import asyncio
@@ -94,7 +95,7 @@ class HandOver:
 
     @property
     def longest_seconds(self) -> float:
-        """The limit of the whole, from being asked; RELEASE_SECONDS may come on top (W9)."""
+        """The limit of the whole, from being asked; RELEASE_SECONDS may come on top."""
         return self._cede_seconds + self._settings.new_active_timeout_seconds
 
     async def to_us(self, asked: Asked) -> None:
@@ -287,7 +288,7 @@ class HandOver:
                 async with asyncio.timeout(RELEASE_SECONDS):
                     await self._cede(address, 0.0)
             except (ServiceError, TimeoutError) as failure:
-                # It comes back by itself when its pause ends; the outcome stands (W8).
+                # It comes back by itself when its pause ends; the outcome stands.
                 log.warning("handover.release.failed", peer=str(address), reason=repr(failure))
 
         await asyncio.gather(*(one(address) for address in asked))

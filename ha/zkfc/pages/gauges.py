@@ -1,6 +1,6 @@
 """Gauges that are read from a controller when somebody scrapes: could it fail over, and if not why.
 
-See operators.md E.1.  ``node`` is ``<nameservice>.<namenode>``.
+``node`` is ``<nameservice>.<namenode>``.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The controller's metrics (operators E.1); ``node`` is ``<nameservice>.<namenode>``."""
+"""The controller's metrics; ``node`` is ``<nameservice>.<namenode>``."""
 
 from enum import StrEnum
 

@@ -51,7 +51,7 @@ from ha.zkfc.process.supervisor import supervise
 
 log = structlog.get_logger()
 
-# hadoop-ha 3.1; scripts read these.
+# Hadoop's exit codes, which scripts read: docs/reference/zkfc.md#start.
 NO_FENCER = 4
 NO_AUTO_FAILOVER = 5
 NO_ZOOKEEPER = 6

@@ -173,10 +173,12 @@ class Controller:
         return self._candidacy.believed
 
     async def run(self) -> None:
-        """Work until cancelled; then leave the election, the breadcrumb kept (hadoop-ha W14).
+        """Work until cancelled; then leave the election, the breadcrumb kept.
 
         The NameNode stays what it is; whoever takes over asks it politely first.  Raises
         ElectionImpossible where only an operator can help, ExitWith if the port cannot be had.
+
+        See docs/reference/zkfc.md#stopping.
         """
         self._fatal = asyncio.get_running_loop().create_future()
         own = self._settings.own
@@ -274,7 +276,10 @@ class Controller:
         await self._takeover.promote(self._open_connection(), predecessor_gone_until=until)
 
     async def serve_as_standby(self) -> None:
-        """Demote our NameNode; one that does not confirm is no candidate for a while (W18)."""
+        """Demote our NameNode; one that does not confirm is no candidate for a while.
+
+        See docs/reference/zkfc.md#a-demotion-that-is-not-confirmed.
+        """
         if await self._earlier_self.holds_lock(self._candidacy.reported):
             self._decide(TransitionAbandoned())
             return

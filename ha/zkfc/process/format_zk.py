@@ -1,4 +1,4 @@
-"""Formats, clears and checks a nameservice's znodes for an operator (hadoop-ha 3.1, W21).
+"""Formats, clears and checks a nameservice's znodes for an operator.
 
 Only the nameservice's own znode is ever deleted or given an ACL: those above it are shared.
 """
@@ -28,7 +28,7 @@ from ha.elector.zookeeper.znodes import (
 
 log = structlog.get_logger()
 
-# hadoop-ha 3.1; scripts read these.
+# Hadoop's exit codes, which scripts read: docs/reference/zkfc.md#start.
 FAILED = 1
 DENIED = 2
 NO_PARENT_ZNODE = 3
@@ -145,7 +145,7 @@ async def _ensure_consent(
 
 
 def _answer(question: str) -> bool:
-    """Yes or no from stdin.  The end of input is a no: Hadoop asks for ever (hadoop-ha W21)."""
+    """Yes or no from stdin.  The end of input is a no: Hadoop asks for ever."""
     while True:
         click.echo(question, nl=False, err=True)
         line = sys.stdin.readline()

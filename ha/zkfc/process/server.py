@@ -20,7 +20,10 @@ MAX_REASON_CHARACTERS = 500
 
 
 class ZkfcFace:
-    """The service behind ZKFCProtocol (hadoop-ha 3.11: administrators, or our own user)."""
+    """The service behind ZKFCProtocol, for administrators and our own user.
+
+    See docs/reference/zkfc.md#access.
+    """
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ def lasting_until(contact: Contact, *, now: float) -> float:
     While the lock that we hold surely stands nobody else becomes active, and what was proven of
     our predecessors is true of everybody.  But we may give it up ourselves while our NameNode
     hangs: thawed seconds later, it would believe of our successor what was said of our
-    predecessor, and not wait for its lease (seed 103289).
+    predecessor, and not wait for its lease.
     """
     sent, timeout = contact.last_contact, contact.session_timeout_seconds
     if sent is None or timeout is None:

@@ -58,9 +58,9 @@ class Takeover:
     async def fence(self, content: bytes, term: Term) -> Fenced:
         """Make whoever these breadcrumb bytes name harmless; says how.
 
-        The node is matched by its ids; its address is advisory (hadoop-ha W1).  Where the
-        breadcrumb's address is not the configured one, both are fenced: the name may have moved
-        while the old process lives on.  Raises TakeoverImpossible.
+        The node is matched by its ids; its address is advisory.  Where the breadcrumb's address is
+        not the configured one, both are fenced: the name may have moved while the old process lives
+        on.  Raises TakeoverImpossible.
         """
         try:
             info = decode(content)

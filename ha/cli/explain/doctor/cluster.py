@@ -1,4 +1,7 @@
-"""Checks of ``nnha doctor`` on what one look at the cluster shows.  Pure (operators.md F)."""
+"""Checks of ``nnha doctor`` on what one look at the cluster shows.  Pure.
+
+See docs/reference/operations.md#doctor.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
