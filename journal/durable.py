@@ -1,11 +1,11 @@
 """Which of the newest edits cannot vanish any more, from what some nodes say they hold (pure).
 
-Hadoop counts how many transactions a majority has (qjm 4.9).  Counting is not enough: two nodes
-may have different edits under one number, of which one was never acknowledged (qjm 10.1, W3).
-Equal bytes are not enough either.  Take three nodes: epoch 1 has written edit 5 to A, epoch 2
-another edit 5 to C, and epoch 3 began to recover with A and B, chose A's edit and told only B
-before it died.  A and B hold equal bytes, a majority; yet a recovery that asks A and C takes C's
-edit, as epoch 2 is newer than what A knows of its copy.
+Hadoop counts how many transactions a majority has.  Counting is not enough: two nodes may have
+different edits under one number, of which one was never acknowledged
+(docs/reference/quorum-journal.md#durable-reads).  Equal bytes are not enough either.  Take three
+nodes: epoch 1 has written edit 5 to A, epoch 2 another edit 5 to C, and epoch 3 began to recover
+with A and B, chose A's edit and told only B before it died.  A and B hold equal bytes, a majority;
+yet a recovery that asks A and C takes C's edit, as epoch 2 is newer than what A knows of its copy.
 
 So an edit counts as durable if a majority of all nodes, answering or not, holds the same bytes,
 and

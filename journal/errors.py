@@ -27,7 +27,10 @@ class JournalError(Exception):
 
 
 class Rejected(JournalError):
-    """A node refused a request; its state is as it was before (qjm 2.1)."""
+    """A node refused a request; its state is as it was before.
+
+    See docs/reference/journal-node.md#admission.
+    """
 
 
 class NotFormatted(Rejected):
@@ -59,11 +62,11 @@ class NotAdmitted(Rejected):
 
 
 class CacheMiss(Rejected):
-    """The node has these edits at most on its disk (Hadoop's CacheMissException, qjm 2.11)."""
+    """The node has these edits at most on its disk (Hadoop's CacheMissException)."""
 
 
 class AheadOfNode(Rejected):
-    """The node lags behind the edits that were asked for (NewerTxnIdException, qjm 2.11)."""
+    """The node lags behind the edits that were asked for (Hadoop's NewerTxnIdException)."""
 
 
 class BadRequest(Rejected):

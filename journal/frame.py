@@ -4,8 +4,8 @@ A segment file is an 8-byte header and then frames::
 
     opcode u8 | length i32 | txid i64 | body | crc32 u32
 
-``length`` counts everything but the opcode and the checksum; the checksum covers everything
-before it (hadoop-formats 1.1-1.3).  After the last frame only 0xFF padding may follow.
+``length`` counts everything but the opcode and the checksum; the checksum covers everything before
+it (docs/reference/formats.md#op-frame).  After the last frame only 0xFF padding may follow.
 """
 
 import struct
@@ -81,7 +81,7 @@ def scan(
     """Walk the frames of ``data`` from ``start`` up to the first byte that is not a sound frame.
 
     Unlike Hadoop's scan it never looks for another frame behind damage: that would report an
-    end behind a hole (qjm 10.1, W5).
+    end behind a hole (docs/reference/journal-node.md#damage).
 
     Args:
         data: bytes or anything that slices like them (an mmap).
@@ -170,7 +170,7 @@ def _learn(length: int) -> bool:
 
 
 def _padding_damage(data: bytes, position: int) -> str | None:
-    """Behind a terminator only 0x00 and 0xFF may stand (hadoop-formats 1.3)."""
+    """Behind a terminator only 0x00 and 0xFF may stand (docs/reference/formats.md#padding)."""
     tail = bytes(data[position:])
     if tail.strip(b"\xff\x00"):
         return "bytes that are neither a frame nor padding follow the terminator"

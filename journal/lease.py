@@ -4,7 +4,7 @@ A writer's request that a majority has accepted proves that no newer writer exis
 sent.  A newer writer waits, before it acknowledges anything, until ``duration`` has passed since
 any node that granted its epoch last heard an older one.  Every granting majority has a node in
 common with every majority that answered, so between the two nobody can be wrong for longer than
-clocks drift apart (operators.md C.0).
+clocks drift apart (docs/reference/quorum-journal.md#read-lease).
 
 All times are seconds on the holder's own monotonic clock; no two clocks are ever compared.
 """

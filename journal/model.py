@@ -20,12 +20,15 @@ NO_TXID = TxId(-12345)
 """Hadoop's INVALID_TXID: there is no such transaction (HdfsServerConstants)."""
 
 LAYOUT_VERSION = -65
-"""What we write: the newest layout that Hadoop 3.2 and later all read (hadoop-formats 0.1)."""
+"""What we write: the newest layout that Hadoop 3.2 and later all read.
+
+See docs/reference/formats.md#layout-versions.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceInfo:
-    """Which file system a journal belongs to; Hadoop's NamespaceInfo (qjm 2.3)."""
+    """Which file system a journal belongs to; Hadoop's NamespaceInfo."""
 
     layout_version: int
     namespace_id: int
@@ -44,9 +47,10 @@ class Segment:
 
     ``digest`` is the SHA-256 over the framed ops from ``first`` to ``last`` (file header and
     padding left out), so that two nodes with equal txids and different bytes are told apart
-    (design D8).  It is empty only where nobody has computed it yet.  ``writer`` is the epoch that
-    started the segment, NO_EPOCH where that was never recorded (a file that Hadoop wrote).
-    ``layout_version`` is what the file's header must say, 0 where that was never recorded.
+    (docs/reference/quorum-journal.md#equal-length-is-not-equal-content).  It is empty only where
+    nobody has computed it yet.  ``writer`` is the epoch that started the segment, NO_EPOCH where
+    that was never recorded (a file that Hadoop wrote).  ``layout_version`` is what the file's
+    header must say, 0 where that was never recorded.
     """
 
     first: TxId
@@ -61,7 +65,7 @@ class Segment:
         return self.first <= txid <= self.last
 
     def name(self) -> str:
-        """Hadoop's file name for it (hadoop-formats 1.4)."""
+        """Hadoop's file name for it."""
         if self.finalized:
             return f"edits_{self.first:019d}-{self.last:019d}"
         return f"edits_inprogress_{self.first:019d}"

@@ -30,8 +30,8 @@ def majority(members: int) -> int:
 class Tally:
     """The answers to one call so far.
 
-    It is lost as soon as success has become impossible.  Hadoop waits for one failure more
-    (qjm 4.2, "off by one"), so that two dead nodes of three cost its writer a full timeout.
+    It is lost as soon as success has become impossible.  Hadoop waits for one failure more, so that
+    two dead nodes of three cost its writer a full timeout.
     """
 
     nodes: frozenset[NodeName]

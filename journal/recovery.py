@@ -1,8 +1,9 @@
 """Which copy of an unclosed segment wins: the choice a new writer makes before it writes.
 
-The order is that of Hadoop's SegmentRecoveryComparator (qjm 4.6-4.7).  Beyond Hadoop, equal
-lengths do not pass for equal contents: the decision carries a digest, and the sources are only
-those nodes whose bytes have it (qjm 0, finding 1).
+The order is that of Hadoop's SegmentRecoveryComparator
+(docs/reference/quorum-journal.md#segment-recovery).  Beyond Hadoop, equal lengths do not pass for
+equal contents: the decision carries a digest, and the sources are only those nodes whose bytes have
+it.
 """
 
 from collections.abc import Mapping
@@ -78,7 +79,7 @@ def choose(first: TxId, answers: Mapping[NodeName, Answer]) -> Copy | Skip:
 def _rank(answer: Held) -> tuple[bool, Epoch, TxId]:
     segment = answer.segment
     if segment.finalized:
-        # All finalized copies are equal, whoever wrote last on their nodes (qjm 4.7, row 4).
+        # All finalized copies are equal, whoever wrote last on their nodes.
         return (True, NO_EPOCH, segment.last)
     return (False, max(answer.accepted_in, segment.writer), segment.last)
 

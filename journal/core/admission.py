@@ -1,4 +1,7 @@
-"""May this writer speak?  Epoch, serial and committed txid, in Hadoop's order (qjm 2.1)."""
+"""May this writer speak?  Epoch, serial and committed txid, in Hadoop's order.
+
+See docs/reference/journal-node.md#admission.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -34,7 +37,7 @@ def require_formatted(state: JournalState) -> NamespaceInfo:
 
 
 def require_namespace(state: JournalState, theirs: NamespaceInfo) -> None:
-    """Raises WrongNamespace unless the request is about our file system (qjm 2.4)."""
+    """Raises WrongNamespace unless the request is about our file system."""
     ours = require_formatted(state)
     if theirs.namespace_id != ours.namespace_id:
         raise WrongNamespace(
@@ -92,7 +95,7 @@ def promise(state: JournalState, epoch: Epoch) -> Admitted:
     """Promise a newer epoch; the older writer's open segment is abandoned with it.
 
     Hadoop leaves the segment open when a request other than newEpoch brings the new epoch.
-    Nothing may be appended to it any more, so we close it (design: qjm 10.1).
+    Nothing may be appended to it any more, so we close it.
     """
     closed = abandon(replace(state, promised=epoch, serial=NO_SERIAL))
     return Admitted(closed.state, (PersistPromise(epoch), *closed.effects))

@@ -102,7 +102,10 @@ class FinalizeSegment:
 
 @dataclass(frozen=True, slots=True)
 class PersistDecision:
-    """Remember an accepted recovery.  From here on a crash rolls forward (qjm 2.13)."""
+    """Remember an accepted recovery.  From here on a crash rolls forward.
+
+    See docs/reference/journal-node.md#acceptrecovery.
+    """
 
     decision: Decision
 

@@ -1,4 +1,4 @@
-"""Let go of edits that no reader needs any more (qjm 1.8, 2.9)."""
+"""Let go of edits that no reader needs any more (docs/reference/journal-node.md#purging)."""
 
 from dataclasses import replace
 

@@ -1,8 +1,10 @@
-"""A learner has no vote: it may have forgotten what it promised, and what it held (qjm 10.1, W2).
+"""A learner has no vote: it may have forgotten what it promised, and what it held.
 
 A wiped node votes with promise 0 and no edits.  Hadoop counts it, and two such answers of three
-lose what was acknowledged (qjm Appendix A).  Ours is fed like the others, and is counted again
-when a writer that holds a majority without it has seen that it has everything.
+lose what was acknowledged.  Ours is fed like the others, and is counted again when a writer that
+holds a majority without it has seen that it has everything.
+
+See docs/reference/quorum-journal.md#learners.
 """
 
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""The journal's rules in one function: ``step(state, request) -> Step``."""
+"""The journal's rules in one function: ``step(state, request) -> Step``.
+
+The rules: docs/reference/journal-node.md.
+"""
 
 from dataclasses import replace
 from typing import Final, assert_never
@@ -57,7 +60,7 @@ _WRITING: Final = (StartLogSegment, Journal, Heartbeat, ResumeSegment, CatchUp)
 
 
 def step(state: JournalState, request: Request) -> Step:  # noqa: C901, PLR0912 - one case per request
-    """Decide about one request (qjm section 2).
+    """Decide about one request.
 
     Raises:
         Rejected: the request is refused and changes nothing.
@@ -197,10 +200,12 @@ def _format(state: JournalState, request: Format) -> Step:
 
 
 def manifest(state: JournalState, request: GetEditLogManifest) -> Manifest:
-    """The segments that hold ``since`` or anything behind it (qjm 2.10).
+    """The segments that hold ``since`` or anything behind it.
 
     An abandoned in-progress segment is listed only while it is the newest: an older one was
     recovered without us, and its tail may never have been acknowledged.
+
+    See docs/reference/journal-node.md#manifest.
     """
     listed: list[Segment] = [
         segment

@@ -1,4 +1,7 @@
-"""Promise an epoch, say what is here, accept what a recovery decided (qjm 2.4, 2.12, 2.13)."""
+"""Promise an epoch, say what is here, accept what a recovery decided.
+
+See docs/reference/journal-node.md#newepoch and what follows there.
+"""
 
 from dataclasses import replace
 from enum import Enum, auto

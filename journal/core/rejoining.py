@@ -1,4 +1,4 @@
-"""Go on with a segment that its writer still writes (design D8): resume it, or catch up with it.
+"""Go on with a segment that its writer still writes: resume it, or catch up with it.
 
 What this writer wrote here is never lost by either: sound edits of its epoch are only added to.
 Serials do not survive a restart, so a late twin of any request must be as harmless as the request
@@ -167,7 +167,7 @@ def _open(state: JournalState, first: TxId, epoch: Epoch, layout_version: int) -
 
 def _opened(state: JournalState, effects: list[Effect], held: Segment, digest: bytes) -> Step:
     if state.writer != held.writer:
-        # Behind the file: the older writer's edits must not be taken for ours (qjm 8.9, X14).
+        # Behind the file: the older writer's edits must not be taken for ours.
         effects.append(PersistWriter(held.writer))
     following = TxId(held.last + 1)
     effects.append(ReopenSegment(held.first, held.layout_version, digest))

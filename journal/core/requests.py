@@ -1,4 +1,7 @@
-"""What a writer or a reader may ask of one journal."""
+"""What a writer or a reader may ask of one journal.
+
+The rules of each request: docs/reference/journal-node.md.
+"""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +10,7 @@ from journal.model import NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Who asks: every call of a writer carries it (qjm 2.1).
+    """Who asks: every call of a writer carries it.
 
     ``committed`` is the highest edit that the writer knows to be on a quorum, or None.
     ``read_lease_micros`` says how long a majority's yes lets it serve reads.
@@ -21,7 +24,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Make an empty journal for a namespace; ``force`` destroys what is there (qjm 2.3).
+    """Make an empty journal for a namespace; ``force`` destroys what is there.
 
     ``founding`` says that all nodes of the journal are formatted together.  A node that is
     formatted alone has no vote.  ``incarnation`` is a name that no folder ever had.
@@ -37,12 +40,12 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class GetJournalState:
-    """What was promised (qjm 2.2)."""
+    """What was promised."""
 
 
 @dataclass(frozen=True, slots=True)
 class GetEditLogManifest:
-    """Which segments can be read from a txid on (qjm 2.10)."""
+    """Which segments can be read from a txid on."""
 
     since: TxId
     in_progress_ok: bool = False
@@ -50,7 +53,7 @@ class GetEditLogManifest:
 
 @dataclass(frozen=True, slots=True)
 class NewEpoch:
-    """Promise never to serve an older writer again (qjm 2.4)."""
+    """Promise never to serve an older writer again."""
 
     namespace: NamespaceInfo
     epoch: Epoch
@@ -58,7 +61,7 @@ class NewEpoch:
 
 @dataclass(frozen=True, slots=True)
 class StartLogSegment:
-    """Begin a segment (qjm 2.5)."""
+    """Begin a segment."""
 
     stamp: Stamp
     first: TxId
@@ -67,7 +70,7 @@ class StartLogSegment:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """Write a batch of framed ops to the open segment (qjm 2.6)."""
+    """Write a batch of framed ops to the open segment."""
 
     stamp: Stamp
     segment_first: TxId
@@ -78,14 +81,14 @@ class Journal:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Carry the committed txid, and find out whether we are fenced (qjm 2.7)."""
+    """Carry the committed txid, and find out whether we are fenced."""
 
     stamp: Stamp
 
 
 @dataclass(frozen=True, slots=True)
 class FinalizeLogSegment:
-    """Close a segment for good, if its bytes are those that the writer means (qjm 2.8).
+    """Close a segment for good, if its bytes are those that the writer means.
 
     ``digest`` is None where the writer keeps none, as Hadoop's does.
     """
@@ -98,7 +101,7 @@ class FinalizeLogSegment:
 
 @dataclass(frozen=True, slots=True)
 class PrepareRecovery:
-    """Say what is here of a segment, and what was accepted about it (qjm 2.12)."""
+    """Say what is here of a segment, and what was accepted about it."""
 
     stamp: Stamp
     first: TxId
@@ -116,7 +119,7 @@ class PeekRecovery:
 
 @dataclass(frozen=True, slots=True)
 class AcceptRecovery:
-    """Accept what a recovery decided about a segment (qjm 2.13).
+    """Accept what a recovery decided about a segment.
 
     If our copy differs the answer is Fetch; the bytes are then downloaded while other requests
     are served, and AdoptRecovery finishes the acceptance.
@@ -143,7 +146,7 @@ class LearnDigest:
 
 @dataclass(frozen=True, slots=True)
 class AdoptFinalized:
-    """The node's own: a peer has finalized this segment, so it is final (design D-d).
+    """The node's own: a peer has finalized this segment, so it is final.
 
     If our bytes differ or are missing the answer is FetchFinalized; when the bytes have been
     fetched and verified it is asked again with ``fetched``.  ``stalled_at`` is the next txid of
@@ -188,7 +191,7 @@ class AdoptCatchUp:
 
 @dataclass(frozen=True, slots=True)
 class PurgeLogs:
-    """Let go of the segments that end before ``minimum`` (qjm 2.9)."""
+    """Let go of the segments that end before ``minimum``."""
 
     stamp: Stamp
     minimum: TxId
@@ -231,7 +234,7 @@ class ReportDamage:
 
 @dataclass(frozen=True, slots=True)
 class PreUpgrade:
-    """Keep the journal as it is, so that an upgrade can be taken back (qjm 2.14)."""
+    """Keep the journal as it is, so that an upgrade can be taken back."""
 
     stamp: Stamp
 

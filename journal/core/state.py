@@ -7,7 +7,7 @@ from typing import Final
 from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 
 NO_SERIAL: Final = -1
-"""No request of the promised epoch has been seen yet (qjm 1.5)."""
+"""No request of the promised epoch has been seen yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class OpenSegment:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A recovery that this node accepted: the segment as it must be, and by whose word (qjm 1.2).
+    """A recovery that this node accepted: the segment as it must be, and by whose word.
 
     ``segment`` is a copy of the source's state, so it may say finalized where our file is not.
     """
@@ -62,15 +62,15 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class JournalState:
-    """Everything that the rules of qjm section 2 look at.
+    """Everything that the rules of docs/reference/journal-node.md look at.
 
     ``segments`` has every segment with at least one edit, by first txid in rising order, and
     not the open one.  One entry per first txid: two live files of one start cannot be said.
     ``damaged`` has segments that a scan found damaged: they are in no list, are served to nobody
-    and have no vote, until a recovery or a peer has replaced them (qjm 8.9, X8).
+    and have no vote, until a recovery or a peer has replaced them.
     ``purged`` is the highest txid before which edits were let go of; peers may hold them still.
     A ``learner`` may have forgotten what it promised and held: it takes part in everything, and
-    has no vote until a writer has admitted this ``incarnation`` of it (qjm 10.1, W2).
+    has no vote until a writer has admitted this ``incarnation`` of it.
     ``read_lease_micros`` is the longest read lease that a writer up to now may still hold.
     ``previous`` is what the journal was before an upgrade that can still be taken back, and
     ``upgrade_begun`` says that it is being kept for one that has not happened yet.

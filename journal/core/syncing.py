@@ -1,7 +1,9 @@
-"""Take over from a peer what is finalized there and missing here (design D-d).
+"""Take over from a peer what is finalized there and missing here.
 
 Finalizing is sent only after a majority holds a segment's last edit, so what one voter has
 finalized will never be otherwise: it needs no writer's word and no epoch.
+
+See docs/reference/journal-node.md#background-sync.
 """
 
 from collections.abc import Iterable

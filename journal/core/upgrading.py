@@ -1,6 +1,8 @@
-"""Upgrade a journal, take it back, and drop edits behind a marker (qjm 2.14, 4.2).
+"""Upgrade a journal, take it back, and drop edits behind a marker.
 
 Hadoop fences none of these calls: whoever asks is obeyed.  Here each names its writer.
+
+See docs/reference/journal-node.md#upgrade-roll-back-discard.
 """
 
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""Begin a segment, write to it, close it for good (qjm 2.5, 2.6, 2.8)."""
+"""Begin a segment, write to it, close it for good.
+
+See docs/reference/journal-node.md#startlogsegment and what follows there.
+"""
 
 from dataclasses import replace
 from typing import Final
@@ -23,7 +26,10 @@ from journal.model import Segment, TxId
 
 DIGEST_BYTES: Final = 32
 OLDEST_LAYOUT: Final = -16
-"""Edit logs from this layout on have framed, checksummed ops (hadoop-formats 1.1)."""
+"""Edit logs from this layout on have framed, checksummed ops.
+
+See docs/reference/formats.md#segment-header.
+"""
 
 
 def start_segment(state: JournalState, request: StartLogSegment) -> Step:
@@ -51,7 +57,7 @@ def start_segment(state: JournalState, request: StartLogSegment) -> Step:
     epoch = request.stamp.epoch
     if existing is not None:
         # The old file goes before the new one is recorded.  The other way round, a crash in
-        # between would leave the older writer's one edit under the newer one's name (X14).
+        # between would leave the older writer's one edit under the newer one's name.
         effects.append(MoveAside(request.first))
         state = state.without_segment(request.first)
     effects.append(CreateSegment(request.first, request.layout_version, epoch))
@@ -85,7 +91,7 @@ def journal(state: JournalState, request: Journal) -> Step:
     """Append a batch to the open segment, after checking every frame of it."""
     if request.stamp.epoch != state.writer:
         # Not fenced: this node has promised the writer's epoch, but missed the segment's start.
-        # Hadoop's "not the current writer epoch" cannot be told from a fence (qjm 2.1).
+        # Hadoop's "not the current writer epoch" cannot be told from a fence.
         raise OutOfSync(
             f"epoch {request.stamp.epoch} is not the current writer epoch {state.writer}: "
             "it has started no segment here"
@@ -190,8 +196,10 @@ def _why_not_ours(
     """May we take our edits for those that a writer without digests means?
 
     Hadoop compares ends.  A node that missed the second round of a recovery then finalizes other
-    edits under the same txids (qjm 10.1, W1).  So it must be this writer's own edits, for it gives
-    each txid to one edit, or those that it had us accept, or what was final before.
+    edits under the same txids.  So it must be this writer's own edits, for it gives each txid to
+    one edit, or those that it had us accept, or what was final before.
+
+    See docs/reference/quorum-journal.md#equal-length-is-not-equal-content.
     """
     epoch = request.stamp.epoch
     if ours.finalized or ours.writer == epoch or (written_now and state.writer == epoch):

@@ -24,7 +24,7 @@ _OPTIONS: Final = (
     ("grpc.use_local_subchannel_pool", 1),
     # Journal nodes are peers inside the cluster; a proxy from the environment is never meant.
     ("grpc.enable_http_proxy", 0),
-    # A repeated newEpoch would be refused, so nothing is sent twice behind our back (qjm 2.1).
+    # A repeated newEpoch would be refused, so nothing is sent twice behind our back.
     ("grpc.enable_retries", 0),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),

@@ -2,7 +2,7 @@
 
 The messages are those of ``journal.proto`` on every transport, so that no rule of the journal
 depends on which one is used.  A link gives an answer or raises a JournalError; nothing is sent
-twice behind the caller's back, for a repeated newEpoch would be refused (qjm 2.1).
+twice behind the caller's back, for a repeated newEpoch would be refused.
 """
 
 from collections.abc import Callable

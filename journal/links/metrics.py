@@ -1,4 +1,4 @@
-"""What the journal's client tells Prometheus (operators.md E.1)."""
+"""What the journal's client tells Prometheus."""
 
 from collections.abc import Callable
 

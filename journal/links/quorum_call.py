@@ -21,10 +21,10 @@ _STEPS: Final = 20
 class QuorumCall(Generic[T]):
     """Collects one answer per node; ``outcome`` returns as soon as a quorum has agreed.
 
-    Late answers are counted for nobody.  Its deadline counts only time in which this process
-    could have noticed an answer: each step of the countdown costs one step however late it
-    comes, so that a process that was stopped for longer than its deadline first reads the
-    answers that lie in its sockets (qjm 10.2, scenario X20).
+    Late answers are counted for nobody.  Its deadline counts only time in which this process could
+    have noticed an answer: each step of the countdown costs one step however late it comes, so that
+    a process that was stopped for longer than its deadline first reads the answers that lie in its
+    sockets (docs/reference/quorum-journal.md#pauses-of-the-writer-itself).
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class QuorumCall(Generic[T]):
         self._failures[node] = error
         self._tally = self._tally.no(node)
         if isinstance(error, InvariantBroken):
-            # One node that has seen the impossible outweighs a quorum that has not (qjm 4.2).
+            # One node that has seen the impossible outweighs a quorum that has not.
             self._done.set_exception(InvariantBroken(f"{self.operation}: {node}: {error}"))
         elif self._tally.verdict is Verdict.LOST:
             self._done.set_exception(self._lost())

@@ -66,7 +66,7 @@ class RemoteNode:
         return self._link.open_write_stream()
 
     def request_info(self, epoch: Epoch, serial: int, committed: TxId | None) -> pb.RequestInfo:
-        """The header that each call of a writer carries (qjm 2.1)."""
+        """The header that each call of a writer carries."""
         return pb.RequestInfo(
             journal_id=self._journal.journal_id,
             nameservice_id=self._journal.nameservice_id,
@@ -227,7 +227,7 @@ class RemoteNode:
         await self._call("Admit", request, pb.Done, timeout_seconds)
 
     async def pre_upgrade(self, info: pb.RequestInfo, timeout_seconds: float) -> None:
-        """Keep what there is; an upgrade follows (qjm 2.14)."""
+        """Keep what there is; an upgrade follows."""
         await self._call("PreUpgrade", pb.WriterRequest(info=info), pb.Done, timeout_seconds)
 
     async def upgrade(

@@ -1,4 +1,7 @@
-"""The limits and deadlines of the journal's client; Hadoop's defaults (qjm 4.11 and 7)."""
+"""The limits and deadlines of the journal's client; Hadoop's defaults.
+
+See docs/reference/quorum-journal.md#deadlines.
+"""
 
 from dataclasses import dataclass, fields
 from typing import Final

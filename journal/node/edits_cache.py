@@ -1,4 +1,7 @@
-"""The newest edits in memory, for NameNodes that follow the open segment (qjm 5.2; pure)."""
+"""The newest edits in memory, for NameNodes that follow the open segment.  Pure.
+
+See docs/reference/journal-node.md#edits-from-memory.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -140,7 +143,7 @@ class EditsCache:
             missed, why = NOTHING_CACHED, "nothing is kept in memory"
         else:
             oldest = self._batches[0].first
-            # Before the first edit ever kept, more memory would not have helped (qjm 5.2).
+            # Before the first edit ever kept, more memory would not have helped.
             begins = self._begins if self._begins is not None and since < self._begins else oldest
             kept = f"what is kept in memory is {oldest}-{self._batches[-1].last}"
             missed, why = max(0, begins - since), kept

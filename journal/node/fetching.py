@@ -40,12 +40,14 @@ class _Errand:
 async def fetch_decided(
     owner: JournalOwner, wanted: Fetch, urls: Sequence[str], settings: NodeSettings
 ) -> None:
-    """Bring a decided segment beside our copy (qjm 2.13).
+    """Bring a decided segment beside our copy.
 
     Raises:
         Unavailable: no source gave the decided bytes; nothing has changed here.
         Fenced: a newer writer was promised meanwhile.
         StorageFailed: our own disk failed.
+
+    See docs/reference/journal-node.md#acceptrecovery.
     """
     segment = wanted.segment
     errand = _Errand(

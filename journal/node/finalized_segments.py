@@ -12,7 +12,7 @@ MAX_DIGESTS_PER_CALL: Final = 8
 
 
 async def peer_manifest(owner: JournalOwner, since: TxId) -> Manifest:
-    """Our finalized segments with their digests (design D-d).
+    """Our finalized segments with their digests.
 
     Where a digest is not known, as in files that Hadoop wrote, it is computed; at most a few
     in each call, and what is still unknown then is left out until the next.

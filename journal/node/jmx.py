@@ -1,4 +1,7 @@
-"""``/jmx``: what Hadoop's JournalNode shows, under its names, for tools that read it (qjm 6.1)."""
+"""``/jmx``: what Hadoop's JournalNode shows, under its names, for tools that read it.
+
+See docs/reference/journal-node.md#jmx.
+"""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What a JournalNode counts (operators.md E.1); every series is labelled with its journal."""
+"""What a JournalNode counts; every series is labelled with its journal."""
 
 import time
 import weakref

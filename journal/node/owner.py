@@ -116,7 +116,8 @@ class JournalOwner:
         """How long ago a writer was last admitted here, or this process opened the journal.
 
         A process before ours heard nobody later than that.  Never more than the truth: the next
-        writer lets that much of its predecessor's read lease pass as over (operators.md C.0).
+        writer lets that much of its predecessor's read lease pass as over
+        (docs/reference/quorum-journal.md#read-lease).
         """
         return asyncio.get_running_loop().time() - self._writer_heard
 
@@ -162,7 +163,7 @@ class JournalOwner:
         return reply
 
     def journaled_edits(self, since: TxId, max_txns: int) -> Retrieved:
-        """The newest edits from memory (qjm 2.11).
+        """The newest edits from memory.
 
         Raises:
             CacheMiss: they are not in memory, or not any more.

@@ -1,4 +1,7 @@
-"""Who keeps the same journal: the nodes in the configuration, but for this one (qjm 5.1)."""
+"""Who keeps the same journal: the nodes in the configuration, but for this one.
+
+See docs/reference/journal-node.md#background-sync.
+"""
 
 import socket
 from collections.abc import Mapping, Sequence

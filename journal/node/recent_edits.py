@@ -35,7 +35,7 @@ class RecentEdits:
 
         Edits of a segment that its writer has not closed are forgotten as soon as the node
         promises a newer writer, or leaves the segment: a recovery may replace them, and then
-        they must not be told to anybody (qjm 10.1, W3).
+        they must not be told to anybody (docs/reference/quorum-journal.md#durable-reads).
         """
         if self._cache is None:
             return
@@ -48,7 +48,7 @@ class RecentEdits:
         metrics.CACHE_BYTES.labels(self._journal_id).set(self._cache.size_bytes)
 
     def answer(self, state: JournalState, since: TxId, max_txns: int) -> Retrieved:
-        """What GetJournaledEdits answers (qjm 2.11).
+        """What GetJournaledEdits answers.
 
         Raises:
             CacheMiss: the edits are not in memory.

@@ -1,4 +1,7 @@
-"""Read finalized files again, slowly, and compare them with what was recorded (design D-d)."""
+"""Read finalized files again, slowly, and compare them with what was recorded.
+
+See docs/reference/journal-node.md#background-sync.
+"""
 
 import asyncio
 import errno

@@ -53,7 +53,10 @@ class NodeSettings:
         return self.max_message_bytes + FRAME_ROOM_BYTES
 
     def folder_of(self, nameservice_id: str) -> Path:
-        """Where the journals of a nameservice lie (qjm 1.1)."""
+        """Where the journals of a nameservice lie.
+
+        See docs/reference/journal-node.md#directory-of-a-journal.
+        """
         return self.folders.get(nameservice_id, self.folder)
 
     def all_folders(self) -> tuple[Path, ...]:

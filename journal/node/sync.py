@@ -1,7 +1,9 @@
-"""Bring what peers have finalized and we lack: in the background, for one journal (design D-d).
+"""Bring what peers have finalized and we lack: in the background, for one journal.
 
 Unlike Hadoop's syncer it asks every peer in each round, compares contents and not only names,
 needs no committed txid and so no further roll, and looks again soon while it knows of a gap.
+
+See docs/reference/journal-node.md#background-sync.
 """
 
 import asyncio

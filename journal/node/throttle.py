@@ -1,4 +1,4 @@
-"""Spread a transfer's bytes over time (Hadoop's DataTransferThrottler, qjm 3)."""
+"""Spread a transfer's bytes over time (Hadoop's DataTransferThrottler)."""
 
 import asyncio
 from typing import Final

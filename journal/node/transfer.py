@@ -1,4 +1,4 @@
-"""Serve a segment's bytes over HTTP (qjm 3)."""
+"""Serve a segment's bytes over HTTP (docs/reference/journal-node.md#segment-transfer)."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ class SegmentServer:
 
 
 def _check_storage_info(state: JournalState, claimed: str | None) -> None:
-    """Only a node of the same namespace and cluster may read (qjm 3, step 3)."""
+    """Only a node of the same namespace and cluster may read."""
     if claimed is None or state.namespace is None:
         return
     parts = claimed.split(":", 3)

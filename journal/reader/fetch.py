@@ -1,4 +1,7 @@
-"""Segments over HTTP from one JournalNode, checked while they arrive (qjm 3)."""
+"""Segments over HTTP from one JournalNode, checked while they arrive.
+
+See docs/reference/journal-node.md#segment-transfer.
+"""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

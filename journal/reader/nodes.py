@@ -27,7 +27,7 @@ class SourceNodes:
     """Asks all nodes at once, and goes on as soon as a majority has answered.
 
     Questions that are not answered by then are taken back, so that a node that hangs is never
-    asked by more than one at a time of each reader (qjm 8.4, testSelectThreadCounts).
+    asked by more than one at a time of each reader (Hadoop's testSelectThreadCounts).
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""Reads the edits of a journal from whichever nodes can serve them (qjm 4.9)."""
+"""Reads the edits of a journal from whichever nodes can serve them.
+
+See docs/reference/quorum-journal.md#reading.
+"""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing

@@ -67,7 +67,7 @@ class Disk:
     """One journal's folder.  Every call blocks; all come from one thread.
 
     Raises StorageFailed from any call once a write or a sync has failed: what the disk then
-    holds is unknown until the folder is loaded again (qjm 10.1, W8).
+    holds is unknown until the folder is loaded again (docs/reference/journal-node.md#failed-disks).
     """
 
     def __init__(
@@ -341,7 +341,7 @@ class Disk:
         self._files.sync_folder(self._current)
 
     def _adopt(self, segment: Segment, epoch: Epoch) -> None:
-        """A crash behind the record is rolled forward: the decision is durable (qjm 2.13)."""
+        """A crash behind the record is rolled forward: the decision is durable."""
         download = self._current / layout.download_name(segment.first, epoch)
         self._ends[segment.first] = self._files.size(download)
         self._record(record_of(segment, self._ends[segment.first]))

@@ -1,9 +1,10 @@
 """``current/incarnation``: which life of this folder this is, and whether it has a vote.
 
-A promise that was wiped away, and edits with it, must not be voted upon (qjm 10.1, W2).  So each
-folder has an identity of its own.  It is bound to the very file that it stands in: a VERSION
-copied by hand comes without it, and a copy of the whole folder is another file.  Both have no vote
-until a writer has seen that they hold everything and admits them.
+A promise that was wiped away, and edits with it, must not be voted upon
+(docs/reference/quorum-journal.md#learners).  So each folder has an identity of its own.  It is
+bound to the very file that it stands in: a VERSION copied by hand comes without it, and a copy of
+the whole folder is another file.  Both have no vote until a writer has seen that they hold
+everything and admits them.
 """
 
 import secrets

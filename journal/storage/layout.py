@@ -103,7 +103,7 @@ def remains_of(name: str) -> TxId | None:
 
 
 def segment_start(name: str) -> TxId | None:
-    """Which segment a file in ``paxos`` or ``segments`` is about: plain decimal (qjm 1.1)."""
+    """Which segment a file in ``paxos`` or ``segments`` is about: plain decimal."""
     return TxId(int(name)) if _PLAIN.match(name) else None
 
 
@@ -132,7 +132,7 @@ def why_bad_journal_id(journal_id: str) -> str | None:
 
     Hadoop forbids slashes and a leading dot only.  Blanks, backslashes, percent signs, control
     characters and look-alikes of other alphabets name folders that scripts and people mistake for
-    others (operators.md C.6).
+    others (docs/reference/operations.md#names-from-a-peer).
     """
     if not journal_id:
         return "a journal's name cannot be empty"

@@ -191,9 +191,11 @@ def _settle_download(
     decisions: Mapping[TxId, Decision],
     finalized: Mapping[TxId, TxId],
 ) -> bool:
-    """Roll a durable decision forward, or drop bytes that nothing was decided about (qjm 2.13).
+    """Roll a durable decision forward, or drop bytes that nothing was decided about.
 
     The bytes are looked at once more: the same epoch may have begun to fetch them again.
+
+    See docs/reference/journal-node.md#acceptrecovery.
     """
     path = current / layout.download_name(download.first, download.epoch)
     decision = decisions.get(download.first)

@@ -32,7 +32,7 @@ def inspect(files: Files, path: Path, first: TxId, *, last_wanted: TxId | None =
     """Scan a file of which the name says that it begins at ``first``.
 
     Args:
-        last_wanted: a finalized file's last txid; what follows it means nothing (qjm 1.3).
+        last_wanted: a finalized file's last txid; what follows it means nothing.
     """
     with files.view(path) as data:
         try:

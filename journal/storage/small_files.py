@@ -25,7 +25,7 @@ _ADVICE = "Nothing was changed. Restore the file, or re-create this journal from
 
 
 def version_text(namespace: NamespaceInfo) -> bytes:
-    """VERSION as Hadoop's JournalNode writes it: java properties (qjm 1.2).
+    """VERSION as Hadoop's JournalNode writes it: java properties.
 
     The block pool id is ours; Hadoop neither writes nor minds it there.
     """
@@ -168,7 +168,7 @@ def parse_committed(path: Path, data: bytes | None) -> TxId:
 
 
 def decision_bytes(decision: Decision) -> bytes:
-    """paxos/<S>: the record behind its length as a varint (qjm 1.2), and a line with its CRC-32.
+    """paxos/<S>: the record behind its length as a varint, and a line with its CRC-32.
 
     The line stands where Hadoop's debug text does, which no reader parses.
     """

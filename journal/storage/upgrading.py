@@ -134,10 +134,12 @@ def discard(files: Files, current: Path, effect: DiscardFiles) -> None:
 
 
 def settle(files: Files, root: Path) -> None:
-    """Finish or undo what a crash cut short (qjm 1.4).
+    """Finish or undo what a crash cut short.
 
     Raises:
         StorageFailed: two such states at once, which no crash leaves behind.
+
+    See docs/reference/journal-node.md#half-done-states.
     """
     found = [name for name in files.names(root) if name in layout.HALF_DONE]
     if len(found) > 1:

@@ -1,4 +1,7 @@
-"""One JournalNode as a writer sees it: stamped, ordered, bounded (qjm 4.3)."""
+"""One JournalNode as a writer sees it: stamped, ordered, bounded.
+
+See docs/reference/quorum-journal.md#channels.
+"""
 
 import asyncio
 from collections import deque
@@ -127,7 +130,7 @@ class NodeChannel:
         self._window.admitted(self.name, self._acked)
 
     def info(self) -> pb.RequestInfo:
-        """A header for the request that is sent next; its serial is taken now (qjm 4.3)."""
+        """A header for the request that is sent next; its serial is taken now."""
         serial = self._serial
         self._serial += 1
         return self.remote.request_info(Epoch(self.epoch), serial, self._window.committed or None)

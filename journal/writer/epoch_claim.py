@@ -17,7 +17,7 @@ class Claim:
     granted: dict[NodeName, pb.NewEpochReply] = field(default_factory=dict)
 
     async def propose(self, channel: NodeChannel, timeout_seconds: float) -> pb.NewEpochReply:
-        """The first round (qjm 2.4)."""
+        """The first round."""
         remote = channel.remote
         reply = await remote.new_epoch(self.namespace, self.epoch, timeout_seconds)
         self.granted[channel.name] = reply
@@ -26,9 +26,9 @@ class Claim:
     async def confirm(self, channel: NodeChannel, timeout_seconds: float) -> None:
         """The second round: whoever promised still knows of it when all have promised.
 
-        A node may promise, be wiped, and be admitted again by the older writer, which then has
-        a majority with it.  A late promise of a third node would give us one as well, and we
-        would write on without what was acknowledged meanwhile (qjm 10.1, W2).
+        A node may promise, be wiped, and be admitted again by the older writer, which then has a
+        majority with it.  A late promise of a third node would give us one as well, and we would
+        write on without what was acknowledged meanwhile (docs/reference/quorum-journal.md#epochs).
         """
         if channel.name not in self.granted:
             raise Unavailable("it has not promised")

@@ -1,8 +1,10 @@
-"""A writer's heartbeats, and the read lease that they renew (operators.md C.0).
+"""A writer's heartbeats, and the read lease that they renew.
 
 Each node hears from the writer every quarter of the lease, also while there is nothing to write.
 A heartbeat takes its turn in the node's channel, so that a node that is slow with a batch has one
 heartbeat waiting and not a hundred; the batch renews the lease as well.
+
+See docs/reference/quorum-journal.md#read-lease.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Make a voter of a learner again (design D8): it holds what the voters hold, and they say so.
+"""Make a voter of a learner again: it holds what the voters hold, and they say so.
 
 A node that was wiped, re-formatted or restored is fed by the writer like one that lags behind, and
 fetches closed segments from its peers.  Its acknowledgements count for nothing before it is

@@ -1,4 +1,7 @@
-"""How a node that missed edits takes part again inside the open segment (design D8)."""
+"""How a node that missed edits takes part again inside the open segment.
+
+See docs/reference/quorum-journal.md#rejoining-inside-the-segment.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,7 +1,9 @@
-"""Upgrade, roll back and discard on all nodes of a journal, in the name of its writer (qjm 2.14).
+"""Upgrade, roll back and discard on all nodes of a journal, in the name of its writer.
 
 Hadoop needs every node for each of these calls and fences none of them.  Here a node that cannot
 be reached is left behind and reported, as long as a majority has agreed; a refusal is an error.
+
+See docs/reference/quorum-journal.md#upgrade-on-all-nodes.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 Edits are committed in order, and a node acknowledges them in order.  So one number per node says
 everything: a batch is committed as soon as the numbers of a majority have reached its end, and it
-is lost as soon as too few of the nodes that take part can still reach it (qjm 4.2).
+is lost as soon as too few of the nodes that take part can still reach it.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 _STEPS: Final = 20
 """Patience is spent in so many steps.  Each costs one step however late it comes, so that a
-process that was stopped first reads the answers that lie in its sockets (qjm 10.2, X20)."""
+process that was stopped first reads the answers that lie in its sockets."""
 
 
 @dataclass(slots=True, eq=False)
@@ -285,7 +285,7 @@ class Window:
         member = self._members[node]
         member.needs, member.down = None, error
         if isinstance(error, InvariantBroken):
-            # One node that has seen the impossible outweighs a quorum that has not (qjm 4.2).
+            # One node that has seen the impossible outweighs a quorum that has not.
             while self._waiting:
                 batch = self._waiting.pop()
                 self._end(batch, InvariantBroken(f"{_name(batch)}: {node}: {error}"))

@@ -1,8 +1,8 @@
 """The one writer of a journal: wins an epoch, recovers the newest segment, writes to a quorum.
 
-Every call goes to all nodes and returns when a majority has agreed.  A call that loses its
-majority ends the writer for good: only a new epoch and a recovery can tell what the nodes have
-(qjm 4.8).  One writer is one epoch; to write again, make another.
+Every call goes to all nodes and returns when a majority has agreed.  A call that loses its majority
+ends the writer for good: only a new epoch and a recovery can tell what the nodes have.  One writer
+is one epoch; to write again, make another.
 """
 
 import asyncio
@@ -169,11 +169,13 @@ class QuorumWriter:
     # ---- becoming the writer ----
 
     async def become_writer(self, *, predecessor_gone_until: float = 0.0) -> Recovered:
-        """Win a new epoch and make the newest segment whole on a quorum (qjm 4.4-4.6).
+        """Win a new epoch and make the newest segment whole on a quorum.
 
         ``predecessor_gone_until``, on the loop's clock: no other writer can serve a read up to
         then.  If that is over when the epoch is won, the first segment is not started before an
         older writer's read lease has run out for certain.
+
+        See docs/reference/quorum-journal.md#epochs and #segment-recovery.
         """
         ensure(self._epoch == NO_EPOCH, "a writer wins one epoch in its life")
         states = await self._ask(
@@ -222,7 +224,7 @@ class QuorumWriter:
         )
         match decision:
             case Skip():
-                # Its writer had the segments before it finalized on a quorum (qjm 9.2, I8).
+                # Its writer had the segments before it finalized on a quorum.
                 return TxId(first - 1)
             case Copy():
                 await self._adopt(decision, replies)
@@ -338,7 +340,7 @@ class QuorumWriter:
         window.finish()
 
     def purge_logs(self, minimum: TxId) -> None:
-        """Let the nodes remove what ends before ``minimum``; nobody waits for it (qjm 2.9)."""
+        """Let the nodes remove what ends before ``minimum``; nobody waits for it."""
         self._ensure_alive()
         timeout = self._settings.operations_timeout_seconds
         task = asyncio.create_task(purge.purge(self._channels, minimum, timeout))

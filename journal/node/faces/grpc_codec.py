@@ -67,7 +67,7 @@ def new_epoch(message: pb.NewEpochRequest) -> requests.NewEpoch:
 
 
 def start_segment(message: pb.StartLogSegmentRequest) -> requests.StartLogSegment:
-    """The beginning of a segment; no layout means ours (qjm 2.5)."""
+    """The beginning of a segment; no layout means ours."""
     layout = message.layout_version or LAYOUT_VERSION
     return requests.StartLogSegment(stamp(message.info), txid(message.first_txid), layout)
 

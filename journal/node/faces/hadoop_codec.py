@@ -46,10 +46,10 @@ _CLASSES: Final = (
     (CacheMiss, CACHE_MISS),
     (AheadOfNode, NEWER_TXID),
     (BadRequest, java_names.ILLEGAL_ARGUMENT),
-    # Java's writer stops at once when any node reports this, as ours does (qjm 4.2).
+    # Java's writer stops at once when any node reports this, as ours does.
     (InvariantBroken, ASSERTION),
 )
-"""The rest, a fence among it, is an IOException with nothing but its text (qjm 2.1)."""
+"""The rest, a fence among it, is an IOException with nothing but its text."""
 
 
 def fault(error: JournalError) -> RemoteFault:
@@ -61,7 +61,10 @@ def fault(error: JournalError) -> RemoteFault:
 
 
 def signed_32(value: int) -> int:
-    """An int that Java wrote into a uint32 (qjm 4.12)."""
+    """An int that Java wrote into a uint32.
+
+    See docs/reference/rpc.md#negative-numbers-in-unsigned-fields.
+    """
     return value - _U32 if value >= _U32 // 2 else value
 
 
@@ -132,7 +135,7 @@ def new_epoch(message: hp.NewEpochRequestProto) -> requests.NewEpoch:
 
 
 def start_segment(message: hp.StartLogSegmentRequestProto) -> requests.StartLogSegment:
-    """The beginning of a segment; no layout means ours (qjm 2.5)."""
+    """The beginning of a segment; no layout means ours."""
     layout = message.layoutVersion if message.HasField("layoutVersion") else LAYOUT_VERSION
     return requests.StartLogSegment(stamp(message.reqInfo), txid(message.txid), layout)
 
@@ -169,7 +172,8 @@ def prepared(reply: replies.Prepared) -> hp.PrepareRecoveryResponseProto:
     """What is here of a segment.
 
     Java ranks copies by the node's last writer.  Who wrote the segment itself ranks them rightly,
-    also where a newer writer has begun another one here (qjm 10.1, W4).
+    also where a newer writer has begun another one here
+    (docs/reference/quorum-journal.md#whose-edits-a-segment-holds).
     """
     held = reply.segment
     wrote = reply.writer if held is None or held.writer == NO_EPOCH else held.writer

@@ -1,8 +1,9 @@
 """QJournalProtocol over Hadoop RPC: the face of a JournalNode that Java NameNodes write to.
 
-It gives the same requests to the same owners as the gRPC face.  What Hadoop's messages lack is
-made up for here and in the core, never waived (design D8): see ``hadoop_source`` for the digest of
-a recovery, and ``core.writing.finalize`` for the end of a segment.
+It gives the same requests to the same owners as the gRPC face.  What Hadoop's messages lack is made
+up for here and in the core, never waived (docs/reference/journal-node.md#java-writers-and-readers):
+see ``hadoop_source`` for the digest of a recovery, and ``core.writing.finalize`` for the end of a
+segment.
 """
 
 from collections.abc import Awaitable, Callable
@@ -128,8 +129,9 @@ class QJournalFace:
                 f"{promised}",
                 promised=promised,
             )
-        # Java compares ends only, and leaves other bytes under the same txids as they are (qjm
-        # 10.1, W1).  We look at what the source has, and then decide as for our own writers.
+        # Java compares ends only, and leaves other bytes under the same txids as they are
+        # (docs/reference/quorum-journal.md#equal-length-is-not-equal-content).  We look at what the
+        # source has, and then decide as for our own writers.
         digest = await digest_of_source(request.fromURL, first, last, self._node.settings)
         decided = Segment(first, last, finalized=not state.isInProgress, digest=digest)
         asked = requests.AcceptRecovery(stamp, decided)
@@ -144,8 +146,10 @@ class QJournalFace:
         """The newest edits from memory, as far as none of them can vanish any more.
 
         Java's reader counts how many edits a majority has and takes them from any of these nodes,
-        whoever wrote them (qjm 10.1, W3).  It can do so safely where each node gives only what is
-        certain.  That ends at the committed txid, which a Java writer tells with its next batch.
+        whoever wrote them.  It can do so safely where each node gives only what is certain.  That
+        ends at the committed txid, which a Java writer tells with its next batch.
+
+        See docs/reference/quorum-journal.md#durable-reads.
         """
         owner = self._node.owner_of(request.jid.identifier)
         since = wire.txid(request.sinceTxId)
@@ -162,11 +166,11 @@ class QJournalFace:
         return hp.PurgeLogsResponseProto()
 
     async def unfenced(self, _request: Message) -> Message:
-        """The upgrade family: Hadoop's calls do not say which writer asks (qjm 2.14, W9)."""
+        """The upgrade family: Hadoop's calls do not say which writer asks."""
         raise _unsupported("a call that changes a journal must name its writer's epoch; use nnha")
 
     def _http_url(self) -> str:
-        # Java takes scheme and port of it, and the host from its own configuration (qjm 4.3).
+        # Java takes scheme and port of it, and the host from its own configuration.
         host = self._node.settings.http_host
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{self._node.http_port}"
