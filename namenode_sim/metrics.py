@@ -1,4 +1,4 @@
-"""What a NameNode counts and times (operators E.1)."""
+"""What a NameNode counts and times."""
 
 from typing import Final
 

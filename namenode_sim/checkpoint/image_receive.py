@@ -1,7 +1,9 @@
-"""PUT /imagetransfer: the active takes a checkpoint from a standby or a merge (hadoop-formats 6.4).
+"""PUT /imagetransfer: the active takes a checkpoint from a standby or a merge.
 
 Unlike Hadoop, an upload that is refused leaves nothing in the list of those under way, and one that
 was planned under an older epoch of the journal than ours is refused.
+
+See docs/reference/namenode.md#accepting-an-image.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""PUT /imagetransfer: ships an image to the active NameNode (hadoop-formats 6.3)."""
+"""PUT /imagetransfer: ships an image to the active NameNode.
+
+See docs/reference/namenode.md#image-transfer.
+"""
 
 import asyncio
 import time

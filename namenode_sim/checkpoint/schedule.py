@@ -1,7 +1,9 @@
-"""When a standby saves its namespace, and to whom it ships the image (hadoop-formats 6.1, 6.2).
+"""When a standby saves its namespace, and to whom it ships the image.
 
 A failed upload is remembered by itself: Hadoop's standby finds its image saved already at the next
 look and does not ship it again before new edits come.
+
+See docs/reference/namenode.md#checkpoints-of-a-standby.
 """
 
 from collections.abc import Mapping

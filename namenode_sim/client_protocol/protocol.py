@@ -3,8 +3,9 @@
 Planning is pure and refuses before anything changes; the edits of a plan are numbered, buffered
 and applied in one turn of the event loop, so that the order in memory is the order in the log.
 Every answer, also of a read and also a refusal, waits until the last applied edit is durable:
-nobody ever learns of an edit that could still vanish (design D8).  What changes nothing also takes
-the read lease, so that a superseded active never answers from the past (operators.md C.0).
+nobody ever learns of an edit that could still vanish.  What changes nothing also takes the read
+lease, so that a superseded active never answers from the past.  See
+docs/reference/namenode.md#certain-answers.
 """
 
 import asyncio

@@ -44,7 +44,7 @@ SNAPSHOT_QUOTA = 1 << 16
 def _time(scene: Scene) -> int | None:
     """The time for an edit, if the layout that we write has a place for it.
 
-    Otherwise nobody may use it: a standby would not know it (hadoop-formats 0.1, HDFS-15566).
+    Otherwise nobody may use it: a standby would not know it (HDFS-15566).
     """
     return scene.now_ms if LAYOUT_VERSION <= SNAPSHOT_TIME_LAYOUT else None
 

@@ -23,7 +23,7 @@ _EC_NAME_OFFSET = 4  # the xattr's value is a Java text with a 4-byte length
 
 
 def status_of(namespace: Namespace, node: INode, name: bytes = b"") -> HdfsFileStatusProto:
-    """An inode's status.  ``name`` is empty where the client knows the path (hadoop-rpc 9.3)."""
+    """An inode's status.  ``name`` is empty where the client knows the path."""
     status = HdfsFileStatusProto(
         path=name,
         length=0,

@@ -1,8 +1,10 @@
-"""ACLs and extended attributes as Hadoop's edit log writes them (hadoop-formats 2.1).
+"""ACLs and extended attributes as Hadoop's edit log writes them.
 
 Add and Mkdir hold ACLs in a packed form, SetAcl in a protobuf message; extended attributes are a
 message everywhere.  As in ``primitives``, bad bytes raise ValueError, IndexError, struct.error or
 protobuf's DecodeError.
+
+See docs/reference/formats.md#primitive-types.
 """
 
 from typing import Final

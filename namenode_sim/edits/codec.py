@@ -1,9 +1,11 @@
-"""Framed ops of Hadoop's edit log, to bytes and back (hadoop-formats 1.2 and 2).
+"""Framed ops of Hadoop's edit log, to bytes and back.
 
     opcode u8 | length i32 (from layout -56 on) | txid i64 | body | crc32 u32
 
 Unlike Hadoop's reader this one checks that a body was read to its end: one field too many or too
 few shows at the op that has it, not as garbage behind it.
+
+See docs/reference/formats.md#op-frame.
 """
 
 from collections.abc import Iterator
@@ -137,7 +139,7 @@ def _reader(opcode: int, offset: int, txid: int) -> Reader:
 def _decode_3_3_0(reader: Reader, frame: bytes) -> Op | None:
     """A snapshot op as Hadoop 3.3.0 GA writes it: layout -65, but with the time of -66.
 
-    Only the length of the frame tells (hadoop-formats 0.1).
+    Only the length of the frame tells.
     """
     try:
         op, pos = reader(frame, 13, SNAPSHOT_MTIME_LAYOUT)

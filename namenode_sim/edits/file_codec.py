@@ -1,8 +1,10 @@
-"""Bytes of the ops about what files hold (hadoop-formats 2.2).
+"""Bytes of the ops about what files hold.
 
 A reader takes a frame, the position of its body and the layout version; a writer gives the body.
 Fields that a layout does not have yet are read as their defaults.  Writing refuses to drop
 one that says something: a peer of that layout would get another namespace.
+
+See docs/reference/formats.md#ops.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""A segment file's header: the layout, and from layout -50 on its flags (hadoop-formats 1.1)."""
+"""A segment file's header: the layout, and from layout -50 on its flags.
+
+See docs/reference/formats.md#segment-header.
+"""
 
 from dataclasses import dataclass
 from struct import Struct

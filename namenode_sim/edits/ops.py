@@ -1,8 +1,8 @@
 """Every op of Hadoop's edit log as a typed value, with its fields in the order of the file.
 
-One class per opcode, named after it without ``OP_`` (hadoop-formats 2.2; Hadoop's
-FSEditLogOpCodes).  Times are Unix milliseconds.  A transaction id belongs to the frame, not to
-the op.  Opcodes 5 and 6 (DATANODE_ADD, DATANODE_REMOVE) have no reader in Hadoop either.
+One class per opcode, named after it without ``OP_`` (Hadoop's FSEditLogOpCodes).  Times are Unix
+milliseconds.  A transaction id belongs to the frame, not to the op.  Opcodes 5 and 6 (DATANODE_ADD,
+DATANODE_REMOVE) have no reader in Hadoop either.
 """
 
 from typing import Final

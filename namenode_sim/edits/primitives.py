@@ -1,9 +1,11 @@
-"""Numbers, strings and lists as Hadoop's edit log writes them (hadoop-formats 2.1).
+"""Numbers, strings and lists as Hadoop's edit log writes them.
 
 Each ``read_*`` takes the bytes of one frame and a position, and returns the value and the position
 behind it.  What the bytes cannot hold raises ValueError, IndexError or struct.error; the codec
 turns these into EditsError.  A frame is at most 50 MiB and no reader allocates more than the
 frame holds, so a false length costs nothing.
+
+See docs/reference/formats.md#primitive-types.
 """
 
 from functools import lru_cache

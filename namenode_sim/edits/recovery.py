@@ -1,7 +1,7 @@
 """What a damaged segment still holds; only for recovery, which asks before it believes it.
 
 Nobody else looks behind damage: an op found behind a hole is sound, but what it builds on may be
-what is missing (hadoop-formats 1.5, qjm 10.1).
+what is missing.
 """
 
 import re

@@ -39,7 +39,7 @@ class NamedRange:
 
 
 def named_range(name: str) -> NamedRange | None:
-    """What a segment's file name says (hadoop-formats 1.4); None for any other name."""
+    """What a segment's file name says; None for any other name."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -184,7 +184,7 @@ class SegmentFile:
         return length + _OVERHEAD if 0 < length <= MAX_OP_BYTES - _OVERHEAD else held
 
     def _check_padding(self) -> None:
-        """Behind a terminator only 0xFF and 0x00 may stand (hadoop-formats 1.3)."""
+        """Behind a terminator only 0xFF and 0x00 may stand (docs/reference/formats.md#padding)."""
         window, start = self._window, self.offset
         while start < window.size:
             at = window.hold(start, 1)
@@ -209,7 +209,7 @@ def open_segment(path: Path) -> Iterator[SegmentFile]:
 def read_segment(path: Path) -> Iterator[tuple[TxId, Op]]:
     """The ops of a segment file, all of them sound and numbered as its name promises.
 
-    What stands behind the last promised op means nothing (hadoop-formats 1.3).
+    What stands behind the last promised op means nothing.
 
     Raises:
         EditsError: at the first op that is not sound or not the one that is due, or when a

@@ -16,7 +16,7 @@ from namenode_sim.edits.values import (
 
 @value
 class RenameOld:
-    """A rename with the first semantics: a failure is no error (hadoop-formats 4.2)."""
+    """A rename with the first semantics: a failure is no error."""
 
     opcode: ClassVar[int] = 1
     src: str

@@ -1,7 +1,7 @@
 """What edit-log ops are made of: permissions, blocks, ACL entries, tokens and the like.
 
-All of it is hadoop-formats 2.1.  The classes are frozen for the type checker only: checking at
-run time would double the cost of decoding an op (see ``value``).
+The bytes: docs/reference/formats.md#primitive-types.  The classes are frozen for the type checker
+only: checking at run time would double the cost of decoding an op (see ``value``).
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ class XAttrNamespace(IntEnum):
 
 
 class StorageType(IntEnum):
-    """Storage types by the edit log's ordinals.  The image has others (hadoop-formats 3.2)."""
+    """Storage types by the edit log's ordinals.  The image has others."""
 
     RAM_DISK = 0
     SSD = 1

@@ -1,4 +1,7 @@
-"""Sections NS_INFO, SECRET_MANAGER, CACHE_MANAGER and ERASURE_CODING (hadoop-formats 3.2)."""
+"""Sections NS_INFO, SECRET_MANAGER, CACHE_MANAGER and ERASURE_CODING.
+
+See docs/reference/formats.md#image-messages.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Final

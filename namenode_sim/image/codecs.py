@@ -1,7 +1,9 @@
-"""Hadoop's compression codecs by class name, as streams in constant memory (hadoop-formats 3.1).
+"""Hadoop's compression codecs by class name, as streams in constant memory.
 
 zlib, gzip and bzip2 come with Python.  lz4 and snappy need the package ``cramjam``, zstd needs
 ``zstandard`` (together: ``nnha[codecs]``); they are imported when an image asks for them.
+
+See docs/reference/formats.md#image-file.
 """
 
 import bz2

@@ -1,8 +1,10 @@
-"""The file around an image's sections: magic, sections, summary (hadoop-formats 3.1).
+"""The file around an image's sections: magic, sections, summary.
 
     "HDFSIMG1" | section bytes ... | FileSummary, delimited | i32 size of the summary
 
 Each section is a run of delimited protobuf messages, compressed on its own or not at all.
+
+See docs/reference/formats.md#image-file.
 """
 
 import hashlib
@@ -57,7 +59,7 @@ class Summary:
         """The sub-sections of a section in their order, or the section itself if it has none.
 
         Each is a compressed stream of its own and ends between two messages, so that several can
-        be read at the same time (hadoop-formats 3.5).
+        be read at the same time (docs/reference/formats.md#sub-sections).
 
         Raises:
             ImageError: if they are not together exactly the section.
@@ -311,7 +313,7 @@ class ImageWriter:
     def section(self, name: str, *, divided: bool = False) -> Iterator[SectionStream]:
         """Write a section through the stream given; ``divided`` if it is to have sub-sections.
 
-        The entries of the sub-sections come before the section's own (hadoop-formats 3.5).
+        The entries of the sub-sections come before the section's own.
         """
         start = self.position
         stream = SectionStream(self, name + SUB if divided else "")

@@ -1,4 +1,7 @@
-"""Names of image files and the digests beside them (hadoop-formats 3.7)."""
+"""Names of image files and the digests beside them.
+
+See docs/reference/formats.md#image-names-and-digests.
+"""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Sections INODE and INODE_DIR to the tree (hadoop-formats 3.2)."""
+"""Sections INODE and INODE_DIR to the tree (docs/reference/formats.md#image-messages)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress

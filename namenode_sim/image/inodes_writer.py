@@ -1,4 +1,7 @@
-"""The tree to sections INODE, INODE_DIR and FILES_UNDERCONSTRUCTION (hadoop-formats 3.2)."""
+"""The tree to sections INODE, INODE_DIR and FILES_UNDERCONSTRUCTION.
+
+See docs/reference/formats.md#image-messages.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Load an fsimage into a namespace (hadoop-formats 3)."""
+"""Load an fsimage into a namespace (docs/reference/formats.md#image-file)."""
 
 import gc
 import re

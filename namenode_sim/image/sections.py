@@ -1,4 +1,7 @@
-"""The sections of an image by name, and where in them something is wrong (hadoop-formats 3.1)."""
+"""The sections of an image by name, and where in them something is wrong.
+
+See docs/reference/formats.md#image-file.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

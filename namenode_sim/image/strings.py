@@ -1,7 +1,9 @@
-"""The string table, and the numbers packed with its ids (hadoop-formats 3.3 and 3.4).
+"""The string table, and the numbers packed with its ids.
 
 From layout -65 on users, groups and names of extended attributes are numbered apart; before, all
 share one numbering.
+
+See docs/reference/formats.md#string-table-and-permissions.
 """
 
 from collections.abc import Callable, Iterator, Mapping

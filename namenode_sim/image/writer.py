@@ -1,4 +1,4 @@
-"""Save a namespace as an fsimage (hadoop-formats 3)."""
+"""Save a namespace as an fsimage (docs/reference/formats.md#image-file)."""
 
 import os
 from collections.abc import Callable

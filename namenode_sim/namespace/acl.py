@@ -11,8 +11,8 @@ _STICKY = 0o1000
 def set_acl(node: INodeFile | INodeDirectory, entries: tuple[AclEntry, ...]) -> None:
     """Replace a node's ACL by a whole logical one, sorted as Hadoop sorts; none removes it.
 
-    The owner's and the others' entries live in the mode, whose group bits are the mask if there
-    is one; the rest is the feature (hadoop-formats 3.4).
+    The owner's and the others' entries live in the mode, whose group bits are the mask if there is
+    one; the rest is the feature (docs/reference/formats.md#acls-and-attributes-in-an-image).
     """
     if not entries:
         remove_acl(node)

@@ -1,4 +1,7 @@
-"""Edits about what files hold: creation, blocks, leases (hadoop-formats 4.2)."""
+"""Edits about what files hold: creation, blocks, leases.
+
+See docs/reference/namenode.md#effects-of-edits.
+"""
 
 from dataclasses import replace
 from typing import Protocol

@@ -1,8 +1,9 @@
 """What the namespace is made of: files, directories and symlinks, as compact as Python allows.
 
-Every field that the fsimage holds for an inode has a place here (hadoop-formats 3.2); rare
-features are ``None`` or an empty tuple, shared by all inodes without them, so that an ordinary
-file costs under 500 bytes with its name and its two dictionary entries.
+Every field that the fsimage holds for an inode has a place here
+(docs/reference/formats.md#image-messages); rare features are ``None`` or an empty tuple, shared by
+all inodes without them, so that an ordinary file costs under 500 bytes with its name and its two
+dictionary entries.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,10 @@ _SIGNED = bytes(b ^ 0x80 for b in range(256))
 
 
 def signed_order(name: bytes) -> bytes:
-    """The sort key that orders names as Hadoop does: as signed bytes (hadoop-formats 3.6)."""
+    """The sort key that orders names as Hadoop does: as signed bytes.
+
+    See docs/reference/formats.md#order-of-children.
+    """
     return name.translate(_SIGNED)
 
 
@@ -68,9 +72,8 @@ class INodeFile:
 
     ``blocks`` is an immutable tuple replaced as a whole; the last one is under construction when
     ``under_construction`` is set.  It is kept packed: one block as objects takes 200 bytes, packed
-    64, and blocks are the largest part of a namespace.  ``acl`` holds the feature's entries
-    (hadoop-formats 3.4), not those folded into ``mode``.  ``ec_policy_id`` is 0 for contiguous
-    files.
+    64, and blocks are the largest part of a namespace.  ``acl`` holds the feature's entries, not
+    those folded into ``mode``.  ``ec_policy_id`` is 0 for contiguous files.
     """
 
     id: int
@@ -149,7 +152,7 @@ class INodeDirectory:
         return self.sorted_names
 
     def ordered_children(self) -> "Iterator[INode]":
-        """The children in Hadoop's order, as a DirEntry must list them (hadoop-formats 3.6)."""
+        """The children in Hadoop's order, as a DirEntry must list them."""
         return (self.children[name] for name in self.ordered_names())
 
 

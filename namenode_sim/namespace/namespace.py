@@ -2,7 +2,7 @@
 
 The same code replays a log at start-up, follows it on a standby and applies what the active just
 logged, so that the three cannot differ.  Semantics are those of Hadoop's FSEditLogLoader
-(hadoop-formats 4).
+(docs/reference/namenode.md#replay).
 """
 
 from typing import assert_never, cast

@@ -1,4 +1,7 @@
-"""Edits about names: directories, renames, deletes and symlinks (hadoop-formats 4.1, 4.2)."""
+"""Edits about names: directories, renames, deletes and symlinks.
+
+See docs/reference/namenode.md#effects-of-edits.
+"""
 
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import RenameOption

@@ -1,7 +1,8 @@
 """What clients were answered lately, so that a call repeated after a failover is not done twice.
 
 Every edit of an "at most once" call carries the client's id and call number; applying the edit
-fills the cache, on the active as on the standby (Hadoop's RetryCache; hadoop-rpc 5).
+fills the cache, on the active as on the standby (Hadoop's RetryCache).  See
+docs/reference/namenode.md#retry-cache.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What the namespace holds besides the tree: counters, secrets, cache pools, EC, snapshots.
 
-Each class mirrors one section of the fsimage (hadoop-formats 3.2).
+Each class mirrors one section of the fsimage.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ FIRST_GENERATION_STAMP = 1000
 
 @dataclass(slots=True)
 class Counters:
-    """The numbers given out so far (NS_INFO and INodeSection; hadoop-formats 4.3)."""
+    """The numbers given out so far (NS_INFO and INodeSection)."""
 
     last_inode_id: int = ROOT_ID
     generation_stamp_v1: int = FIRST_GENERATION_STAMP

@@ -1,7 +1,7 @@
 """The fields of every op in Hadoop's XML, in its order: one table for both directions.
 
 Hadoop's FSEditLogOp has a toXml and a fromXml in each op; the element names are from there.  What
-XML does not tell (hadoop-formats 2.4) gets the default of the op's class.
+XML does not tell (docs/reference/formats.md#edits-as-xml) gets the default of the op's class.
 """
 
 from collections.abc import Callable

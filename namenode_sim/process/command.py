@@ -160,7 +160,7 @@ async def _serve(conf: Configuration, stop: asyncio.Event) -> None:
 
 
 def confirmed(question: str) -> bool:
-    """Ask until the answer is one; the end of input is a no, never a loop (hadoop-ha W21)."""
+    """Ask until the answer is one; the end of input is a no, never a loop."""
     return _letter(question, {"y": "yes", "n": "no"}, at_end="n") == "y"
 
 

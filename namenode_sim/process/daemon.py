@@ -250,7 +250,7 @@ async def _leave_orderly(namenode: NameNode) -> None:
 
 
 async def _roll_edits(namenode: NameNode, period_seconds: float) -> None:
-    """The active rolls by itself, so that standbys see edits without asking it (qjm 10.2)."""
+    """The active rolls by itself, so that standbys see edits without asking it."""
     while True:
         await asyncio.sleep(period_seconds)
         namenode.roll_edits()

@@ -1,4 +1,7 @@
-"""What a NameNode answers to ZKFCs and operators: HAServiceProtocol (hadoop-ha 5.1, 5.3)."""
+"""What a NameNode answers to ZKFCs and operators: HAServiceProtocol.
+
+See docs/reference/rpc.md#haserviceprotocol.
+"""
 
 import os
 import shutil

@@ -1,6 +1,8 @@
-"""``--bootstrap-standby``: make this NameNode a standby of one that runs (hadoop-formats 5.4).
+"""``--bootstrap-standby``: make this NameNode a standby of one that runs.
 
 Whatever was in the name directories stays until the new image is there and has been checked.
+
+See docs/reference/namenode.md#bootstrapstandby.
 """
 
 import shutil

@@ -27,10 +27,12 @@ ASK_SECONDS: Final = 3.0
 
 
 def new_namespace_info(cluster_id: str | None, *, layout_version: int) -> NamespaceInfo:
-    """The ids of a new file system, drawn as Hadoop draws them (hadoop-formats 5.1).
+    """The ids of a new file system, drawn as Hadoop draws them.
 
     ``layout_version`` must be one that the Hadoop beside us starts from: it refuses an older one
     without an upgrade, and a newer one altogether.  Edits are written at a layout that all read.
+
+    See docs/reference/namenode.md#name-directories.
     """
     draw = random.SystemRandom()
     address = socket.gethostbyname(socket.gethostname()) if _has_address() else "127.0.0.1"

@@ -1,4 +1,7 @@
-"""What ``nnha namenode`` can do instead of serving, as one table (hadoop-formats 5.3)."""
+"""What ``nnha namenode`` can do instead of serving, as one table.
+
+See docs/reference/namenode.md#start-modes.
+"""
 
 import asyncio
 import uuid

@@ -39,7 +39,7 @@ from namenode_sim.storage.storage import NameStorage, open_name_dirs
 log = structlog.get_logger()
 
 ABORTED: Final = 1
-"""Hadoop's exit code of an initialization that was not carried out (hadoop-formats 5.3)."""
+"""Hadoop's exit code of an initialization that was not carried out."""
 BATCH_BYTES: Final = 512 * 1024
 STATUS_TIMEOUT_SECONDS: Final = 10.0
 SETTLE_SECONDS: Final = 10.0

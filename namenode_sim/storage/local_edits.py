@@ -1,4 +1,7 @@
-"""Local edit segments, as a NameNode without a quorum journal writes them (hadoop-formats 1.5)."""
+"""Local edit segments, as a NameNode without a quorum journal writes them.
+
+See docs/reference/formats.md#local-edits.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -177,7 +180,7 @@ def _located(file: SegmentFile, segment: LocalSegment) -> Iterator[Located]:
 def chain(
     segments: Sequence[LocalSegment], first: TxId, *, at_least: TxId = NO_EDIT
 ) -> tuple[LocalSegment, ...]:
-    """The segments that hold every edit from ``first`` on (checkForGaps, hadoop-formats 1.5).
+    """The segments that hold every edit from ``first`` on (Hadoop's checkForGaps).
 
     Args:
         segments: by first txid.
@@ -244,7 +247,7 @@ def replay(
 
 
 def recover_unclosed(directory: Path) -> None:
-    """Close the segments that a crash left open, by Hadoop's table (hadoop-formats 1.5).
+    """Close the segments that a crash left open, by Hadoop's table.
 
     Raises:
         EditsError: if one has a damaged header (it is kept as ``.corrupt``), or damage that is

@@ -1,4 +1,4 @@
-"""``in_use.lock``: one process at a time in a name directory (hadoop-formats 5.1)."""
+"""``in_use.lock``: one process at a time in a name directory."""
 
 import fcntl
 import os

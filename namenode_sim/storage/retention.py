@@ -1,4 +1,4 @@
-"""Which images and local edits may go after a checkpoint (hadoop-formats 6.5)."""
+"""Which images and local edits may go after a checkpoint (docs/reference/namenode.md#retention)."""
 
 import re
 from collections.abc import Iterable, Sequence

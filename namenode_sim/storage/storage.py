@@ -1,4 +1,4 @@
-"""Name directories: where a NameNode keeps its images (hadoop-formats 5).
+"""Name directories: where a NameNode keeps its images.
 
     <dir>/in_use.lock
     <dir>/current/VERSION  seen_txid  fsimage_<txid>  fsimage_<txid>.md5
@@ -6,6 +6,8 @@
 Several directories hold copies of the same; one that fails while we write is dropped, and the
 NameNode goes on as long as one is left.  With dfs.namenode.name.dir.restore each save tries the
 dropped ones again.
+
+See docs/reference/namenode.md#name-directories.
 """
 
 import contextlib

@@ -1,4 +1,7 @@
-"""VERSION tells whose name directory this is, as Java properties (hadoop-formats 5.1)."""
+"""VERSION tells whose name directory this is, as Java properties.
+
+See docs/reference/namenode.md#name-directories.
+"""
 
 import re
 from collections.abc import Iterator, Mapping

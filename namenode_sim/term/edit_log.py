@@ -1,7 +1,7 @@
 """The active's pen: edits in, one durable batch after another out.
 
 Edits that arrive while a batch is on its way go into the next one (group commit), so that a
-hundred callers cost little more than one (limits 3.1).  Durable, then remembered, then answered:
+hundred callers cost little more than one.  Durable, then remembered, then answered:
 ``durable`` returns only when a quorum of JournalNodes has the edit on disk.
 """
 
@@ -22,7 +22,7 @@ from namenode_sim.supervised import supervised
 log = structlog.get_logger()
 
 MAX_BATCH_BYTES: Final = 512 * 1024
-"""Hadoop's buffer size, and the best batch for gRPC here (limits 3.5)."""
+"""Hadoop's buffer size, and the best batch measured for gRPC."""
 
 
 class SegmentWriter(Protocol):

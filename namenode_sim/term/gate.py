@@ -1,8 +1,8 @@
 """Which client calls are let in, held back for a moment, or sent to another NameNode.
 
-Hadoop's standby refuses every call at once, and its clients then sleep 2-4 seconds after an
-instant switch.  Ours holds a call back while a takeover is plausible, that is while no peer says
-that it is active, and answers it when it becomes active itself (design D8, hadoop-rpc 5).  A
+Hadoop's standby refuses every call at once, and its clients then sleep 2-4 seconds after an instant
+switch.  Ours holds a call back while a takeover is plausible, that is while no peer says that it is
+active, and answers it when it becomes active itself (docs/reference/namenode.md#parked-calls).  A
 NameNode that was just demoted refuses at once, until it has seen its successor: its client has a
 better place to go, where the call is held.
 """

@@ -12,7 +12,7 @@ from journal.writer.writer import Recovered
 
 
 class TermWriter(Protocol):
-    """A writer for one term; once it fails it has failed for good (qjm 4.1)."""
+    """A writer for one term; once it fails it has failed for good."""
 
     @property
     def read_lease(self) -> ReadLease: ...

@@ -10,9 +10,10 @@
        └──LogClosed── CLOSING ◄──StandbyRequested── ACTIVE ◄─LogOpened─┘
 
 Whatever the role, ``JournalRefused`` ends in STOPPED: a writer that a quorum refuses has been
-superseded or has lost its journal, and neither can be mended from inside (design D4, D6).
+superseded or has lost its journal, and neither can be mended from inside.
 
-Source of the order: hadoop-formats 7.2 (FSNamesystem.startActiveServices).
+Source of the order: Hadoop's FSNamesystem.startActiveServices
+(docs/reference/namenode.md#becoming-active).
 """
 
 from dataclasses import dataclass, replace

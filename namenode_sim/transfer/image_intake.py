@@ -1,4 +1,7 @@
-"""An image from outside goes into all name directories at once (hadoop-formats 6.4 row 8)."""
+"""An image from outside goes into all name directories at once.
+
+See docs/reference/namenode.md#accepting-an-image.
+"""
 
 import hashlib
 import os

@@ -1,4 +1,7 @@
-"""GET /imagetransfer: hands an image to another NameNode (hadoop-formats 6.3)."""
+"""GET /imagetransfer: hands an image to another NameNode.
+
+See docs/reference/namenode.md#image-transfer.
+"""
 
 import asyncio
 import re

@@ -114,7 +114,7 @@ def _create(
 ) -> None:
     if any(snapshot.name == op.snapshot_name for snapshot in taken):
         raise ApplyError(f"{op.snapshot_root} already has a snapshot {op.snapshot_name!r}")
-    # A log before layout -66 tells no time; Hadoop's trunk then reads 0 (hadoop-formats 4.2).
+    # A log before layout -66 tells no time; Hadoop's trunk then reads 0.
     time = op.mtime or 0
     root = copy_of_directory(directory)
     root.name = op.snapshot_name.encode("utf-8", "replace")
