@@ -1,7 +1,8 @@
 """The head of INODE messages: id, type and where the name lies, for many at a time.
 
-The heads of all images seen are ``08 type 10 id 1a name`` (design section 1).  A chunk with another
-one is parsed by protobuf instead, message by message.
+The heads of all images seen are ``08 type 10 id 1a name``
+(docs/reference/checkpoint.md#index-pass).  A chunk with another one is parsed by protobuf instead,
+message by message.
 """
 
 from dataclasses import dataclass
@@ -121,7 +122,7 @@ def plausible(data: bytes | bytearray, start: int, end: int) -> bool:
     """Whether [start, end) can be an INode by its head.
 
     The name's tag is asked for because an ``INodeFile{replication: 3, ...}`` looks like a
-    symlink, ends where its INode ends, and has a fitting byte before it (design section 2).
+    symlink, ends where its INode ends, and has a fitting byte before it.
     """
     if data[start] != 0x08 or not FILE <= data[start + 1] <= SYMLINK or data[start + 2] != 0x10:
         return False

@@ -1,4 +1,4 @@
-"""Where the delimited messages of a section lie (design section 1: the index pass)."""
+"""Where the delimited messages of a section lie (docs/reference/checkpoint.md#index-pass)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def prefixes(data: bytes | bytearray, position: int, stop: int) -> Iterator[int]
     IndexError where the last one is cut by the end of the data.
 
     Nothing but positions: the lengths come out of numpy for less, and numpy takes positions from
-    a generator for less than from a list (design section 1; measured 70 and 110 ns).
+    a generator for less than from a list (measured 70 and 110 ns).
     """
     while position < stop:
         yield position

@@ -1,4 +1,7 @@
-"""Open an image for a distributed merge: its summary, its ranges, its small sections (P0)."""
+"""Open an image for a distributed merge: its summary, its ranges, its small sections.
+
+See docs/reference/checkpoint.md#open.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 """Run a scan over ranges whose boundaries are guesses, until every one is proved.
 
 The first range of a stretch begins at a true boundary.  A scan that begins at one and ends exactly
-where the next range begins proves that range's beginning (design section 2).
+where the next range begins proves that range's beginning
+(docs/reference/checkpoint.md#splitting-a-section).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,8 @@
-"""Find a place in the middle of a section where a message begins (design section 2).
+"""Find a place in the middle of a section where a message begins.
 
 What is found is a guess: the task that reads up to there proves it, by ending there exactly.
+
+See docs/reference/checkpoint.md#splitting-a-section.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Protobuf varints, many at a time, and wide looks into bytes (design section 1)."""
+"""Protobuf varints, many at a time, and wide looks into bytes."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias

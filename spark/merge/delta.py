@@ -1,4 +1,7 @@
-"""The difference between the image and the sparse namespace after the replay (P5)."""
+"""The difference between the image and the sparse namespace after the replay.
+
+See docs/reference/checkpoint.md#difference.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The whole merge on an engine: from an image and its edits to a published newer image (P0-P9).
+"""The whole merge on an engine: from an image and its edits to a published newer image.
 
 Nothing is visible in the output directory before the last rename.  What only a process that holds
 the whole namespace does exactly is given to `namenode_sim.checkpoint.merge`, and told.
@@ -153,7 +153,7 @@ class _Job:
         )
 
     def _open(self) -> tuple[Base, Edits]:
-        """P0, the driver's part."""
+        """The image and the edits, opened by the driver."""
         with self._stages.stage("open"):
             with _of_image(self._image), self._image.open("rb") as file:
                 base = read_base(file)
@@ -171,7 +171,7 @@ class _Job:
     def _difference(
         self, base: Base, edits: Edits, digest: "Future[None] | None"
     ) -> tuple[ImageIndex, Delta, TxId]:
-        """P0 to P5."""
+        """All that is decided before anything is written: from opening to the difference."""
         with self._stages.stage("open"):
             opened = open_image(self._engine, self._image, self._room, size=self._range_bytes)
 
@@ -203,7 +203,7 @@ class _Job:
         return indexes[0], self._replayed(base, edits, plan, looked), plan.last
 
     def _replayed(self, base: Base, edits: Edits, plan: Plan, looked: Looked) -> Delta:
-        """P4 and P5."""
+        """Replay the edits on what was looked up, and tell the difference."""
         with self._stages.stage("replay"):
             sparse = sparse_namespace(base, plan, looked)
             found = self._stages.counted(edits.all(), "replay", edits.count, "edits")

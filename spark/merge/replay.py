@@ -1,4 +1,7 @@
-"""The replay: every edit is applied to the sparse namespace by the namespace's own code (P4)."""
+"""The replay: every edit is applied to the sparse namespace by the namespace's own code.
+
+See docs/reference/checkpoint.md#replay-on-a-sparse-namespace.
+"""
 
 from collections.abc import Iterable
 from typing import Final

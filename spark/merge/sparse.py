@@ -1,4 +1,4 @@
-"""The sparse tree: a real namespace that holds only what was looked up (P4).
+"""The sparse tree: a real namespace that holds only what was looked up.
 
 `Namespace.apply` works on it as on a whole one.  A directory of the image knows which names were
 asked about; whoever asks for another one gets a `Miss` instead of a wrong answer.

@@ -15,7 +15,7 @@ from namenode_sim.edits.segment_file import SegmentFile, named_range, open_segme
 from namenode_sim.storage.local_edits import LocalSegment, Located, chain, finalized_in
 
 _HEAD = Struct(">Biq")
-"""Opcode, length, transaction: how every frame begins (hadoop-formats 1.2)."""
+"""Opcode, length, transaction: how every frame begins."""
 _AROUND: Final = 5
 """Opcode and checksum, which the length leaves out."""
 

@@ -1,4 +1,7 @@
-"""INODE_DIR messages to edges: which inode lies in which directory (hadoop-formats 3.2)."""
+"""INODE_DIR messages to edges: which inode lies in which directory.
+
+See docs/reference/formats.md#image-messages.
+"""
 
 from dataclasses import dataclass
 from typing import Final

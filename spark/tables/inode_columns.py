@@ -1,7 +1,9 @@
-"""INODE messages to columns: what every row of the table of inodes says (hadoop-formats 3.2).
+"""INODE messages to columns: what every row of the table of inodes says.
 
 Nothing is guessed: a message is decoded here only if it consists of known fields in the order of
 their numbers, to its last byte; protobuf's own parser takes the others.
+
+See docs/reference/formats.md#image-messages.
 """
 
 from collections.abc import Mapping

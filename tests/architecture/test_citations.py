@@ -24,10 +24,9 @@ ID_LISTS: Final = frozenset(
     {"docs/reference/acceptance.md", "docs/reference/invariants.md", "docs/zookeeper.md"}
 )
 """Tables whose rows are numbered."""
-DIVIDED_CHECKPOINT: Final = "docs/reference/checkpoint.md"
 
 NOT_YET: Final = (
-    "namenode_sim/", "spark/", "tests/",
+    "tests/",
     "ARCHITECTURE.md", "docs/zookeeper.md", "docs/metrics.md",
 )  # fmt: skip
 """Packages whose citations still are of the old kind."""
@@ -165,9 +164,7 @@ def findings(name: str, text: str) -> list[str]:
 def _banned(name: str, text: str) -> Iterator[tuple[str, re.Match[str]]]:
     for what, form in BANNED.items():
         numbered = name in ID_LISTS and what.startswith("the number")
-        numbered |= name == DIVIDED_CHECKPOINT and "phase" in what
         numbered |= name == "docs/reference/operations.md" and "promise" in what
-        numbered |= name == "docs/checkpoint.md" and "phase" in what
         if not numbered:
             yield from ((what, match) for match in form.finditer(text))
     if not name.startswith("tests/") and not name.endswith(".md"):

@@ -1,4 +1,7 @@
-"""Fetch the messages of directories by id, and of all else by parent and name (P3)."""
+"""Fetch the messages of directories by id, and of all else by parent and name.
+
+See docs/reference/checkpoint.md#fetch.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

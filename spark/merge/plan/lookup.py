@@ -1,4 +1,7 @@
-"""Look up in the image what the edits ask about, without holding the image (P2 and P3)."""
+"""Look up in the image what the edits ask about, without holding the image.
+
+See docs/reference/checkpoint.md#look-up.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The planner: one pass over the edits tells which places of the image they ask about (P1).
+"""The planner: one pass over the edits tells which places of the image they ask about.
 
 Nothing of the image is known yet, so the pass is symbolic.  Every place is a number: a node of the
 trie (what lies there in the image, perhaps nothing), or something that the edits made.  A directory
@@ -8,6 +8,8 @@ path below a renamed directory asks for its place in the image.
 What an edit does can depend on what the image has there: only for OP_RENAME_OLD, and for an
 OP_MKDIR that meets something.  There the planner guesses what a NameNode would have logged, and
 notes the guess.  A wrong one is noticed when the answers are in; planning again with them ends it.
+
+See docs/reference/checkpoint.md#plan.
 """
 
 from array import array

@@ -1,6 +1,7 @@
 """Scan the large sections once: where their messages lie, and which directories may be asked about.
 
-First part of the lookup (P2): the tasks write side files; the driver hears of counts and names.
+First part of the lookup (docs/reference/checkpoint.md#look-up): the tasks write side files; the
+driver hears of counts and names.
 """
 
 from collections.abc import Iterator

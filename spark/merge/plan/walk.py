@@ -1,4 +1,7 @@
-"""Find a trie's directories in the image, level by level, in the edges that a scan kept (P2)."""
+"""Find a trie's directories in the image, level by level, in the edges that a scan kept.
+
+See docs/reference/checkpoint.md#look-up.
+"""
 
 from collections.abc import Sequence
 from typing import Final

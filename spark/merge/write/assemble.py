@@ -1,4 +1,7 @@
-"""Put an image together from its parts in one pass with its digest, while they are written (P9)."""
+"""Put an image together from its parts in one pass with its digest, while they are written.
+
+See docs/reference/checkpoint.md#assemble.
+"""
 
 import os
 import queue

@@ -1,5 +1,7 @@
-"""Write the directories of a range again, with the children that came and without those that left
-(P7 and P8)."""
+"""Write the directories of a range again, with the children that came and without those that left.
+
+See docs/reference/checkpoint.md#directory-entries.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

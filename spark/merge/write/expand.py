@@ -1,4 +1,7 @@
-"""Find all that goes with the directories that the edits deleted (P6)."""
+"""Find all that goes with the directories that the edits deleted.
+
+See docs/reference/checkpoint.md#expand.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Write the inodes of a range again: most bytes are copied, what changed is put in place (P8)."""
+"""Write the inodes of a range again: most bytes are copied, what changed is put in place.
+
+See docs/reference/checkpoint.md#write.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Apply what the edits changed to an image: expand, write the parts, assemble them (P6 to P9)."""
+"""Apply what the edits changed to an image: expand, write the parts, assemble them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
