@@ -91,6 +91,10 @@ def assert_nothing_lost(stage: Stage) -> None:
     assert stage.workload.errors() == ()
 
 
+@pytest.mark.row(
+    "8.11 ZK.testFailoverAndBackOnNNShutdown",
+    because="a NameNode that is killed is the shutdown of this row, on a whole cluster",
+)
 def test_a_killed_active_is_replaced_and_nothing_acknowledged_is_missing(stage: Stage) -> None:
     stage = writing(stage, "kill")
     failover = kill_active(stage.cluster, stage.workload)
@@ -99,6 +103,9 @@ def test_a_killed_active_is_replaced_and_nothing_acknowledged_is_missing(stage: 
     assert the_active(stage.cluster)[0] == failover.new
 
 
+@pytest.mark.row(
+    "8.11 ZK.testManualFailoverWithDFSHAAdmin", because="haadmin asks for it on a whole cluster"
+)
 def test_a_failover_on_request_goes_back_and_forth(stage: Stage) -> None:
     stage = writing(stage, "graceful")
     first, _ = the_active(stage.cluster)

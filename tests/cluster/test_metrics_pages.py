@@ -45,6 +45,7 @@ def get(url: str) -> tuple[int, str]:
             return refused.code, refused.read().decode()
 
 
+@pytest.mark.row("W15")
 @pytest.mark.parametrize("daemon", DAEMONS)
 def test_every_documented_metric_is_there_with_help_and_type(cluster: Cluster, daemon: str) -> None:
     text = get(address(cluster, daemon) + "/metrics")[1]
@@ -62,6 +63,7 @@ def test_every_documented_metric_is_there_with_help_and_type(cluster: Cluster, d
         assert set(re.findall(r"(\w+)=", labels)) - {"le"} == metric.labels, name
 
 
+@pytest.mark.row("W15")
 def test_w15_a_scrape_says_what_the_logs_alone_said_in_hadoop(cluster: Cluster) -> None:
     """Lock owner, election, health, ZooKeeper, last failover: hadoop-ha.md W15."""
     active = cluster.wait_for_active()

@@ -44,6 +44,7 @@ async def test_kill_says_nothing_about_another_machine() -> None:
     assert not report.fenced
 
 
+@pytest.mark.row("W3")
 async def test_journal_epoch_fences_edits_and_proves_nothing_about_reads() -> None:
     with victim() as (process, port):
         report = await fenced_by("journal-epoch", port)

@@ -31,6 +31,7 @@ async def fenced_by(
 # 8.7: Hadoop's test has a class of its own as a method, with an argument; ours is the shell.
 
 
+@pytest.mark.row("8.7 testSingleFencer")
 async def test_row_8_7_single_fencer(tmp_path: Path) -> None:
     called = tmp_path / "called"
     report = await fenced_by(f"shell(echo foo $target_host:$target_port >> {called})")
@@ -38,6 +39,7 @@ async def test_row_8_7_single_fencer(tmp_path: Path) -> None:
     assert called.read_text() == "foo dummyhost:1234\n"
 
 
+@pytest.mark.row("8.7 testMultipleFencers")
 async def test_row_8_7_multiple_fencers(tmp_path: Path) -> None:
     called = tmp_path / "called"
     report = await fenced_by(f"shell(echo foo >> {called})\nshell(echo bar >> {called})")
@@ -45,6 +47,7 @@ async def test_row_8_7_multiple_fencers(tmp_path: Path) -> None:
     assert called.read_text() == "foo\n"
 
 
+@pytest.mark.row("8.7 testWhitespaceAndCommentsInConfig")
 async def test_row_8_7_whitespace_and_comments_in_config(tmp_path: Path) -> None:
     called = tmp_path / "called"
     report = await fenced_by(
@@ -55,6 +58,7 @@ async def test_row_8_7_whitespace_and_comments_in_config(tmp_path: Path) -> None
     assert called.read_text() == "1\n2\n"
 
 
+@pytest.mark.row("8.7 testArglessFencer")
 async def test_row_8_7_argless_fencer() -> None:
     (method,) = parse_methods("journal-epoch")
     assert str(method) == "journal-epoch"
@@ -63,10 +67,18 @@ async def test_row_8_7_argless_fencer() -> None:
         parse_methods("journal-epoch(x)")
 
 
+@pytest.mark.row("8.7 testShortNameShell")
 async def test_row_8_7_short_name_shell() -> None:
     assert (await fenced_by("shell(true)")).fenced
 
 
+@pytest.mark.row("8.7 testShortNameSsh")
+@pytest.mark.row(
+    "8.7 testShortNameSshWithUser",
+    "8.7 testShortNameSshWithPort",
+    "8.7 testShortNameSshWithUserPort",
+    because="with and without user and port are its cases",
+)
 @pytest.mark.parametrize(
     ("text", "method"),
     [
@@ -84,22 +96,27 @@ async def test_row_8_7_short_name_ssh(text: str, method: SshMethod) -> None:
     assert [attempt.outcome for attempt in report.attempts] == [Outcome.FAILED]
 
 
+@pytest.mark.row("8.9 testBasicSuccessFailure")
 async def test_row_8_9_basic_success_failure() -> None:
     assert (await fenced_by("shell(echo)")).fenced
     assert not (await fenced_by("shell(exit 1)")).fenced
     assert not (await fenced_by("shell(xxxxxxxxxxxx)")).fenced
 
 
+@pytest.mark.row("8.9 testCheckNoArgs")
 def test_row_8_9_check_no_args() -> None:
     with pytest.raises(BadSpec, match="No argument passed"):
         parse_methods("shell")
 
 
+@pytest.mark.row("8.9 testCheckParensNoArgs")
 def test_row_8_9_check_parens_no_args() -> None:
     with pytest.raises(BadSpec, match="Unable to parse line"):
         parse_methods("shell()")
 
 
+@pytest.mark.row("8.9 testStderrLogging")
+@pytest.mark.row("8.9 testStdoutLogging", because="one command writes to both")
 @pytest.mark.parametrize(
     ("command", "event", "level"),
     [("echo hello", "stdout", "info"), ("echo hello>&2", "stderr", "warning")],
@@ -114,6 +131,7 @@ async def test_row_8_9_stdout_and_stderr_logging(command: str, event: str, level
     assert isinstance(line["pid"], int)
 
 
+@pytest.mark.row("8.9 testConfAsEnvironment")
 async def test_row_8_9_conf_as_environment() -> None:
     with capture_logs() as logs:
         report = await fenced_by("shell(echo $in_fencing_tests)", {"in.fencing.tests": "yessir"})
@@ -122,6 +140,7 @@ async def test_row_8_9_conf_as_environment() -> None:
     assert line["command"] == "echo $in...ing_tests"  # 8 characters, dots, 9 characters
 
 
+@pytest.mark.row("8.9 testTargetAsEnvironment")
 async def test_row_8_9_target_as_environment() -> None:
     report = await fenced_by(
         'shell(echo "$target_host $target_port $target_address '
@@ -130,12 +149,14 @@ async def test_row_8_9_target_as_environment() -> None:
     assert report.attempts[0].output == "dummyhost 1234 dummyhost:1234 ns1 nn1"
 
 
+@pytest.mark.row("8.9 testSubprocessInputIsClosed")
 async def test_row_8_9_subprocess_input_is_closed() -> None:
     report = await fenced_by("shell(read)")
     assert not report.fenced
     assert report.duration_seconds < 5
 
 
+@pytest.mark.row("8.9 testCommandAbbreviation")
 def test_row_8_9_command_abbreviation() -> None:
     table = {
         ("abcdef", 5): "a...f",
@@ -149,6 +170,7 @@ def test_row_8_9_command_abbreviation() -> None:
     assert {case: abbreviate(*case) for case in table} == table
 
 
+@pytest.mark.row("W13")
 async def test_w13_a_comma_belongs_to_the_command(tmp_path: Path) -> None:
     """Hadoop 3.5 splits the argument there, and fails with more than one comma."""
     said = tmp_path / "said"

@@ -38,6 +38,15 @@ ROWS_OF_CODES = {
 }
 
 
+@pytest.mark.row("W12")
+@pytest.mark.row(
+    "8.8 fuser0",
+    "8.8 fuser1-nc0",
+    "8.8 fuser1-nc1",
+    "8.8 fuser1-nc127",
+    "8.8 fuser2",
+    because="each status of fuser and nc is a case of it",
+)
 @needs_sshd
 @pytest.mark.parametrize("row", ROWS_OF_CODES)
 async def test_row_8_8_return_codes(sshd: Sshd, row: str) -> None:
@@ -55,6 +64,7 @@ async def test_row_8_8_return_codes(sshd: Sshd, row: str) -> None:
     assert report.proven_gone is fenced_then
 
 
+@pytest.mark.row("W12")
 @needs_sshd
 async def test_w12_neither_nc_nor_anything_else_to_look_with(sshd: Sshd) -> None:
     sshd.replace_command("fuser", "exit 1")
@@ -65,6 +75,7 @@ async def test_w12_neither_nc_nor_anything_else_to_look_with(sshd: Sshd) -> None
     assert "nothing confirms it" in str(report)
 
 
+@pytest.mark.row("8.8 hang")
 @needs_sshd
 @pytest.mark.parametrize("hanging", ["fuser", "nc"])
 async def test_row_8_8_hang(sshd: Sshd, hanging: str) -> None:
@@ -77,6 +88,7 @@ async def test_row_8_8_hang(sshd: Sshd, hanging: str) -> None:
     assert report.duration_seconds < 10
 
 
+@pytest.mark.row("8.8 testFence")
 @needs_sshd
 async def test_row_8_8_fence(sshd: Sshd) -> None:
     """The victim is a process of its own; only it dies, and the port is closed afterwards."""
@@ -88,6 +100,7 @@ async def test_row_8_8_fence(sshd: Sshd) -> None:
             socket.create_connection(("127.0.0.1", port), 1)
 
 
+@pytest.mark.row("8.8 testConnectTimeout")
 async def test_row_8_8_connect_timeout() -> None:
     """A host that does not answer at all; whatever this machine's network makes of it."""
     report = await fence(
@@ -103,6 +116,7 @@ async def test_row_8_8_connect_timeout() -> None:
     assert report.duration_seconds < 10
 
 
+@pytest.mark.row("8.8 key-refused")
 @needs_sshd
 async def test_row_8_8_key_refused(sshd: Sshd, tmp_path: Path) -> None:
     stranger = make_key(tmp_path / "stranger")
@@ -114,6 +128,7 @@ async def test_row_8_8_key_refused(sshd: Sshd, tmp_path: Path) -> None:
     assert (await fenced(sshd, free_port(), both)).fenced
 
 
+@pytest.mark.row("W11")
 @needs_sshd
 @pytest.mark.skipif(shutil.which("ssh-agent") is None, reason="no ssh-agent on this machine")
 async def test_w11_a_key_from_the_agent_only_if_that_is_configured(
@@ -127,6 +142,7 @@ async def test_w11_a_key_from_the_agent_only_if_that_is_configured(
         assert report.fenced, report
 
 
+@pytest.mark.row("W10")
 @needs_sshd
 async def test_w10_a_hung_method_leaves_the_rest_of_the_time_to_the_next(sshd: Sshd) -> None:
     sshd.replace_command("fuser", "sleep 60")

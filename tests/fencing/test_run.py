@@ -94,6 +94,11 @@ async def test_there_is_nothing_to_read() -> None:
     assert report.duration_seconds < 5
 
 
+@pytest.mark.row("W10")
+@pytest.mark.row(
+    "8.13 9",
+    because="the fencer's process tree, which the row asks to be dead, is the process group",
+)
 async def test_the_deadline_kills_the_whole_process_group(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     command = f"trap '' TERM; (trap '' TERM; sleep 600) & echo $$ $! > {pids}; sleep 600"
@@ -160,6 +165,7 @@ async def test_cancelling_kills_what_has_left_the_group(tmp_path: Path) -> None:
         await until(lambda pid=pid: not alive(pid))  # type: ignore[misc]
 
 
+@pytest.mark.row("W10")
 async def test_the_total_limit_ends_the_later_methods() -> None:
     started = time.monotonic()
     report = await fenced_by(

@@ -72,12 +72,18 @@ BAD = {
 }
 
 
+@pytest.mark.row(
+    "8.8 testArgsParsing", because="the table of all spellings, ssh's user and port among them"
+)
 @pytest.mark.parametrize("case", GOOD.values(), ids=GOOD.keys())
 def test_parses(case: tuple[str, list[MethodSpec]]) -> None:
     text, expected = case
     assert list(parse_methods(text)) == expected
 
 
+@pytest.mark.row(
+    "8.8 testBadArgsParsing", because="the table of all errors, those of ssh's arguments among them"
+)
 @pytest.mark.parametrize("case", BAD.values(), ids=BAD.keys())
 def test_refuses(case: tuple[str, str]) -> None:
     text, message = case

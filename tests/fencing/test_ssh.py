@@ -92,6 +92,7 @@ async def test_a_key_that_the_host_does_not_know(sshd: Sshd, tmp_path: Path) -> 
     assert "stranger" in str(report)
 
 
+@pytest.mark.row("W11")
 @needs_sshd
 @pytest.mark.parametrize("kind", ["rsa", "ecdsa", "ed25519"])
 async def test_every_usual_kind_of_key_gets_in(sshd: Sshd, tmp_path: Path, kind: str) -> None:
@@ -105,6 +106,7 @@ async def test_every_usual_kind_of_key_gets_in(sshd: Sshd, tmp_path: Path, kind:
         authorized.write_text(before)
 
 
+@pytest.mark.row("W11")
 @needs_sshd
 async def test_an_encrypted_key_opens_with_its_passphrase_file(sshd: Sshd, tmp_path: Path) -> None:
     key = make_key(tmp_path / "locked", passphrase="open sesame")
@@ -127,6 +129,7 @@ async def test_an_encrypted_key_opens_with_its_passphrase_file(sshd: Sshd, tmp_p
         authorized.write_text(before)
 
 
+@pytest.mark.row("W11")
 @needs_sshd
 async def test_an_unknown_host_key_is_refused_or_remembered(sshd: Sshd, tmp_path: Path) -> None:
     known = tmp_path / "known_hosts"
@@ -139,6 +142,7 @@ async def test_an_unknown_host_key_is_refused_or_remembered(sshd: Sshd, tmp_path
     assert (await fenced(sshd, free_port(), how)).fenced
 
 
+@pytest.mark.row("W11")
 @needs_sshd
 @pytest.mark.parametrize("policy", [HostKeys.STRICT, HostKeys.ACCEPT_NEW])
 async def test_a_changed_host_key_is_refused(sshd: Sshd, tmp_path: Path, policy: HostKeys) -> None:
@@ -165,6 +169,7 @@ async def test_a_command_that_hangs_ends_with_its_limit(sshd: Sshd) -> None:
     assert "killing what holds port" in str(report)
 
 
+@pytest.mark.row("W10")
 @needs_sshd
 async def test_the_method_as_a_whole_has_a_limit(sshd: Sshd) -> None:
     sshd.replace_command("fuser", "sleep 60")

@@ -173,6 +173,7 @@ def _quiet() -> Iterator[None]:
     structlog.reset_defaults()
 
 
+@pytest.mark.row("8.11 ZK.testManualFailoverWithDFSHAAdmin")
 @pytest.mark.parametrize("case", SAME_TO_THE_LAST_BYTE)
 async def test_the_same_to_the_last_byte(case: str, hadoop: Hadoop, tmp_path: Path) -> None:
     words, settings = SAME_TO_THE_LAST_BYTE[case]

@@ -23,6 +23,7 @@ def slow_verdict(members: int, answers: dict[NodeName, bool]) -> Verdict:
     return Verdict.LOST if futures == {False} else Verdict.PENDING
 
 
+@pytest.mark.row("8.5 QuorumCall.Quorums")
 @pytest.mark.parametrize("members", [1, 2, 3, 4, 5])
 def test_quorums_the_verdict_is_what_every_possible_future_agrees_on(members: int) -> None:
     for order in permutations(NAMES[:members]):

@@ -67,6 +67,7 @@ CASES: dict[str, tuple[list[Answer], int | None, list[NodeName]]] = {
 }
 
 
+@pytest.mark.row("8.5 SegmentRecoveryComparator.Comparisons")
 @pytest.mark.parametrize(("answers", "last", "sources"), CASES.values(), ids=CASES.keys())
 def test_comparisons_of_known_cases(
     answers: list[Answer], last: int | None, sources: list[NodeName]

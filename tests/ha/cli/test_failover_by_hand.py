@@ -101,6 +101,7 @@ def fences(cluster: Cluster) -> tuple[int, int]:
     return cluster.a.fenced, cluster.b.fenced
 
 
+@pytest.mark.row("8.6 testFailoverAndFailback")
 async def test_failover_and_failback() -> None:
     cluster = Cluster()
     await fail_over(A, B, Force(), cluster)
@@ -110,24 +111,28 @@ async def test_failover_and_failback() -> None:
     assert fences(cluster) == (0, 0)
 
 
+@pytest.mark.row("8.6 testFailoverFromStandbyToStandby")
 async def test_failover_from_standby_to_standby() -> None:
     cluster = Cluster(a=Node(STANDBY))
     await fail_over(A, B, Force(), cluster)
     assert states(cluster) == (STANDBY, ACTIVE)
 
 
+@pytest.mark.row("8.6 testFailoverFromActiveToActive")
 async def test_failover_from_active_to_active() -> None:
     cluster = Cluster(b=Node(ACTIVE))
     assert "which is active" in await failure_of(cluster)
     assert states(cluster) == (ACTIVE, ACTIVE)
 
 
+@pytest.mark.row("8.6 testFailoverWithoutPermission")
 async def test_failover_without_permission() -> None:
     cluster = Cluster(b=Node(STANDBY, readable=False))
     assert "you may not" in await failure_of(cluster)
     assert states(cluster) == (ACTIVE, STANDBY)
 
 
+@pytest.mark.row("8.6 testFailoverToUnreadyService")
 async def test_failover_to_unready_service() -> None:
     cluster = Cluster(b=Node(STANDBY, ready=False))
     assert "injected not ready" in await failure_of(cluster)
@@ -136,12 +141,14 @@ async def test_failover_to_unready_service() -> None:
     assert states(cluster) == (STANDBY, ACTIVE)
 
 
+@pytest.mark.row("8.6 testFailoverToUnhealthyServiceFailsAndFailsback")
 async def test_failover_to_unhealthy_service_fails_and_fails_back() -> None:
     cluster = Cluster(b=Node(STANDBY, healthy=False))
     assert "injected bad health" in await failure_of(cluster, Force(active=True))
     assert states(cluster) == (ACTIVE, STANDBY)
 
 
+@pytest.mark.row("8.6 testFailoverFromFaultyServiceSucceeds")
 async def test_failover_from_faulty_service_succeeds() -> None:
     cluster = Cluster(a=Node(ACTIVE, goes_standby=False))
     await fail_over(A, B, Force(), cluster)
@@ -149,6 +156,7 @@ async def test_failover_from_faulty_service_succeeds() -> None:
     assert fences(cluster) == (1, 0)
 
 
+@pytest.mark.row("8.6 testFailoverFromFaultyServiceFencingFailure")
 async def test_failover_from_faulty_service_fencing_failure() -> None:
     cluster = Cluster(a=Node(ACTIVE, goes_standby=False, fencer_works=False))
     told = await failure_of(cluster)
@@ -158,6 +166,7 @@ async def test_failover_from_faulty_service_fencing_failure() -> None:
     assert fences(cluster) == (1, 0)
 
 
+@pytest.mark.row("8.6 testFencingFailureDuringFailover")
 async def test_fencing_failure_during_failover() -> None:
     cluster = Cluster(a=Node(ACTIVE, fencer_works=False))
     told = await failure_of(cluster, Force(fence=True))
@@ -165,6 +174,9 @@ async def test_fencing_failure_during_failover() -> None:
     assert states(cluster) == (STANDBY, STANDBY)
 
 
+@pytest.mark.row(
+    "8.6 testFailoverFromNonExistantServiceWithFencer", because="the row's name, spelt right"
+)
 async def test_failover_from_non_existent_service_with_fencer() -> None:
     cluster = Cluster(a=Node(ACTIVE, reachable=False))
     await fail_over(A, B, Force(), cluster)
@@ -172,18 +184,21 @@ async def test_failover_from_non_existent_service_with_fencer() -> None:
     assert fences(cluster) == (1, 0)
 
 
+@pytest.mark.row("8.6 testFailoverToNonExistantServiceFails", because="the row's name, spelt right")
 async def test_failover_to_non_existent_service_fails() -> None:
     cluster = Cluster(b=Node(STANDBY, reachable=False))
     assert "connection refused" in await failure_of(cluster)
     assert cluster.a.state is ACTIVE
 
 
+@pytest.mark.row("8.6 testFailoverToFaultyServiceFailsbackOK")
 async def test_failover_to_faulty_service_fails_back_ok() -> None:
     cluster = Cluster(b=Node(STANDBY, goes_active=False))
     assert "a is active again" in await failure_of(cluster)
     assert states(cluster) == (ACTIVE, STANDBY)
 
 
+@pytest.mark.row("8.6 testWeDontFailbackIfActiveWasFenced")
 async def test_we_dont_fail_back_if_active_was_fenced() -> None:
     cluster = Cluster(b=Node(STANDBY, goes_active=False))
     assert "was fenced" in await failure_of(cluster, Force(fence=True))
@@ -191,6 +206,7 @@ async def test_we_dont_fail_back_if_active_was_fenced() -> None:
     assert fences(cluster) == (1, 0)
 
 
+@pytest.mark.row("8.6 testWeFenceOnFailbackIfTransitionToActiveFails")
 async def test_we_fence_on_failback_if_transition_to_active_fails() -> None:
     cluster = Cluster(b=Node(STANDBY, goes_active=False))
     await failure_of(cluster)
@@ -198,6 +214,7 @@ async def test_we_fence_on_failback_if_transition_to_active_fails() -> None:
     assert cluster.a.state is ACTIVE
 
 
+@pytest.mark.row("8.6 testFailureToFenceOnFailbackFailsTheFailback")
 async def test_failure_to_fence_on_failback_fails_the_failback() -> None:
     cluster = Cluster(b=Node(STANDBY, goes_active=False, fencer_works=False))
     assert "no NameNode may be active" in await failure_of(cluster)
@@ -205,12 +222,14 @@ async def test_failure_to_fence_on_failback_fails_the_failback() -> None:
     assert fences(cluster) == (0, 1)
 
 
+@pytest.mark.row("8.6 testFailbackToFaultyServiceFails")
 async def test_failback_to_faulty_service_fails() -> None:
     cluster = Cluster(a=Node(ACTIVE, goes_active=False), b=Node(STANDBY, goes_active=False))
     assert "Failback to a failed" in await failure_of(cluster)
     assert states(cluster) == (STANDBY, STANDBY)
 
 
+@pytest.mark.row("8.6 testSelfFailoverFails")
 async def test_self_failover_fails() -> None:
     cluster = Cluster()
     for one in (A, B):

@@ -25,6 +25,7 @@ def notes(*methods: str) -> list[str]:
     return [line for line in captured.get().splitlines() if "fences edits only" in line]
 
 
+@pytest.mark.row("W3")
 @pytest.mark.parametrize(
     "methods",
     [("journal-epoch",), ("shell(/bin/true)",), ("shell(true)", "journal-epoch")],
@@ -38,6 +39,7 @@ def test_w3_the_status_says_so_where_nothing_proves_the_old_active_gone(
     assert "until its lease ends" in told
 
 
+@pytest.mark.row("W3")
 @pytest.mark.parametrize(
     "methods",
     [("sshfence(:22)",), ("sshfence(:22)", "journal-epoch"), ("shell(stonith x)",), ("kill",), ()],
@@ -47,6 +49,7 @@ def test_w3_it_says_nothing_where_some_method_could(methods: tuple[str, ...]) ->
     assert notes(*methods) == []
 
 
+@pytest.mark.row("W3")
 async def test_w3_a_dead_host_does_not_block_the_failover_and_nothing_is_claimed() -> None:
     report = await fence(
         parse_methods("sshfence\njournal-epoch"),

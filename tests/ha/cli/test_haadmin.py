@@ -107,6 +107,7 @@ async def test_a_refused_failover_gives_the_controllers_reason(
         assert (told.code, told.err) == (255, "Failover failed: nn2 is not healthy\n")
 
 
+@pytest.mark.row("W9")
 async def test_a_controller_that_falls_silent_after_acting_is_a_success_when_it_can_be_seen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,6 +118,7 @@ async def test_a_controller_that_falls_silent_after_acting_is_a_success_when_it_
         assert told.out.endswith("successful\n")
 
 
+@pytest.mark.row("W9")
 async def test_a_controller_that_falls_silent_leaves_the_outcome_unknown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -221,6 +223,7 @@ async def test_a_node_that_cannot_be_asked_may_be_active(
         assert cluster.namenodes["nn2"].asked == [("active", RequestSource.USER)]
 
 
+@pytest.mark.row("W21")
 @pytest.mark.parametrize(
     ("answer", "code", "asked"),
     [

@@ -83,6 +83,7 @@ async def _plays(cluster: Cluster, told: Sequence[str]) -> None:
     await until(lambda: "told to become active" in told[-1], "promoting")
 
 
+@pytest.mark.row("W9")
 async def test_w9_each_step_is_told_when_it_happens(tmp_path: Path) -> None:
     told: list[str] = [""]
     async with running_cluster(tmp_path) as cluster:
@@ -130,6 +131,7 @@ COMMANDS = {
 }  # fmt: skip
 
 
+@pytest.mark.row("W9")
 @pytest.mark.parametrize("command", COMMANDS)
 async def test_w9_it_is_told_on_stderr_and_stdout_stays_as_it_was(
     tmp_path: Path, command: str

@@ -53,6 +53,7 @@ def _quiet() -> Iterator[None]:
 Captured = pytest.CaptureFixture[str]
 
 
+@pytest.mark.row("8.10 testAdminUsage")
 def test_row_8_10_admin_usage(capsys: Captured) -> None:
     usage = "Usage: haadmin [-ns <nameserviceId>]"
     for words, first in {
@@ -70,6 +71,7 @@ def test_row_8_10_admin_usage(capsys: Captured) -> None:
         assert usage in err
 
 
+@pytest.mark.row("8.10 testHelp")
 def test_row_8_10_help(capsys: Captured) -> None:
     assert run(("-help",)) == 0
     out, err = capsys.readouterr()
@@ -86,6 +88,7 @@ def test_row_8_10_help(capsys: Captured) -> None:
     assert err == ""
 
 
+@pytest.mark.row("8.10 testNameserviceOption")
 def test_row_8_10_nameservice_option(capsys: Captured) -> None:
     assert run(("-ns",)) == 255
     assert "Missing nameservice ID" in capsys.readouterr().err
@@ -95,6 +98,7 @@ def test_row_8_10_nameservice_option(capsys: Captured) -> None:
     assert "Transitions the service into Active" in capsys.readouterr().out
 
 
+@pytest.mark.row("8.10 testNamenodeResolution")
 async def test_row_8_10_namenode_resolution(tmp_path: Path, capsys: Captured) -> None:
     async with running_cluster(tmp_path) as cluster:
         haadmin = Shell(cluster, capsys)
@@ -105,6 +109,7 @@ async def test_row_8_10_namenode_resolution(tmp_path: Path, capsys: Captured) ->
             assert f"Unable to determine service address for namenode '{words[-1]}'" in err
 
 
+@pytest.mark.row("8.10 testGetAllServiceState")
 async def test_row_8_10_get_all_service_state(tmp_path: Path, capsys: Captured) -> None:
     async with running_cluster(tmp_path) as cluster:
         code, out, err = await Shell(cluster, capsys)("-getAllServiceState")
@@ -116,6 +121,7 @@ async def test_row_8_10_get_all_service_state(tmp_path: Path, capsys: Captured) 
         assert (code, out.splitlines(), err) == (0, expected, "")
 
 
+@pytest.mark.row("8.10 testTransitionToActive")
 async def test_row_8_10_transition_to_active(tmp_path: Path, capsys: Captured) -> None:
     async with running_cluster(tmp_path) as cluster:
         haadmin = Shell(cluster, capsys)
@@ -124,6 +130,7 @@ async def test_row_8_10_transition_to_active(tmp_path: Path, capsys: Captured) -
         assert haadmin.asked() == [[("active", RequestSource.USER)], []]
 
 
+@pytest.mark.row("8.10 testMutativeOperationsWithAutoHaEnabled")
 async def test_row_8_10_mutative_operations_with_auto_ha_enabled(
     tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +148,7 @@ async def test_row_8_10_mutative_operations_with_auto_ha_enabled(
         assert haadmin.asked() == [[("standby", forced), ("active", forced)], []]
 
 
+@pytest.mark.row("8.10 testMonitoringOperationsWithAutoHaEnabled")
 async def test_row_8_10_monitoring_operations_with_auto_ha_enabled(
     tmp_path: Path, capsys: Captured
 ) -> None:
@@ -150,6 +158,7 @@ async def test_row_8_10_monitoring_operations_with_auto_ha_enabled(
         assert await haadmin(*AUTO, "-getServiceState", "nn1") == (0, "active\n", "")
 
 
+@pytest.mark.row("8.10 testTransitionToStandby")
 async def test_row_8_10_transition_to_standby(tmp_path: Path, capsys: Captured) -> None:
     async with running_cluster(tmp_path) as cluster:
         haadmin = Shell(cluster, capsys)
@@ -157,6 +166,7 @@ async def test_row_8_10_transition_to_standby(tmp_path: Path, capsys: Captured) 
         assert haadmin.asked() == [[("standby", RequestSource.USER)], []]
 
 
+@pytest.mark.row("8.10 testFailoverWithNoFencerConfigured")
 async def test_row_8_10_failover_with_no_fencer_configured(
     tmp_path: Path, capsys: Captured
 ) -> None:
@@ -178,6 +188,14 @@ WITH_A_FENCER = {
 }
 
 
+@pytest.mark.row(
+    "8.10 testFailoverWithFencerConfigured",
+    "8.10 testFailoverWithFencerAndNameservice",
+    "8.10 testFailoverWithFencerConfiguredAndForce",
+    "8.10 testFailoverWithForceActive",
+    "8.10 testForceFenceOptionListedBeforeArgs",
+    because="its cases are these rows' options",
+)
 @pytest.mark.parametrize("row", WITH_A_FENCER)
 async def test_row_8_10_with_a_fencer(tmp_path: Path, capsys: Captured, row: str) -> None:
     async with running_cluster(tmp_path) as cluster:
@@ -202,6 +220,12 @@ REFUSED = {
 }
 
 
+@pytest.mark.row(
+    "8.10 testFailoverWithInvalidFenceArg",
+    "8.10 testFailoverWithFenceButNoFencer",
+    "8.10 testFailoverWithFenceAndBadFencer",
+    because="its cases are what these rows forbid",
+)
 @pytest.mark.parametrize("row", REFUSED)
 async def test_row_8_10_refused(tmp_path: Path, capsys: Captured, row: str) -> None:
     settings, last, told = REFUSED[row]
@@ -213,6 +237,7 @@ async def test_row_8_10_refused(tmp_path: Path, capsys: Captured, row: str) -> N
         assert haadmin.asked() == [[], []]
 
 
+@pytest.mark.row("8.10 testFailoverWithAutoHa")
 async def test_row_8_10_failover_with_auto_ha(tmp_path: Path, capsys: Captured) -> None:
     async with running_cluster(tmp_path) as cluster:
         haadmin = Shell(cluster, capsys)
@@ -225,6 +250,7 @@ async def test_row_8_10_failover_with_auto_ha(tmp_path: Path, capsys: Captured) 
         assert haadmin.states() == [ACTIVE, STANDBY]
 
 
+@pytest.mark.row("8.10 testGetServiceStatus")
 async def test_row_8_10_get_service_status(tmp_path: Path, capsys: Captured) -> None:
     async with running_cluster(tmp_path) as cluster:
         haadmin = Shell(cluster, capsys)
@@ -232,6 +258,7 @@ async def test_row_8_10_get_service_status(tmp_path: Path, capsys: Captured) -> 
         assert await haadmin("-getServiceState", "nn2") == (0, "standby\n", "")
 
 
+@pytest.mark.row("8.10 testCheckHealth")
 async def test_row_8_10_check_health(tmp_path: Path, capsys: Captured) -> None:
     async with running_cluster(tmp_path) as cluster:
         haadmin = Shell(cluster, capsys)
@@ -241,6 +268,7 @@ async def test_row_8_10_check_health(tmp_path: Path, capsys: Captured) -> None:
         assert await haadmin("-checkHealth", "nn1") == failed
 
 
+@pytest.mark.row("8.10 testFencingConfigPerNameNode")
 async def test_row_8_10_fencing_config_per_name_node(tmp_path: Path, capsys: Captured) -> None:
     key = "dfs.ha.fencing.methods"
     failing = ("-D", f"{key}.ns1.nn1=shell(false)")
@@ -260,6 +288,7 @@ async def test_row_8_10_fencing_config_per_name_node(tmp_path: Path, capsys: Cap
         assert await failover("-D", f"{key}.ns1=shell(false)", *works) == 0
 
 
+@pytest.mark.row("8.6 testFailoverFromNonExistantServiceWithFencer")
 async def test_row_8_6_a_frozen_service_is_asked_for_so_long_only_and_then_fenced(
     tmp_path: Path, capsys: Captured
 ) -> None:

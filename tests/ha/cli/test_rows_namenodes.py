@@ -119,6 +119,7 @@ async def add(cluster: MiniCluster, stack: AsyncExitStack, name: str, node: Name
     cluster.machines[name] = Machine(node, server)
 
 
+@pytest.mark.row("8.11 MC.testGetServiceState")
 async def test_row_8_11_mc_get_service_state(tmp_path: Path, capsys: Captured) -> None:
     async with running(tmp_path, capsys) as cluster:
         for name in NAMES:
@@ -131,6 +132,7 @@ async def test_row_8_11_mc_get_service_state(tmp_path: Path, capsys: Captured) -
         assert await cluster.haadmin("-getServiceState", "nn2") == (0, "standby\n", "")
 
 
+@pytest.mark.row("8.11 MC.testStateTransition")
 async def test_row_8_11_mc_state_transition(tmp_path: Path, capsys: Captured) -> None:
     async with running(tmp_path, capsys) as cluster:
         for number, name in enumerate(NAMES):
@@ -140,6 +142,10 @@ async def test_row_8_11_mc_state_transition(tmp_path: Path, capsys: Captured) ->
             assert cluster.roles() == [Role.STANDBY, Role.STANDBY]
 
 
+@pytest.mark.row(
+    "8.11 MC.testTryFailoverToSafeMode",
+    because="without blocks there is no safe mode; who has not read the journal is not ready",
+)
 async def test_row_8_11_mc_try_failover_to_one_that_is_not_ready(
     tmp_path: Path, capsys: Captured
 ) -> None:
@@ -155,6 +161,7 @@ async def test_row_8_11_mc_try_failover_to_one_that_is_not_ready(
         assert cluster.fenced() == {}
 
 
+@pytest.mark.row("8.11 MC.testFencer")
 async def test_row_8_11_mc_fencer(tmp_path: Path, capsys: Captured) -> None:
     async with running(tmp_path, capsys) as cluster:
         fencer, failover = cluster.fencer(), ("-failover", "nn1", "nn2")
@@ -192,12 +199,14 @@ async def test_row_8_11_mc_fencer(tmp_path: Path, capsys: Captured) -> None:
         assert cluster.roles() == [Role.STANDBY, Role.STANDBY]
 
 
+@pytest.mark.row("8.11 MC.testCheckHealth")
 async def test_row_8_11_mc_check_health(tmp_path: Path, capsys: Captured) -> None:
     async with running(tmp_path, capsys) as cluster:
         for name in NAMES:
             assert await cluster.haadmin("-checkHealth", name) == (0, "", "")
 
 
+@pytest.mark.row("8.11 MC.testTransitionToActiveWhenOtherNamenodeisActive")
 async def test_row_8_11_mc_transition_to_active_when_other_namenode_is_active(
     tmp_path: Path, capsys: Captured
 ) -> None:
@@ -217,6 +226,11 @@ async def test_row_8_11_mc_transition_to_active_when_other_namenode_is_active(
         assert cluster.machines["nn2"].namenode.state.role is Role.ACTIVE
 
 
+@pytest.mark.row(
+    "8.11 MC.testObserverTransition",
+    "8.11 MC.testObserverIllegalTransition",
+    because="there is no observer role: each of these transitions is refused",
+)
 async def test_row_8_11_mc_observer_is_refused_and_changes_nothing(
     tmp_path: Path, capsys: Captured
 ) -> None:
@@ -241,6 +255,11 @@ class Listener:
         self.states.append((health, reason))
 
 
+@pytest.mark.row("8.11 HC.testNNHealthCheck")
+@pytest.mark.row(
+    "8.11 HC.testNNHealthCheckWithLifelineAddress",
+    because="the lifeline address is one of its cases",
+)
 @pytest.mark.parametrize("own_port", [False, True], ids=["service", "lifeline"])
 async def test_row_8_11_hc_nn_health_check(
     tmp_path: Path, capsys: Captured, own_port: bool

@@ -68,6 +68,7 @@ def test_values_have_types_and_units(tmp_path: Path) -> None:
     assert found.get(keys_journal.WRITE_TIMEOUT) == 20.0
 
 
+@pytest.mark.row("W24")
 def test_a_required_key_that_is_missing_is_named_with_its_suffix(tmp_path: Path) -> None:
     found = configured(tmp_path, "ha.zookeeper.quorum= ")
     with pytest.raises(ConfigurationError, match=r"dfs\.namenode\.rpc-address\.ns1\.nn1 .*not set"):

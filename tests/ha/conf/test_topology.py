@@ -52,6 +52,7 @@ def test_service_and_lifeline_addresses_are_preferred_where_they_are_set(tmp_pat
     assert nn1.rpc == HostPort("127.0.0.1", 8020)
 
 
+@pytest.mark.row("W22")
 def test_the_local_namenode_is_named_or_found_by_its_address(tmp_path: Path) -> None:
     assert local_namenode(configured(tmp_path, *TWO)).namenode == "nn1"
     named = configured(tmp_path, *TWO, "dfs.ha.namenode.id=nn2")

@@ -73,6 +73,7 @@ CASES: dict[str, tuple[HealthSettings, list[Outcome], list[Health]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.row("W16")
 @pytest.mark.parametrize("case", CASES)
 def test_outcomes(case: str) -> None:
     settings, outcomes, expected = CASES[case]
@@ -112,6 +113,7 @@ TROUBLES: dict[str, tuple[list[Outcome], Trouble, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.row("W16")
 @pytest.mark.parametrize("case", TROUBLES)
 def test_w16_refused_and_slow_are_told_apart_with_a_reason(case: str) -> None:
     outcomes, trouble, reason = TROUBLES[case]
@@ -121,6 +123,7 @@ def test_w16_refused_and_slow_are_told_apart_with_a_reason(case: str) -> None:
     assert (state.trouble, state.reason) == (trouble, reason)
 
 
+@pytest.mark.row("W16")
 def test_w16_the_reason_counts_where_one_probe_is_not_enough() -> None:
     state = HealthState(settings=PATIENT)
     for outcome in (OK, SLOW, SLOW, SLOW):
@@ -128,6 +131,7 @@ def test_w16_the_reason_counts_where_one_probe_is_not_enough() -> None:
     assert state.reason == "late (3 of the last 3 probes had no answer)"
 
 
+@pytest.mark.row("W16")
 @given(st.lists(st.sampled_from([OK, ILL, ODD, CUT, NO, SLOW, OVER]), max_size=40))
 def test_w16_fewer_failures_than_the_limit_never_cost_a_healthy_namenode(
     outcomes: list[Outcome],

@@ -74,6 +74,7 @@ async def _second_address(namenode: ToyNameNode) -> ToyNameNode:
 both_addresses = pytest.mark.parametrize("dedicated", [False, True], ids=["shared", "dedicated"])
 
 
+@pytest.mark.row("8.5 testMonitor")
 @both_addresses
 async def test_row_8_5_monitor(*, dedicated: bool) -> None:
     async with _watched(QUICK_ROUNDS, dedicated=dedicated) as (namenode, monitor, ear):
@@ -91,6 +92,11 @@ async def test_row_8_5_monitor(*, dedicated: bool) -> None:
     # On leaving, the monitor was cancelled, and its task has ended.
 
 
+@pytest.mark.row(
+    "8.5 testHealthMonitorDies",
+    "8.5 testCallbackThrowsRTE",
+    because="whether the monitor fails by itself or in who listens to it, the same is seen",
+)
 @both_addresses
 @pytest.mark.parametrize("where", ["row_8_5_health_monitor_dies", "row_8_5_callback_throws_rte"])
 async def test_row_8_5_a_monitor_that_dies_says_so_and_ends(where: str, *, dedicated: bool) -> None:

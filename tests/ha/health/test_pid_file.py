@@ -47,6 +47,7 @@ async def _watched(path: Path) -> AsyncIterator[tuple[ToyNameNode, HealthMonitor
         await namenode.die()
 
 
+@pytest.mark.row("W16")
 async def test_w16_a_dead_process_is_noticed_at_once_though_its_sockets_live(
     tmp_path: Path, process: "subprocess.Popen[bytes]"
 ) -> None:
@@ -59,6 +60,7 @@ async def test_w16_a_dead_process_is_noticed_at_once_though_its_sockets_live(
         assert f"process {process.pid} of {path} has ended" in monitor.state.reason
 
 
+@pytest.mark.row("W16")
 async def test_w16_a_living_process_that_does_not_listen_is_another_matter(
     tmp_path: Path, process: "subprocess.Popen[bytes]"
 ) -> None:

@@ -231,6 +231,7 @@ async def test_one_that_somebody_deletes_is_there_again(zookeeper: ZooKeeper) ->
         await place.shows(OURS)
 
 
+@pytest.mark.row("W22")
 async def test_what_an_earlier_process_left_behind_is_replaced_before_it_expires(
     zookeeper: ZooKeeper,
 ) -> None:
@@ -251,6 +252,7 @@ COPIED = replace(OURS, host="h9")
 """The same configuration on another machine: the address is ours, and the process lives."""
 
 
+@pytest.mark.row("W22")
 @pytest.mark.parametrize("other", [ELSEWHERE, COPIED], ids=["another port", "a copy"])
 async def test_w22_another_living_zkfc_of_the_same_name_is_left_alone(
     zookeeper: ZooKeeper, other: Member
@@ -275,6 +277,7 @@ async def test_w22_another_living_zkfc_of_the_same_name_is_left_alone(
                 await asyncio.sleep(0.01)
 
 
+@pytest.mark.row("W22")
 async def test_w22_of_several_that_start_at_once_exactly_one_may_stand(
     zookeeper: ZooKeeper,
 ) -> None:

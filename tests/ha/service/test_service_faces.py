@@ -172,6 +172,7 @@ async def test_nobody_becomes_an_observer_here() -> None:
             await client.transition_to_observer(RequestSource.USER, deadline_seconds=5)
 
 
+@pytest.mark.row("W17")
 async def test_silence_says_whether_anything_was_sent() -> None:
     service = NameNode()
     service.hang.clear()

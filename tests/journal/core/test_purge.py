@@ -46,6 +46,7 @@ def names(root: Path) -> set[str]:
     return {path.name for path in (root / "current").glob("edits_*")}
 
 
+@pytest.mark.row("8.4 testPurgeLogs")
 async def test_purge_logs(tmp_path: Path) -> None:
     """testPurgeLogs: five segments of one edit, and what recoveries have left."""
     async with formatted_nodes(tmp_path) as nodes:
@@ -69,6 +70,7 @@ async def test_purge_logs(tmp_path: Path) -> None:
         assert await nodes.recover() == (2, 5)
 
 
+@pytest.mark.row("8.4 testPurgeLogs")
 def test_purge_logs_takes_decisions_with_them(tmp_path: Path) -> None:
     journal = formatted(tmp_path)
     written(journal, new_writer(journal, 1), (1, 2), (3, 4))
@@ -143,6 +145,7 @@ def test_a_fenced_writer_purges_nothing_and_nonsense_is_refused(tmp_path: Path) 
     assert set(journal.state.segments) == {1, 4}
 
 
+@pytest.mark.row("X21")
 def test_x21_a_purge_during_a_recovery_leaves_the_recovery_whole(tmp_path: Path) -> None:
     """X21: the purge arrives while the decided bytes of an old segment are being fetched."""
     journal = formatted(tmp_path)
@@ -180,6 +183,7 @@ def test_a_purged_segment_is_nothing_to_a_recovery() -> None:
     assert answer.segment is None
 
 
+@pytest.mark.row("X21")
 async def test_x21_a_download_that_is_open_survives_a_purge(tmp_path: Path) -> None:
     """X21: a reader that has begun keeps its bytes; one that begins later finds nothing."""
     async with node_and_client(tmp_path) as (daemon, client):

@@ -30,6 +30,7 @@ def again(journal: LocalJournal, root: Path) -> LocalJournal:
     return LocalJournal(root)
 
 
+@pytest.mark.row("8.1 testScanEditLog")
 def test_scan_edit_log(tmp_path: Path) -> None:
     """A future layout, and ops that nobody here can decode: 1-5 in progress, then finalized."""
     journal, writer = formatted(tmp_path), Writer(1)
@@ -48,6 +49,7 @@ def test_scan_edit_log(tmp_path: Path) -> None:
     one.close()
 
 
+@pytest.mark.row("8.1 testEmptyEditsInProgressMovedAside")
 @pytest.mark.parametrize("recorded", [False, True])
 def test_empty_edits_in_progress_moved_aside(tmp_path: Path, *, recorded: bool) -> None:
     """The whole file is overwritten with 0xFF.
@@ -76,6 +78,7 @@ def test_empty_edits_in_progress_moved_aside(tmp_path: Path, *, recorded: bool) 
     journal.close()
 
 
+@pytest.mark.row("8.1 testMaintainCommittedTxId")
 def test_maintain_committed_tx_id(tmp_path: Path) -> None:
     journal, writer = formatted(tmp_path), Writer(1, committed=0)
     journal.ask(writer.new_epoch())
@@ -88,6 +91,7 @@ def test_maintain_committed_tx_id(tmp_path: Path) -> None:
     assert again(journal, tmp_path).state.committed == 3
 
 
+@pytest.mark.row("8.1 testRestartJournal")
 def test_restart_journal(tmp_path: Path) -> None:
     journal, _ = begun(tmp_path, last=2)
     before = journal.state
@@ -99,6 +103,7 @@ def test_restart_journal(tmp_path: Path) -> None:
     journal.close()
 
 
+@pytest.mark.row("8.1 testFormatResetsCachedValues")
 def test_format_resets_cached_values(tmp_path: Path) -> None:
     journal, writer = formatted(tmp_path), Writer(12345, committed=7)
     journal.ask(writer.new_epoch())
@@ -114,6 +119,7 @@ def test_format_resets_cached_values(tmp_path: Path) -> None:
     one.close()
 
 
+@pytest.mark.row("8.1 testFormatNonEmptyStorageDirectories")
 @pytest.mark.parametrize("force", [False, True])
 def test_format_non_empty_storage_directories(tmp_path: Path, *, force: bool) -> None:
     """And WhenforceOptionIsTrue."""
@@ -130,6 +136,7 @@ def test_format_non_empty_storage_directories(tmp_path: Path, *, force: bool) ->
     journal.close()
 
 
+@pytest.mark.row("8.1 testNewEpochAtBeginningOfSegment")
 def test_new_epoch_at_beginning_of_segment(tmp_path: Path) -> None:
     journal, writer = begun(tmp_path, last=2)
     journal.ask(writer.finalize(1, 2))
@@ -138,6 +145,7 @@ def test_new_epoch_at_beginning_of_segment(tmp_path: Path) -> None:
     journal.close()
 
 
+@pytest.mark.row("8.1 testJournalLocking")
 async def test_journal_locking(tmp_path: Path) -> None:
     second = JournalNodeDaemon(NodeSettings(folder=tmp_path))
     async with node_and_client(tmp_path) as (_, client):
@@ -148,6 +156,7 @@ async def test_journal_locking(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.row("8.1 testFinalizeWhenEditsAreMissed")
 def test_finalize_when_edits_are_missed(tmp_path: Path) -> None:
     journal, writer = begun(tmp_path, last=3)
     with pytest.raises(OutOfSync, match="but only written up to txid 3"):
@@ -159,6 +168,7 @@ def test_finalize_when_edits_are_missed(tmp_path: Path) -> None:
     assert layout.finalized_name(TxId(1), TxId(3)) not in names(tmp_path)
 
 
+@pytest.mark.row("X18")
 @pytest.mark.parametrize("left", [b"", b"123", (3).to_bytes(8, "big")], ids=["0", "3", "8"])
 def test_x18_a_committed_txid_file_of_any_length(tmp_path: Path, left: bytes) -> None:
     """Empty is unknown, three bytes are an error that names the file, eight are a number."""

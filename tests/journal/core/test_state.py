@@ -30,6 +30,7 @@ def begun(root: Path, *, first: int = 1, last: int = 3) -> tuple[LocalJournal, W
     return journal, writer
 
 
+@pytest.mark.row("8.1 testEpochHandling")
 def test_epoch_handling(tmp_path: Path) -> None:
     journal = formatted(tmp_path / "jn")
     assert newest(journal, Writer(1)) is None
@@ -42,6 +43,7 @@ def test_epoch_handling(tmp_path: Path) -> None:
             journal.ask(request)
 
 
+@pytest.mark.row("8.1 testFinalizeMissingSegment")
 def test_finalize_missing_segment(tmp_path: Path) -> None:
     journal, writer = formatted(tmp_path / "jn"), Writer(1)
     journal.ask(writer.new_epoch())
@@ -49,6 +51,7 @@ def test_finalize_missing_segment(tmp_path: Path) -> None:
         journal.ask(writer.finalize(1000, 1001))
 
 
+@pytest.mark.row("8.1 testAbortOldSegmentIfFinalizeIsMissed")
 def test_abort_old_segment_if_finalize_is_missed(tmp_path: Path) -> None:
     journal, writer = begun(tmp_path / "jn")
     journal.ask(writer.start(6))
@@ -59,6 +62,7 @@ def test_abort_old_segment_if_finalize_is_missed(tmp_path: Path) -> None:
     assert f"edits_{1:019}-{3:019}" not in held
 
 
+@pytest.mark.row("8.1 testStartLogSegmentWhenAlreadyExists")
 def test_start_log_segment_when_already_exists(tmp_path: Path) -> None:
     """While it is open only: after a restart the same writer may not, unlike in Hadoop."""
     journal, writer = begun(tmp_path / "jn", last=1)
@@ -71,6 +75,7 @@ def test_start_log_segment_when_already_exists(tmp_path: Path) -> None:
         journal.ask(writer.start(1))
 
 
+@pytest.mark.row("8.1 testNamespaceVerification")
 def test_namespace_verification(tmp_path: Path) -> None:
     journal = formatted(tmp_path / "jn")
     with pytest.raises(JournalError, match="Incompatible namespaceID"):
@@ -78,6 +83,7 @@ def test_namespace_verification(tmp_path: Path) -> None:
     assert journal.state.promised == 0
 
 
+@pytest.mark.row("8.2 testReturnsSegmentInfoAtEpochTransition")
 def test_returns_segment_info_at_epoch_transition(tmp_path: Path) -> None:
     journal, _ = begun(tmp_path / "jn", last=2)
     second = Writer(2)
@@ -89,6 +95,7 @@ def test_returns_segment_info_at_epoch_transition(tmp_path: Path) -> None:
     assert newest(journal, Writer(4)) == 1
 
 
+@pytest.mark.row("X13")
 def test_x13_an_empty_segment_of_an_older_writer_makes_room(tmp_path: Path) -> None:
     """The node missed newEpoch 2; Hadoop refuses the start, and is one node short until a roll."""
     root = tmp_path / "jn"

@@ -59,6 +59,7 @@ def may_go_back(journal: LocalJournal, layout: int = NAMESPACE.layout_version) -
     return answer.possible
 
 
+@pytest.mark.row("8.7 DFSUpgradeWithHA")
 def test_upgrade_keeps_the_way_back_and_finalize_gives_it_up(tmp_path: Path) -> None:
     """UpgradeWithJournalNodes, Finalize..: previous is there, then gone; ctime follows."""
     journal, writer = written(tmp_path)
@@ -80,6 +81,7 @@ def test_upgrade_keeps_the_way_back_and_finalize_gives_it_up(tmp_path: Path) -> 
     assert list(again(journal, tmp_path).state.segments) == [1, 4, 7]
 
 
+@pytest.mark.row("8.7 DFSUpgradeWithHA")
 def test_roll_back_drops_edits_and_forgets_no_promise(tmp_path: Path) -> None:
     """Rollback..: committed-txid carried over and usable (HDFS-7131), VERSION read again."""
     journal, writer = written(tmp_path)
@@ -156,6 +158,7 @@ def test_steps_out_of_order_are_refused(tmp_path: Path) -> None:
         journal.ask(PreUpgrade(writer.stamp()))
 
 
+@pytest.mark.row("8.7 RollingUpgradeRollback")
 def test_rolling_upgrade_rollback_discards_what_is_behind_the_marker(tmp_path: Path) -> None:
     """RollbackWithQJM: segments behind it become .trash, earlier ones stay (I17)."""
     journal, writer = written(tmp_path)

@@ -60,6 +60,7 @@ async def test_a_lost_call_says_who_and_why() -> None:
     assert lost.value.fenced_by == 7
 
 
+@pytest.mark.row("8.5 QuorumCall.FailsWithoutResponse")
 async def test_fails_without_response_and_names_who_was_silent() -> None:
     call = asked(0.05)
     call.succeed(B, 2)
@@ -76,6 +77,7 @@ async def test_one_broken_invariant_outweighs_a_quorum_to_come() -> None:
         await call.outcome()
 
 
+@pytest.mark.row("8.5 QuorumCall.SucceedsWithLongPause", "X20")
 async def test_x20_succeeds_with_long_pause_of_our_own() -> None:
     """X20: the process stops for longer than the deadline, with answers on their way to us."""
     call = asked(0.2)

@@ -44,6 +44,7 @@ SINGLE = {
 }
 
 
+@pytest.mark.row("8.5 TestJournaledEditsCache", because="each of its cases is a test of this file")
 @pytest.mark.parametrize(("since", "count", "expected"), SINGLE.values(), ids=SINGLE)
 def test_cache_single_segment(since: int, count: int, expected: int) -> None:
     found = ask(cache_of((1, 20)), since, count)
@@ -55,6 +56,7 @@ def test_cache_single_segment(since: int, count: int, expected: int) -> None:
 THREE = [(1, 5), (1, 13), (1, 7), (6, 7), (7, 9), (11, 5), (1, 50), (15, 1)]
 
 
+@pytest.mark.row("8.5 TestJournaledEditsCache")
 @pytest.mark.parametrize(("since", "count"), THREE)
 def test_cache_batches_on_and_off_their_boundaries(since: int, count: int) -> None:
     found = ask(cache_of((1, 5), (6, 10), (11, 15)), since, count)
@@ -62,6 +64,7 @@ def test_cache_batches_on_and_off_their_boundaries(since: int, count: int) -> No
     assert (found.count, found.records) == (last - since + 1, records(since, last))
 
 
+@pytest.mark.row("8.5 TestJournaledEditsCache")
 def test_cache_above_capacity_serves_the_tail_only() -> None:
     third = 33
     cache = cache_of(*((i * third + 1, (i + 1) * third) for i in range(5)))
@@ -73,6 +76,7 @@ def test_cache_above_capacity_serves_the_tail_only() -> None:
     assert ask(cache, 67, 500).records == records(67, 165)
 
 
+@pytest.mark.row("8.5 TestJournaledEditsCache")
 def test_cache_single_add_over_capacity_empties_it() -> None:
     cache = cache_of((1, 10))
     assert not cache.store(batch(11, 210))
@@ -81,6 +85,7 @@ def test_cache_single_add_over_capacity_empties_it() -> None:
     assert ask(cache, 211, 5).records == records(211, 215)
 
 
+@pytest.mark.row("8.5 TestJournaledEditsCache")
 def test_cache_with_a_future_layout_scans_it() -> None:
     cache = EditsCache(CAPACITY)
     cache.store(batch(1, 10, layout=-9999))
@@ -88,6 +93,7 @@ def test_cache_with_a_future_layout_scans_it() -> None:
     assert (found.layout_version, found.records) == (-9999, records(3, 6))
 
 
+@pytest.mark.row("8.5 TestJournaledEditsCache")
 def test_cache_layout_change_ends_an_answer() -> None:
     """Hadoop drops the old part; we serve it, and the new layout with the next question."""
     cache = cache_of((1, 5))
@@ -97,6 +103,7 @@ def test_cache_layout_change_ends_an_answer() -> None:
     assert (new.count, new.layout_version) == (5, -99)
 
 
+@pytest.mark.row("8.5 TestJournaledEditsCache")
 def test_cache_edits_with_a_gap_begins_anew() -> None:
     cache = cache_of((1, 5), (10, 15))
     with pytest.raises(NotCached) as miss:
@@ -105,16 +112,19 @@ def test_cache_edits_with_a_gap_begins_anew() -> None:
     assert ask(cache, 10, 20).records == records(10, 15)
 
 
+@pytest.mark.row("8.5 TestJournaledEditsCache")
 def test_cache_uninitialized_is_a_miss() -> None:
     with pytest.raises(CacheMiss, match="nothing is kept"):
         ask(cache_of(), 1, 10)
 
 
+@pytest.mark.row("8.5 TestJournaledEditsCache")
 def test_cache_malformed_input_start_before_everything_is_a_miss() -> None:
     with pytest.raises(CacheMiss):
         ask(cache_of((1, 5)), -1, 10)
 
 
+@pytest.mark.row("8.5 TestJournaledEditsCache")
 def test_cache_capacity_from_bytes_or_fraction(tmp_path: Path) -> None:
     (tmp_path / "core-site.xml").write_text("<configuration/>")
 

@@ -53,6 +53,7 @@ async def write(client: NodeClient, writer: Writer, start: int, first: int, last
     assert not reply.HasField("refusal"), reply
 
 
+@pytest.mark.row("8.1 testReadFromCache")
 async def test_read_from_cache(client: NodeClient) -> None:
     """TestJournal.testReadFromCache."""
     writer = Writer(1)
@@ -112,6 +113,9 @@ async def test_after_a_restart_memory_is_empty(tmp_path: Path) -> None:
         assert await refusal(client, 1) == pb.Refusal.CACHE_MISS
 
 
+@pytest.mark.row(
+    "8.1 HDFS-17710", because="the row has a number for a name; the test names it in its docstring"
+)
 async def test_edits_whose_write_failed_are_never_served(tmp_path: Path) -> None:
     """HDFS-17710: Hadoop put them into the cache before it wrote them."""
     files = MemoryFiles()

@@ -29,6 +29,7 @@ from tests.journal.writer.proxy import Fate, behind_proxies
 from tests.journal.writer.test_scenarios import Rig
 
 
+@pytest.mark.row("X12")
 @pytest.mark.parametrize("source", [1, 2])
 async def test_x12_a_source_that_dies_between_prepare_and_accept(
     tmp_path: Path, source: int
@@ -56,6 +57,7 @@ async def test_x12_a_source_that_dies_between_prepare_and_accept(
         assert [nodes.finalized(i) for i in range(3)] == [[(1, 6)]] * 3
 
 
+@pytest.mark.row("X17")
 @pytest.mark.parametrize("contenders", [2, 3])
 async def test_x17_contenders_in_lock_step_end_with_one_writer(
     tmp_path: Path, contenders: int
@@ -98,6 +100,7 @@ async def test_x17_contenders_in_lock_step_end_with_one_writer(
         assert len(await nodes.read_all()) == len(edits(1, last, "of 0"))
 
 
+@pytest.mark.row("X19")
 @pytest.mark.parametrize("count", [1, 2, 4, 5, 7])
 async def test_x19_any_number_of_nodes(tmp_path: Path, count: int) -> None:
     """As many failures as leave a majority are survived, and one more is told."""
@@ -124,6 +127,7 @@ async def test_x19_any_number_of_nodes(tmp_path: Path, count: int) -> None:
         assert await nodes.read_all() == edits(1, last)
 
 
+@pytest.mark.row("X19")
 async def test_x19_every_two_failures_of_five(tmp_path: Path) -> None:
     """Each pair is away while a writer recovers and writes; nothing is lost on the way."""
     async with formatted_nodes(tmp_path, 5) as nodes:
@@ -142,6 +146,7 @@ async def test_x19_every_two_failures_of_five(tmp_path: Path) -> None:
         assert await nodes.read_all() == edits(1, last)
 
 
+@pytest.mark.row("X21")
 async def test_x21_a_download_that_is_open_survives_a_discard(tmp_path: Path) -> None:
     async with node_and_client(tmp_path) as (daemon, client):
         await client.format()
@@ -176,6 +181,7 @@ async def fences(nodes: Nodes, stale: Writer) -> list[list[bool]]:
     return fenced
 
 
+@pytest.mark.row("X22")
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 async def test_x22_a_stale_writer_is_fenced_whatever_the_order(
     tmp_path: Path, order: tuple[int, ...]
@@ -203,6 +209,7 @@ async def test_x22_a_stale_writer_is_fenced_whatever_the_order(
         assert await fences(nodes, Writer(epoch, 1000)) == [[True] * 2] * 3
 
 
+@pytest.mark.row("X22")
 async def test_x22_an_idle_stale_writer_hears_it_from_a_heartbeat(tmp_path: Path) -> None:
     async with formatted_nodes(tmp_path) as nodes:
         old = nodes.writer(replace(QUICK, read_lease_seconds=0.2))

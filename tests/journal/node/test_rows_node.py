@@ -35,6 +35,7 @@ def settings(folder: Path, keys: Mapping[str, object]) -> NodeSettings:
     return read_settings(load_configuration(folder, overrides))
 
 
+@pytest.mark.row("8.2 testJournalDirPerNameSpace")
 @pytest.mark.parametrize(
     ("keys", "roots"),
     [
@@ -66,6 +67,7 @@ async def test_journal_dir_per_name_space(
         assert (tmp_path / root / f"j-{nameservice}" / "current" / "VERSION").is_file()
 
 
+@pytest.mark.row("8.2 testJournal")
 async def test_journal(tmp_path: Path) -> None:
     """TestJournalNode.testJournal: batches counted, and how far behind the quorum this node is."""
     async with node_and_client(tmp_path, "counted") as (daemon, client):
@@ -91,6 +93,7 @@ async def test_journal(tmp_path: Path) -> None:
         assert await bean() == (2, 98)
 
 
+@pytest.mark.row("8.2 testHttpServer")
 async def test_http_server(tmp_path: Path) -> None:
     async with node_and_client(tmp_path) as (daemon, client):
         await client.format()
@@ -107,6 +110,7 @@ async def test_http_server(tmp_path: Path) -> None:
         assert (await get(f"{base}/getJournal?jid={JID}&segmentTxId=12345"))[0] == 404
 
 
+@pytest.mark.row("8.2 testAcceptRecoveryBehavior")
 async def test_accept_recovery_behavior(tmp_path: Path) -> None:
     async with node_and_client(tmp_path) as (_, client):
         await client.format()
@@ -129,6 +133,7 @@ async def test_accept_recovery_behavior(tmp_path: Path) -> None:
             assert caught.value.refusal.kind == R.FENCED
 
 
+@pytest.mark.row("8.2 testFailToStartWithBadConfig")
 async def test_fail_to_start_with_bad_config(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for value, what in (
@@ -141,6 +146,7 @@ async def test_fail_to_start_with_bad_config(tmp_path: Path) -> None:
     assert not Path("relative").exists()
 
 
+@pytest.mark.row("8.2 testJournalNodeStartupFailsCleanly")
 async def test_journal_node_startup_fails_cleanly(tmp_path: Path) -> None:
     """A port is taken: an error that names it, and no thread, task, port or lock is left."""
     async with node_and_client(tmp_path / "b") as (_, client):
@@ -164,6 +170,7 @@ def journal_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("journal ")]
 
 
+@pytest.mark.row("8.2 TestJournalNodeRespectsBindHostKeys")
 @pytest.mark.parametrize("which", ["rpc", "http"])
 async def test_journal_node_respects_bind_host_keys(tmp_path: Path, which: str) -> None:
     """TestJournalNodeRespectsBindHostKeys; there is no https here."""
@@ -187,6 +194,7 @@ def listening_addresses(port: int) -> set[str]:
     return found
 
 
+@pytest.mark.row("8.3 WithoutQJournalQueue")
 async def test_sync_after_jn_downtime_without_qjournal_queue(tmp_path: Path) -> None:
     """...WithoutQJournalQueue: nothing is kept for a node that is away; eight are brought."""
     no_queue = replace(QUICK, queued_edits_limit_bytes=0)
@@ -207,6 +215,7 @@ def synced() -> float:
     return REGISTRY.get_sample_value("nnha_jn_sync_segments_total", {"journal": JOURNAL}) or 0
 
 
+@pytest.mark.row("8.3 SyncDuringRollingUpgrade")
 async def test_sync_during_rolling_upgrade(tmp_path: Path) -> None:
     """Deletions before and after a failover, in an upgrade; all is there after its end as well."""
     async with syncing_nodes(tmp_path) as nodes:
@@ -232,6 +241,7 @@ async def test_sync_during_rolling_upgrade(tmp_path: Path) -> None:
         assert not any((nodes.current(i).parent / "previous").exists() for i in range(3))
 
 
+@pytest.mark.row("8.3 testFormatWithSyncer")
 async def test_format_with_syncer(tmp_path: Path) -> None:
     """One node has nothing at all, not even a format.
 

@@ -195,6 +195,7 @@ async def test_batches_that_wait_share_a_sync_and_hold_up_nobody(tmp_path: Path)
         assert (await client.status()).last_written_txid == 300
 
 
+@pytest.mark.row("X16")
 async def test_x16_a_cancelled_call_is_carried_out_whole(tmp_path: Path) -> None:
     async with node_and_client(tmp_path) as (daemon, client):
         await client.format()

@@ -74,6 +74,7 @@ async def until_equal(nodes: Nodes, wanted: int) -> None:
     await until(equal, "all nodes hold the same")
 
 
+@pytest.mark.row("8.3 SyncAfterJNdowntime")
 async def test_sync_after_jn_downtime(tmp_path: Path) -> None:
     """SyncAfterJNdowntime, without the roll that Hadoop needs: nothing is written any more."""
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
@@ -95,6 +96,7 @@ async def test_a_node_that_comes_back_to_an_idle_journal_is_made_whole(tmp_path:
         await until_equal(nodes, 3)
 
 
+@pytest.mark.row("X9")
 async def test_x9_a_finalized_segment_replaces_the_abandoned_one(tmp_path: Path) -> None:
     """X9: exactly one file for the segment remains, and reads of it work."""
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
@@ -147,6 +149,14 @@ async def test_what_was_never_acknowledged_is_replaced(tmp_path: Path) -> None:
         assert kept.read_bytes().endswith(edits(4, 6, "kept"))
 
 
+@pytest.mark.row("8.3 testJournalNodeSync")
+@pytest.mark.row(
+    "8.3 MultipleMissingLogs",
+    "8.3 DiscontinuousMissingLogs",
+    "8.3 MultipleJournalsMissingLogs",
+    "8.3 MultipleJournalsMultipleMissingLogs",
+    because="deletes as each of these rows says, and then compares bytes",
+)
 async def test_journal_node_sync_returns_deleted_segments(tmp_path: Path) -> None:
     """testJournalNodeSync, MultipleMissingLogs, DiscontinuousMissingLogs, MultipleJournals..."""
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
@@ -167,6 +177,7 @@ async def test_journal_node_sync_returns_deleted_segments(tmp_path: Path) -> Non
             assert nodes.finalized(0) == nodes.finalized(1), what
 
 
+@pytest.mark.row("8.3 RandomJournalMissingLogs")
 async def test_random_journal_missing_logs(tmp_path: Path) -> None:
     """RandomJournalMissingLogs: 20 segments, 5 random deletions, never one of all nodes."""
     rng = Random(20)
@@ -179,6 +190,7 @@ async def test_random_journal_missing_logs(tmp_path: Path) -> None:
         await until_equal(nodes, 20)
 
 
+@pytest.mark.row("8.3 SyncAfterJNformat")
 async def test_sync_after_jn_format(tmp_path: Path) -> None:
     """SyncAfterJNformat: one node is wiped and formatted while the others go on writing."""
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:

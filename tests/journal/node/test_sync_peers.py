@@ -24,6 +24,7 @@ def peers(folder: Path, settings: Mapping[str, str]) -> Mapping[str, object]:
 BOTH = {"jid": (("jn0", 8485), ("jn1", 8485))}
 
 
+@pytest.mark.row("8.2 syncer start set")
 @pytest.mark.parametrize(
     ("settings", "found"),
     [
@@ -78,12 +79,14 @@ def test_the_node_is_told(tmp_path: Path) -> None:
     assert told.sync_bytes_per_second == 1024 * 1024
 
 
+@pytest.mark.row("8.3 ExcludesSelfMultiplePorts")
 def test_excludes_self_multiple_ports() -> None:
     """ExcludesSelfMultiplePorts: other ports of the same host are other nodes."""
     nodes = [("127.0.0.1", 8485), ("127.0.0.1", 8486), ("127.0.0.1", 8487)]
     assert Own("127.0.0.1", 8486).others(nodes) == (nodes[0], nodes[2])
 
 
+@pytest.mark.row("8.3 ExcludesSelfWildCard")
 def test_excludes_self_wildcard() -> None:
     """ExcludesSelfWildCard: a wildcard, in the list or as our own address, is this machine."""
     nodes = [("0.0.0.0", 8485), ("127.0.0.1", 8486), ("127.0.0.1", 8485)]

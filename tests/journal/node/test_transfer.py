@@ -206,6 +206,7 @@ BAD_SOURCES = {
 }
 
 
+@pytest.mark.row("X11")
 @pytest.mark.parametrize("body", BAD_SOURCES.values(), ids=list(BAD_SOURCES))
 async def test_x11_a_source_that_lies_changes_nothing_and_the_next_is_asked(
     tmp_path: Path, body: bytes

@@ -90,6 +90,7 @@ async def tail(nodes: Nodes, first: int = 1, **settings: float) -> bytes:
         await reader.close()
 
 
+@pytest.mark.row("8.4 testSelectViaRpcWithDurableTransactions")
 async def test_select_via_rpc_with_durable_transactions(hands: Hands) -> None:
     await hands.written([5, 5, 6])
     for _ in range(4):  # whichever two nodes answer first
@@ -103,12 +104,14 @@ async def test_select_via_rpc_lengths_differ(hands: Hands) -> None:
         assert await tail(hands.nodes, straggler_seconds=2.0) == records(1, 2)
 
 
+@pytest.mark.row("8.4 OneDeadJN")
 async def test_select_via_rpc_one_dead_jn(hands: Hands) -> None:
     await hands.written([5, 5, 6])
     await hands.nodes.stop(0)
     assert await tail(hands.nodes) == records(1, 5)
 
 
+@pytest.mark.row("8.4 TwoDeadJNs")
 async def test_select_via_rpc_two_dead_jns(hands: Hands) -> None:
     await hands.written([5, 5, 6])
     await hands.nodes.stop(0, 1)
@@ -116,6 +119,7 @@ async def test_select_via_rpc_two_dead_jns(hands: Hands) -> None:
         await tail(hands.nodes)
 
 
+@pytest.mark.row("8.4 AfterJNRestart")
 async def test_select_via_rpc_after_jn_restart_streams(hands: Hands) -> None:
     """Memory is empty after a restart, so the files of the open segment are compared."""
     for i in range(3):
@@ -129,6 +133,7 @@ async def test_select_via_rpc_after_jn_restart_streams(hands: Hands) -> None:
     assert await tail(hands.nodes, 3) == records(3, 5)
 
 
+@pytest.mark.row("8.4 TwoJNsError")
 async def test_select_via_rpc_two_jns_error_streams(hands: Hands) -> None:
     await hands.written([5, 5, 5])
     for i in range(3):
@@ -138,6 +143,7 @@ async def test_select_via_rpc_two_jns_error_streams(hands: Hands) -> None:
     assert await tail(hands.nodes) == records(1, 5)
 
 
+@pytest.mark.row("8.4 AfterJNJitter")
 async def test_select_via_rpc_after_jn_jitter(hands: Hands) -> None:
     """HDFS-16659: a node that lags must not vote that there is nothing newer."""
     await hands.written([10, 40, 40])
@@ -145,6 +151,7 @@ async def test_select_via_rpc_after_jn_jitter(hands: Hands) -> None:
         assert await tail(hands.nodes, 21, straggler_seconds=2.0) == records(21, 40)
 
 
+@pytest.mark.row("8.4 testSelectInputStreamsNotOnBoundary")
 async def test_select_input_streams_not_on_boundary(hands: Hands) -> None:
     await hands.written([0, 0, 0])
     for start in range(1, 51, 10):
@@ -154,6 +161,7 @@ async def test_select_input_streams_not_on_boundary(hands: Hands) -> None:
     assert await tail(hands.nodes, 25, rpc_max_txns=4) == records(25, 50)
 
 
+@pytest.mark.row("8.4 testInProgressRecovery")
 async def test_in_progress_recovery(hands: Hands) -> None:
     """HDFS-13145: recovered edits are read whole, though no node knows that all are committed."""
     for i in range(3):
@@ -165,6 +173,7 @@ async def test_in_progress_recovery(hands: Hands) -> None:
     assert await tail(hands.nodes) == records(1, 8)
 
 
+@pytest.mark.row("8.4 testSelectLatestEditsWithoutStreaming")
 async def test_select_latest_edits_without_streaming(hands: Hands) -> None:
     await hands.written([10, 10, 10])
     async with proxies(hands.nodes) as (addresses, between):
@@ -178,6 +187,7 @@ async def test_select_latest_edits_without_streaming(hands: Hands) -> None:
         await reader.close()
 
 
+@pytest.mark.row("8.4 testSelectThreadCounts")
 async def test_select_thread_counts(hands: Hands) -> None:
     """A node that hangs is not asked again and again; each question to it is taken back."""
     await hands.written([10, 10, 10])
@@ -191,6 +201,7 @@ async def test_select_thread_counts(hands: Hands) -> None:
         await reader.close()
 
 
+@pytest.mark.row("X4")
 async def test_x4_only_the_newer_writer_s_edits_are_seen(hands: Hands) -> None:
     """X4: node 0 holds 4-6 of epoch 1; 4-6 of epoch 2 are acknowledged on the others."""
     await hands.written([3, 3, 3])
@@ -224,6 +235,7 @@ def info(hands: Hands, i: int, *, known: int) -> pb.RequestInfo:
     return hands.clients[i].info(hands.writers[i])
 
 
+@pytest.mark.row("8.7 TailWithoutCache")
 async def test_tail_without_cache(tmp_path: Path) -> None:
     """StandbyInProgressTail.TailWithoutCache: memory for one byte."""
     async with hands_on(tmp_path, cache_bytes=1) as hands:
@@ -241,6 +253,7 @@ async def test_one_file_of_an_edit_is_not_enough(tmp_path: Path) -> None:
         assert await tail(hands.nodes) == records(1, 3)
 
 
+@pytest.mark.row("8.7 CorruptJournalCache")
 async def test_corrupt_journal_cache(hands: Hands) -> None:
     """StandbyInProgressTail.CorruptJournalCache: one node down, and one whose memory is bad."""
     await hands.written([5, 5, 5])

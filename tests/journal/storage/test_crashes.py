@@ -204,6 +204,7 @@ def _goes_on(journal: LocalJournal) -> None:
     journal.ask(writer.finalize(start, start + 1))
 
 
+@pytest.mark.row("X10")
 def test_x10_after_any_failed_operation_the_journal_stops_and_says_why() -> None:
     for fail_at in range(1, TOTAL + 1):
         files = MemoryFiles()

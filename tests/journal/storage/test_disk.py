@@ -41,6 +41,7 @@ def sample(name: str, journal: str) -> float:
     return REGISTRY.get_sample_value(name, {"journal": journal}) or 0.0
 
 
+@pytest.mark.row("X10")
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
 async def test_x10_a_failed_disk_is_visible_and_stops_one_journal_only(
     tmp_path: Path, error: int
@@ -86,6 +87,7 @@ async def test_little_space_is_told_before_it_is_gone(tmp_path: Path) -> None:
         assert sample("nnha_jn_disk_low", client.journal_id) == 0
 
 
+@pytest.mark.row("8.2 TestJournalNodeMXBean")
 async def test_journal_node_mx_bean(tmp_path: Path) -> None:
     """TestJournalNodeMXBean: before, after format and after a restart."""
     info = "/jmx?qry=Hadoop:service=JournalNode,name=JournalNodeInfo"
@@ -104,6 +106,7 @@ async def test_journal_node_mx_bean(tmp_path: Path) -> None:
         assert bean["JNStartedTimeInMillis"] > 0
 
 
+@pytest.mark.row("8.2 testJournalMetricTags")
 async def test_journal_metric_tags(tmp_path: Path) -> None:
     """testJournalMetricTags, testJournal: each journal has its record, tagged with its id."""
     async with node_and_client(tmp_path, "one") as (daemon, one):

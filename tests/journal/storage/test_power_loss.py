@@ -281,6 +281,7 @@ def test_the_shim_sees_everything(tmp_path: Path) -> None:
     assert seen == real
 
 
+@pytest.mark.row("X7")
 def test_x7_power_loss_after_any_operation_of_a_real_process(tmp_path: Path) -> None:
     recorded = record(tmp_path)
     assert len(recorded.operations) > 80, "the shim has recorded next to nothing"

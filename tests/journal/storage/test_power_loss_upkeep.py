@@ -156,6 +156,7 @@ def judge(
         found.close()
 
 
+@pytest.mark.row("X7")
 def test_x7_power_loss_after_any_operation_of_upkeep(
     tmp_path: Path, states: list[JournalState]
 ) -> None:

@@ -185,6 +185,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.row("X8")
 @pytest.mark.parametrize(("name", "offset", "why"), DAMAGE.values(), ids=list(DAMAGE))
 def test_x08_damage_in_an_unclosed_segment_has_no_vote(
     tmp_path: Path, name: str, offset: int, why: str
@@ -275,6 +276,7 @@ def test_a_fetched_header_of_another_layout_is_refused(tmp_path: Path) -> None:
         journal.accept(third, decided, b"\xff\xff\xff\xbe" + bytes(4) + records(1, 5, 2))
 
 
+@pytest.mark.row("X14")
 def test_x14_an_older_writers_edit_never_inherits_a_newer_epoch() -> None:
     """Killed, or cut off from power, at every operation of a start over one older edit."""
     root = Path("/j")
@@ -292,6 +294,7 @@ def test_x14_an_older_writers_edit_never_inherits_a_newer_epoch() -> None:
         assert held in (None, segment(1, 1)), f"cut at {fail_at}"
 
 
+@pytest.mark.row("X18")
 def test_x18_a_lost_committed_txid_breaks_no_recovery(tmp_path: Path) -> None:
     """The file is never synced: after a crash it may be older, or empty (qjm 1.2)."""
     journal = written(tmp_path, committed=3)

@@ -75,6 +75,7 @@ async def acknowledged_by_two(nodes: Nodes) -> None:
     await writer.close()
 
 
+@pytest.mark.row("X3")
 @pytest.mark.parametrize("reborn", WAYS)
 async def test_x03_a_wiped_node_does_not_outvote_what_was_acknowledged(
     tmp_path: Path, reborn: Reborn

@@ -160,6 +160,7 @@ async def rig(nodes: Nodes) -> AsyncIterator[tuple[Nodes, list[Proxy]]]:
         yield nodes, proxies
 
 
+@pytest.mark.row("8.5 IPCLoggerChannel.QueueLimiting")
 async def test_queue_limiting(rig: tuple[Nodes, list[Proxy]]) -> None:
     """IPCLoggerChannel.QueueLimiting: what waits is bounded, and is not there any more later."""
     nodes, proxies = rig
@@ -176,6 +177,7 @@ async def test_queue_limiting(rig: tuple[Nodes, list[Proxy]]) -> None:
     await writer.close()
 
 
+@pytest.mark.row("8.5 IPCLoggerChannel.StopSendingEditsWhenOutOfSync")
 async def test_stop_sending_edits_when_out_of_sync(rig: tuple[Nodes, list[Proxy]]) -> None:
     """IPCLoggerChannel.StopSendingEditsWhenOutOfSync; ours then brings the node back."""
     nodes, proxies = rig
@@ -194,6 +196,7 @@ async def test_stop_sending_edits_when_out_of_sync(rig: tuple[Nodes, list[Proxy]
     await writer.close()
 
 
+@pytest.mark.row("X15")
 async def test_x15_an_answer_that_was_lost_takes_effect_once(
     rig: tuple[Nodes, list[Proxy]],
 ) -> None:
@@ -211,6 +214,7 @@ async def test_x15_an_answer_that_was_lost_takes_effect_once(
     assert [nodes.finalized(i) for i in range(3)] == [[(1, 15)]] * 3
 
 
+@pytest.mark.row("X16")
 async def test_x16_a_write_whose_caller_gives_up_is_written_all_the_same(nodes: Nodes) -> None:
     """X16: a cancelled call leaves neither a hole nor half a batch."""
     writer = await begun(nodes.writer(SMALL))
@@ -228,6 +232,7 @@ async def test_x16_a_write_whose_caller_gives_up_is_written_all_the_same(nodes: 
     assert await nodes.read_all() == edits(1, 30)
 
 
+@pytest.mark.row("X22")
 async def test_x22_a_superseded_writer_is_told_by_any_node_that_comes_back(nodes: Nodes) -> None:
     """X22: neither its batches nor its attempts to rejoin are taken after newEpoch."""
     old = await begun(nodes.writer(SMALL))

@@ -32,6 +32,7 @@ def started(rig: Rig) -> list[bool]:
     return found
 
 
+@pytest.mark.row("8.5 AllLoggersStartOk")
 async def test_all_loggers_start_ok(rig: Rig) -> None:
     writer = rig.writer()
     await writer.become_writer()
@@ -41,6 +42,7 @@ async def test_all_loggers_start_ok(rig: Rig) -> None:
     await writer.close()
 
 
+@pytest.mark.row("8.5 QuorumOfLoggersStartOk")
 async def test_quorum_of_loggers_start_ok(rig: Rig) -> None:
     writer = rig.writer()
     await writer.become_writer()
@@ -51,6 +53,7 @@ async def test_quorum_of_loggers_start_ok(rig: Rig) -> None:
     await writer.close()
 
 
+@pytest.mark.row("8.5 QuorumOfLoggersFail")
 async def test_quorum_of_loggers_fail(rig: Rig) -> None:
     writer = rig.writer()
     await writer.become_writer()
@@ -61,6 +64,7 @@ async def test_quorum_of_loggers_fail(rig: Rig) -> None:
     await writer.close()
 
 
+@pytest.mark.row("8.5 WriteEdits")
 async def test_write_edits(rig: Rig) -> None:
     """1-2 are flushed while 3 is not handed over yet; what follows is only 3."""
     writer = rig.writer()
@@ -82,6 +86,7 @@ def _on_disk(rig: Rig) -> list[bytes]:
     return [path.read_bytes()[8:].rstrip(b"\xff") for path in paths]
 
 
+@pytest.mark.row("8.5 WriteEditsOneSlow")
 async def test_write_edits_one_slow(rig: Rig) -> None:
     """The third never answers; the write returns, and the others hear what is committed."""
     writer = rig.writer()
@@ -103,6 +108,7 @@ async def test_write_edits_one_slow(rig: Rig) -> None:
     await writer.close()
 
 
+@pytest.mark.row("8.5 SetOutputBufferCapacityTooLarge")
 def test_set_output_buffer_capacity_too_large() -> None:
     """What goes out together must fit into a message; so must what the operator sets."""
     WriterSettings(merged_write_limit_bytes=32 * 1024 * 1024)
@@ -130,26 +136,32 @@ async def hands(tmp_path: Path) -> AsyncIterator[Hands]:
         yield hands
 
 
+@pytest.mark.row("8.5 ReadRpcInputStreams")
 async def test_read_rpc_input_streams(hands: Hands) -> None:
     assert await read_rpc(hands, [3, 3, 3]) == records(1, 3)
 
 
+@pytest.mark.row("8.5 ReadRpcInputStreamsMismatched")
 async def test_read_rpc_input_streams_mismatched(hands: Hands) -> None:
     assert await read_rpc(hands, [1, 2, 3]) == records(1, 2)
 
 
+@pytest.mark.row("8.5 ReadRpcInputStreamsOneSlow")
 async def test_read_rpc_input_streams_one_slow(hands: Hands) -> None:
     assert await read_rpc(hands, [1, 2, 3], Fate.HANG, 0.1) == records(1, 1)
 
 
+@pytest.mark.row("8.5 ReadRpcInputStreamsOneException")
 async def test_read_rpc_input_streams_one_exception(hands: Hands) -> None:
     assert await read_rpc(hands, [1, 2, 3], Fate.LOSE_REQUEST) == records(1, 1)
 
 
+@pytest.mark.row("8.5 ReadRpcInputStreamsNoNewEdits")
 async def test_read_rpc_input_streams_no_new_edits(hands: Hands) -> None:
     assert await read_rpc(hands, [0, 0, 0]) == b""
 
 
+@pytest.mark.row("8.5 IPCLoggerChannel.SimpleCall")
 async def test_simple_call(tmp_path: Path) -> None:
     """IPCLoggerChannel.SimpleCall: what the writer says is what the node carries out."""
     async with formatted_nodes(tmp_path, 1) as nodes:
@@ -169,6 +181,7 @@ async def test_simple_call(tmp_path: Path) -> None:
         assert path.read_bytes()[8:].startswith(edits(1, 3, "said"))
 
 
+@pytest.mark.row("8.5 IPCLoggerChannel.MetricsRemovedOnClose")
 async def test_metrics_removed_on_close(rig: Rig) -> None:
     series = (
         "nnha_journal_writer_lag_transactions",
@@ -189,6 +202,7 @@ async def test_metrics_removed_on_close(rig: Rig) -> None:
     assert shown() == [None] * 3
 
 
+@pytest.mark.row("8.5 EpochsAreUnique")
 async def test_epochs_are_unique(rig: Rig) -> None:
     """EpochsAreUnique: 1 to 5, then 20 rounds in which nodes fail by chance, each until it wins."""
     won = []

@@ -106,6 +106,7 @@ def test_the_life_goes_well_and_asks_for_everything(tmp_path: Path) -> None:
     assert len({type(request) for request in ALL}) == 16
 
 
+@pytest.mark.row("X15")
 @pytest.mark.parametrize("at", range(1, len(ALL) + 1))
 def test_x15_what_is_delivered_again_has_no_second_effect(at: int, roots: Iterator[Path]) -> None:
     """After each request all that went before arrives once more, in either order."""
@@ -122,6 +123,7 @@ def test_x15_what_is_delivered_again_has_no_second_effect(at: int, roots: Iterat
         assert remembered(LocalJournal(root).state)[:4] == before[:4]
 
 
+@pytest.mark.row("X15")
 @pytest.mark.parametrize("late", range(1, len(ALL)))
 def test_x15_what_arrives_out_of_order_changes_nothing_that_was_answered(
     late: int, roots: Iterator[Path]
@@ -142,6 +144,7 @@ def test_x15_what_arrives_out_of_order_changes_nothing_that_was_answered(
                     assert finalized.setdefault(first, of.last) == of.last, request
 
 
+@pytest.mark.row("X16")
 @pytest.mark.parametrize("at", range(len(ALL)))
 async def test_x16_a_cancelled_request_is_carried_out_whole_or_not_at_all(
     at: int, roots: Iterator[Path]

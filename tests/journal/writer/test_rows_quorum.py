@@ -63,24 +63,28 @@ async def out_of_sync_at_beginning(rig: Rig, k: int) -> int:
     return await rig.recover(0, 1)
 
 
+@pytest.mark.row("8.4 testOutOfSyncAtBeginningOfSegment0")
 async def test_out_of_sync_at_beginning_of_segment0(rig: Rig) -> None:
     assert await out_of_sync_at_beginning(rig, 0) == 4
     rig.nodes.ensure_recovered(4, 4)
     await goes_on(rig, 4)
 
 
+@pytest.mark.row("8.4 testOutOfSyncAtBeginningOfSegment1")
 async def test_out_of_sync_at_beginning_of_segment1(rig: Rig) -> None:
     assert await out_of_sync_at_beginning(rig, 1) == 4
     rig.nodes.ensure_recovered(4, 4)
     await goes_on(rig, 4)
 
 
+@pytest.mark.row("8.4 testOutOfSyncAtBeginningOfSegment2")
 async def test_out_of_sync_at_beginning_of_segment2(rig: Rig) -> None:
     assert await out_of_sync_at_beginning(rig, 2) == 3
     rig.nodes.ensure_recovered(1, 3)
     await goes_on(rig, 3)
 
 
+@pytest.mark.row("8.4 testChangeWritersLogsInSync")
 async def test_change_writers_logs_in_sync(rig: Rig) -> None:
     await rig.leave_open([3, 3, 3])
     assert await rig.recover(0, 1, 2) == 3
@@ -96,18 +100,22 @@ async def out_of_sync(rig: Rig, absent: int) -> int:
     return last
 
 
+@pytest.mark.row("8.4 testChangeWritersLogsOutOfSync1")
 async def test_change_writers_logs_out_of_sync1(rig: Rig) -> None:
     assert await out_of_sync(rig, 0) == 5
 
 
+@pytest.mark.row("8.4 testChangeWritersLogsOutOfSync2")
 async def test_change_writers_logs_out_of_sync2(rig: Rig) -> None:
     assert await out_of_sync(rig, 1) == 5
 
 
+@pytest.mark.row("8.4 testChangeWritersLogsOutOfSync3")
 async def test_change_writers_logs_out_of_sync3(rig: Rig) -> None:
     assert await out_of_sync(rig, 2) == 4
 
 
+@pytest.mark.row("8.4 testMissFinalizeAndNextStart")
 async def test_miss_finalize_and_next_start(rig: Rig) -> None:
     """JN0 misses the end of 1-3 and the start of 4; JN1 fails at 4."""
     writer = rig.writer()
@@ -129,6 +137,7 @@ async def test_miss_finalize_and_next_start(rig: Rig) -> None:
     rig.nodes.ensure_recovered(1, 3)
 
 
+@pytest.mark.row("8.4 testRecoverAfterIncompleteRecovery")
 async def test_recover_after_incomplete_recovery(rig: Rig) -> None:
     """First without JN2, and every finalize fails; then without JN0: 4, although JN2 has 5."""
     await rig.leave_open([3, 4, 5])
@@ -157,6 +166,7 @@ async def edge_state(rig: Rig) -> None:
     assert not any(name.startswith("paxos/") for i in (1, 2) for name in files(rig, i))
 
 
+@pytest.mark.row("8.4 testNewerVersionOfSegmentWins")
 async def test_newer_version_of_segment_wins(rig: Rig) -> None:
     """Recovered to 100 by JN1 and JN2, 101-150 written there; then JN0 comes back."""
     await edge_state(rig)
@@ -171,6 +181,7 @@ async def test_newer_version_of_segment_wins(rig: Rig) -> None:
     assert await rig.nodes.read_all() == edits(1, 100, "a") + edits(101, 150, "newer")
 
 
+@pytest.mark.row("8.4 testNewerVersionOfSegmentWins2")
 async def test_newer_version_of_segment_wins2(rig: Rig) -> None:
     """Recovered to 100 by JN1 and JN2; JN0 is swapped in for JN1, and 101-150 written."""
     await edge_state(rig)
@@ -200,6 +211,7 @@ class NoDecisions:
         return RealFiles().create(path)
 
 
+@pytest.mark.row("8.4 testCrashBetweenSyncLogAndPersistPaxosData")
 async def test_crash_between_sync_log_and_persist_paxos_data(rig: Rig) -> None:
     """4 was accepted by JN0; a second recovery decides 5, and all end before they persist that."""
     await rig.leave_open([3, 4, 5])

@@ -105,6 +105,7 @@ async def test_a_crashed_writers_segment_is_recovered_by_any_majority(
     assert again == last
 
 
+@pytest.mark.row("X1")
 @pytest.mark.parametrize("up", SUBSETS)
 async def test_x1_a_stale_copy_of_equal_length_is_replaced(rig: Rig, up: tuple[int, ...]) -> None:
     """2.10.6' and X1: on Hadoop the stale copy keeps its bytes, and readers get them (qjm 0.1)."""
@@ -130,6 +131,7 @@ async def test_x1_a_stale_copy_of_equal_length_is_replaced(rig: Rig, up: tuple[i
         await rig.nodes.start(gone)
 
 
+@pytest.mark.row("X2")
 async def test_x2_a_stale_copy_is_not_finalized_when_its_replacement_was_lost(rig: Rig) -> None:
     """X2: acceptRecovery to the stale node is lost, finalize reaches it."""
     await write_on(rig, "first", 1, 3)
@@ -159,6 +161,7 @@ async def test_x2_a_stale_copy_is_not_finalized_when_its_replacement_was_lost(ri
     assert path.read_bytes()[8:] == edits(4, 6, "acked")
 
 
+@pytest.mark.row("X5")
 async def test_x5_two_failures_end_the_wait_for_a_node_that_hangs(rig: Rig) -> None:
     """X5: Hadoop waits for the third node or the timeout."""
     writer = rig.writer()

@@ -22,6 +22,10 @@ def previous(nodes: Nodes) -> list[bool]:
     return [(nodes.current(i).parent / "previous").is_dir() for i in range(3)]
 
 
+@pytest.mark.row(
+    "8.7 DFSUpgradeWithHA",
+    because="four tests of one class: upgrade, finalize on either NameNode, roll back",
+)
 async def test_upgrade_and_roll_back_on_all_nodes(tmp_path: Path) -> None:
     async with formatted_nodes(tmp_path) as nodes:
         writer = nodes.writer()
@@ -46,6 +50,7 @@ async def test_upgrade_and_roll_back_on_all_nodes(tmp_path: Path) -> None:
         await successor.close()
 
 
+@pytest.mark.row("8.7 DFSUpgradeWithHA")
 async def test_finalize_and_discard(tmp_path: Path) -> None:
     async with formatted_nodes(tmp_path) as nodes:
         writer = nodes.writer()
@@ -81,6 +86,7 @@ async def test_a_majority_is_enough_and_needed(tmp_path: Path) -> None:
         await writer.close()
 
 
+@pytest.mark.row("8.7 RollingUpgradeRollback", "8.7 RollingUpgradeWithQJM")
 async def test_rolling_upgrade_with_qjm_discards_on_all_nodes_and_goes_on(tmp_path: Path) -> None:
     """RollingUpgradeWithQJM: the namespace is rolled back to the marker, and new edits go on."""
     async with formatted_nodes(tmp_path) as nodes:

@@ -45,6 +45,7 @@ async def test_a_batch_is_committed_when_a_majority_has_it_and_not_before() -> N
     await asyncio.gather(first, second)
 
 
+@pytest.mark.row("X5")
 async def test_x5_two_failures_of_three_are_told_at_once() -> None:
     """X5, for each batch: the one that a lost node has acknowledged may still be committed."""
     window = opened()
@@ -107,6 +108,7 @@ async def test_silence_is_named_when_patience_ends() -> None:
         await written
 
 
+@pytest.mark.row("X20")
 async def test_x20_our_own_pause_is_not_the_nodes_fault() -> None:
     """X20: the process stops for longer than the deadline, with answers on their way to us."""
     window = opened(timeout_seconds=0.2)

@@ -20,6 +20,7 @@ async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
         yield nodes
 
 
+@pytest.mark.row("8.4 testSingleWriter")
 async def test_single_writer(nodes: Nodes) -> None:
     writer = nodes.writer()
     won = await writer.become_writer()
@@ -37,6 +38,7 @@ async def test_single_writer(nodes: Nodes) -> None:
     assert await nodes.read_all() == edits(1, 4)
 
 
+@pytest.mark.row("8.4 testFormat")
 async def test_format_says_what_is_there(tmp_path: Path) -> None:
     nodes = Nodes(tmp_path)
     await nodes.start()
@@ -59,6 +61,7 @@ async def test_format_says_what_is_there(tmp_path: Path) -> None:
     await nodes.stop()
 
 
+@pytest.mark.row("8.4 testReaderWhileAnotherWrites")
 async def test_reader_while_another_writes(nodes: Nodes) -> None:
     writer, reader = nodes.writer(), nodes.reader()
     await writer.become_writer()
@@ -77,6 +80,7 @@ async def test_reader_while_another_writes(nodes: Nodes) -> None:
     await writer.close()
 
 
+@pytest.mark.row("8.4 testOneJNMissingSegments")
 async def test_one_jn_missing_segments_is_no_loss(nodes: Nodes) -> None:
     """HDFS-3725: 4-6 lie on two nodes, then one of these dies."""
     writer = nodes.writer()
@@ -103,6 +107,7 @@ async def write_next_until_in_sync(writer: QuorumWriter, first: int) -> None:
                 return
 
 
+@pytest.mark.row("8.4 testSelectInputStreamsMajorityDown")
 async def test_select_input_streams_majority_down_is_named_at_once(nodes: Nodes) -> None:
     writer = nodes.writer()
     await writer.become_writer()
@@ -123,6 +128,7 @@ async def test_select_input_streams_majority_down_is_named_at_once(nodes: Nodes)
         await nodes.read_all()
 
 
+@pytest.mark.row("8.4 testCrashAtBeginningOfSegment")
 async def test_crash_at_beginning_of_segment(nodes: Nodes) -> None:
     writer = nodes.writer()
     await writer.become_writer()
@@ -198,6 +204,7 @@ async def test_a_node_restarted_in_a_segment_takes_part_in_it_again(nodes: Nodes
     assert await nodes.read_all() == edits(1, 19)
 
 
+@pytest.mark.row("8.6 testUnresolvableHostName")
 async def test_unresolvable_host_name_stops_nobody(nodes: Nodes) -> None:
     addresses = [nodes.addresses[0], ("no-such-host.invalid", 8485), nodes.addresses[2]]
     writer = nodes.writer(addresses=addresses)

@@ -88,6 +88,10 @@ def assert_copied(directory: Path) -> None:
     assert sorted(path.name for path in directory.iterdir()) == ["current"]
 
 
+@pytest.mark.row(
+    "8.7 BootstrapStandbyWithQJM",
+    because="what of its five tests concerns the journal: the ids, and whether it has the edits",
+)
 @pytest.mark.parametrize("closed", [True, False])
 async def test_ids_and_image_are_copied_into_every_directory(tmp_path: Path, closed: bool) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
@@ -136,6 +140,7 @@ async def test_a_file_system_that_is_there_is_5_unless_it_is_forced(tmp_path: Pa
     assert_copied(tmp_path / "name")
 
 
+@pytest.mark.row("8.7 BootstrapStandbyWithQJM")
 async def test_edits_that_the_journal_lacks_are_6_unless_not_asked_for(tmp_path: Path) -> None:
     async with world(tmp_path) as at:
         await write_journal(at)

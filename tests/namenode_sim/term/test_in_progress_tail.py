@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from namenode_sim.edits.ops import NO_RPC_IDS, Delete
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.term.gate import Gate
@@ -56,6 +58,7 @@ async def edit(node: NameNode, count: int = 1) -> int:
     return node.namespace.last_applied
 
 
+@pytest.mark.row("8.7 StandbyInProgressTail.Default")
 async def test_default_sees_nothing_before_a_roll_and_then_everything(tmp_path: Path) -> None:
     async with (
         formatted_nodes(tmp_path, edits_cache_bytes=MIB) as nodes,
@@ -72,6 +75,10 @@ async def test_default_sees_nothing_before_a_roll_and_then_everything(tmp_path: 
         await until(lambda: standby.namespace.last_applied > last)
 
 
+@pytest.mark.row(
+    "8.7 StandbyInProgressTail.Setup",
+    because="four of Hadoop's set-ups in one: the standby begins before, in and behind a segment",
+)
 async def test_edits_arrive_before_across_and_after_rolls_without_failover(tmp_path: Path) -> None:
     """Setup, HalfStart, InitStart and NewStart: the standby may begin anywhere in a segment."""
     async with (
@@ -95,6 +102,7 @@ async def test_edits_arrive_before_across_and_after_rolls_without_failover(tmp_p
         assert before == after
 
 
+@pytest.mark.row("8.7 UndertailingWhileFailover")
 async def test_undertailing_while_failover_loses_nothing(tmp_path: Path) -> None:
     async with (
         formatted_nodes(tmp_path, edits_cache_bytes=MIB) as nodes,
@@ -112,6 +120,7 @@ async def test_undertailing_while_failover_loses_nothing(tmp_path: Path) -> None
         assert standby.namespace.last_applied > last
 
 
+@pytest.mark.row("8.7 NonUniformConfig")
 async def test_non_uniform_configuration_still_delivers(tmp_path: Path) -> None:
     """The JournalNodes keep nothing in memory; what is committed comes from their files."""
     async with (
@@ -126,6 +135,7 @@ async def test_non_uniform_configuration_still_delivers(tmp_path: Path) -> None:
         await until(lambda: standby.namespace.last_applied >= last)
 
 
+@pytest.mark.row("8.7 EditsServedViaCache", because="the row's name with its verb and article")
 async def test_edits_are_served_via_the_cache(tmp_path: Path) -> None:
     async with (
         formatted_nodes(tmp_path, edits_cache_bytes=MIB) as nodes,
@@ -140,6 +150,10 @@ async def test_edits_are_served_via_the_cache(tmp_path: Path) -> None:
             await until(lambda: standby.namespace.last_applied == last)
 
 
+@pytest.mark.row(
+    "8.7 HAWithInProgressTail",
+    because="the row's name is that of a class of Hadoop; its one scenario is this",
+)
 async def test_a_takeover_with_an_empty_and_a_lagging_node_loses_nothing(tmp_path: Path) -> None:
     """HAWithInProgressTail (HDFS-16689): what single nodes say is never taken for the end."""
     async with (

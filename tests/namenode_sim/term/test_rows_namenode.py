@@ -15,6 +15,7 @@ from tests.journal.writer.journal_cluster import JOURNAL, NAMESPACE, QUICK, Node
 from tests.namenode_sim.term.test_in_progress_tail import NOBODY, edit, namenode, until
 
 
+@pytest.mark.row("8.7 NNWithQJM.LogAndRestart")
 async def test_log_and_restart(tmp_path: Path) -> None:
     """What was acknowledged outlives two restarts, with edits on the JournalNodes only."""
     async with formatted_nodes(tmp_path) as nodes:
@@ -27,6 +28,7 @@ async def test_log_and_restart(tmp_path: Path) -> None:
                 last = await edit(node, 2)
 
 
+@pytest.mark.row("8.7 NNWithQJM.NewNamenodeTakesOverWriter")
 async def test_new_namenode_takes_over_writer(tmp_path: Path) -> None:
     async with (
         formatted_nodes(tmp_path) as nodes,
@@ -54,6 +56,7 @@ def of_another_namespace(nodes: Nodes) -> QuorumWriter:
     )
 
 
+@pytest.mark.row("8.7 NNWithQJM.MismatchedNNIsRejected")
 async def test_mismatched_nn_is_rejected(tmp_path: Path) -> None:
     """A NameNode that was formatted anew; the journal stays as it is."""
     async with formatted_nodes(tmp_path) as nodes:
@@ -93,6 +96,7 @@ async def two_segments(nodes: Nodes) -> tuple[int, int]:
         return first, last + 1
 
 
+@pytest.mark.row("8.7 FailureToReadEdits")
 async def test_failure_to_read_edits_skips_none(tmp_path: Path) -> None:
     """Edits behind those that cannot be read are not applied; mended, all are."""
     async with formatted_nodes(tmp_path) as nodes:
@@ -110,6 +114,7 @@ async def test_failure_to_read_edits_skips_none(tmp_path: Path) -> None:
             await until(lambda: standby.namespace.last_applied == last)
 
 
+@pytest.mark.row("8.7 FailureToReadEdits")
 async def test_failure_to_read_edits_aborts_the_transition(tmp_path: Path) -> None:
     async with formatted_nodes(tmp_path) as nodes:
         await two_segments(nodes)

@@ -15,6 +15,10 @@ from tests.simulation.journal.scripted import Call, Kind, Strike, play
 JOBS = os.cpu_count() or 1
 
 
+@pytest.mark.row(
+    "8.6 testRecoverAfterDoubleFailures",
+    because="any two faults at any nodes, Hadoop's double failures among them",
+)
 @pytest.mark.timeout(1200)
 def test_every_pair_of_faults_loses_nothing() -> None:
     """Up to the names of the nodes; `./run soak journal --exhaustive pairs` names them all."""
@@ -37,6 +41,9 @@ def test_every_single_fault_on_every_node_is_survived() -> None:
         assert played.outcome.acknowledged == undisturbed, first
 
 
+@pytest.mark.row(
+    "8.6 determineMaxIpcNumber", because="the explorer counts calls; the test: all kinds come up"
+)
 def test_the_workload_asks_every_kind_of_question() -> None:
     lines = "\n".join(play(keep_trace=True).outcome.lines)
     for request in ("NewEpoch", "StartLogSegment", "FinalizeLogSegment", "PrepareRecovery",

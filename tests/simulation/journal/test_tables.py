@@ -159,6 +159,17 @@ CASES = [
 ]
 
 
+@pytest.mark.row(
+    "8.8 2.10.1",
+    "8.8 2.10.2",
+    "8.8 2.10.3",
+    "8.8 2.10.4",
+    "8.8 2.10.5",
+    "8.8 2.10.6",
+    "8.8 2.10.6'",
+    "8.8 2.10.7",
+    because="its cases are named by the table and the quorum",
+)
 @pytest.mark.parametrize(("table", "quorum", "allowed"), CASES)
 def test_2_10(table: Table, quorum: tuple[str, ...], allowed: set[int]) -> None:
     """Also X1, for 2.10.6_prime: Hadoop keeps jn1's stale bytes, because the lengths are equal."""

@@ -30,6 +30,10 @@ FOUND = (119_915, 204_507, 211_138, 301_950, 308_849)
 """Their stories are in test_sim_found.py."""
 
 
+@pytest.mark.row(
+    "8.6 testRandomized",
+    because="the simulator's seeded worlds; the name says what they must hold to",
+)
 @pytest.mark.parametrize("first", [1, 100_000])
 def test_nothing_acknowledged_is_lost_and_one_history_stands(first: int) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
