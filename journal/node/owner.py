@@ -116,8 +116,7 @@ class JournalOwner:
         """How long ago a writer was last admitted here, or this process opened the journal.
 
         A process before ours heard nobody later than that.  Never more than the truth: the next
-        writer lets that much of its predecessor's read lease pass as over
-        (docs/reference/quorum-journal.md#read-lease).
+        writer lets that much of its predecessor's read lease pass as over.
         """
         return asyncio.get_running_loop().time() - self._writer_heard
 

@@ -1,7 +1,4 @@
-"""One JournalNode as a writer sees it: stamped, ordered, bounded.
-
-See docs/reference/quorum-journal.md#channels.
-"""
+"""One JournalNode as a writer sees it: docs/reference/quorum-journal.md#channels."""
 
 import asyncio
 from collections import deque
