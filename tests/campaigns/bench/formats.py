@@ -13,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
+
+import click
 
 from journal.frame import scan
 from journal.model import TxId
@@ -170,15 +172,13 @@ def prepare(folder: Path) -> tuple[Namespace, Path, list[tuple[TxId, Op]], bytes
     return namespace, save(namespace, folder), log, records
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the bench; ``--json`` adds one JSON object as the last line."""
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object as stdout's last line.")
+def main(*, as_json: bool) -> None:
+    """Measure the formats: edits and images to bytes and back, replay, memory of an inode."""
     with tempfile.TemporaryDirectory() as folder:
         namespace, image, log, records = prepare(Path(folder))
         rows = edit_rows(log, records) + namespace_rows(namespace, image)
         del namespace
         rows += load_rows(image) + replay_rows(image, log, records)
-    return publish("formats", rows, as_json="--json" in arguments)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(publish("formats", rows, as_json=as_json))
