@@ -1,12 +1,7 @@
 """How namespaces and segments stand in messages: on both sides of the wire, and on disk."""
 
-from typing import Final
-
 from journal.model import Epoch, NamespaceInfo, Segment, TxId
 from journal.proto import journal_pb2 as pb
-
-REFUSAL_KEY: Final = "nnha-refusal-bin"
-"""The trailing metadata of gRPC that holds a typed refusal."""
 
 
 def namespace_message(info: NamespaceInfo) -> pb.NamespaceInfo:

@@ -6,25 +6,21 @@ into a segment, and our writer goes without none of them.
 """
 
 import asyncio
-import base64
-import binascii
 from collections import deque
 from typing import Any, Final, TypeVar
 
 import grpc
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Message
 
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
 from ha.rpc.packets import Answer
-from journal.errors import JournalError, Unavailable
-from journal.links.codec import refusal_to_error
+from journal.errors import Unavailable
 from journal.links.link import WriteStream
 from journal.proto import journal_pb2 as pb
+from journal.refusals import error_of_fault
 
 PROTOCOL: Final = pb.DESCRIPTOR.services_by_name["JournalNode"].full_name
-REFUSAL: Final = pb.Refusal.DESCRIPTOR.full_name
-"""Stands where an answer names a Java class; the message is then a Refusal in base64."""
 CONNECT_SECONDS: Final = 5.0
 RECONNECT_SECONDS: Final = 0.5
 
@@ -75,7 +71,7 @@ class HadoopLink:
         try:
             return await connection.call(method, request, reply, deadline_seconds=timeout_seconds)
         except RemoteFault as fault:
-            raise _translated(fault) from None
+            raise error_of_fault(fault) from None
         except RpcError as failure:
             raise Unavailable(str(failure)) from None
 
@@ -124,7 +120,7 @@ class _Stream:
         try:
             return RpcConnection.finish(await self._under_way.popleft(), pb.WriteReply)
         except RemoteFault as fault:
-            raise _translated(fault) from None
+            raise error_of_fault(fault) from None
         except RpcError as failure:
             raise Unavailable(str(failure)) from None
 
@@ -152,13 +148,3 @@ class _Stream:
     async def trailing_metadata(self) -> Any:  # noqa: ANN401 - gRPC's own type
         """What the node sent last: nothing."""
         return None
-
-
-def _translated(fault: RemoteFault) -> JournalError:
-    """A node's no, by kind; any other error of a server is a silence."""
-    if fault.java_class != REFUSAL:
-        return Unavailable(str(fault))
-    try:
-        return refusal_to_error(pb.Refusal.FromString(base64.b64decode(fault.message)))
-    except (binascii.Error, ValueError, DecodeError) as failure:
-        return Unavailable(f"a refusal that cannot be read: {failure}")

@@ -25,41 +25,16 @@ from journal.core.requests import (
     StartLogSegment,
 )
 from journal.core.state import JournalState
-from journal.errors import (
-    AheadOfNode,
-    BadRequest,
-    CacheMiss,
-    Fenced,
-    InvariantBroken,
-    JournalError,
-    NotAdmitted,
-    NotFormatted,
-    OutOfSync,
-    StorageFailed,
-    WrongNamespace,
-)
+from journal.errors import BadRequest, JournalError, NotAdmitted
 from journal.model import JournalId, Segment
 from journal.node import metrics
+from journal.refusals import kind_of
 
 log = structlog.get_logger()
 
 _DEBUG: Final = 10
 
 Fact = int | str | None
-
-_LABELS: Final = (
-    (NotAdmitted, "not_admitted"),
-    (CacheMiss, "cache_miss"),
-    (AheadOfNode, "ahead_of_node"),
-    (Fenced, "fenced"),
-    (OutOfSync, "out_of_order"),
-    (BadRequest, "bad_request"),
-    (NotFormatted, "not_formatted"),
-    (WrongNamespace, "wrong_namespace"),
-    (StorageFailed, "storage_failed"),
-    (InvariantBroken, "invariant_broken"),
-)
-
 
 _PHASES: Final[Mapping[type[Request], str]] = {
     NewEpoch: "epoch",
@@ -85,7 +60,7 @@ def narrate(
         result = "refused" if isinstance(answer, JournalError) else "ok"
         metrics.RECOVERY_CALLS.labels(journal_id, phase, result).inc()
     if isinstance(answer, JournalError):
-        reason = _reason(answer)
+        reason = kind_of(answer).label
         metrics.REJECTED.labels(journal_id, reason).inc()
         if isinstance(answer, BadRequest) and isinstance(request, Journal):
             metrics.CORRUPT.labels(journal_id).inc()
@@ -179,8 +154,3 @@ def _answered(reply: Reply) -> dict[str, Fact]:
 
 def _segment(segment: Segment) -> dict[str, Fact]:
     return {"first": segment.first, "last": segment.last, "digest": segment.digest.hex()[:16]}
-
-
-def _reason(refusal: JournalError) -> str:
-    """A label of low cardinality."""
-    return next((label for kind, label in _LABELS if isinstance(refusal, kind)), "other")

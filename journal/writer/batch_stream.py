@@ -11,6 +11,7 @@ from journal.links.grpc_link import translated
 from journal.links.link import WriteStream
 from journal.links.remote_node import RemoteNode
 from journal.proto import journal_pb2 as pb
+from journal.refusals import error_of
 
 
 class WriteLine:
@@ -56,7 +57,7 @@ class WriteLine:
             self.drop()
             raise Unavailable("the stream of writes ended, or its replies do not match")
         if reply.HasField("refusal"):
-            raise codec.refusal_to_error(reply.refusal)
+            raise error_of(reply.refusal)
 
     def drop(self) -> None:
         """End the stream; the next request opens another."""

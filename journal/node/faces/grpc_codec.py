@@ -2,31 +2,14 @@
 
 from typing import Final
 
-import grpc
-
 from journal.core import replies, requests
 from journal.core.state import JournalState
-from journal.errors import (
-    AheadOfNode,
-    BadRequest,
-    CacheMiss,
-    Fenced,
-    InvariantBroken,
-    JournalError,
-    NotAdmitted,
-    NotFormatted,
-    OutOfSync,
-    StorageFailed,
-    Unavailable,
-    WrongNamespace,
-)
+from journal.errors import BadRequest
 from journal.messages import namespace_message, namespace_of, segment_message
-from journal.model import LAYOUT_VERSION, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
+from journal.model import NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 from journal.node.edits_cache import Retrieved
 from journal.proto import journal_pb2 as pb
 
-MAX_MESSAGE_CHARS: Final = 1000
-"""gRPC carries a refusal in a header, and headers are small."""
 MAX_TXID: Final = 2**62
 MAX_ID_CHARS: Final = 500
 MAX_READ_LEASE_MICROS: Final = 86_400 * 1_000_000
@@ -66,12 +49,6 @@ def new_epoch(message: pb.NewEpochRequest) -> requests.NewEpoch:
     return requests.NewEpoch(namespace(message.namespace_info), writer)
 
 
-def start_segment(message: pb.StartLogSegmentRequest) -> requests.StartLogSegment:
-    """The beginning of a segment; no layout means ours."""
-    layout = message.layout_version or LAYOUT_VERSION
-    return requests.StartLogSegment(stamp(message.info), txid(message.first_txid), layout)
-
-
 def write(message: pb.WriteRequest) -> requests.Journal | requests.Heartbeat:
     """A batch or a heartbeat of the write stream."""
     if message.WhichOneof("body") == "batch":
@@ -86,75 +63,11 @@ def write(message: pb.WriteRequest) -> requests.Journal | requests.Heartbeat:
     return requests.Heartbeat(stamp(message.info))
 
 
-def finalize(message: pb.FinalizeLogSegmentRequest) -> requests.FinalizeLogSegment:
-    """The end of a segment."""
-    return requests.FinalizeLogSegment(
-        stamp(message.info), txid(message.first_txid), txid(message.last_txid), message.digest
-    )
-
-
-def prepare(message: pb.PrepareRecoveryRequest) -> requests.PrepareRecovery:
-    """The first round of a recovery."""
-    return requests.PrepareRecovery(stamp(message.info), txid(message.segment_first_txid))
-
-
-def accept(message: pb.AcceptRecoveryRequest) -> requests.AcceptRecovery:
-    """The second round of a recovery."""
-    return requests.AcceptRecovery(stamp(message.info), segment(message.segment))
-
-
-def pre_upgrade(message: pb.WriterRequest) -> requests.PreUpgrade:
-    """The beginning of an upgrade."""
-    return requests.PreUpgrade(stamp(message.info))
-
-
-def upgrade(message: pb.UpgradeRequest) -> requests.Upgrade:
-    """The upgrade itself."""
-    return requests.Upgrade(stamp(message.info), namespace(message.namespace_info))
-
-
-def finalize_upgrade(message: pb.WriterRequest) -> requests.FinalizeUpgrade:
-    """Its end."""
-    return requests.FinalizeUpgrade(stamp(message.info))
-
-
-def roll_back(message: pb.WriterRequest) -> requests.RollBack:
-    """The way back."""
-    return requests.RollBack(stamp(message.info))
-
-
-def discard(message: pb.DiscardSegmentsRequest) -> requests.DiscardSegments:
-    """The edits behind a marker."""
-    return requests.DiscardSegments(stamp(message.info), txid(message.first_txid))
-
-
-def can_roll_back(message: pb.CanRollBackRequest) -> requests.CanRollBack:
-    """Whether there is a way back."""
-    return requests.CanRollBack(namespace(message.namespace_info), message.target_layout_version)
-
-
-def purge(message: pb.PurgeLogsRequest) -> requests.PurgeLogs:
-    """The edits that nobody needs any more."""
-    return requests.PurgeLogs(stamp(message.info), txid(message.min_txid_to_keep))
-
-
-def resume(message: pb.ResumeSegmentRequest) -> requests.ResumeSegment:
-    """The way back into a segment."""
-    layout = message.layout_version or LAYOUT_VERSION
-    return requests.ResumeSegment(stamp(message.info), txid(message.first_txid), layout)
-
-
 def resumed(next_txid: TxId, state: JournalState) -> pb.ResumeSegmentReply:
     """Where a node goes on, and whether it counts."""
     return pb.ResumeSegmentReply(
         next_txid=next_txid, is_learner=state.learner, incarnation=state.incarnation
     )
-
-
-def catch_up(message: pb.CatchUpRequest) -> requests.CatchUp:
-    """The longer way back."""
-    layout = message.layout_version or LAYOUT_VERSION
-    return requests.CatchUp(stamp(message.info), segment(message.segment), layout)
 
 
 def admit(message: pb.AdmitRequest) -> requests.Admit | requests.AdmitFounding:
@@ -252,35 +165,6 @@ def status(
     if disk_warning is not None:
         message.disk_warning = disk_warning
     return message
-
-
-_KINDS: Final = (
-    (NotFormatted, pb.Refusal.NOT_FORMATTED, grpc.StatusCode.FAILED_PRECONDITION),
-    (WrongNamespace, pb.Refusal.WRONG_NAMESPACE, grpc.StatusCode.FAILED_PRECONDITION),
-    (Fenced, pb.Refusal.FENCED, grpc.StatusCode.ABORTED),
-    (OutOfSync, pb.Refusal.OUT_OF_SYNC, grpc.StatusCode.FAILED_PRECONDITION),
-    (NotAdmitted, pb.Refusal.NOT_ADMITTED, grpc.StatusCode.FAILED_PRECONDITION),
-    (CacheMiss, pb.Refusal.CACHE_MISS, grpc.StatusCode.NOT_FOUND),
-    (AheadOfNode, pb.Refusal.AHEAD_OF_NODE, grpc.StatusCode.OUT_OF_RANGE),
-    (BadRequest, pb.Refusal.BAD_REQUEST, grpc.StatusCode.INVALID_ARGUMENT),
-    (StorageFailed, pb.Refusal.STORAGE_FAILED, grpc.StatusCode.INTERNAL),
-    (InvariantBroken, pb.Refusal.INVARIANT_BROKEN, grpc.StatusCode.DATA_LOSS),
-    (Unavailable, pb.Refusal.UNAVAILABLE, grpc.StatusCode.UNAVAILABLE),
-)
-
-
-def refusal(error: JournalError) -> tuple[grpc.StatusCode, pb.Refusal]:
-    """A no as it is sent: the status for people and proxies, the typed message for the client."""
-    message = pb.Refusal(kind=pb.Refusal.UNKNOWN, message=str(error)[:MAX_MESSAGE_CHARS])
-    code = grpc.StatusCode.UNAVAILABLE
-    for kind, number, status_code in _KINDS:
-        if isinstance(error, kind):
-            message.kind, code = number, status_code
-    if isinstance(error, Fenced):
-        message.promised_epoch = error.promised
-    if isinstance(error, OutOfSync) and error.expected_txid is not None:
-        message.expected_txid = error.expected_txid
-    return code, message
 
 
 def txid(value: int) -> TxId:

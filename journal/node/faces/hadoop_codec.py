@@ -2,18 +2,8 @@
 
 from typing import Final
 
-from ha.rpc import java_names
-from ha.rpc.errors import RemoteFault
 from journal.core import replies, requests
-from journal.errors import (
-    AheadOfNode,
-    BadRequest,
-    CacheMiss,
-    InvariantBroken,
-    JournalError,
-    NotFormatted,
-    OutOfSync,
-)
+from journal.errors import BadRequest
 from journal.frame import file_header
 from journal.model import (
     LAYOUT_VERSION,
@@ -25,39 +15,15 @@ from journal.model import (
     TxId,
 )
 from journal.node.edits_cache import Retrieved
-from journal.node.faces.grpc_codec import MAX_MESSAGE_CHARS, MAX_TXID, of_bounded_size
+from journal.node.faces.grpc_codec import MAX_TXID, of_bounded_size
 from journal.proto import hadoop_qjournal_pb2 as hp
 
 _U32: Final = 1 << 32
 _U64: Final = 1 << 64
-_QJOURNAL: Final = "org.apache.hadoop.hdfs.qjournal"
+_PROTOCOLS: Final = "org.apache.hadoop.hdfs.qjournal.protocol"
 
-QJOURNAL_PROTOCOL: Final = f"{_QJOURNAL}.protocol.QJournalProtocol"
-INTER_QJOURNAL_PROTOCOL: Final = f"{_QJOURNAL}.protocol.InterQJournalProtocol"
-NOT_FORMATTED: Final = f"{_QJOURNAL}.protocol.JournalNotFormattedException"
-OUT_OF_SYNC: Final = f"{_QJOURNAL}.protocol.JournalOutOfSyncException"
-CACHE_MISS: Final = f"{_QJOURNAL}.server.JournaledEditsCache$CacheMissException"
-NEWER_TXID: Final = f"{_QJOURNAL}.server.NewerTxnIdException"
-ASSERTION: Final = "java.lang.AssertionError"
-
-_CLASSES: Final = (
-    (NotFormatted, NOT_FORMATTED),
-    (OutOfSync, OUT_OF_SYNC),
-    (CacheMiss, CACHE_MISS),
-    (AheadOfNode, NEWER_TXID),
-    (BadRequest, java_names.ILLEGAL_ARGUMENT),
-    # Java's writer stops at once when any node reports this, as ours does.
-    (InvariantBroken, ASSERTION),
-)
-"""The rest, a fence among it, is an IOException with nothing but its text."""
-
-
-def fault(error: JournalError) -> RemoteFault:
-    """A no as Hadoop's client knows it."""
-    java_class = next(
-        (name for kind, name in _CLASSES if isinstance(error, kind)), java_names.IO_EXCEPTION
-    )
-    return RemoteFault(java_class, str(error)[:MAX_MESSAGE_CHARS])
+QJOURNAL_PROTOCOL: Final = f"{_PROTOCOLS}.QJournalProtocol"
+INTER_QJOURNAL_PROTOCOL: Final = f"{_PROTOCOLS}.InterQJournalProtocol"
 
 
 def signed_32(value: int) -> int:
@@ -129,11 +95,6 @@ def storage_info(info: NamespaceInfo) -> hp.StorageInfoProto:
     )
 
 
-def new_epoch(message: hp.NewEpochRequestProto) -> requests.NewEpoch:
-    """A proposed writer."""
-    return requests.NewEpoch(namespace(message.nsInfo), epoch(message.epoch))
-
-
 def start_segment(message: hp.StartLogSegmentRequestProto) -> requests.StartLogSegment:
     """The beginning of a segment; no layout means ours."""
     layout = message.layoutVersion if message.HasField("layoutVersion") else LAYOUT_VERSION
@@ -156,16 +117,6 @@ def finalize(message: hp.FinalizeLogSegmentRequestProto) -> requests.FinalizeLog
     return requests.FinalizeLogSegment(
         stamp(message.reqInfo), txid(message.startTxId), txid(message.endTxId), None
     )
-
-
-def purge(message: hp.PurgeLogsRequestProto) -> requests.PurgeLogs:
-    """Which edits nobody needs any more."""
-    return requests.PurgeLogs(stamp(message.reqInfo), txid(message.minTxIdToKeep))
-
-
-def prepare(message: hp.PrepareRecoveryRequestProto) -> requests.PrepareRecovery:
-    """The first round of a recovery."""
-    return requests.PrepareRecovery(stamp(message.reqInfo), txid(message.segmentTxId))
 
 
 def prepared(reply: replies.Prepared) -> hp.PrepareRecoveryResponseProto:

@@ -1,14 +1,17 @@
 """QJournalProtocol over Hadoop RPC: the face of a JournalNode that Java NameNodes write to.
 
-It gives the same requests to the same owners as the gRPC face.  What Hadoop's messages lack is made
-up for here and in the core, never waived (docs/reference/journal-node.md#java-writers-and-readers):
-see ``hadoop_source`` for the digest of a recovery, and ``core.writing.finalize`` for the end of a
-segment.
+It gives the same requests to the same owners as the gRPC face.  What Hadoop's messages lack is
+made up for here and in the core, never waived
+(docs/reference/journal-node.md#java-writers-and-readers): see ``digest_of_source`` for a recovery,
+and ``core.writing.finalize`` for the end of a segment.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
 
+import aiohttp
+import structlog
 from google.protobuf.message import Message
 
 from ha.rpc.errors import RemoteFault
@@ -18,213 +21,218 @@ from ha.rpc.protocol import Call, Method, RpcProtocol
 from ha.rpc.server import RpcServer
 from journal.core import replies, requests
 from journal.core.state import JournalState
-from journal.errors import BadRequest, Fenced, JournalError, NotFormatted
+from journal.errors import BadRequest, Fenced, JournalError, NotFormatted, Unavailable
 from journal.model import NamespaceInfo, Segment, TxId
-from journal.node.faces import hadoop_codec as wire
+from journal.node.faces import hadoop_codec as codec
+from journal.node.faces.calls import CALLS, Row
 from journal.node.faces.grpc_face import JournalService
-from journal.node.faces.hadoop_source import digest_of_source
-from journal.node.faces.own_face import own_protocol
 from journal.node.node import JournalNode
 from journal.node.owner import JournalOwner
 from journal.node.settings import NodeSettings
 from journal.proto import hadoop_qjournal_pb2 as hp
+from journal.proto import journal_pb2 as pb
+from journal.refusals import java_fault, own_fault
 from journal.storage.incarnation import random_id
+from journal.storage.segment_file import SegmentReading
+
+log = structlog.get_logger()
 
 Q = TypeVar("Q", bound=Message)
 
+_CHUNK_BYTES: Final = 1 << 20
+_MAX_URL_CHARS: Final = 4096
 
-class QJournalFace:
-    """The methods of QJournalProtocol and InterQJournalProtocol; each raises JournalError."""
 
-    def __init__(self, node: JournalNode) -> None:
-        self._node = node
+def _named(node: JournalNode, message: Any) -> JournalOwner:  # noqa: ANN401 - any with a ``jid``
+    return node.owner_of(message.jid.identifier)
 
-    async def is_formatted(self, request: hp.IsFormattedRequestProto) -> Message:
-        """Whether the journal has storage here; asking creates none."""
-        owner = self._node.find(request.jid.identifier)
-        formatted = owner is not None and owner.state.namespace is not None
-        return hp.IsFormattedResponseProto(isFormatted=formatted)
 
-    async def get_journal_ctime(self, request: hp.GetJournalCTimeRequestProto) -> Message:
-        """When the file system was created or last upgraded."""
-        return hp.GetJournalCTimeResponseProto(
-            resultCTime=self._namespace(request.jid.identifier).ctime
-        )
+def _of_writer(node: JournalNode, message: Any) -> JournalOwner:  # noqa: ANN401 - any with ``reqInfo``
+    return node.owner_of(message.reqInfo.journalId.identifier)
 
-    async def get_journal_state(self, request: hp.GetJournalStateRequestProto) -> Message:
-        """What was promised, and where segments are served."""
-        reply = self._node.owner_of(request.jid.identifier).read(requests.GetJournalState())
-        assert isinstance(reply, replies.JournalStateReply)
-        return hp.GetJournalStateResponseProto(
-            lastPromisedEpoch=reply.promised,
-            httpPort=self._node.http_port,
-            fromURL=self._http_url(),
-        )
 
-    async def format(self, request: hp.FormatRequestProto) -> Message:
-        """Make an empty journal."""
-        # Java formats all nodes of a journal together, and knows of no learners.
-        asked = requests.Format(
-            wire.namespace(request.nsInfo), force=request.force, incarnation=random_id()
-        )
-        await self._node.format(request.jid.identifier, request.nameServiceId, asked)
-        return hp.FormatResponseProto()
+def _order(request: type[Q], convert: Callable[[Q], requests.Request], done: type[Message]) -> Row:
+    """A writer's call that is answered by an empty message."""
 
-    async def new_epoch(self, request: hp.NewEpochRequestProto) -> Message:
-        """Promise an epoch."""
-        reply = await self._node.owner_of(request.jid.identifier).ask(wire.new_epoch(request))
-        assert isinstance(reply, replies.Promised)
-        return hp.NewEpochResponseProto(lastSegmentTxId=reply.last_segment_first)
-
-    async def journal(self, request: hp.JournalRequestProto) -> Message:
-        """Write a batch."""
+    async def handle(node: JournalNode, message: Q) -> Message:
         # Nothing is awaited before the request is in the inbox: batches keep their order.
-        await self._owner_of(request.reqInfo).ask(wire.journal(request))
-        return hp.JournalResponseProto()
+        await _of_writer(node, message).ask(convert(message))
+        return done()
 
-    async def heartbeat(self, request: hp.HeartbeatRequestProto) -> Message:
-        """Hear the committed txid."""
-        asked = requests.Heartbeat(wire.stamp(request.reqInfo))
-        await self._owner_of(request.reqInfo).ask(asked)
-        return hp.HeartbeatResponseProto()
-
-    async def start_log_segment(self, request: hp.StartLogSegmentRequestProto) -> Message:
-        """Begin a segment."""
-        await self._owner_of(request.reqInfo).ask(wire.start_segment(request))
-        return hp.StartLogSegmentResponseProto()
-
-    async def finalize_log_segment(self, request: hp.FinalizeLogSegmentRequestProto) -> Message:
-        """Close a segment for good."""
-        await self._owner_of(request.reqInfo).ask(wire.finalize(request))
-        return hp.FinalizeLogSegmentResponseProto()
-
-    async def get_edit_log_manifest(self, request: hp.GetEditLogManifestRequestProto) -> Message:
-        """Which segments can be read."""
-        since = TxId(max(0, wire.signed_64(request.sinceTxId)))
-        asked = requests.GetEditLogManifest(since, request.inProgressOk)
-        reply = self._node.owner_of(request.jid.identifier).read(asked)
-        assert isinstance(reply, replies.Manifest)
-        return hp.GetEditLogManifestResponseProto(
-            manifest=wire.manifest(reply), httpPort=self._node.http_port, fromURL=self._http_url()
-        )
-
-    async def prepare_recovery(self, request: hp.PrepareRecoveryRequestProto) -> Message:
-        """Say what is here of a segment."""
-        reply = await self._owner_of(request.reqInfo).ask(wire.prepare(request))
-        assert isinstance(reply, replies.Prepared)
-        return wire.prepared(reply)
-
-    async def accept_recovery(self, request: hp.AcceptRecoveryRequestProto) -> Message:
-        """Hold exactly what the source holds."""
-        owner = self._owner_of(request.reqInfo)
-        stamp = wire.stamp(request.reqInfo)
-        state = request.stateToAccept
-        first, last = wire.txid(state.startTxId), wire.txid(state.endTxId)
-        if first <= 0 or last < first:
-            raise BadRequest(f"bad recovery state for segment {first}: end {last}")
-        if stamp.epoch < owner.state.promised:
-            promised = owner.state.promised
-            raise Fenced(
-                f"the request's epoch {stamp.epoch} is less than the last promised epoch "
-                f"{promised}",
-                promised=promised,
-            )
-        # Java compares ends only, and leaves other bytes under the same txids as they are
-        # (docs/reference/quorum-journal.md#equal-length-is-not-equal-content).  We look at what the
-        # source has, and then decide as for our own writers.
-        digest = await digest_of_source(request.fromURL, first, last, self._node.settings)
-        decided = Segment(first, last, finalized=not state.isInProgress, digest=digest)
-        asked = requests.AcceptRecovery(stamp, decided)
-        await self._node.accept(owner, asked, (request.fromURL,))
-        return hp.AcceptRecoveryResponseProto()
-
-    async def get_storage_info(self, request: hp.GetStorageInfoRequestProto) -> Message:
-        """Which file system the journal belongs to, for another node."""
-        return wire.storage_info(self._namespace(request.jid.identifier))
-
-    async def get_journaled_edits(self, request: hp.GetJournaledEditsRequestProto) -> Message:
-        """The newest edits from memory, as far as none of them can vanish any more.
-
-        Java's reader counts how many edits a majority has and takes them from any of these nodes,
-        whoever wrote them.  It can do so safely where each node gives only what is certain.  That
-        ends at the committed txid, which a Java writer tells with its next batch.
-
-        See docs/reference/quorum-journal.md#durable-reads.
-        """
-        owner = self._node.owner_of(request.jid.identifier)
-        since = wire.txid(request.sinceTxId)
-        room = certain_until(owner.state, since) - since + 1
-        wanted = min(wire.signed_32(request.maxTxns), room)
-        if wanted <= 0:
-            owner.read(requests.GetJournalState())  # or it is not formatted
-            return hp.GetJournaledEditsResponseProto(txnCount=0)
-        return wire.journaled_edits(owner.journaled_edits(since, wanted))
-
-    async def purge_logs(self, request: hp.PurgeLogsRequestProto) -> Message:
-        """Drop old segments."""
-        await self._owner_of(request.reqInfo).ask(wire.purge(request))
-        return hp.PurgeLogsResponseProto()
-
-    async def unfenced(self, _request: Message) -> Message:
-        """The upgrade family: Hadoop's calls do not say which writer asks."""
-        raise _unsupported("a call that changes a journal must name its writer's epoch; use nnha")
-
-    def _http_url(self) -> str:
-        # Java takes scheme and port of it, and the host from its own configuration.
-        host = self._node.settings.http_host
-        shown = f"[{host}]" if ":" in host else host
-        return f"http://{shown}:{self._node.http_port}"
-
-    def _namespace(self, journal_id: str) -> NamespaceInfo:
-        namespace = self._node.owner_of(journal_id).state.namespace
-        if namespace is None:
-            raise NotFormatted("the journal is not formatted on this node")
-        return namespace
-
-    def _owner_of(self, info: hp.RequestInfoProto) -> JournalOwner:
-        return self._node.owner_of(info.journalId.identifier)
+    return Row(request, handle)
 
 
-def hadoop_protocols(node: JournalNode) -> tuple[RpcProtocol, RpcProtocol]:
-    """What a node's Hadoop RPC port serves."""
-    face = QJournalFace(node)
-    methods = {
-        "isFormatted": _method(hp.IsFormattedRequestProto, face.is_formatted),
-        "getJournalCTime": _method(hp.GetJournalCTimeRequestProto, face.get_journal_ctime),
-        "getJournalState": _method(hp.GetJournalStateRequestProto, face.get_journal_state),
-        "format": _method(hp.FormatRequestProto, face.format),
-        "newEpoch": _method(hp.NewEpochRequestProto, face.new_epoch),
-        "journal": _method(hp.JournalRequestProto, face.journal),
-        "heartbeat": _method(hp.HeartbeatRequestProto, face.heartbeat),
-        "startLogSegment": _method(hp.StartLogSegmentRequestProto, face.start_log_segment),
-        "finalizeLogSegment": _method(hp.FinalizeLogSegmentRequestProto, face.finalize_log_segment),
-        "getEditLogManifest": _method(
-            hp.GetEditLogManifestRequestProto, face.get_edit_log_manifest
-        ),
-        "getJournaledEdits": _method(hp.GetJournaledEditsRequestProto, face.get_journaled_edits),
-        "prepareRecovery": _method(hp.PrepareRecoveryRequestProto, face.prepare_recovery),
-        "acceptRecovery": _method(hp.AcceptRecoveryRequestProto, face.accept_recovery),
-        "purgeLogs": _method(hp.PurgeLogsRequestProto, face.purge_logs),
-        "doPreUpgrade": _method(hp.DoPreUpgradeRequestProto, face.unfenced),
-        "doUpgrade": _method(hp.DoUpgradeRequestProto, face.unfenced),
-        "doFinalize": _method(hp.DoFinalizeRequestProto, face.unfenced),
-        "canRollBack": _method(hp.CanRollBackRequestProto, face.unfenced),
-        "doRollback": _method(hp.DoRollbackRequestProto, face.unfenced),
-        "discardSegments": _method(hp.DiscardSegmentsRequestProto, face.unfenced),
-    }
-    inter = {
-        "getEditLogManifestFromJournal": methods["getEditLogManifest"],
-        "getStorageInfo": _method(hp.GetStorageInfoRequestProto, face.get_storage_info),
-    }
-    return (
-        RpcProtocol(wire.QJOURNAL_PROTOCOL, methods),
-        RpcProtocol(wire.INTER_QJOURNAL_PROTOCOL, inter),
+async def _is_formatted(node: JournalNode, request: hp.IsFormattedRequestProto) -> Message:
+    owner = node.find(request.jid.identifier)
+    formatted = owner is not None and owner.state.namespace is not None
+    return hp.IsFormattedResponseProto(isFormatted=formatted)
+
+
+async def _journal_ctime(node: JournalNode, request: hp.GetJournalCTimeRequestProto) -> Message:
+    return hp.GetJournalCTimeResponseProto(resultCTime=_namespace(node, request).ctime)
+
+
+async def _storage_info(node: JournalNode, request: hp.GetStorageInfoRequestProto) -> Message:
+    return codec.storage_info(_namespace(node, request))
+
+
+async def _journal_state(node: JournalNode, request: hp.GetJournalStateRequestProto) -> Message:
+    reply = _named(node, request).read(requests.GetJournalState())
+    assert isinstance(reply, replies.JournalStateReply)
+    return hp.GetJournalStateResponseProto(
+        lastPromisedEpoch=reply.promised, httpPort=node.http_port, fromURL=_http_url(node)
     )
 
 
+async def _format(node: JournalNode, request: hp.FormatRequestProto) -> Message:
+    # Java formats all nodes of a journal together, and knows of no learners.
+    asked = requests.Format(
+        codec.namespace(request.nsInfo), force=request.force, incarnation=random_id()
+    )
+    await node.format(request.jid.identifier, request.nameServiceId, asked)
+    return hp.FormatResponseProto()
+
+
+async def _new_epoch(node: JournalNode, request: hp.NewEpochRequestProto) -> Message:
+    asked = requests.NewEpoch(codec.namespace(request.nsInfo), codec.epoch(request.epoch))
+    reply = await _named(node, request).ask(asked)
+    assert isinstance(reply, replies.Promised)
+    return hp.NewEpochResponseProto(lastSegmentTxId=reply.last_segment_first)
+
+
+async def _manifest(node: JournalNode, request: hp.GetEditLogManifestRequestProto) -> Message:
+    since = TxId(max(0, codec.signed_64(request.sinceTxId)))
+    reply = _named(node, request).read(requests.GetEditLogManifest(since, request.inProgressOk))
+    assert isinstance(reply, replies.Manifest)
+    return hp.GetEditLogManifestResponseProto(
+        manifest=codec.manifest(reply), httpPort=node.http_port, fromURL=_http_url(node)
+    )
+
+
+async def _prepare(node: JournalNode, request: hp.PrepareRecoveryRequestProto) -> Message:
+    asked = requests.PrepareRecovery(codec.stamp(request.reqInfo), codec.txid(request.segmentTxId))
+    reply = await _of_writer(node, request).ask(asked)
+    assert isinstance(reply, replies.Prepared)
+    return codec.prepared(reply)
+
+
+async def _accept(node: JournalNode, request: hp.AcceptRecoveryRequestProto) -> Message:
+    """Hold exactly what the source holds."""
+    owner = _of_writer(node, request)
+    stamp = codec.stamp(request.reqInfo)
+    state = request.stateToAccept
+    first, last = codec.txid(state.startTxId), codec.txid(state.endTxId)
+    if first <= 0 or last < first:
+        raise BadRequest(f"bad recovery state for segment {first}: end {last}")
+    promised = owner.state.promised
+    if stamp.epoch < promised:
+        raise Fenced(
+            f"the request's epoch {stamp.epoch} is less than the last promised epoch {promised}",
+            promised=promised,
+        )
+    # Java compares ends only, and leaves other bytes under the same txids as they are
+    # (docs/reference/quorum-journal.md#equal-length-is-not-equal-content).  We look at what the
+    # source has, and then decide as for our own writers.
+    digest = await digest_of_source(request.fromURL, first, last, node.settings)
+    decided = Segment(first, last, finalized=not state.isInProgress, digest=digest)
+    await node.accept(owner, requests.AcceptRecovery(stamp, decided), (request.fromURL,))
+    return hp.AcceptRecoveryResponseProto()
+
+
+async def _journaled_edits(node: JournalNode, request: hp.GetJournaledEditsRequestProto) -> Message:
+    """The newest edits from memory, as far as none of them can vanish any more.
+
+    Java's reader counts how many edits a majority has and takes them from any of these nodes,
+    whoever wrote them.  It can do so safely where each node gives only what is certain.  That ends
+    at the committed txid, which a Java writer tells with its next batch.
+
+    See docs/reference/quorum-journal.md#durable-reads.
+    """
+    owner = _named(node, request)
+    since = codec.txid(request.sinceTxId)
+    room = certain_until(owner.state, since) - since + 1
+    wanted = min(codec.signed_32(request.maxTxns), room)
+    if wanted <= 0:
+        owner.read(requests.GetJournalState())  # or it is not formatted
+        return hp.GetJournaledEditsResponseProto(txnCount=0)
+    return codec.journaled_edits(owner.journaled_edits(since, wanted))
+
+
+async def _unfenced(_node: JournalNode, _request: Message) -> Message:
+    """The upgrade family: Hadoop's calls do not say which writer asks."""
+    why = "a call that changes a journal must name its writer's epoch; use nnha"
+    raise RemoteFault(UNSUPPORTED_OPERATION, why)
+
+
+def _http_url(node: JournalNode) -> str:
+    # Java takes scheme and port of it, and the host from its own configuration.
+    host = node.settings.http_host
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{node.http_port}"
+
+
+def _namespace(node: JournalNode, message: Message) -> NamespaceInfo:
+    namespace = _named(node, message).state.namespace
+    if namespace is None:
+        raise NotFormatted("the journal is not formatted on this node")
+    return namespace
+
+
+_QJOURNAL_CALLS: Final[Mapping[str, Row]] = {
+    "isFormatted": Row(hp.IsFormattedRequestProto, _is_formatted),
+    "getJournalCTime": Row(hp.GetJournalCTimeRequestProto, _journal_ctime),
+    "getJournalState": Row(hp.GetJournalStateRequestProto, _journal_state),
+    "format": Row(hp.FormatRequestProto, _format),
+    "newEpoch": Row(hp.NewEpochRequestProto, _new_epoch),
+    "journal": _order(hp.JournalRequestProto, codec.journal, hp.JournalResponseProto),
+    "heartbeat": _order(
+        hp.HeartbeatRequestProto,
+        lambda m: requests.Heartbeat(codec.stamp(m.reqInfo)),
+        hp.HeartbeatResponseProto,
+    ),
+    "startLogSegment": _order(
+        hp.StartLogSegmentRequestProto, codec.start_segment, hp.StartLogSegmentResponseProto
+    ),
+    "finalizeLogSegment": _order(
+        hp.FinalizeLogSegmentRequestProto, codec.finalize, hp.FinalizeLogSegmentResponseProto
+    ),
+    "getEditLogManifest": Row(hp.GetEditLogManifestRequestProto, _manifest),
+    "getJournaledEdits": Row(hp.GetJournaledEditsRequestProto, _journaled_edits),
+    "prepareRecovery": Row(hp.PrepareRecoveryRequestProto, _prepare),
+    "acceptRecovery": Row(hp.AcceptRecoveryRequestProto, _accept),
+    "purgeLogs": _order(
+        hp.PurgeLogsRequestProto,
+        lambda m: requests.PurgeLogs(codec.stamp(m.reqInfo), codec.txid(m.minTxIdToKeep)),
+        hp.PurgeLogsResponseProto,
+    ),
+    "doPreUpgrade": Row(hp.DoPreUpgradeRequestProto, _unfenced),
+    "doUpgrade": Row(hp.DoUpgradeRequestProto, _unfenced),
+    "doFinalize": Row(hp.DoFinalizeRequestProto, _unfenced),
+    "canRollBack": Row(hp.CanRollBackRequestProto, _unfenced),
+    "doRollback": Row(hp.DoRollbackRequestProto, _unfenced),
+    "discardSegments": Row(hp.DiscardSegmentsRequestProto, _unfenced),
+}
+_INTER_CALLS: Final[Mapping[str, Row]] = {
+    "getEditLogManifestFromJournal": _QJOURNAL_CALLS["getEditLogManifest"],
+    "getStorageInfo": Row(hp.GetStorageInfoRequestProto, _storage_info),
+}
+
+
 def build_hadoop_server(node: JournalNode) -> RpcServer:
-    """A Hadoop RPC server for a node, not yet listening."""
-    protocols = (*hadoop_protocols(node), own_protocol(JournalService(node)))
+    """A Hadoop RPC server for a node, not yet listening.
+
+    Our own calls are served there too.  Their batches come as single calls.  They reach the journal
+    in the order in which they were sent, for a connection's calls are begun in that order and a
+    batch is in its owner's inbox before anything is awaited.
+    """
+    service = JournalService(node)
+    own = _methods(node, CALLS, own_fault)
+    own["Write"] = Method(pb.WriteRequest, lambda _call, message: service.write_one(message))
+    protocols = (
+        RpcProtocol(codec.QJOURNAL_PROTOCOL, _methods(node, _QJOURNAL_CALLS, java_fault)),
+        RpcProtocol(codec.INTER_QJOURNAL_PROTOCOL, _methods(node, _INTER_CALLS, java_fault)),
+        RpcProtocol(pb.DESCRIPTOR.services_by_name["JournalNode"].full_name, own),
+    )
     return RpcServer(protocols, limits=_limits(node.settings))
 
 
@@ -239,14 +247,19 @@ def _limits(settings: NodeSettings) -> RpcLimits:
     )
 
 
-def _method(request: type[Q], handle: Callable[[Q], Awaitable[Message]]) -> Method:
-    async def answer(_call: Call, message: Any) -> Message:  # noqa: ANN401 - of type ``request``
-        try:
-            return await handle(message)
-        except JournalError as error:
-            raise wire.fault(error) from error
+def _methods(
+    node: JournalNode, rows: Mapping[str, Row], fault: Callable[[JournalError], RemoteFault]
+) -> dict[str, Method]:
+    def method(row: Row) -> Method:
+        async def answer(_call: Call, message: Any) -> Message:  # noqa: ANN401 - row.request
+            try:
+                return await row.handle(node, message)
+            except JournalError as error:
+                raise fault(error) from error
 
-    return Method(request, answer)
+        return Method(row.request, answer)
+
+    return {name: method(row) for name, row in rows.items()}
 
 
 def certain_until(state: JournalState, since: TxId) -> TxId:
@@ -264,5 +277,45 @@ def certain_until(state: JournalState, since: TxId) -> TxId:
     return until
 
 
-def _unsupported(why: str) -> RemoteFault:
-    return RemoteFault(UNSUPPORTED_OPERATION, why)
+async def digest_of_source(url: str, first: TxId, last: TxId, settings: NodeSettings) -> bytes:
+    """Read a segment from where a recovery says that it lies; the digest of ``first..last``.
+
+    Nothing is stored.  If our own copy turns out to differ, the bytes are fetched once more and
+    checked against this digest, as in any other recovery.
+
+    Raises:
+        BadRequest: the address is not that of a segment.
+        Unavailable: the source does not give sound edits up to ``last``.
+    """
+    parts = urlsplit(url[:_MAX_URL_CHARS])
+    if parts.scheme not in ("http", "https") or parts.path != "/getJournal":
+        raise BadRequest(f"{url[:200]!r} is not the address of a segment")
+    timeout = aiohttp.ClientTimeout(
+        total=None, connect=settings.fetch_connect_seconds, sock_read=settings.fetch_stall_seconds
+    )
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
+            session.get(url, allow_redirects=False) as response,
+        ):
+            digest = await _digest(response, first, last, settings.max_segment_bytes)
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
+        why = str(failure) or type(failure).__name__
+        raise Unavailable(f"the source of segment {first}-{last}, {url[:500]}: {why}") from failure
+    log.info("recovery.source_read", url=url[:500], first=first, last=last, digest=digest.hex())
+    return digest
+
+
+async def _digest(
+    response: aiohttp.ClientResponse, first: TxId, last: TxId, max_bytes: int
+) -> bytes:
+    if response.status != 200:
+        raise ValueError(f"it answered {response.status} {response.reason}")
+    if response.content_length is None or response.content_length > max_bytes:
+        raise ValueError(f"it announced {response.content_length} bytes, at most {max_bytes}")
+    reading = SegmentReading(first, last)
+    async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
+        reading.feed(chunk)
+        if reading.complete:
+            break
+    return reading.finish()

@@ -18,10 +18,9 @@ from journal.errors import (
 )
 from journal.links.codec import rpc_error
 from journal.links.quorum_call import QuorumCall
-from journal.messages import REFUSAL_KEY
 from journal.model import Epoch, NodeName, TxId
-from journal.node.faces import grpc_codec as node_wire
 from journal.proto import journal_pb2 as pb
+from journal.refusals import KINDS, REFUSAL_KEY, kind_of, refusal
 
 A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")
 
@@ -117,7 +116,7 @@ def test_a_silence_is_told_in_few_words() -> None:
     assert str(rpc_error(grpc.StatusCode.DEADLINE_EXCEEDED, "x", ())) == "no answer in time"
 
 
-REFUSED = [kind for kind, _, _ in node_wire._KINDS]
+REFUSED = [kind.error for kind in KINDS]
 
 
 def a_refusal(kind: type[JournalError]) -> JournalError:
@@ -130,7 +129,7 @@ def a_refusal(kind: type[JournalError]) -> JournalError:
 def test_every_no_of_a_node_is_understood(kind: type[JournalError]) -> None:
     """One that had no kind was told as a reason that this version does not know."""
     said = a_refusal(kind)
-    code, message = node_wire.refusal(said)
+    code, message = kind_of(said).status, refusal(said)
     heard = rpc_error(code, str(said), [(REFUSAL_KEY, message.SerializeToString())])
     assert (type(heard), str(heard)) == (kind, str(said))
     assert vars(heard) == vars(said)

@@ -7,7 +7,7 @@ import pytest
 
 from ha.rpc import java_names
 from ha.rpc.packets import PREAMBLE, encode_context
-from journal.node.faces import hadoop_codec
+from journal import refusals
 from journal.node.faces.hadoop_codec import QJOURNAL_PROTOCOL
 from journal.proto import hadoop_qjournal_pb2 as hp
 from tests.journal.core.requests_of import records
@@ -58,8 +58,8 @@ async def test_transaction_ids_that_cannot_be_are_refused(tmp_path: Path, number
 async def test_names_that_lead_elsewhere_create_nothing(tmp_path: Path, name: str) -> None:
     async with java_and_node(tmp_path / "jn", name) as (_, java):
         assert (await refused(java.format())).java_class == java_names.ILLEGAL_ARGUMENT
-        assert (await refused(java.state())).java_class == hadoop_codec.NOT_FORMATTED
-        assert (await refused(java.new_epoch(1))).java_class == hadoop_codec.NOT_FORMATTED
+        assert (await refused(java.state())).java_class == refusals.NOT_FORMATTED
+        assert (await refused(java.new_epoch(1))).java_class == refusals.NOT_FORMATTED
         assert [path.name for path in tmp_path.iterdir()] == ["jn"]
         assert list((tmp_path / "jn").iterdir()) == []
 

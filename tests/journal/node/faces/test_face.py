@@ -5,6 +5,7 @@ from pathlib import Path
 import aiohttp
 
 from ha.rpc import java_names
+from journal import refusals
 from journal.node.faces import hadoop_codec
 from journal.proto import hadoop_qjournal_pb2 as hp
 from tests.journal.core.requests_of import Writer, digest, segment_bytes
@@ -68,7 +69,7 @@ async def test_negative_numbers_in_unsigned_fields_are_taken_back(tmp_path: Path
 async def test_refusals_have_the_classes_and_texts_that_java_knows(tmp_path: Path) -> None:
     async with java_and_node(tmp_path) as (_, java):
         no = await refused(java.new_epoch(1))
-        assert no.java_class == hadoop_codec.NOT_FORMATTED
+        assert no.java_class == refusals.NOT_FORMATTED
         await java.format()
         no = await refused(java.format())
         assert "current directory is not empty" in no.message
@@ -85,14 +86,14 @@ async def test_refusals_have_the_classes_and_texts_that_java_knows(tmp_path: Pat
         assert "is less than the last promised epoch 3" in no.message
         writer = java.at(3)
         no = await refused(writer.finalize(1000, 1001))
-        assert no.java_class == hadoop_codec.OUT_OF_SYNC
+        assert no.java_class == refusals.OUT_OF_SYNC
         assert no.message == "No log file to finalize at transaction ID 1000"
         await writer.written(1, 3)
         no = await refused(writer.write(1, 6, 7))
         assert no.message == "Can't write txid 6 expecting nextTxId=4"
         no = await refused(writer.finalize(1, 6))
         assert (no.java_class, "but only written up to txid 3" in no.message) == (
-            hadoop_codec.OUT_OF_SYNC,
+            refusals.OUT_OF_SYNC,
             True,
         )
         await writer.finalize(1, 3)  # closed by now, and still its own edits
@@ -123,7 +124,7 @@ async def test_a_node_that_missed_the_recovery_does_not_finalize_its_own_bytes(
         await java.at(1).written(1, 3)
         await java.new_epoch(2)
         no = await refused(java.at(2).finalize(1, 3))
-        assert no.java_class == hadoop_codec.OUT_OF_SYNC
+        assert no.java_class == refusals.OUT_OF_SYNC
         assert [p.name for p in (tmp_path / JID / "current").glob("edits_*")] == [
             "edits_inprogress_0000000000000000001"
         ]

@@ -1,0 +1,243 @@
+"""The calls of ``journal.proto``, one row each: convert, ask the journal's owner, convert.
+
+The rows serve gRPC and Hadoop RPC alike.  Only ``Write``, which is a stream, is not among them.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from google.protobuf.message import Message
+
+from journal.core import replies, requests
+from journal.messages import namespace_message
+from journal.model import LAYOUT_VERSION
+from journal.node.faces import grpc_codec as codec
+from journal.node.faces.grpc_codec import namespace, segment, stamp, txid
+from journal.node.finalized_segments import peer_manifest
+from journal.node.node import JournalNode
+from journal.node.owner import JournalOwner
+from journal.proto import journal_pb2 as pb
+from journal.storage.incarnation import random_id
+
+Q = TypeVar("Q", bound=Message)
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One call: its request's message, and what answers it or raises JournalError."""
+
+    request: type[Message]
+    handle: Callable[[JournalNode, Any], Awaitable[Message]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[R]):
+    """What the owner answered, and what else a reply may tell."""
+
+    reply: R
+    owner: JournalOwner
+    http_port: int
+
+
+def _owner_of(node: JournalNode, message: Any) -> JournalOwner:  # noqa: ANN401 - any request
+    """The journal that a request names, in its writer's header or by itself."""
+    return node.owner_of(getattr(message, "info", message).journal_id)
+
+
+def _order(request: type[Q], convert: Callable[[Q], requests.Request]) -> Row:
+    """A call that is answered by Done."""
+
+    async def handle(node: JournalNode, message: Q) -> Message:
+        await _owner_of(node, message).ask(convert(message))
+        return pb.Done()
+
+    return Row(request, handle)
+
+
+def _question(
+    request: type[Q],
+    convert: Callable[[Q], requests.Request],
+    reply: type[R],
+    answer: Callable[[Answered[R]], Message],
+) -> Row:
+    """A call that is answered with facts."""
+
+    async def handle(node: JournalNode, message: Q) -> Message:
+        owner = _owner_of(node, message)
+        told = await owner.ask(convert(message))
+        assert isinstance(told, reply)
+        return answer(Answered(told, owner, node.http_port))
+
+    return Row(request, handle)
+
+
+def _reading(
+    request: type[Q],
+    convert: Callable[[Q], requests.GetJournalState | requests.GetEditLogManifest],
+    reply: type[R],
+    answer: Callable[[Answered[R]], Message],
+) -> Row:
+    """A question that does not wait behind the writers."""
+
+    async def handle(node: JournalNode, message: Q) -> Message:
+        owner = _owner_of(node, message)
+        told = owner.read(convert(message))
+        assert isinstance(told, reply)
+        return answer(Answered(told, owner, node.http_port))
+
+    return Row(request, handle)
+
+
+async def _is_formatted(node: JournalNode, message: pb.JournalRequest) -> Message:
+    owner = node.find(message.journal_id)
+    if owner is None or owner.state.namespace is None:
+        return pb.IsFormattedReply(is_formatted=False)
+    info = namespace_message(owner.state.namespace)
+    return pb.IsFormattedReply(is_formatted=True, namespace_info=info)
+
+
+async def _format(node: JournalNode, message: pb.FormatRequest) -> Message:
+    asked = requests.Format(
+        namespace(message.namespace_info),
+        force=message.force,
+        founding=message.founding,
+        incarnation=random_id(),
+        seen_promised=codec.seen_promised(message),
+    )
+    await node.format(message.journal_id, message.nameservice_id, asked)
+    return pb.Done()
+
+
+async def _accept(node: JournalNode, message: pb.AcceptRecoveryRequest) -> Message:
+    asked = requests.AcceptRecovery(stamp(message.info), segment(message.segment))
+    await node.accept(_owner_of(node, message), asked, tuple(message.source_urls))
+    return pb.Done()
+
+
+async def _catch_up(node: JournalNode, message: pb.CatchUpRequest) -> Message:
+    owner = _owner_of(node, message)
+    layout = message.layout_version or LAYOUT_VERSION
+    asked = requests.CatchUp(stamp(message.info), segment(message.segment), layout)
+    next_txid = await node.catch_up(owner, asked, tuple(message.source_urls))
+    return codec.resumed(next_txid, owner.state)
+
+
+async def _journaled_edits(node: JournalNode, message: pb.GetJournaledEditsRequest) -> Message:
+    owner = _owner_of(node, message)
+    found = owner.journaled_edits(txid(message.since_txid), message.max_txns)
+    return codec.journaled_edits(found, owner.state.committed)
+
+
+async def _peer_manifest(node: JournalNode, message: pb.GetEditLogManifestRequest) -> Message:
+    reply = await peer_manifest(_owner_of(node, message), txid(message.since_txid))
+    return codec.manifest(reply, node.http_port)
+
+
+async def _status(node: JournalNode, message: pb.JournalRequest) -> Message:
+    owner = _owner_of(node, message)
+    return codec.status(
+        owner.state,
+        http_port=node.http_port,
+        disk=node.disk_bytes(owner.journal_id),
+        failed_because=owner.failed_because,
+        disk_warning=node.disk_warning(owner.journal_id),
+    )
+
+
+CALLS: Final[Mapping[str, Row]] = {
+    "IsFormatted": Row(pb.JournalRequest, _is_formatted),
+    "Format": Row(pb.FormatRequest, _format),
+    "GetStatus": Row(pb.JournalRequest, _status),
+    "GetJournalState": _reading(
+        pb.JournalRequest,
+        lambda _: requests.GetJournalState(),
+        replies.JournalStateReply,
+        lambda a: pb.GetJournalStateReply(
+            last_promised_epoch=a.reply.promised, http_port=a.http_port
+        ),
+    ),
+    "NewEpoch": _question(
+        pb.NewEpochRequest,
+        codec.new_epoch,
+        replies.Promised,
+        lambda a: pb.NewEpochReply(
+            last_segment_txid=a.reply.last_segment_first,
+            incarnation=a.owner.state.incarnation,
+            previous_writer_heard_micros_ago=int(a.owner.writer_heard_seconds_ago() * 1e6),
+            previous_read_lease_micros=a.owner.state.read_lease_micros,
+        ),
+    ),
+    "PrepareRecovery": _question(
+        pb.PrepareRecoveryRequest,
+        lambda m: requests.PrepareRecovery(stamp(m.info), txid(m.segment_first_txid)),
+        replies.Prepared,
+        lambda a: codec.prepared(a.reply, a.http_port),
+    ),
+    "PeekRecovery": _question(
+        pb.PeekRecoveryRequest,
+        lambda m: requests.PeekRecovery(txid(m.segment_first_txid) or None),
+        replies.Prepared,
+        lambda a: codec.prepared(a.reply, a.http_port),
+    ),
+    "AcceptRecovery": Row(pb.AcceptRecoveryRequest, _accept),
+    "StartLogSegment": _order(
+        pb.StartLogSegmentRequest,
+        # No layout means ours.
+        lambda m: requests.StartLogSegment(
+            stamp(m.info), txid(m.first_txid), m.layout_version or LAYOUT_VERSION
+        ),
+    ),
+    "ResumeSegment": _question(
+        pb.ResumeSegmentRequest,
+        lambda m: requests.ResumeSegment(
+            stamp(m.info), txid(m.first_txid), m.layout_version or LAYOUT_VERSION
+        ),
+        replies.Resumed,
+        lambda a: codec.resumed(a.reply.next_txid, a.owner.state),
+    ),
+    "CatchUp": Row(pb.CatchUpRequest, _catch_up),
+    "FinalizeLogSegment": _order(
+        pb.FinalizeLogSegmentRequest,
+        lambda m: requests.FinalizeLogSegment(
+            stamp(m.info), txid(m.first_txid), txid(m.last_txid), m.digest
+        ),
+    ),
+    "GetEditLogManifest": _reading(
+        pb.GetEditLogManifestRequest,
+        lambda m: requests.GetEditLogManifest(txid(m.since_txid), m.in_progress_ok),
+        replies.Manifest,
+        lambda a: codec.manifest(a.reply, a.http_port),
+    ),
+    "GetPeerManifest": Row(pb.GetEditLogManifestRequest, _peer_manifest),
+    "GetJournaledEdits": Row(pb.GetJournaledEditsRequest, _journaled_edits),
+    "Admit": _order(pb.AdmitRequest, codec.admit),
+    "PurgeLogs": _order(
+        pb.PurgeLogsRequest,
+        lambda m: requests.PurgeLogs(stamp(m.info), txid(m.min_txid_to_keep)),
+    ),
+    "PreUpgrade": _order(pb.WriterRequest, lambda m: requests.PreUpgrade(stamp(m.info))),
+    "Upgrade": _order(
+        pb.UpgradeRequest,
+        lambda m: requests.Upgrade(stamp(m.info), namespace(m.namespace_info)),
+    ),
+    "FinalizeUpgrade": _order(pb.WriterRequest, lambda m: requests.FinalizeUpgrade(stamp(m.info))),
+    "RollBack": _order(pb.WriterRequest, lambda m: requests.RollBack(stamp(m.info))),
+    "DiscardSegments": _order(
+        pb.DiscardSegmentsRequest,
+        lambda m: requests.DiscardSegments(stamp(m.info), txid(m.first_txid)),
+    ),
+    "CanRollBack": _question(
+        pb.CanRollBackRequest,
+        lambda m: requests.CanRollBack(namespace(m.namespace_info), m.target_layout_version),
+        replies.RollBackAnswer,
+        lambda a: pb.CanRollBackReply(can_roll_back=a.reply.possible),
+    ),
+    "GetJournalCTime": _question(
+        pb.JournalRequest,
+        lambda _: requests.GetJournalCTime(),
+        replies.CTime,
+        lambda a: pb.GetJournalCTimeReply(ctime=a.reply.value),
+    ),
+}
