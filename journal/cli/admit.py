@@ -14,13 +14,13 @@ from journal.cli.options import (
     Place,
     ask_each,
     bad,
-    good,
     options,
     place_of,
     print_json,
     refused,
 )
 from journal.errors import JournalError
+from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
 from journal.model import NodeName
 from journal.proto import journal_pb2 as pb

@@ -15,13 +15,13 @@ from journal.cli.options import (
     ask_each,
     bad,
     failure,
-    good,
     options,
     place_of,
     print_json,
     refused,
 )
 from journal.errors import JournalError
+from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
 from journal.model import Epoch, NamespaceInfo, NodeName
 from journal.proto import journal_pb2 as pb

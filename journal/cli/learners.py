@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from journal.cli.options import ASK_SECONDS, Place, ask_each, good
+from journal.cli.options import ASK_SECONDS, Place, ask_each
 from journal.errors import StorageFailed
+from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
 from journal.messages import segment_of
 from journal.model import NodeName, Segment, TxId

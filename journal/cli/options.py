@@ -1,6 +1,5 @@
 """What the subcommands of ``nnha journal`` share: options, places, refusals and exit codes."""
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import JournalUri, namenodes, nameservice_of, shared_edits
 from journal.errors import JournalError
-from journal.links.remote_node import JournalAddress, RemoteNode
+from journal.links.quorum_call import failed
+from journal.links.remote_node import JournalAddress, RemoteNode, ask_once
 from journal.model import JournalId, NodeName
 from journal.quorum import majority
 
@@ -121,31 +121,18 @@ async def ask_each(
     only: Iterable[NodeName] | None = None,
 ) -> dict[NodeName, T | JournalError]:
     """Ask all nodes, or some of them, at once; every answer or the reason why there is none."""
-
-    async def one(remote: RemoteNode) -> T | JournalError:
-        try:
-            return await question(remote)
-        except JournalError as error:
-            return error
-        finally:
-            await remote.close()
-
     wanted = None if only is None else set(only)
-    remotes = [RemoteNode(host, port, place.address) for host, port in place.nodes]
-    asked = [remote for remote in remotes if wanted is None or remote.name in wanted]
-    await asyncio.gather(*(remote.close() for remote in remotes if remote not in asked))
-    answers = await asyncio.gather(*(one(remote) for remote in asked))
-    return {remote.name: answer for remote, answer in zip(asked, answers, strict=True)}
-
-
-def good(answers: Mapping[NodeName, T | JournalError]) -> dict[NodeName, T]:
-    """Those that answered."""
-    return {node: a for node, a in answers.items() if not isinstance(a, JournalError)}
+    asked = [
+        (host, port)
+        for host, port in place.nodes
+        if wanted is None or NodeName(f"{host}:{port}") in wanted
+    ]
+    return await ask_once(asked, place.address, question)
 
 
 def bad(answers: Mapping[NodeName, T | JournalError]) -> list[tuple[NodeName, str]]:
-    """Those that did not, and why."""
-    return [(node, str(a)) for node, a in sorted(answers.items()) if isinstance(a, JournalError)]
+    """Those that did not answer, by name, and why."""
+    return [(node, str(why)) for node, why in sorted(failed(answers).items())]
 
 
 def print_json(place: Place, body: Mapping[str, object]) -> None:

@@ -14,7 +14,6 @@ from journal.cli.options import (
     Place,
     ask_each,
     bad,
-    good,
     options,
     place_of,
     print_json,
@@ -24,6 +23,7 @@ from journal.cli.options import (
 )
 from journal.errors import InvariantBroken, JournalError, NotAdmitted
 from journal.links import codec
+from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
 from journal.model import NodeName, TxId
 from journal.proto import journal_pb2 as pb

@@ -16,7 +16,6 @@ from journal.cli.options import (
     Place,
     ask_each,
     bad,
-    good,
     options,
     place_of,
     print_json,
@@ -24,6 +23,7 @@ from journal.cli.options import (
     tell,
 )
 from journal.errors import JournalError, NotFormatted
+from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
 from journal.messages import segment_of
 from journal.model import NodeName, Segment, TxId

@@ -1,8 +1,8 @@
 """One question to all nodes: it ends when the answer is certain, or patience does."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
-from typing import Final, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from typing import Final, Generic, Protocol, TypeVar
 
 import structlog
 
@@ -15,16 +15,48 @@ T = TypeVar("T")
 
 log = structlog.get_logger()
 
-_STEPS: Final = 20
+STEPS: Final = 20
+
+
+class Countdown:
+    """A deadline in steps of real time; ``step`` says how many there have been.
+
+    It counts only time in which this process could have noticed an answer: each step costs one
+    step however late it comes, so that a process that was stopped for longer than its deadline
+    first reads the answers that lie in its sockets
+    (docs/reference/quorum-journal.md#pauses-of-the-writer-itself).
+    """
+
+    def __init__(self, seconds: float, stepped: Callable[[], bool]) -> None:
+        """``stepped`` is called after each step, and says whether to go on."""
+        self.seconds = seconds
+        self.step = 0
+        self._stepped = stepped
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Go on counting, if it does not."""
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self.seconds / STEPS, self._tick)
+
+    def stop(self) -> None:
+        """Count no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _tick(self) -> None:
+        self._timer = None
+        self.step += 1
+        if self._stepped():
+            self.start()
 
 
 class QuorumCall(Generic[T]):
     """Collects one answer per node; ``outcome`` returns as soon as a quorum has agreed.
 
-    Late answers are counted for nobody.  Its deadline counts only time in which this process could
-    have noticed an answer: each step of the countdown costs one step however late it comes, so that
-    a process that was stopped for longer than its deadline first reads the answers that lie in its
-    sockets (docs/reference/quorum-journal.md#pauses-of-the-writer-itself).
+    Late answers are counted for nobody.
     """
 
     def __init__(
@@ -38,11 +70,9 @@ class QuorumCall(Generic[T]):
         self._tally: Tally = majority_of(nodes)
         self._results: dict[NodeName, T] = {}
         self._failures: dict[NodeName, JournalError] = {}
-        self._loop = asyncio.get_running_loop()
-        self._done: asyncio.Future[None] = self._loop.create_future()
-        self._timeout_seconds = timeout_seconds
-        self._steps_left = _STEPS
-        self._timer = self._loop.call_later(timeout_seconds / _STEPS, self._step)
+        self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._countdown = Countdown(timeout_seconds, self._stepped)
+        self._countdown.start()
 
     def succeed(self, node: NodeName, result: T) -> None:
         """That node agreed."""
@@ -76,27 +106,26 @@ class QuorumCall(Generic[T]):
         try:
             await self._done
         finally:
-            self._timer.cancel()
+            self._countdown.stop()
             self._done.cancel()
         return dict(self._results)
 
-    def _step(self) -> None:
+    def _stepped(self) -> bool:
         if self._done.done():
-            return
-        self._steps_left -= 1
-        if self._steps_left > 0:
-            self._timer = self._loop.call_later(self._timeout_seconds / _STEPS, self._step)
-            if self._steps_left == _STEPS // 2:
+            return False
+        if self._countdown.step < STEPS:
+            if self._countdown.step == STEPS // 2:
                 log.warning(
                     "journal.quorum_slow",
                     operation=self.operation,
                     silent=sorted(self._tally.silent),
                     failed={node: str(error) for node, error in self._failures.items()},
                 )
-            return
+            return True
         for node in sorted(self._tally.silent):
-            self._failures[node] = Unavailable(f"no answer within {self._timeout_seconds:g} s")
+            self._failures[node] = Unavailable(f"no answer within {self._countdown.seconds:g} s")
         self._done.set_exception(self._lost())
+        return False
 
     def _lost(self) -> QuorumLost:
         tally = self._tally
@@ -110,10 +139,49 @@ def quorum_lost(
     failures: Mapping[NodeName, JournalError],
 ) -> QuorumLost:
     """The error that says who agreed to an operation, who did not, and why."""
-    reasons = "; ".join(f"{node}: {failures[node]}" for node in sorted(failures))
     said_yes = f"agreed: {', '.join(sorted(agreed))}" if agreed else "none agreed"
     return QuorumLost(
         f"{operation} needs {majority(members)} of {members} JournalNodes;"
-        f" {said_yes}; failed: {reasons}",
+        f" {said_yes}; failed: {reasons(failures)}",
         failures=failures,
     )
+
+
+class Named(Protocol):
+    """A JournalNode, or a channel to one."""
+
+    @property
+    def name(self) -> NodeName:
+        """The name in the configuration."""
+
+
+N = TypeVar("N", bound=Named)
+
+
+async def ask_each(
+    nodes: Iterable[N], question: Callable[[N], Awaitable[T]]
+) -> dict[NodeName, T | JournalError]:
+    """Ask all nodes at once and wait for all; every answer, or the reason why there is none."""
+
+    async def one(node: N) -> tuple[NodeName, T | JournalError]:
+        try:
+            return node.name, await question(node)
+        except JournalError as error:
+            return node.name, error
+
+    return dict(await asyncio.gather(*(one(node) for node in nodes)))
+
+
+def good(answers: Mapping[NodeName, T | JournalError]) -> dict[NodeName, T]:
+    """Those that answered."""
+    return {node: a for node, a in answers.items() if not isinstance(a, JournalError)}
+
+
+def failed(answers: Mapping[NodeName, T | JournalError]) -> dict[NodeName, JournalError]:
+    """Those that did not, and why."""
+    return {node: a for node, a in answers.items() if isinstance(a, JournalError)}
+
+
+def reasons(failures: Mapping[NodeName, Exception]) -> str:
+    """Each failed node's reason, in one line."""
+    return "; ".join(f"{node}: {failures[node]}" for node in sorted(failures))

@@ -1,21 +1,21 @@
 """One JournalNode over some transport: its calls with deadlines, its errors translated."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
 from google.protobuf.message import Message
 
-from journal.links.grpc_link import GrpcLink, translated
+from journal.errors import JournalError
+from journal.links.grpc_link import GrpcLink
 from journal.links.link import LinkFactory, WriteStream
+from journal.links.quorum_call import ask_each
 from journal.links.segment_url import segment_url
 from journal.messages import namespace_message, namespace_of, segment_message
 from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
-__all__ = ["JournalAddress", "RemoteNode", "WriteStream", "translated"]
-
-M = TypeVar("M", bound=Message)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,11 @@ class JournalAddress:
     """For how long its writer serves reads on the strength of what the node has accepted."""
 
 
+class _Names(TypedDict):
+    journal_id: JournalId
+    nameservice_id: str
+
+
 class RemoteNode:
     """The calls that one node answers.  Each raises a JournalError, and nothing else."""
 
@@ -36,6 +41,10 @@ class RemoteNode:
         self.host = host
         self.name = NodeName(f"{host}:{port}")
         self._journal = journal
+        self._names: _Names = {
+            "journal_id": journal.journal_id,
+            "nameservice_id": journal.nameservice_id,
+        }
         self._link = journal.link(host, port)
         self.learner: str | None = None
         """The incarnation of a node that said it is a learner when it last took up a segment."""
@@ -68,8 +77,7 @@ class RemoteNode:
     def request_info(self, epoch: Epoch, serial: int, committed: TxId | None) -> pb.RequestInfo:
         """The header that each call of a writer carries."""
         return pb.RequestInfo(
-            journal_id=self._journal.journal_id,
-            nameservice_id=self._journal.nameservice_id,
+            **self._names,
             epoch=epoch,
             serial=serial,
             committed_txid=committed,
@@ -82,8 +90,8 @@ class RemoteNode:
 
     async def namespace(self, timeout_seconds: float) -> NamespaceInfo | None:
         """Which file system the node's journal belongs to; None where it has no storage."""
-        reply = await self._call(
-            "IsFormatted", self._request(), pb.IsFormattedReply, timeout_seconds
+        reply = await self._link.call(
+            "IsFormatted", pb.JournalRequest(**self._names), pb.IsFormattedReply, timeout_seconds
         )
         return namespace_of(reply.namespace_info) if reply.is_formatted else None
 
@@ -102,36 +110,39 @@ class RemoteNode:
         the node refuses if it has promised a newer writer than ``seen_promised`` since.
         """
         request = pb.FormatRequest(
-            journal_id=self._journal.journal_id,
-            nameservice_id=self._journal.nameservice_id,
+            **self._names,
             namespace_info=namespace_message(namespace),
             force=force,
             founding=founding,
             seen_promised_epoch=seen_promised,
         )
-        await self._call("Format", request, pb.Done, timeout_seconds)
+        await self._order("Format", request, timeout_seconds)
 
     async def journal_state(self, timeout_seconds: float) -> pb.GetJournalStateReply:
         """What the node has promised."""
-        return await self._call(
-            "GetJournalState", self._request(), pb.GetJournalStateReply, timeout_seconds
+        return await self._link.call(
+            "GetJournalState",
+            pb.JournalRequest(**self._names),
+            pb.GetJournalStateReply,
+            timeout_seconds,
         )
 
     async def status(self, timeout_seconds: float) -> pb.JournalStatus:
         """Everything the node tells about the journal."""
-        return await self._call("GetStatus", self._request(), pb.JournalStatus, timeout_seconds)
+        return await self._link.call(
+            "GetStatus", pb.JournalRequest(**self._names), pb.JournalStatus, timeout_seconds
+        )
 
     async def new_epoch(
         self, namespace: NamespaceInfo, epoch: Epoch, timeout_seconds: float
     ) -> pb.NewEpochReply:
         """Have the node promise an epoch; its newest segment, and when it heard a writer."""
         request = pb.NewEpochRequest(
-            journal_id=self._journal.journal_id,
-            nameservice_id=self._journal.nameservice_id,
+            **self._names,
             namespace_info=namespace_message(namespace),
             epoch=epoch,
         )
-        return await self._call("NewEpoch", request, pb.NewEpochReply, timeout_seconds)
+        return await self._link.call("NewEpoch", request, pb.NewEpochReply, timeout_seconds)
 
     async def start_segment(
         self, info: pb.RequestInfo, first: TxId, layout_version: int, timeout_seconds: float
@@ -140,7 +151,7 @@ class RemoteNode:
         request = pb.StartLogSegmentRequest(
             info=info, first_txid=first, layout_version=layout_version
         )
-        await self._call("StartLogSegment", request, pb.Done, timeout_seconds)
+        await self._order("StartLogSegment", request, timeout_seconds)
 
     async def finalize_segment(
         self, info: pb.RequestInfo, segment: Segment, timeout_seconds: float
@@ -149,14 +160,14 @@ class RemoteNode:
         request = pb.FinalizeLogSegmentRequest(
             info=info, first_txid=segment.first, last_txid=segment.last, digest=segment.digest
         )
-        await self._call("FinalizeLogSegment", request, pb.Done, timeout_seconds)
+        await self._order("FinalizeLogSegment", request, timeout_seconds)
 
     async def prepare_recovery(
         self, info: pb.RequestInfo, first: TxId, timeout_seconds: float
     ) -> pb.PrepareRecoveryReply:
         """Ask what the node has of a segment."""
         request = pb.PrepareRecoveryRequest(info=info, segment_first_txid=first)
-        return await self._call(
+        return await self._link.call(
             "PrepareRecovery", request, pb.PrepareRecoveryReply, timeout_seconds
         )
 
@@ -165,11 +176,12 @@ class RemoteNode:
     ) -> pb.PrepareRecoveryReply:
         """What the node would answer if a recovery were prepared; nothing changes there."""
         request = pb.PeekRecoveryRequest(
-            journal_id=self._journal.journal_id,
-            nameservice_id=self._journal.nameservice_id,
+            **self._names,
             segment_first_txid=first or 0,
         )
-        return await self._call("PeekRecovery", request, pb.PrepareRecoveryReply, timeout_seconds)
+        return await self._link.call(
+            "PeekRecovery", request, pb.PrepareRecoveryReply, timeout_seconds
+        )
 
     async def accept_recovery(
         self,
@@ -182,18 +194,17 @@ class RemoteNode:
         request = pb.AcceptRecoveryRequest(
             info=info, segment=segment_message(segment), source_urls=source_urls
         )
-        await self._call("AcceptRecovery", request, pb.Done, timeout_seconds)
+        await self._order("AcceptRecovery", request, timeout_seconds)
 
     async def peer_manifest(
         self, since: TxId, timeout_seconds: float
     ) -> pb.GetEditLogManifestReply:
         """What one node asks another: its finalized segments and their digests."""
         request = pb.GetEditLogManifestRequest(
-            journal_id=self._journal.journal_id,
-            nameservice_id=self._journal.nameservice_id,
+            **self._names,
             since_txid=since,
         )
-        return await self._call(
+        return await self._link.call(
             "GetPeerManifest", request, pb.GetEditLogManifestReply, timeout_seconds
         )
 
@@ -218,64 +229,66 @@ class RemoteNode:
             committed_txid=committed,
             purged_txid=purged,
         )
-        await self._call("Admit", request, pb.Done, timeout_seconds)
+        await self._order("Admit", request, timeout_seconds)
 
     async def admit_founding(self, incarnation: str, timeout_seconds: float) -> None:
         """Give a node of an imported journal its vote, by an operator's word."""
         info = self.request_info(NO_EPOCH, 0, None)
         request = pb.AdmitRequest(info=info, incarnation=incarnation, founding=True)
-        await self._call("Admit", request, pb.Done, timeout_seconds)
+        await self._order("Admit", request, timeout_seconds)
 
     async def pre_upgrade(self, info: pb.RequestInfo, timeout_seconds: float) -> None:
         """Keep what there is; an upgrade follows."""
-        await self._call("PreUpgrade", pb.WriterRequest(info=info), pb.Done, timeout_seconds)
+        await self._order("PreUpgrade", pb.WriterRequest(info=info), timeout_seconds)
 
     async def upgrade(
         self, info: pb.RequestInfo, namespace: NamespaceInfo, timeout_seconds: float
     ) -> None:
         """Adopt a layout version and a creation time."""
         request = pb.UpgradeRequest(info=info, namespace_info=namespace_message(namespace))
-        await self._call("Upgrade", request, pb.Done, timeout_seconds)
+        await self._order("Upgrade", request, timeout_seconds)
 
     async def finalize_upgrade(self, info: pb.RequestInfo, timeout_seconds: float) -> None:
         """Give up the way back."""
-        await self._call("FinalizeUpgrade", pb.WriterRequest(info=info), pb.Done, timeout_seconds)
+        await self._order("FinalizeUpgrade", pb.WriterRequest(info=info), timeout_seconds)
 
     async def roll_back(self, info: pb.RequestInfo, timeout_seconds: float) -> None:
         """Go back to the state before the upgrade."""
-        await self._call("RollBack", pb.WriterRequest(info=info), pb.Done, timeout_seconds)
+        await self._order("RollBack", pb.WriterRequest(info=info), timeout_seconds)
 
     async def discard_segments(
         self, info: pb.RequestInfo, first: TxId, timeout_seconds: float
     ) -> None:
         """Put every segment from ``first`` on out of the way."""
         request = pb.DiscardSegmentsRequest(info=info, first_txid=first)
-        await self._call("DiscardSegments", request, pb.Done, timeout_seconds)
+        await self._order("DiscardSegments", request, timeout_seconds)
 
     async def can_roll_back(
         self, namespace: NamespaceInfo, target_layout_version: int, timeout_seconds: float
     ) -> bool:
         """Whether the node has a state before an upgrade that a program of that layout reads."""
         request = pb.CanRollBackRequest(
-            journal_id=self._journal.journal_id,
-            nameservice_id=self._journal.nameservice_id,
+            **self._names,
             namespace_info=namespace_message(namespace),
             target_layout_version=target_layout_version,
         )
-        reply = await self._call("CanRollBack", request, pb.CanRollBackReply, timeout_seconds)
+        reply = await self._link.call("CanRollBack", request, pb.CanRollBackReply, timeout_seconds)
         return reply.can_roll_back
 
     async def journal_ctime(self, timeout_seconds: float) -> int:
         """When the journal was upgraded last."""
-        reply = await self._call(
-            "GetJournalCTime", self._request(), pb.GetJournalCTimeReply, timeout_seconds
+        reply = await self._link.call(
+            "GetJournalCTime",
+            pb.JournalRequest(**self._names),
+            pb.GetJournalCTimeReply,
+            timeout_seconds,
         )
         return reply.ctime
 
     async def purge_logs(self, info: pb.RequestInfo, minimum: TxId, timeout_seconds: float) -> None:
         """Let the node remove the segments that end before ``minimum``."""
         request = pb.PurgeLogsRequest(info=info, min_txid_to_keep=minimum)
-        await self._call("PurgeLogs", request, pb.Done, timeout_seconds)
+        await self._order("PurgeLogs", request, timeout_seconds)
 
     async def resume_segment(
         self, info: pb.RequestInfo, first: TxId, layout_version: int, timeout_seconds: float
@@ -284,7 +297,9 @@ class RemoteNode:
         request = pb.ResumeSegmentRequest(
             info=info, first_txid=first, layout_version=layout_version
         )
-        reply = await self._call("ResumeSegment", request, pb.ResumeSegmentReply, timeout_seconds)
+        reply = await self._link.call(
+            "ResumeSegment", request, pb.ResumeSegmentReply, timeout_seconds
+        )
         return self._resumed(reply)
 
     async def catch_up(
@@ -302,7 +317,7 @@ class RemoteNode:
             layout_version=layout_version,
             source_urls=source_urls,
         )
-        reply = await self._call("CatchUp", request, pb.ResumeSegmentReply, timeout_seconds)
+        reply = await self._link.call("CatchUp", request, pb.ResumeSegmentReply, timeout_seconds)
         return self._resumed(reply)
 
     def _resumed(self, reply: pb.ResumeSegmentReply) -> TxId:
@@ -314,12 +329,11 @@ class RemoteNode:
     ) -> pb.GetEditLogManifestReply:
         """The segments that hold ``since`` or anything later."""
         request = pb.GetEditLogManifestRequest(
-            journal_id=self._journal.journal_id,
-            nameservice_id=self._journal.nameservice_id,
+            **self._names,
             since_txid=since,
             in_progress_ok=in_progress,
         )
-        return await self._call(
+        return await self._link.call(
             "GetEditLogManifest", request, pb.GetEditLogManifestReply, timeout_seconds
         )
 
@@ -328,21 +342,29 @@ class RemoteNode:
     ) -> pb.GetJournaledEditsReply:
         """The newest edits, out of the node's memory."""
         request = pb.GetJournaledEditsRequest(
-            journal_id=self._journal.journal_id,
-            nameservice_id=self._journal.nameservice_id,
+            **self._names,
             since_txid=since,
             max_txns=max_txns,
         )
-        return await self._call(
+        return await self._link.call(
             "GetJournaledEdits", request, pb.GetJournaledEditsReply, timeout_seconds
         )
 
-    def _request(self) -> pb.JournalRequest:
-        return pb.JournalRequest(
-            journal_id=self._journal.journal_id, nameservice_id=self._journal.nameservice_id
-        )
+    async def _order(self, method: str, request: Message, timeout_seconds: float) -> None:
+        await self._link.call(method, request, pb.Done, timeout_seconds)
 
-    async def _call(
-        self, method: str, request: Message, reply: type[M], timeout_seconds: float
-    ) -> M:
-        return await self._link.call(method, request, reply, timeout_seconds)
+
+async def ask_once(
+    nodes: Iterable[tuple[str, int]],
+    journal: JournalAddress,
+    question: Callable[[RemoteNode], Awaitable[T]],
+) -> dict[NodeName, T | JournalError]:
+    """Ask each node one question, over connections that are closed as soon as it is answered."""
+
+    async def one(remote: RemoteNode) -> T:
+        try:
+            return await question(remote)
+        finally:
+            await remote.close()
+
+    return await ask_each([RemoteNode(host, port, journal) for host, port in nodes], one)

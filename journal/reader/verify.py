@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from journal.errors import JournalError, QuorumLost, StorageFailed, Unavailable
-from journal.links.remote_node import JournalAddress, RemoteNode
+from journal.links.remote_node import JournalAddress, RemoteNode, ask_once
 from journal.links.segment_url import segment_url
 from journal.links.settings import ReaderSettings
 from journal.messages import segment_of
@@ -44,18 +44,7 @@ async def ask_status(
     nodes: Sequence[tuple[str, int]], journal: JournalAddress, timeout_seconds: float
 ) -> dict[NodeName, pb.JournalStatus | JournalError]:
     """Every node's status, or why it gives none."""
-
-    async def one(remote: RemoteNode) -> pb.JournalStatus | JournalError:
-        try:
-            return await remote.status(timeout_seconds)
-        except JournalError as error:
-            return error
-        finally:
-            await remote.close()
-
-    remotes = [RemoteNode(host, port, journal) for host, port in nodes]
-    answers = await asyncio.gather(*(one(remote) for remote in remotes))
-    return {remote.name: answer for remote, answer in zip(remotes, answers, strict=True)}
+    return await ask_once(nodes, journal, lambda remote: remote.status(timeout_seconds))
 
 
 async def verify(

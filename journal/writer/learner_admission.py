@@ -12,7 +12,7 @@ from typing import TypeVar
 import structlog
 
 from journal.errors import Fenced, JournalError, OutOfSync, QuorumLost, Unavailable
-from journal.links.quorum_call import QuorumCall
+from journal.links.quorum_call import QuorumCall, ask_each, failed, good
 from journal.links.settings import WriterSettings
 from journal.messages import segment_of
 from journal.model import NodeName, Segment, TxId
@@ -107,24 +107,13 @@ class Tutor:
         self, others: Sequence[NodeChannel], request: Callable[[NodeChannel], Awaitable[T]]
     ) -> list[T]:
         """The answers of a majority of all nodes; a learner refuses these calls."""
-
-        async def one(channel: NodeChannel) -> T | JournalError:
-            try:
-                return await request(channel)
-            except JournalError as error:
-                return error
-
-        answers: list[T] = []
-        failures = []
-        for answer in await asyncio.gather(*(one(channel) for channel in others)):
-            if isinstance(answer, JournalError):
-                failures.append(str(answer))
-            else:
-                answers.append(answer)
+        answers = await ask_each(others, request)
+        told = good(answers)
         needed = majority(len(self.channels))
-        if len(answers) < needed:
-            raise Unavailable(f"{needed} voters must confirm: {'; '.join(failures)}")
-        return answers
+        if len(told) < needed:
+            why = "; ".join(map(str, failed(answers).values()))
+            raise Unavailable(f"{needed} voters must confirm: {why}")
+        return list(told.values())
 
 
 def all_segments(manifests: Sequence[pb.GetEditLogManifestReply]) -> list[Segment]:

@@ -6,7 +6,7 @@ from contextlib import suppress
 import structlog
 
 from journal.errors import JournalError, NotFormatted, QuorumLost
-from journal.links.quorum_call import QuorumCall
+from journal.links.quorum_call import QuorumCall, failed, reasons
 from journal.model import NO_EPOCH, Epoch, NamespaceInfo, NodeName, TxId
 from journal.writer.channel import NodeChannel
 
@@ -53,11 +53,9 @@ async def format_node(
 
 def ensure_all_answered(operation: str, answers: Mapping[NodeName, object]) -> None:
     """Raise QuorumLost unless every node has answered."""
-    failures = {node: a for node, a in answers.items() if isinstance(a, JournalError)}
-    if failures:
-        reasons = "; ".join(f"{node}: {failures[node]}" for node in sorted(failures))
+    if failures := failed(answers):
         raise QuorumLost(
-            f"{operation} needs all {len(answers)} JournalNodes; failed: {reasons}",
+            f"{operation} needs all {len(answers)} JournalNodes; failed: {reasons(failures)}",
             failures=failures,
         )
 

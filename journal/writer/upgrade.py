@@ -6,15 +6,14 @@ be reached is left behind and reported, as long as a majority has agreed; a refu
 See docs/reference/quorum-journal.md#upgrade-on-all-nodes.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
 import structlog
 
-from journal.errors import InvariantBroken, JournalError, QuorumLost, Unavailable
-from journal.links.quorum_call import QuorumCall
+from journal.errors import InvariantBroken, QuorumLost, Unavailable
+from journal.links.quorum_call import QuorumCall, ask_each, failed, good, reasons
 from journal.links.settings import WriterSettings
 from journal.model import NamespaceInfo, NodeName, TxId
 from journal.writer.channel import NodeChannel
@@ -97,32 +96,22 @@ class JournalUpgrades:
     async def _on_all(
         self, operation: str, ask: Callable[[NodeChannel], Awaitable[T]]
     ) -> dict[NodeName, T]:
-        async def one(node: NodeChannel) -> T | JournalError:
+        async def one(node: NodeChannel) -> T:
             # Behind what the node is asked already: a writer's calls arrive in their order.
             call: QuorumCall[T] = QuorumCall(operation, [node.name], timeout_seconds=self._timeout)
             node.ask(call, partial(ask, node))
             try:
                 return (await call.outcome())[node.name]
             except QuorumLost as lost:
-                why = lost.failures.get(node.name)
-                return why if isinstance(why, JournalError) else lost
-            except JournalError as error:
-                return error
+                raise lost.failures[node.name] from None
 
-        answers = await asyncio.gather(*(one(node) for node in self._channels))
-        done: dict[NodeName, T] = {}
-        failures: dict[NodeName, JournalError] = {}
-        for node, answer in zip(self._channels, answers, strict=True):
-            if isinstance(answer, JournalError):
-                failures[node.name] = answer
-            else:
-                done[node.name] = answer
+        answers = await ask_each(self._channels, one)
+        done, failures = good(answers), failed(answers)
         refused = any(not isinstance(why, Unavailable) for why in failures.values())
         if refused or 2 * len(done) <= len(self._channels):
-            reasons = "; ".join(f"{name}: {failures[name]}" for name in sorted(failures))
             raise QuorumLost(
                 f"{operation} needs every JournalNode that can be reached, and a majority; "
-                f"failed: {reasons}",
+                f"failed: {reasons(failures)}",
                 failures=failures,
             )
         for name, why in failures.items():

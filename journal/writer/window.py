@@ -10,7 +10,6 @@ import hashlib
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import structlog
 
@@ -18,15 +17,11 @@ from journal.errors import BadRequest, InvariantBroken, JournalError, Unavailabl
 from journal.frame import scan
 from journal.links import metrics
 from journal.links.link import MAX_BATCH_BYTES
-from journal.links.quorum_call import quorum_lost
+from journal.links.quorum_call import STEPS, Countdown, quorum_lost
 from journal.model import LAYOUT_VERSION, NO_TXID, NodeName, TxId
 from journal.quorum import majority_of
 
 log = structlog.get_logger()
-
-_STEPS: Final = 20
-"""Patience is spent in so many steps.  Each costs one step however late it comes, so that a
-process that was stopped first reads the answers that lie in its sockets."""
 
 
 @dataclass(slots=True, eq=False)
@@ -90,14 +85,12 @@ class Window:
         self._needed = majority_of(nodes).needed
         self._members = {node: _Member() for node in nodes}
         self._limit_bytes = limit_bytes
-        self._timeout_seconds = timeout_seconds
         self._batches: dict[int, Batch] = {}
         self._base = 0
         self._size = 0
         self._held_bytes = 0
         self._waiting: deque[Batch] = deque()
-        self._step = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._countdown = Countdown(timeout_seconds, self._stepped)
         self._digest = hashlib.sha256()
 
     # ---- the writer's side ----
@@ -127,10 +120,8 @@ class Window:
                 f"{MAX_BATCH_BYTES} that one write may have"
             )
         last = TxId(first + count - 1)
-        loop = asyncio.get_running_loop()
-        batch = Batch(
-            segment_first, first, last, records, self.end, self._step, loop.create_future()
-        )
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        batch = Batch(segment_first, first, last, records, self.end, self._countdown.step, waiter)
         size = len(records)
         self._batches[self._size] = batch
         self._size += 1
@@ -141,8 +132,7 @@ class Window:
         self._waiting.append(batch)
         if self._held_bytes > self._limit_bytes:
             self._trim()
-        if self._timer is None:
-            self._timer = loop.call_later(self._timeout_seconds / _STEPS, self._tick)
+        self._countdown.start()
         if not self._possible(batch):
             self._waiting.pop()
             self._lose(batch)
@@ -170,9 +160,7 @@ class Window:
 
     def close(self) -> None:
         """Nobody waits any more."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._countdown.stop()
         for batch in self._waiting:
             batch.waiter.cancel()
         self._waiting.clear()
@@ -326,12 +314,10 @@ class Window:
             batch.waiter.set_exception(error)
             batch.waiter.exception()  # whoever wrote it may be gone
 
-    def _tick(self) -> None:
-        self._timer = None
-        self._step += 1
-        while self._waiting and self._step - self._waiting[0].step > _STEPS:
+    def _stepped(self) -> bool:
+        while self._waiting and self._countdown.step - self._waiting[0].step > STEPS:
             batch = self._waiting.popleft()
-            silence = Unavailable(f"no answer within {self._timeout_seconds:g} s")
+            silence = Unavailable(f"no answer within {self._countdown.seconds:g} s")
             agreed = [n for n, member in self._members.items() if member.acked >= batch.last]
             failures = {
                 node: member.down or silence
@@ -340,17 +326,16 @@ class Window:
             }
             self._end(batch, quorum_lost(_name(batch), len(self._members), agreed, failures))
         if not self._waiting:
-            return
+            return False
         oldest = self._waiting[0]
-        if self._step - oldest.step == _STEPS // 2:
+        if self._countdown.step - oldest.step == STEPS // 2:
             log.warning(
                 "journal.quorum_slow",
                 operation=_name(oldest),
                 silent=sorted(n for n, m in self._members.items() if m.acked < oldest.last),
                 failed={n: str(m.down) for n, m in self._members.items() if m.down is not None},
             )
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self._timeout_seconds / _STEPS, self._tick)
+        return True
 
     # ---- what is kept ----
 

@@ -18,7 +18,7 @@ from journal.errors import BadRequest, InvariantBroken, JournalError, QuorumLost
 from journal.links import codec, metrics
 from journal.links.grpc_link import GrpcLink
 from journal.links.link import LinkFactory
-from journal.links.quorum_call import QuorumCall, T
+from journal.links.quorum_call import QuorumCall, T, ask_each
 from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.links.settings import NODE_PATIENCE, WriterSettings
 from journal.model import (
@@ -141,7 +141,7 @@ class QuorumWriter:
     async def formatted(self) -> Mapping[NodeName, bool | JournalError]:
         """Whether each node has storage for this journal, or why it does not say."""
         timeout = self._settings.operations_timeout_seconds
-        return await self._from_each(lambda channel: channel.remote.is_formatted(timeout))
+        return await ask_each(self._channels, lambda channel: channel.remote.is_formatted(timeout))
 
     async def format(self, *, force: bool = False) -> None:
         """Create the journal on every node; all must succeed.
@@ -160,8 +160,9 @@ class QuorumWriter:
                     " formatting destroys its edits, and must be forced"
                 )
         timeout = self._settings.operations_timeout_seconds
-        answers = await self._from_each(
-            lambda channel: purge.format_node(channel, self._namespace, timeout, force=force)
+        answers = await ask_each(
+            self._channels,
+            lambda channel: purge.format_node(channel, self._namespace, timeout, force=force),
         )
         purge.ensure_all_answered("formatting", answers)
         log.info("journal.formatted", nodes=self._names, journal=self._journal_id, force=force)
@@ -378,18 +379,6 @@ class QuorumWriter:
             self.read_lease.end()
             # Whoever called decides what its end means; a traceback here would tell nothing.
             log.warning("journal.writer_lost", epoch=self._epoch, reason=str(death))
-
-    async def _from_each(
-        self, request: Callable[[NodeChannel], Awaitable[T]]
-    ) -> dict[NodeName, T | JournalError]:
-        async def one(channel: NodeChannel) -> T | JournalError:
-            try:
-                return await request(channel)
-            except JournalError as error:
-                return error
-
-        answers = await asyncio.gather(*(one(channel) for channel in self._channels))
-        return dict(zip(self._names, answers, strict=True))
 
     def _ensure_alive(self) -> None:
         match self._death:
