@@ -175,8 +175,6 @@ class QuorumWriter:
         ``predecessor_gone_until``, on the loop's clock: no other writer can serve a read up to
         then.  If that is over when the epoch is won, the first segment is not started before an
         older writer's read lease has run out for certain.
-
-        See docs/reference/quorum-journal.md#epochs and #segment-recovery.
         """
         ensure(self._epoch == NO_EPOCH, "a writer wins one epoch in its life")
         states = await self._ask(

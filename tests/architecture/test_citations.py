@@ -25,10 +25,7 @@ ID_LISTS: Final = frozenset(
 )
 """Tables whose rows are numbered."""
 
-NOT_YET: Final = (
-    "tests/",
-    "ARCHITECTURE.md", "docs/zookeeper.md", "docs/metrics.md",
-)  # fmt: skip
+NOT_YET: Final = ("ARCHITECTURE.md", "docs/zookeeper.md", "docs/metrics.md")
 """Packages whose citations still are of the old kind."""
 
 LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
@@ -209,7 +206,7 @@ def _checked(name: str) -> bool:
         return False
     path = Path(name)
     generated = path.stem.endswith(("_pb2", "_pb2_grpc"))
-    scenario = path.suffix == ".txt" and path.parts[0] == "tests"
+    scenario = path.suffix == ".txt" and path.parent.name == "scenarios"
     own = path != Path(__file__).relative_to(ROOT)
     return own and not generated and (path.suffix in {*WITH_COMMENTS, ".md"} or scenario)
 

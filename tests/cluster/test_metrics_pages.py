@@ -65,7 +65,7 @@ def test_every_documented_metric_is_there_with_help_and_type(cluster: Cluster, d
 
 @pytest.mark.row("W15")
 def test_w15_a_scrape_says_what_the_logs_alone_said_in_hadoop(cluster: Cluster) -> None:
-    """Lock owner, election, health, ZooKeeper, last failover: hadoop-ha.md W15."""
+    """Lock owner, election, health, ZooKeeper, last failover."""
     active = cluster.wait_for_active()
     text = get(cluster.layout.zkfc_url(active) + "/metrics")[1]
     node = f'node="ns1.{active}"'

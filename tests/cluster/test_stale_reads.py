@@ -1,4 +1,7 @@
-"""An active that is stopped and goes on again never shows the past (invariant I6)."""
+"""An active that is stopped and goes on again never shows the past.
+
+See docs/reference/quorum-journal.md#read-lease.
+"""
 
 import asyncio
 from collections.abc import Iterator

@@ -83,7 +83,7 @@ async def test_a_resolver_that_hangs_costs_kill_its_own_time_and_no_more(
 async def test_a_kill_that_was_called_off_kills_nobody_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The victim may be rightly active again by then (hadoop-ha W4)."""
+    """The victim may be rightly active again by then."""
     with victim() as (process, port):
         answers = _hold_resolver(monkeypatch)
         fencing = asyncio.create_task(fenced_by("kill", port, "localhost"))

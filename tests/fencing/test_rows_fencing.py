@@ -1,4 +1,4 @@
-"""Hadoop's TestNodeFencer and TestShellCommandFencer, row by row (hadoop-ha.md 8.7, 8.9)."""
+"""Hadoop's TestNodeFencer and TestShellCommandFencer, row by row."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""sshfence's rows (hadoop-ha.md 8.8) and W10-W12, against a real sshd on loopback."""
+"""sshfence's rows, and the weaknesses of Hadoop's, against a real sshd on loopback."""
 
 import shutil
 import socket
@@ -50,7 +50,7 @@ ROWS_OF_CODES = {
 @needs_sshd
 @pytest.mark.parametrize("row", ROWS_OF_CODES)
 async def test_row_8_8_return_codes(sshd: Sshd, row: str) -> None:
-    """hadoop-ha.md 4.5 against a real sshd; Hadoop takes any nc but 0 for a success (W12)."""
+    """The table of docs/reference/fencing.md#sshfence; Hadoop takes any nc but 0 for a success."""
     fuser, nc, listening, fenced_then = ROWS_OF_CODES[row]
     for name, script in (("fuser", fuser), ("nc", nc)):
         sshd.replace_command(name, script or "exit 127")

@@ -66,7 +66,7 @@ async def test_other_codes_of_fuser_are_failures(sshd: Sshd, status: int, told: 
 
 @needs_sshd
 async def test_a_probe_that_cannot_tell_is_not_taken_for_a_closed_port(sshd: Sshd) -> None:
-    """Hadoop takes nc's status 127 for "nobody listens" (hadoop-ha.md 4.5)."""
+    """Hadoop takes nc's status 127 for "nobody listens"."""
     sshd.replace_command("nc", "exit 127")
     sshd.replace_command("timeout", "exit 127")
     report = await fenced(sshd, free_port())

@@ -182,7 +182,7 @@ def test_java_writes_with_a_node_down_which_returns_at_the_next_roll(
 def test_equal_length_divergence_is_mended_for_java_writers_too(
     java: "Writers", nodes: OurNodes
 ) -> None:
-    """qjm X1 with Hadoop's own writer; on Hadoop's own nodes a reader may then get A's 4-6."""
+    """With Hadoop's own writer; on Hadoop's own nodes a reader may then get A's 4-6."""
     first = java()
     first.format()
     first.become_writer()

@@ -25,7 +25,7 @@ def durable(tails: Mapping[NodeName, Tail], members: int = 3, first: int = 1) ->
 
 
 def test_counts_of_a_majority() -> None:
-    """Unit.ReadRpcInputStreams, Mismatched, OneSlow, OneException and NoNewEdits (qjm 8.5)."""
+    """Unit.ReadRpcInputStreams, Mismatched, OneSlow, OneException and NoNewEdits."""
     assert durable({A: tail("xyz"), B: tail("xyz"), C: tail("xyz")}) == (3, "abc")
     assert durable({A: tail("x"), B: tail("xy"), C: tail("xyz")}) == (2, "bc")
     assert durable({A: tail("x"), B: tail("xy")}) == (1, "ab")
@@ -38,7 +38,7 @@ def test_a_majority_is_one_of_all_nodes_not_of_those_that_answer() -> None:
 
 
 def test_other_bytes_under_the_same_numbers_do_not_count() -> None:
-    """X4: b holds edits of epoch 1 that were never acknowledged."""
+    """b holds edits of epoch 1 that were never acknowledged."""
     tails = {A: tail("new", "2"), B: tail("old", "1"), C: tail("new", "2")}
     assert durable(tails) == (3, "ac")
     assert durable({A: tail("new", "2"), B: tail("old", "1")}) == (0, "")

@@ -46,7 +46,7 @@ def test_any_two_majorities_meet(members: int, needed: int) -> None:
 
 
 def test_two_failures_of_three_are_certain_at_once() -> None:
-    """Hadoop waits for the third answer here (qjm 4.2, scenario X5)."""
+    """Hadoop waits for the third answer here."""
     tally = majority_of(NAMES[:3]).no(NAMES[0]).no(NAMES[2])
     assert tally.verdict is Verdict.LOST
     assert tally.silent == {NAMES[1]}

@@ -108,7 +108,7 @@ def test_the_order_of_the_answers_decides_nothing() -> None:
     assert expected.sources == (N1, N3)
 
 
-# ---- every combination, against an oracle written from qjm 4.6-4.7 alone ----
+# ---- every combination, against an oracle that shares no code with the product ----
 
 
 def compare(left: Held, right: Held) -> int:

@@ -29,7 +29,7 @@ _MAINS = {
     "namenode": "org.apache.hadoop.hdfs.server.namenode.NameNode",
     "zkfc": "org.apache.hadoop.hdfs.tools.DFSZKFailoverController",
 }
-# As in the baseline (hadoop-baseline.md); all else is the JVM's default.
+# As docs/reference/operations.md#comparison-load says; all else is the JVM's default.
 _HEAP_MEGABYTES = {"journalnode": 256, "namenode": 512, "zkfc": 128}
 
 

@@ -1,4 +1,4 @@
-"""Hadoop's TestFailoverController, row by row (hadoop-ha.md 8.6), with NameNodes in memory."""
+"""Hadoop's TestFailoverController, row by row, with NameNodes in memory."""
 
 from dataclasses import dataclass, field
 

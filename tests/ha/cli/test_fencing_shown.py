@@ -1,4 +1,4 @@
-"""W3: what fences edits only is shown as what it is, and lets a failover from a dead host go on."""
+"""What fences edits only is shown as what it is, and lets a failover from a dead host go on."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The steps of a hand-over, told while it lasts to whoever sits at a terminal (hadoop-ha W9)."""
+"""The steps of a hand-over, told while it lasts to whoever sits at a terminal."""
 
 import asyncio
 import fcntl

@@ -1,4 +1,4 @@
-"""Hadoop's TestHAAdmin and TestDFSHAAdmin, row by row (hadoop-ha.md 8.10), on real RPC servers."""
+"""Hadoop's TestHAAdmin and TestDFSHAAdmin, row by row, on real RPC servers."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""TestDFSHAAdminMiniCluster and TestNNHealthCheck (hadoop-ha.md 8.11): haadmin, real NameNodes.
+"""TestDFSHAAdminMiniCluster and TestNNHealthCheck: haadmin, real NameNodes.
 
 Each NameNode writes to real JournalNodes and serves HAServiceProtocol; nobody but haadmin tells
 them what to be.  They have no safe mode: one that has not read the journal is not ready instead.

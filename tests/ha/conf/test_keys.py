@@ -185,7 +185,7 @@ def test_our_defaults_are_those_of_hadoop_where_its_own_table_is_at_hand() -> No
     theirs = {
         one.findtext("name", ""): one.findtext("value") or "" for one in table.iter("property")
     }
-    # Left empty there, because the code falls back to an older key: hadoop-ha.md 7.
+    # Left empty there, because the code falls back to an older key.
     del theirs["hadoop.zk.ssl.enabled"]
     common = theirs.keys() & keys.KEYS.keys()
     assert len(common) > 20

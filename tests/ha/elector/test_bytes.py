@@ -6,7 +6,7 @@ from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode, encode
 from ha.elector.zookeeper.credentials import AclEntry, AuthEntry, parse_acl, parse_auth
 from ha.elector.zookeeper.errors import BadBreadcrumb, BadCredentialSetting
 
-# From a live cluster (hadoop-ha 1.2).
+# From a live cluster of Hadoop.
 GOLDEN = bytes.fromhex(
     "0a0468646673"
     "1217686466732d6e616d656e6f64652d64656661756c742d30"

@@ -1,4 +1,4 @@
-"""The event table of hadoop-ha 1.8, row by row, against the pure core."""
+"""The table of docs/reference/election.md#events, row by row, against the pure core."""
 
 from dataclasses import replace
 

@@ -199,7 +199,7 @@ async def test_a_nameservice_deleted_under_its_election_is_told_with_what_to_do(
 
 
 async def test_a_wrong_digest_is_told_at_the_first_request(ensemble: Ensemble) -> None:
-    # Trap 26: ZooKeeper takes any password at connect time, and refuses what needs rights.
+    # ZooKeeper takes any password at connect time, and refuses what needs rights.
     right = replace(
         _settings(ensemble), acl=parse_acl("auth::rwcda"), auth=parse_auth("digest:owner:right")
     )
@@ -239,7 +239,7 @@ async def test_an_acl_that_closes_under_the_active_moves_nothing(ensemble: Ensem
 
 
 async def test_credentials_of_an_unknown_scheme_are_refused_for_good(ensemble: Ensemble) -> None:
-    # Trap 13: kazoo reports only that the session is lost, and tries no more.
+    # kazoo reports only that the session is lost, and tries no more.
     odd = replace(_settings(ensemble), auth=parse_auth("nosuchscheme:whatever"))
     with pytest.raises(ZooKeeperRefused, match=r"authentication failed.*ha\.zookeeper\.auth"):
         async with connected(odd, deadline_seconds=WAIT_SECONDS):

@@ -1,4 +1,4 @@
-"""Hadoop's own ActiveStandbyElector and ours in one election (hadoop-ha 8.13 number 16)."""
+"""Hadoop's own ActiveStandbyElector and ours in one election."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""The rows of Hadoop's TestZKUtil (hadoop-ha 8.12): ACLs and credentials as texts and files."""
+"""The rows of Hadoop's TestZKUtil: ACLs and credentials as texts and files."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""The rows of Hadoop's TestActiveStandbyElector (hadoop-ha 8.3), by the same names, on our core.
+"""The rows of Hadoop's TestActiveStandbyElector, by the same names, on our core.
 
-Where ours differs, by design: a connection that is lost ends nothing, however often (W20), and
+Where ours differs, by design: a connection that is lost ends nothing, however often, and
 only what no retry can change makes the elector give up.
 """
 

@@ -1,4 +1,4 @@
-"""Rows that need a real server: hadoop-ha 8.4, the rest of 8.3, and some of 8.13."""
+"""Rows that need a real server: TestActiveStandbyElectorRealZK, and what else is left."""
 
 import asyncio
 import itertools
@@ -188,7 +188,7 @@ async def test_row_8_3_ensure_base_node(zookeeper: ZooKeeper) -> None:
 
 
 async def test_row_8_3_parent_znode_acls(zookeeper: ZooKeeper) -> None:
-    # Hadoop's sets the ACL of every prefix; ours that of its own scope only (W21).
+    # Hadoop's sets the ACL of every prefix; ours that of its own scope only.
     top = f"/rows-shared{next(_scopes)}"
     settings = replace(_settings(zookeeper.connect), scope=f"{top}/ns")
     closed = replace(settings, acl=parse_acl("world:anyone:cdra"))
@@ -284,7 +284,7 @@ async def test_8_13_12_a_create_whose_answer_was_lost_is_found_to_be_ours(
 async def test_an_unanswered_create_leaves_one_owner_and_no_ghost(
     zookeeper: ZooKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Trap 4: the first session's create takes effect after we have given it up.
+    # The first session's create takes effect after we have given it up.
     settings = _settings(zookeeper.connect)
     create, frozen = Session.create, list[int]()
 

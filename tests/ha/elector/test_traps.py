@@ -1,4 +1,4 @@
-"""kazoo's and ZooKeeper's traps (operators D.1), met on a real server; see docs/zookeeper.md."""
+"""kazoo's and ZooKeeper's traps, met on a real server; see docs/zookeeper.md."""
 
 import asyncio
 import contextlib
@@ -129,7 +129,7 @@ async def test_trap_10_a_silent_server_is_noticed_in_half_a_session(zookeeper: Z
         # kazoo alone pings at a third and gives up a third later, less its jitter of 0.4 s each.
         assert time.monotonic() - began < 5.6
         began = time.monotonic()
-        # Trap 28: nothing answers, and the end is reached all the same.
+        # Nothing answers, and the end is reached all the same.
         assert not await session.close(deadline_seconds=1.0)
         assert time.monotonic() - began < 5.0
     finally:

@@ -1,4 +1,4 @@
-"""The elector and its door against a real ZooKeeper (hadoop-ha 8.4, operators D.1)."""
+"""The elector and its door against a real ZooKeeper."""
 
 import asyncio
 import itertools
@@ -162,7 +162,7 @@ async def test_format_sets_the_acl_and_strangers_see_nothing(zookeeper: ZooKeepe
 async def test_an_existing_parent_gets_our_acl_and_the_one_above_keeps_its_own(
     zookeeper: ZooKeeper,
 ) -> None:
-    # HADOOP-14543: the ACL's version counts, not the data's.  W21: /shared belongs to others, too.
+    # HADOOP-14543: the ACL's version counts, not the data's.  /shared belongs to others, too.
     scope = f"/shared{next(_scopes)}/ns1"
     settings = replace(_settings(zookeeper), scope=scope, acl=parse_acl("world:anyone:cdra"))
     async with connected(_settings(zookeeper), deadline_seconds=5.0) as session:
@@ -191,7 +191,7 @@ async def test_who_is_active_is_read_from_the_lock(zookeeper: ZooKeeper) -> None
 
 
 async def test_requests_without_a_connection_are_not_queued(zookeeper: ZooKeeper) -> None:
-    # Trap 3 and 5: kazoo would carry them out later, perhaps in another session.
+    # kazoo would carry them out later, perhaps in another session.
     states: list[SessionState] = []
     session = Session(_settings(zookeeper), lambda state, _reason: states.append(state))
     outcome = await session.create("/ghost", ephemeral=True)

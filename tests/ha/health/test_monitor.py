@@ -1,4 +1,4 @@
-"""The monitor against a toy NameNode on a real RPC server (hadoop-ha 8.5, limits.md 7)."""
+"""The monitor against a toy NameNode on a real RPC server."""
 
 import asyncio
 from collections.abc import AsyncIterator

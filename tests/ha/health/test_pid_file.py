@@ -1,4 +1,4 @@
-"""A pid file tells the end of a local NameNode's process apart from its deafness (W16)."""
+"""A pid file tells the end of a local NameNode's process apart from its deafness."""
 
 import asyncio
 import os

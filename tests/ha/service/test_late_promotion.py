@@ -1,4 +1,4 @@
-"""A request to become active that was overtaken is refused (hadoop-ha 8.13, scenario 14)."""
+"""A request to become active that was overtaken is refused."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Hadoop's TestZKFailoverControllerStress (hadoop-ha 8.2): chaos for a while, then one active.
+"""Hadoop's TestZKFailoverControllerStress: chaos for a while, then one active.
 
 Each answers how often it struck.  ``world`` checks at its end that no two were active at once and
 that no controller died; a seed makes the strikes the same, though not their moments.

@@ -1,4 +1,4 @@
-"""Who may ask a controller for something (hadoop-ha 3.11)."""
+"""Who may ask a controller for something."""
 
 import os
 import pwd

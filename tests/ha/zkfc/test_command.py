@@ -1,4 +1,4 @@
-"""``nnha zkfc`` as a process: exit codes and their order (hadoop-ha 3.1, 3.2), and its end."""
+"""``nnha zkfc`` as a process: exit codes and their order, and its end."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ async def test_format_and_its_codes(zookeeper: ZooKeeper, tmp_path: Path) -> Non
     assert (await site.run("-formatZK"))[0] == 0
     code, said = await site.run("-formatZK", "-nonInteractive")
     assert (code, "--force" in said) == (2, True)
-    # The end of input is a no (hadoop-ha W21: Hadoop asks for ever).
+    # The end of input is a no (Hadoop asks for ever).
     code, said = await site.run("--format-zk")
     assert (code, "Y or N" in said) == (2, True)
     assert (await site.run("--format-zk", "--non-interactive", "--force"))[0] == 0

@@ -1,4 +1,4 @@
-"""The candidacy's rules (hadoop-ha 3.5, 3.6, 3.8) as a table and as properties."""
+"""The candidacy's rules as a table and as properties."""
 
 from dataclasses import dataclass, field, replace
 

@@ -1,4 +1,4 @@
-"""Fail-back (hadoop-ha W26): when a preferred standby takes the role back, and when it never does.
+"""Fail-back: when a preferred standby takes the role back, and when it never does.
 
 Times are counted from when it stands behind an active of lower rank.
 """

@@ -1,4 +1,4 @@
-"""Hadoop's TestZKFailoverController (hadoop-ha 8.1) on a real ZooKeeper, and what it lacks."""
+"""Hadoop's TestZKFailoverController on a real ZooKeeper, and what it lacks."""
 
 import asyncio
 from pathlib import Path
@@ -104,7 +104,7 @@ async def test_a_stopped_controller_hands_over_politely(
 async def test_w1_8_13_1_a_breadcrumb_with_another_address_does_not_stop_a_takeover(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    # hadoop-ha W1: Hadoop fails to decode it, for ever, and every NameNode stays standby.
+    # Hadoop fails to decode it, for ever, and every NameNode stays standby.
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
         await one.zkfc.cede(30.0)
@@ -122,7 +122,7 @@ async def test_w1_8_13_1_a_breadcrumb_with_another_address_does_not_stop_a_takeo
 async def test_w4_8_13_2_a_session_lost_during_the_promotion_does_not_make_two_actives(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    # hadoop-ha W4: Hadoop does not see the loss before the promotion has ended.
+    # Hadoop does not see the loss before the promotion has ended.
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
         two.namenode.hold_promotion = asyncio.Event()

@@ -1,4 +1,4 @@
-"""What happens in the middle of a takeover or a cede (hadoop-ha 8.13, W4, W5, W10, W14)."""
+"""What happens in the middle of a takeover or a cede."""
 
 import asyncio
 from dataclasses import replace
@@ -36,7 +36,7 @@ async def _restart(here: World, node: Node) -> None:
 async def test_w5_8_13_4_health_that_turns_bad_while_fencing_ends_the_takeover(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    # W5: Hadoop's health monitor waits for the lock that the fencing holds.
+    # Hadoop's health monitor waits for the lock that the fencing holds.
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
         _slow_fencing(here)

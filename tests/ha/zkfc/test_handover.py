@@ -1,4 +1,4 @@
-"""Planned hand-overs (hadoop-ha 3.7 and 8.1), without Hadoop's false failures (W7, W8)."""
+"""Planned hand-overs, without Hadoop's false failures."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ def _transitions(here: World) -> list[int]:
 async def test_w8_8_13_7_a_dead_third_controller_does_not_block_it(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    # hadoop-ha W8: in Hadoop any silent controller fails a planned failover.
+    # In Hadoop any silent controller fails a planned failover.
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2", "nn3") as here:
         _, two, three = here.nodes
         await three.stop()

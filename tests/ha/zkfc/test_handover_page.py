@@ -1,4 +1,4 @@
-"""A hand-over as the status page of its target's controller shows it (hadoop-ha W9)."""
+"""A hand-over as the status page of its target's controller shows it."""
 
 import asyncio
 import json

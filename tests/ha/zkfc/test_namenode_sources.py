@@ -1,4 +1,4 @@
-"""Our NameNode refuses a transition that the wrong kind of requester asks for (hadoop-ha 5.3)."""
+"""Our NameNode refuses a transition that the wrong kind of requester asks for."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Pause, drain, rank and observers on a real ZooKeeper (W2, W19, W25, W26; hadoop-ha 8.11)."""
+"""Pause, drain, rank and observers on a real ZooKeeper."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -362,7 +362,7 @@ async def test_row_8_11_zk_election_on_observer(zookeeper: ZooKeeper, tmp_path: 
         await client.close()
         assert observer.zkfc.believed is ServiceState.OBSERVER
         assert not observer.zkfc.candidacy.joined
-        # W25: not a candidate when the others are gone, nor when an operator asks.
+        # Not a candidate when the others are gone, nor when an operator asks.
         await one.namenode.die()
         await here.active(other)
         with pytest.raises(ServiceFailed, match="observer"):

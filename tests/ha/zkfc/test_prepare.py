@@ -1,4 +1,4 @@
-"""``zkfc --format-zk``, ``--clear-zk`` and ``--check-zk`` on a real ZooKeeper (W21, W23)."""
+"""``zkfc --format-zk``, ``--clear-zk`` and ``--check-zk`` on a real ZooKeeper."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Hadoop's TestZKFailoverController (hadoop-ha 8.1), row by row, on a real ZooKeeper.
+"""Hadoop's TestZKFailoverController, row by row, on a real ZooKeeper.
 
 The rows about formatting and exit codes are in test_zkfc_command.
 """

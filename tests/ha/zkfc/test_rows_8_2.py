@@ -1,4 +1,4 @@
-"""Hadoop's stress tests of the controller (hadoop-ha 8.2), shortened; all 30 s: ./run soak zkfc."""
+"""Hadoop's stress tests of the controller, shortened; all 30 s: ./run soak zkfc."""
 
 import asyncio
 import os

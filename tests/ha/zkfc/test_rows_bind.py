@@ -1,4 +1,4 @@
-"""Where a controller listens (hadoop-ha.md 8.11: TestDFSZKFCRespectsBindHostKeys and its like)."""
+"""Where a controller listens (TestDFSZKFCRespectsBindHostKeys and its like)."""
 
 from pathlib import Path
 

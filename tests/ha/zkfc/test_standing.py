@@ -1,4 +1,4 @@
-"""Pause, drain, rank and flapping as tables: who stands, and why not (W2, W16, W19, W26)."""
+"""Pause, drain, rank and flapping as tables: who stands, and why not."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""A controller is stopped, or killed: what becomes of its active NameNode (hadoop-ha W14)."""
+"""A controller is stopped, or killed: what becomes of its active NameNode."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The thread dump comes after the election is left, and delays nothing (hadoop-ha 3.10, W6)."""
+"""The thread dump comes after the election is left, and delays nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

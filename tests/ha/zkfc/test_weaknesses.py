@@ -1,4 +1,4 @@
-"""Weaknesses of Hadoop's controller and scenarios that its tests lack (hadoop-ha 8.13 and 9)."""
+"""Weaknesses of Hadoop's controller and scenarios that its tests lack."""
 
 import asyncio
 import time

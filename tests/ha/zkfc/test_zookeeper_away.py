@@ -1,4 +1,4 @@
-"""ZooKeeper away for longer than a session: nothing moves, and status says so (W20)."""
+"""ZooKeeper away for longer than a session: nothing moves, and status says so."""
 
 import asyncio
 from collections.abc import Iterator

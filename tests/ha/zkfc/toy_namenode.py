@@ -17,7 +17,7 @@ HOST = "127.0.0.1"
 
 @dataclass
 class SharedResource:
-    """What only one active may hold; a second taker is a violation (hadoop-ha 8.0)."""
+    """What only one active may hold; a second taker is a violation."""
 
     holder: str | None = None
     violations: int = 0

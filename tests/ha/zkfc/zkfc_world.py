@@ -64,7 +64,7 @@ def digest(user: str, password: str) -> str:
 
 
 class Gate:
-    """A keeper that opens no new session while it is shut (hadoop-ha 8.0: an expired elector
+    """A keeper that opens no new session while it is shut (an expired elector
     is kept from coming back until the others have acted)."""
 
     def __init__(self, inner: KazooKeeper) -> None:
@@ -333,7 +333,7 @@ async def world(
         session_timeout_seconds=session_timeout_seconds,
         # Not /hadoop-ha: other tests format below that without our digest.
         scope=f"/toys/toy{next(_scopes)}",
-        # hadoop-ha 8.0: with a digest and an ACL for it alone, so that auth is always exercised.
+        # With a digest and an ACL for it alone, so that auth is always exercised.
         acl=parse_acl(f"digest:{digest(USER, PASSWORD)}:rwcda"),
         auth=parse_auth(f"digest:{USER}:{PASSWORD}"),
     )

@@ -1,4 +1,4 @@
-"""What a learner does, what it refuses, and what it must hold before it votes again (qjm W2)."""
+"""What a learner does, what it refuses, and what it must hold before it votes again."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -99,7 +99,7 @@ def test_a_learner_hears_a_heartbeat_and_renews_no_lease() -> None:
 
 
 def test_a_learner_finalizes_and_does_not_say_yes() -> None:
-    """It answers no, so that no writer, not even a Java one, counts it (I8)."""
+    """It answers no, so that no writer, not even a Java one, counts it."""
     done = step(learner(segment(4, 6)), Writer(1).finalize(4, 6))
     assert isinstance(done.reply, NotAdmitted)
     assert done.state.segments[TxId(4)].finalized

@@ -1,4 +1,7 @@
-"""Random lives of one journal against a model that keeps its own books (qjm 9.2, I1-I7, I14)."""
+"""Random lives of one journal against a model that keeps its own books.
+
+See docs/reference/invariants.md#journal.
+"""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Purging: what goes, what stays whatever is asked, and who must not notice (qjm 1.8, 8.4, X21)."""
+"""Purging: what goes, what stays whatever is asked, and who must not notice."""
 
 import asyncio
 from pathlib import Path
@@ -147,7 +147,7 @@ def test_a_fenced_writer_purges_nothing_and_nonsense_is_refused(tmp_path: Path) 
 
 @pytest.mark.row("X21")
 def test_x21_a_purge_during_a_recovery_leaves_the_recovery_whole(tmp_path: Path) -> None:
-    """X21: the purge arrives while the decided bytes of an old segment are being fetched."""
+    """The purge arrives while the decided bytes of an old segment are being fetched."""
     journal = formatted(tmp_path)
     old = new_writer(journal, 1)
     journal.ask(old.start(1))
@@ -172,7 +172,7 @@ def test_x21_a_purge_during_a_recovery_leaves_the_recovery_whole(tmp_path: Path)
 
 
 def test_a_purged_segment_is_nothing_to_a_recovery() -> None:
-    """X21, the other order: what was let go of is answered as absent, not as damaged."""
+    """The other order: what was let go of is answered as absent, not as damaged."""
     held = {TxId(f): Segment(TxId(f), TxId(f + 2), True, b"d" * 32) for f in (1, 4)}
     writer = Writer(1, committed=6)
     state = JournalState(namespace=NAMESPACE, segments=held)
@@ -185,7 +185,7 @@ def test_a_purged_segment_is_nothing_to_a_recovery() -> None:
 
 @pytest.mark.row("X21")
 async def test_x21_a_download_that_is_open_survives_a_purge(tmp_path: Path) -> None:
-    """X21: a reader that has begun keeps its bytes; one that begins later finds nothing."""
+    """A reader that has begun keeps its bytes; one that begins later finds nothing."""
     async with node_and_client(tmp_path) as (daemon, client):
         await client.format()
         await client.new_epoch(1)

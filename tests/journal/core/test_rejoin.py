@@ -196,7 +196,7 @@ def test_damage_is_repaired_by_a_catch_up_only(
 def test_late_twins_take_no_acknowledged_edit_away(
     files: MemoryFiles, written: tuple[LocalJournal, Writer], kind: str
 ) -> None:
-    """X15: the twin is the first request after the restart, so no serial refuses it."""
+    """The twin is the first request after the restart, so no serial refuses it."""
     journal, writer = written
     twins: dict[str, Request] = {
         "start": Writer(2).start(1),

@@ -1,4 +1,4 @@
-"""Rows of qjm 8.1 about one journal, by name, each with the set-up that the row gives."""
+"""Rows of Hadoop's TestJournal, by name, each with the set-up that the row gives."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The journal's rules request by request, in the order in which they are checked (qjm 2, 8.1)."""
+"""The journal's rules request by request, in the order in which they are checked."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Rows of qjm 8.1, 8.2 and 8.9 about one node's state machine, by name, on core and disk."""
+"""Rows about one node's state machine, by name, on core and disk."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a node may take over from a peer, and what it never touches (design D-d, I16)."""
+"""What a node may take over from a peer, and what it never touches."""
 
 from pathlib import Path
 

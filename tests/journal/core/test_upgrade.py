@@ -1,4 +1,4 @@
-"""Upgrade, finalize, roll back, discard: fenced, whole after any crash (qjm 2.14)."""
+"""Upgrade, finalize, roll back, discard: fenced, whole after any crash."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -160,7 +160,7 @@ def test_steps_out_of_order_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.row("8.7 RollingUpgradeRollback")
 def test_rolling_upgrade_rollback_discards_what_is_behind_the_marker(tmp_path: Path) -> None:
-    """RollbackWithQJM: segments behind it become .trash, earlier ones stay (I17)."""
+    """RollbackWithQJM: segments behind it become .trash, earlier ones stay."""
     journal, writer = written(tmp_path)
     grown(journal, writer, 7)
     journal.ask(writer.start(10))

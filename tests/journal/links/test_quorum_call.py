@@ -78,7 +78,7 @@ async def test_one_broken_invariant_outweighs_a_quorum_to_come() -> None:
 
 @pytest.mark.row("8.5 QuorumCall.SucceedsWithLongPause", "X20")
 async def test_x20_succeeds_with_long_pause_of_our_own() -> None:
-    """X20: the process stops for longer than the deadline, with answers on their way to us."""
+    """The process stops for longer than the deadline, with answers on their way to us."""
     call = asked(0.2)
     loop = asyncio.get_running_loop()
 

@@ -1,4 +1,4 @@
-"""Hadoop's TestJournaledEditsCache, row by row (qjm 8.5), and what else the cache must hold to."""
+"""Hadoop's TestJournaledEditsCache, row by row, and what else the cache must hold to."""
 
 from pathlib import Path
 

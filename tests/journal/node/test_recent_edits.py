@@ -137,7 +137,7 @@ async def test_edits_whose_write_failed_are_never_served(tmp_path: Path) -> None
 
 
 async def test_a_new_epoch_takes_back_what_its_recovery_may_replace(client: NodeClient) -> None:
-    """qjm 10.1, W3."""
+    """See docs/reference/quorum-journal.md#durable-reads."""
     old = Writer(1)
     await client.new_epoch(1)
     await client.written(old, 1, 5)

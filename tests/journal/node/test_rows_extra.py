@@ -1,4 +1,4 @@
-"""X12, X17, X19, X21 and X22 of qjm 8.9 by name, on real nodes."""
+"""Scenarios that Hadoop's tests lack, on real nodes."""
 
 import asyncio
 from contextlib import AsyncExitStack

@@ -1,4 +1,4 @@
-"""Rows of qjm 8.2 and 8.3 by name: one node as a process, and nodes that sync."""
+"""Rows by name: one node as a process, and nodes that sync."""
 
 import asyncio
 import threading
@@ -246,7 +246,7 @@ async def test_format_with_syncer(tmp_path: Path) -> None:
     """One node has nothing at all, not even a format.
 
     Hadoop's formats itself from a peer (3.5), and votes then; ours waits for the operator's word,
-    because a node that forgot what it has promised must not vote (X3), and catches up behind it.
+    because a node that forgot what it has promised must not vote, and catches up behind it.
     """
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
         await write_segments(writer, 1, 4)

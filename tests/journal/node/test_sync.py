@@ -1,4 +1,4 @@
-"""Background sync between real nodes (TestJournalNodeSync, qjm 8.3, X9, I16)."""
+"""Background sync between real nodes (Hadoop's TestJournalNodeSync)."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -98,7 +98,7 @@ async def test_a_node_that_comes_back_to_an_idle_journal_is_made_whole(tmp_path:
 
 @pytest.mark.row("X9")
 async def test_x9_a_finalized_segment_replaces_the_abandoned_one(tmp_path: Path) -> None:
-    """X9: exactly one file for the segment remains, and reads of it work."""
+    """Exactly one file for the segment remains, and reads of it work."""
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
         await writer.start_segment(TxId(1))
         await writer.write(TxId(1), 2, edits(1, 2))
@@ -129,7 +129,7 @@ async def test_x9_a_finalized_segment_replaces_the_abandoned_one(tmp_path: Path)
 
 
 async def test_what_was_never_acknowledged_is_replaced(tmp_path: Path) -> None:
-    """I16: the abandoned copy is as long as the finalized one, and has other bytes."""
+    """The abandoned copy is as long as the finalized one, and has other bytes."""
     async with syncing_nodes(tmp_path) as nodes:
         writer = nodes.writer(addresses=nodes.addresses)
         await writer.become_writer()
@@ -204,7 +204,7 @@ async def test_sync_after_jn_format(tmp_path: Path) -> None:
 
 
 async def test_a_flipped_bit_is_found_never_served_and_repaired(tmp_path: Path) -> None:
-    """Repair without an operator (operators.md I15): the damage is in the middle of an edit."""
+    """Repair without an operator: the damage is in the middle of an edit."""
     async with (
         syncing_nodes(tmp_path, scrub_interval_seconds=0.05) as nodes,
         writing(nodes) as writer,

@@ -1,4 +1,4 @@
-"""Which nodes are peers: the rows "syncer start set" and "ExcludesSelf" (qjm 5.1, 8.2, 8.3)."""
+"""Which nodes are peers: the rows "syncer start set" and "ExcludesSelf"."""
 
 from collections.abc import Mapping
 from pathlib import Path

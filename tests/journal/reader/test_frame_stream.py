@@ -49,7 +49,7 @@ def test_the_cuts_do_not_matter(cuts: list[int], wanted: int, padded: bool) -> N
 
 @given(cuts=st.lists(st.integers(0, 2000)), end=st.integers(5, 24))
 def test_nothing_behind_the_last_wanted_edit_is_believed(cuts: list[int], end: int) -> None:
-    """Recovery renames without truncating, so a finalized file may have a tail (qjm 1.3)."""
+    """Recovery renames without truncating, so a finalized file may have a tail."""
     frames = FrameReader(TxId(5), wanted=TxId(1), last=TxId(end))
     chunks = read(file_header() + ops(5, end) + b"garbage" * 9, cuts, frames)
     assert b"".join(chunk.records for chunk in chunks) == ops(5, end)

@@ -1,4 +1,4 @@
-"""A reader follows the open segment: what it may see, and from where (qjm 8.4, testSelectViaRpc*).
+"""A reader follows the open segment: what it may see, and from where (Hadoop's testSelectViaRpc*).
 
 Hadoop's testSelectViaRpcWithoutDurableTransactions does not apply: there is no such mode here.
 """
@@ -203,7 +203,7 @@ async def test_select_thread_counts(hands: Hands) -> None:
 
 @pytest.mark.row("X4")
 async def test_x4_only_the_newer_writer_s_edits_are_seen(hands: Hands) -> None:
-    """X4: node 0 holds 4-6 of epoch 1; 4-6 of epoch 2 are acknowledged on the others."""
+    """Node 0 holds 4-6 of epoch 1; 4-6 of epoch 2 are acknowledged on the others."""
     await hands.written([3, 3, 3])
     for i in range(3):
         await hands.clients[i].finalize(hands.writers[i], 1, 3)

@@ -146,7 +146,7 @@ async def test_another_cluster_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", BAD_IDS, ids=[ascii(name)[:20] for name in BAD_IDS])
 async def test_bad_journal_ids_on_both_doors(tmp_path: Path, name: str) -> None:
-    """operators.md C.6 (4), item 4."""
+    """See docs/reference/operations.md#names-from-a-peer."""
     (tmp_path / "evil").mkdir()
     async with unharmed(tmp_path) as target:
         stranger = NodeClient(target.rpc_port, name)

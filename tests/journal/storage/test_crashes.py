@@ -100,7 +100,7 @@ def _ends(of: Segment) -> tuple[int, bool]:
 
 
 def _check_decided(decision: Decision | None, now: dict[TxId, Segment]) -> None:
-    """An acceptance is there as a whole or not at all (qjm 9.2, I18)."""
+    """An acceptance is there as a whole or not at all."""
     if decision is not None:
         lies = now[decision.segment.first]
         assert lies.last == decision.segment.last

@@ -1,4 +1,4 @@
-"""A failing or filling disk is seen before and when it stops a journal, and only that one (X10)."""
+"""A failing or filling disk is seen before and when it stops a journal, and only that one."""
 
 import errno
 import time

@@ -283,7 +283,7 @@ def test_a_segment_without_an_edit_is_moved_aside(tmp_path: Path, data: bytes, s
     assert not journal.state.segments
     assert not (current / FIRST).exists()
     assert (current / f"{FIRST}.{suffix}").exists()
-    writer = Writer(1)  # qjm 8.9, X13: the node may begin the same segment
+    writer = Writer(1)  # the node may begin the same segment
     journal.ask(writer.start(1))
     journal.ask(writer.batch(1, 1, 2))
     journal.close()
@@ -358,7 +358,7 @@ def test_an_unformatted_folder_is_left_alone(tmp_path: Path) -> None:
 def test_folders_that_no_crash_leaves_behind_are_not_touched(
     tmp_path: Path, names: tuple[str, ...]
 ) -> None:
-    """qjm 1.4: two half-done states at once, or one that is not a journal's."""
+    """Two half-done states at once, or one that is not a journal's."""
     formatted(tmp_path).close()
     for name in names:
         (tmp_path / name).mkdir()

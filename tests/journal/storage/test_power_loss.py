@@ -1,4 +1,4 @@
-"""X7: a real JournalNode process on real files, and the power cut after each of its operations.
+"""A real JournalNode process on real files, and the power cut after each of its operations.
 
 A shim records what the process writes, names and syncs.  The record is replayed up to every
 operation, what no sync covers is dropped, and the journal is loaded from what remains.

@@ -1,4 +1,4 @@
-"""X7, the rest of it: rejoin, admission, purge, sync, upgrade, roll back and discard.
+"""Power loss, the rest of it: rejoin, admission, purge, sync, upgrade, roll back and discard.
 
 The same shim and replay as in test_power_loss, around a process that has a journal's core and
 disk and no network; what a cut leaves is judged by the states before and after the act.

@@ -1,4 +1,4 @@
-"""What stands beside a segment file, and what becomes of a file that does not fit it (qjm X8)."""
+"""What stands beside a segment file, and what becomes of a file that does not fit it."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -190,7 +190,7 @@ DAMAGE = {
 def test_x08_damage_in_an_unclosed_segment_has_no_vote(
     tmp_path: Path, name: str, offset: int, why: str
 ) -> None:
-    """qjm 8.9, X8.  Hadoop's scan skips a byte and goes on, and reports an end behind a hole."""
+    """Hadoop's scan skips a byte and goes on, and reports an end behind a hole."""
     journal = written(tmp_path, committed=3)
     flip(tmp_path / "current" / name, offset)
     journal = reopened(journal, tmp_path)
@@ -296,7 +296,7 @@ def test_x14_an_older_writers_edit_never_inherits_a_newer_epoch() -> None:
 
 @pytest.mark.row("X18")
 def test_x18_a_lost_committed_txid_breaks_no_recovery(tmp_path: Path) -> None:
-    """The file is never synced: after a crash it may be older, or empty (qjm 1.2)."""
+    """The file is never synced: after a crash it may be older, or empty."""
     journal = written(tmp_path, committed=3)
     journal.close()
     for left in (committed_bytes(TxId(1)), b""):

@@ -159,7 +159,7 @@ class Nodes:
             await reader.close()
 
     def ensure_recovered(self, first: int, last: int) -> None:
-        """At least a majority has finalized it so, and nobody otherwise (qjm 8.4)."""
+        """At least a majority has finalized it so, and nobody otherwise."""
         found = [dict(self.finalized(i)).get(first) for i in range(len(self.daemons))]
         assert found.count(last) * 2 > len(found), found
         assert set(found) <= {last, None}, found

@@ -1,4 +1,4 @@
-"""Every pair of lost calls on two nodes, over a short life of a writer (qjm 8.6).
+"""Every pair of lost calls on two nodes, over a short life of a writer.
 
 Beyond Hadoop's test, answers are lost as well as requests, and the bytes are compared: each
 writer's edits carry its own tag, so that an acknowledged edit cannot be replaced unseen.

@@ -1,4 +1,7 @@
-"""A node that was wiped has no vote until a writer admits it (qjm 8.9, X3; 10.1, W2)."""
+"""A node that was wiped has no vote until a writer admits it.
+
+See docs/reference/quorum-journal.md#learners.
+"""
 
 import shutil
 from collections.abc import Awaitable, Callable
@@ -82,7 +85,7 @@ async def test_x03_a_wiped_node_does_not_outvote_what_was_acknowledged(
 ) -> None:
     """4-6 are acknowledged on JN0 and JN1; JN1 is wiped, JN0 is down.
 
-    Hadoop (2.7.3, executed: qjm Appendix A, "amnesia") recovers from JN1 and JN2 without an
+    Hadoop (2.7.3, executed) recovers from JN1 and JN2 without an
     error, and its readers see 1-3 only: 4-6 are lost.  Ours finds one voter of three.
     """
     async with formatted_nodes(tmp_path) as nodes:

@@ -1,4 +1,4 @@
-"""A writer makes a voter of a learner again, and never too early (design D8; qjm 9.2, I21)."""
+"""A writer makes a voter of a learner again, and never too early."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

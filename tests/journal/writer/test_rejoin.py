@@ -1,4 +1,4 @@
-"""Nodes that come back inside the open segment, against real JournalNodes (design D8)."""
+"""Nodes that come back inside the open segment, against real JournalNodes."""
 
 import asyncio
 import os
@@ -200,7 +200,7 @@ async def test_stop_sending_edits_when_out_of_sync(rig: tuple[Nodes, list[Proxy]
 async def test_x15_an_answer_that_was_lost_takes_effect_once(
     rig: tuple[Nodes, list[Proxy]],
 ) -> None:
-    """X15: the node has the batch, the writer does not know it; nothing is written twice."""
+    """The node has the batch, the writer does not know it; nothing is written twice."""
     nodes, proxies = rig
     writer = await begun(nodes.writer(SMALL, [proxy.address for proxy in proxies]))
     for node in range(3):
@@ -216,7 +216,7 @@ async def test_x15_an_answer_that_was_lost_takes_effect_once(
 
 @pytest.mark.row("X16")
 async def test_x16_a_write_whose_caller_gives_up_is_written_all_the_same(nodes: Nodes) -> None:
-    """X16: a cancelled call leaves neither a hole nor half a batch."""
+    """A cancelled call leaves neither a hole nor half a batch."""
     writer = await begun(nodes.writer(SMALL))
     for txid in range(1, 30):
         call = asyncio.ensure_future(writer.write(TxId(txid), 1, edits(txid, txid)))
@@ -234,7 +234,7 @@ async def test_x16_a_write_whose_caller_gives_up_is_written_all_the_same(nodes: 
 
 @pytest.mark.row("X22")
 async def test_x22_a_superseded_writer_is_told_by_any_node_that_comes_back(nodes: Nodes) -> None:
-    """X22: neither its batches nor its attempts to rejoin are taken after newEpoch."""
+    """Neither its batches nor its attempts to rejoin are taken after newEpoch."""
     old = await begun(nodes.writer(SMALL))
     await write(old, 1, 3)
     await nodes.stop(2)

@@ -1,4 +1,4 @@
-"""Rows of qjm 8.5 by name, on real nodes: Hadoop's have mocks of its channels there."""
+"""Rows about parts of the client, on real nodes: Hadoop's have mocks of its channels there."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

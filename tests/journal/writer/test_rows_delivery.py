@@ -1,4 +1,4 @@
-"""X15 and X16: every request late, twice, out of order, or from a caller that has gone."""
+"""Every request late, twice, out of order, or from a caller that has gone."""
 
 import asyncio
 from collections.abc import Iterator

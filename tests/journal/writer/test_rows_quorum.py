@@ -1,4 +1,4 @@
-"""Rows of qjm 8.4 by name: real writers, real nodes, and requests lost at the right moment."""
+"""TestQuorumJournalManager: real writers, real nodes, and requests lost at the right moment."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

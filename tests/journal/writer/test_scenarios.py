@@ -1,4 +1,4 @@
-"""Recoveries after crashes and lost requests, with every set of nodes (qjm 8.4, 8.8, 8.9)."""
+"""Recoveries after crashes and lost requests, with every set of nodes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -108,7 +108,7 @@ async def test_a_crashed_writers_segment_is_recovered_by_any_majority(
 @pytest.mark.row("X1")
 @pytest.mark.parametrize("up", SUBSETS)
 async def test_x1_a_stale_copy_of_equal_length_is_replaced(rig: Rig, up: tuple[int, ...]) -> None:
-    """2.10.6' and X1: on Hadoop the stale copy keeps its bytes, and readers get them (qjm 0.1)."""
+    """On Hadoop the stale copy keeps its bytes, and readers get them."""
     await write_on(rig, "first", 1, 3)
     await rig.leave_open([6, 0, 0], tag="stale")
     assert await rig.recover(1, 2) == 3
@@ -133,7 +133,7 @@ async def test_x1_a_stale_copy_of_equal_length_is_replaced(rig: Rig, up: tuple[i
 
 @pytest.mark.row("X2")
 async def test_x2_a_stale_copy_is_not_finalized_when_its_replacement_was_lost(rig: Rig) -> None:
-    """X2: acceptRecovery to the stale node is lost, finalize reaches it."""
+    """acceptRecovery to the stale node is lost, finalize reaches it."""
     await write_on(rig, "first", 1, 3)
     await rig.leave_open([6, 0, 0], tag="stale")
     assert await rig.recover(1, 2) == 3
@@ -163,7 +163,7 @@ async def test_x2_a_stale_copy_is_not_finalized_when_its_replacement_was_lost(ri
 
 @pytest.mark.row("X5")
 async def test_x5_two_failures_end_the_wait_for_a_node_that_hangs(rig: Rig) -> None:
-    """X5: Hadoop waits for the third node or the timeout."""
+    """Hadoop waits for the third node or the timeout."""
     writer = rig.writer()
     await writer.become_writer()
     await writer.start_segment(TxId(1))

@@ -1,4 +1,4 @@
-"""The writer's window: who has what, what is certain, what is kept (qjm 4.2, 4.3)."""
+"""The writer's window: who has what, what is certain, what is kept."""
 
 import asyncio
 import time
@@ -47,7 +47,7 @@ async def test_a_batch_is_committed_when_a_majority_has_it_and_not_before() -> N
 
 @pytest.mark.row("X5")
 async def test_x5_two_failures_of_three_are_told_at_once() -> None:
-    """X5, for each batch: the one that a lost node has acknowledged may still be committed."""
+    """For each batch: the one that a lost node has acknowledged may still be committed."""
     window = opened()
     first, second = write(window), write(window)
     ack(window, A, 1)
@@ -110,7 +110,7 @@ async def test_silence_is_named_when_patience_ends() -> None:
 
 @pytest.mark.row("X20")
 async def test_x20_our_own_pause_is_not_the_nodes_fault() -> None:
-    """X20: the process stops for longer than the deadline, with answers on their way to us."""
+    """The process stops for longer than the deadline, with answers on their way to us."""
     window = opened(timeout_seconds=0.2)
     loop = asyncio.get_running_loop()
     written = write(window)

@@ -1,4 +1,4 @@
-"""The quorum writer and reader against real JournalNodes (qjm 8.4)."""
+"""The quorum writer and reader against real JournalNodes."""
 
 import asyncio
 from collections.abc import AsyncIterator

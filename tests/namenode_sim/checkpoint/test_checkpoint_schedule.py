@@ -1,4 +1,4 @@
-"""When a standby saves and ships (hadoop-formats 6.1, 6.2), as a table."""
+"""When a standby saves and ships, as a table."""
 
 import pytest
 

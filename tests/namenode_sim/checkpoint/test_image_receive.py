@@ -1,4 +1,4 @@
-"""PUT /imagetransfer against real directories and sockets (hadoop-formats 6.3, 6.4)."""
+"""PUT /imagetransfer against real directories and sockets."""
 
 import asyncio
 import hashlib

@@ -20,7 +20,7 @@ TXID = TxId(7)
 PERMISSION = ops.Permission("hdfs", "supergroup", 0o644)
 
 REAL_FILES = {
-    # file: (layout, ops, distinct opcodes), as hadoop-formats 2.3 counts them
+    # file: (layout, ops, distinct opcodes)
     "edits/editsStored": (-64, 121, 45),
     "name-dir/edits_0000000000000000001-0000000000000000026": (-60, 26, 8),
     "name-dir/edits_inprogress_0000000000000000027": (-60, 1, 1),
@@ -81,7 +81,7 @@ def test_at_any_layout_an_op_is_written_whole_or_refused(op: ops.Op, layout: int
 
 
 MODIFIED_UTF8 = {
-    # Seen from Hadoop's own class (hadoop-formats 2.1).
+    # Seen from Hadoop's own class.
     "/a😀b": "00092f61eda0bdedb88062",
     "\0": "000100",
     "é": "0002c3a9",

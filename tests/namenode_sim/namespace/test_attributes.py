@@ -1,4 +1,4 @@
-"""What edits do to attributes, counters, secrets, caches and snapshots (hadoop-formats 4.2)."""
+"""What edits do to attributes, counters, secrets, caches and snapshots."""
 
 from collections.abc import Callable
 

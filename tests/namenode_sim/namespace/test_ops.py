@@ -1,4 +1,4 @@
-"""What each edit does to the tree, to files and to leases (hadoop-formats 4.2)."""
+"""What each edit does to the tree, to files and to leases."""
 
 import pytest
 

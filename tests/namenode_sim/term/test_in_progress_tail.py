@@ -1,4 +1,4 @@
-"""Hadoop's TestStandbyInProgressTail and TestHAWithInProgressTail on real JournalNodes (qjm 8.7).
+"""Hadoop's TestStandbyInProgressTail and TestHAWithInProgressTail on real JournalNodes.
 
 CorruptJournalCache and TailWithoutCache are in tests/journal/reader/test_tailing.py.
 """

@@ -1,4 +1,4 @@
-"""Rows of qjm 8.7 about a NameNode and its journal, by name, on real JournalNodes."""
+"""Rows about a NameNode and its journal, by name, on real JournalNodes."""
 
 import asyncio
 from dataclasses import replace

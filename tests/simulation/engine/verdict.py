@@ -2,7 +2,7 @@
 
 
 class Violated(Exception):
-    """An invariant of qjm 9.2 does not hold."""
+    """An invariant of docs/reference/invariants.md does not hold."""
 
     def __init__(self, invariant: str, what: str) -> None:
         super().__init__(f"{invariant}: {what}")

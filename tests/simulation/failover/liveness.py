@@ -1,4 +1,4 @@
-"""The second phase: faults end, and service must return, and stay (I10, I14)."""
+"""The second phase: faults end, and service must return, and stay."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final

@@ -50,7 +50,7 @@ Some strike at the next promotion, wherever that is: there a takeover is most ea
 faults at drawn times seldom meet it.
 """
 CALM_KINDS: Final = ("zk-away", "zk-restart", "zk-lag")
-"""What a healthy active must not notice: no role may change for it (I11, I14)."""
+"""What a healthy active must not notice: no role may change for it."""
 
 
 @dataclass(frozen=True, slots=True)

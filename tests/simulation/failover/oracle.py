@@ -1,4 +1,7 @@
-"""Watches a simulated cluster for what must never happen (operators C.4; hadoop-ha 9.1)."""
+"""Watches a simulated cluster for what must never happen.
+
+See docs/reference/invariants.md#control-plane.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -128,7 +131,7 @@ class Oracle:
         self.trace.add("zk", "the lock is gone")
 
     def _named(self, name: str, who: str) -> None:
-        """The breadcrumb names this node now; nobody else may be active (I7)."""
+        """The breadcrumb names this node now; nobody else may be active."""
         self.trace.add("zk", f"{who} writes the breadcrumb: {name}")
         others = [one for one, told in self.told.items() if told.may_be_active and one != name]
         self._check(not others, "I7", f"{who} lets the breadcrumb name {name}, and {others} may "
@@ -184,7 +187,7 @@ class Oracle:
         self._check(not others, "I7", f"{name} promotes, and {others} may be active, unfenced")
 
     def _wanted(self, name: str) -> None:
-        """In a pause or a drain nobody becomes active by itself but who was (operators A)."""
+        """In a pause or a drain nobody becomes active by itself but who was."""
         told, controller = self.told[name], self.cluster.controllers[name]
         known = told.barred_since is not None and told.lock_since > told.barred_since + 0.5
         known = known and bool(self.cluster.known_bars(name))
@@ -235,7 +238,7 @@ class Oracle:
         self.conduct.obeyed(namenode, asked)
 
     def _late(self, namenode: str, asked: int) -> None:
-        """It becomes active after it was called harmless (hadoop-ha 8.13, 14).
+        """It becomes active after it was called harmless.
 
         Where it was only called so, nobody can help it but the journal.  Where it has said so
         itself to a later owner, it must know better now; what it says to its own controller helps
@@ -249,7 +252,7 @@ class Oracle:
         told.by_epoch = False
 
     def wrote(self, namenode: str, epoch: int) -> None:
-        """The journal accepts only the newest epoch: the last line of defence (I5)."""
+        """The journal accepts only the newest epoch: the last line of defence."""
         self._check(epoch >= self._newest_write, "I5", f"{namenode} writes in epoch {epoch} after "
                                                        f"{self._newest_write}")  # fmt: skip
         if epoch > self._newest_write:
@@ -261,7 +264,7 @@ class Oracle:
             self._check_leases(namenode, "writes")
 
     def served_read(self, namenode: str, epoch: int) -> None:
-        """An active answers from its memory: nobody may have written past it (I6)."""
+        """An active answers from its memory: nobody may have written past it."""
         self.counts.reads += 1
         told, overtaken = self.told[namenode], self._late_epoch == self._newest_write
         counts = (told.may_be_active or told.by_epoch) and not (told.lied_about or overtaken)
@@ -298,7 +301,7 @@ class Oracle:
         return self.cluster.loop.now
 
     def switched(self, namenode: str, began: float) -> None:
-        """gracefulFailover says that this NameNode was made active since then (I12)."""
+        """gracefulFailover says that this NameNode was made active since then."""
         self.counts.switchovers += 1
         self._note_owner()
         true = self.told[namenode].active_and_owner_at >= began

@@ -156,7 +156,7 @@ def expiry_is_a_reconnect() -> Planting:
 
 
 def neutral_demotes() -> Planting:
-    """Losing sight of ZooKeeper ends the service (hadoop-ha 9.1 rule 6)."""
+    """Losing sight of ZooKeeper ends the service."""
     really = Elector._tell_application
 
     def tell(self: Elector, action: Any) -> None:  # noqa: ANN401

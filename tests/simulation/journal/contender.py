@@ -71,7 +71,7 @@ class Life:
 
     @classmethod
     def drawn(cls, number: int, begins: float, unclosed: float, rng: Random) -> "Life":
-        """A writer's plan: segments of 1-4 transactions in batches of 1-3 (qjm 9.4)."""
+        """A writer's plan: segments of 1-4 transactions in batches of 1-3."""
         plans = []
         for _ in range(rng.choice((1, 1, 2, 3))):
             left, batches = rng.randint(1, 4), []
@@ -132,9 +132,9 @@ class Contender:
             await writer.close()
 
     async def finish_cleanly(self) -> None:
-        """The liveness phase: recover, write two segments and close them (qjm 9.3).
+        """The liveness phase: recover, write two segments and close them.
 
-        A node that missed the last recovery rejoins after one roll at the latest (L3).
+        A node that missed the last recovery rejoins after one roll at the latest.
 
         Raises:
             QuorumLost: this attempt failed; late messages of the storm may still do that.
@@ -272,7 +272,7 @@ class Contender:
         self._trace.add(self.life.name, f"ack {first}-{first + size - 1}")
 
     def _judge(self, end: JournalError) -> None:
-        """I15: every error has a cause that the run has put there."""
+        """Every error has a cause that the run has put there."""
         self._trace.add(self.life.name, f"ends: {end}")
         self._oracle.guarded(lambda: judge(end, self.life.name, self._machines))
 

@@ -1,4 +1,4 @@
-"""After the storm: all faults end, a clean writer goes on, and the nodes become alike (qjm 9.3)."""
+"""After the storm: all faults end, a clean writer goes on, and the nodes become alike."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final
@@ -69,7 +69,7 @@ async def _take_over(world: "World", name: str, *, last: bool) -> bool:
 
 
 async def _conclude(world: "World", name: str, *, last: bool) -> bool:
-    """One attempt; late messages of the storm may spoil all but the last one (L6)."""
+    """One attempt; late messages of the storm may spoil all but the last one."""
     life = Life(name, 0, (), 0)
     habits = Habits(world.swarm.upkeep.lease_seconds, 0.0, world.faults.random(name))
     contender = Contender(life, world.machines, world.loop, world.oracle, world.trace, habits)
@@ -90,7 +90,7 @@ async def _conclude(world: "World", name: str, *, last: bool) -> bool:
 
 
 async def _become_alike(world: "World") -> None:
-    """L4: after two rounds of syncing all nodes hold the same finalized segments."""
+    """After two rounds of syncing all nodes hold the same finalized segments."""
     if world.oracle.differences() is None:
         await _look_for_leftovers(world)
         return
@@ -105,7 +105,7 @@ async def _become_alike(world: "World") -> None:
 
 
 async def _look_for_leftovers(world: "World") -> None:
-    """I22: nothing half fetched lies around, once the last download of the storm has given up."""
+    """Nothing half fetched lies around, once the last download of the storm has given up."""
     until = world.loop.time() + _STALL_SECONDS
     while left := [
         f"{machine.name}: {path.name}"

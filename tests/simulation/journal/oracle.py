@@ -1,6 +1,6 @@
-"""The checker: its own model of what was promised, acknowledged and read (qjm 9.2).
+"""The checker: its own model of what was promised, acknowledged and read.
 
-It sees the disks at every point of durability, what callers were told, and nothing else.
+It sees disks and what callers were told, and judges by docs/reference/invariants.md#journal.
 """
 
 from collections.abc import Callable, Mapping
@@ -192,7 +192,7 @@ class Oracle:
         return {node for node, view in self._views.items() if view.learner}
 
     def reborn(self, node: str) -> None:
-        """The disk holds another life now: nothing that it promised or held counts (I21)."""
+        """The disk holds another life now: nothing that it promised or held counts."""
         if not self._views[node].learner:
             self._past_lives[node].append(self._views[node])
         self._views[node] = self._readers[node].view(self._platters[node].durable)
@@ -256,7 +256,7 @@ class Oracle:
     def _choose(self, node: str, first: int, decision: Accepted) -> None:
         """What a majority accepted in one epoch is chosen for ever, whether anybody knows or not.
 
-        This is I13 at the earliest moment, as in Paxos: the writer may die before it can tell.
+        As in Paxos, from the earliest moment on: the writer may die before it can tell.
         """
         same = self._count(lambda view: view.accepted.get(first) == decision)
         run = self._views[node].run(first)
@@ -271,7 +271,7 @@ class Oracle:
         for first, run in old.finalized.items():
             now = new.finalized.get(first)
             if now is None and run.last < self.purged_below:
-                continue  # I17: some writer has let go of it
+                continue  # some writer has let go of it
             if now != run:
                 raise Violated("I7", f"{node} changed its finalized segment {first}-{run.last}")
         for first, run in new.finalized.items():
@@ -287,7 +287,7 @@ class Oracle:
                 raise Violated("I8", f"{node} finalized {first}-{run.last}, {stored} nodes have it")
 
     def _check_edits(self, node: str, old: View, new: View) -> None:
-        """I3: only the promised writer adds edits.  I20: its edits never go away again."""
+        """Only the promised writer adds edits; its edits never go away again."""
         for first in old.live.keys() | new.live.keys():
             before, after = old.live.get(first), new.live.get(first)
             if before == after:
@@ -320,7 +320,7 @@ class Oracle:
                     )
 
     def _check_admission(self, node: str, old: View, new: View) -> None:
-        """I21: the newest writer gives a vote only to who has all that is finalized for good."""
+        """The newest writer gives a vote only to who has all that is finalized for good."""
         if new.learner or not old.learner or new.promised < max(self._winners, default=0):
             return
         for first, run in self._finals.items():
@@ -328,7 +328,7 @@ class Oracle:
                 raise Violated("I21", f"{node} has a vote, and lacks {first}-{run.last}")
 
     def _note_stores(self, node: str, old: View, new: View) -> None:
-        """I10, I21: an edit is stored for its writer by voters that promised nobody newer."""
+        """An edit is stored for its writer by voters that promised nobody newer."""
         before = () if old.learner else (*old.live.values(), *old.finalized.values())
         for run in () if new.learner else (*new.live.values(), *new.finalized.values()):
             for txid, tag in enumerate(run.tags, run.first) if run not in before else ():
@@ -352,7 +352,7 @@ class Oracle:
         return [group for group in self._majorities if learners.isdisjoint(group)]
 
     def _check_durability(self, when: str) -> None:
-        """I5, I13: every majority, after a power cut now, recovers all that must stand."""
+        """Every majority, after a power cut now, recovers all that must stand."""
         for group in self._voting():
             log = recovered(group, self._views, self.settled)
             for txid, tag in self.must.items():
@@ -386,7 +386,7 @@ class Oracle:
             raise Violated("I9", f"{who} {tag} at {txid}, where {known} was settled")
 
     def _settle(self) -> None:
-        """Move on past segments that a majority has finalized: I7 watches over them."""
+        """Move on past segments that a majority has finalized: they are watched from then on."""
         while True:
             run = self._finals.get(self.settled + 1)
             if run is None:

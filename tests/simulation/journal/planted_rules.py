@@ -178,7 +178,7 @@ def ranks_by_the_nodes_writer() -> Planting:
     """As Hadoop does: who started any segment on the node stands for who wrote this one.
 
     With it goes Hadoop's order in a start, which our own order of effects makes harmless: the
-    node's epoch is on the disk before the older file is out of the way (X14).
+    node's epoch is on the disk before the older file is out of the way.
     """
     answer_of = codec.answer_from_wire
     start = writing.start_segment

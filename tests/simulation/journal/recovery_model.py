@@ -1,4 +1,4 @@
-"""What a recovery by some majority would find: the oracle's own rules (qjm 4.6-4.7)."""
+"""What a recovery by some majority would find: the oracle's own rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

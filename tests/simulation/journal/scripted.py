@@ -1,5 +1,5 @@
 """One workload, told in advance, under faults at exactly chosen calls: recover, segment 1,
-segment 2, takeover, segment 3, and the first writer's late word (qjm 9.4, exhaustive layer).
+segment 2, takeover, segment 3, and the first writer's late word.
 
 Nothing is drawn here: two runs differ only by their strikes.
 """

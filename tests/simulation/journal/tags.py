@@ -12,7 +12,7 @@ _BODY_BYTES: Final = 24
 TRANSACTION_BYTES: Final = _HEAD.size + _BODY_BYTES + _CRC.size
 
 Tag = tuple[int, int, int]
-"""Creating epoch, the writer's nonce, and its count of transactions (qjm 9.1)."""
+"""Creating epoch, the writer's nonce, and its count of transactions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def transaction(txid: int, tag: Tag) -> bytes:
 
 
 def read_run(data: bytes, first: int, *, start: int = 8, last: int | None = None) -> Run:
-    """The transactions of a segment file; the oracle's own reading of hadoop-formats 1.1."""
+    """The transactions of a segment file; a reading of docs/reference/formats.md of its own."""
     tags: list[Tag] = []
     position = start
     while len(data) - position >= 17 and (last is None or first + len(tags) <= last):

@@ -1,6 +1,8 @@
-"""X6: a node ends at every disk operation of an acceptance; then every quorum recovers (qjm 2.13).
+"""A node ends at every disk operation of an acceptance; then every quorum recovers.
 
 The four rows of the matrix are points among these operations; the test says which it has seen.
+
+See docs/reference/journal-node.md#acceptrecovery.
 """
 
 from dataclasses import dataclass, field
@@ -117,7 +119,7 @@ def later(quorum: tuple[str, ...]) -> Scene:
 @pytest.mark.parametrize("state", [shorter, stale, alike], ids=lambda state: state.__name__)
 @pytest.mark.parametrize("power", [False, True], ids=["killed", "power lost"])
 def test_x6_a_crash_anywhere_in_an_acceptance(state: Scene, *, power: bool) -> None:
-    """The oracle judges: I5, I6, I13, I18; then the healed journal is read as a whole."""
+    """The oracle judges; then the healed journal is read as a whole."""
     rows: set[str] = set()
     worlds = 0
     for alone in (False, True):

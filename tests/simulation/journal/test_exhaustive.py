@@ -1,4 +1,4 @@
-"""Every single fault and every pair of faults over the scripted workload (qjm 8.6, 9.4).
+"""Every single fault and every pair of faults over the scripted workload.
 
 Hadoop's test loses one request at each of two nodes; here any two calls, at any nodes, lose their
 request or their answer, or their node loses power before or after them.

@@ -1,4 +1,4 @@
-"""Learners in small plays: a wiped node gets its vote back from the newest writer only (W2)."""
+"""Learners in small plays: a wiped node gets its vote back from the newest writer only."""
 
 from journal.core.effects import FormatStorage
 from journal.storage.disk import Disk

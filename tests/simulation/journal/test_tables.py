@@ -1,4 +1,4 @@
-"""The tables 2.10.1 to 2.10.7 of the design text, for every responding quorum (qjm 8.8).
+"""The tables 2.10.1 to 2.10.7 of the design text, for every responding quorum.
 
 Real writers bring real nodes into each state: they lose their links at the right moment.  Then a
 new writer recovers with exactly the nodes of Q, and the table says what must come of it.
@@ -172,7 +172,7 @@ CASES = [
 )
 @pytest.mark.parametrize(("table", "quorum", "allowed"), CASES)
 def test_2_10(table: Table, quorum: tuple[str, ...], allowed: set[int]) -> None:
-    """Also X1, for 2.10.6_prime: Hadoop keeps jn1's stale bytes, because the lengths are equal."""
+    """Of 2.10.6_prime: Hadoop keeps jn1's stale bytes, because the lengths are equal."""
 
     async def recovery(stage: Stage) -> None:
         absent = [node for node in NODES if node not in quorum]

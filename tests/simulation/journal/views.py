@@ -1,6 +1,6 @@
 """What a disk would say after a power cut: the oracle's own reading of a journal's folder.
 
-Written from qjm 1.1-1.3 and 2.13, not from the product's loader.
+Written from docs/reference/journal-node.md, not from the product's loader.
 """
 
 import hashlib
@@ -124,7 +124,7 @@ class FileReader:
     def _rolls_forward(
         self, decision: Accepted | None, first: int, epoch: int, inode: Inode, cached: bool
     ) -> bool:
-        """Whether the next start puts a download in place (qjm 2.13)."""
+        """Whether the next start puts a download in place."""
         if decision is None or decision.epoch != epoch:
             return False
         run = self._run(inode, first, decision.last, cached)
@@ -144,7 +144,7 @@ class FileReader:
 
 
 def digest(run: Run) -> bytes:
-    """The content digest of design D8."""
+    """The content digest."""
     return hashlib.sha256(run.records).digest()
 
 

@@ -117,7 +117,7 @@ async def test_what_names_no_writer_changes_nothing(tmp_path: Path) -> None:
 async def test_a_node_that_missed_the_recovery_does_not_finalize_its_own_bytes(
     tmp_path: Path,
 ) -> None:
-    """qjm 10.1 W1, "accept to JN0 lost": in Hadoop the ends are equal, and that is enough."""
+    """The acceptance was lost on its way here: in Hadoop the ends are equal, and that is enough."""
     async with java_and_node(tmp_path) as (_, java):
         await java.format()
         await java.new_epoch(1)
@@ -131,7 +131,7 @@ async def test_a_node_that_missed_the_recovery_does_not_finalize_its_own_bytes(
 
 
 async def test_a_segment_of_equal_ends_and_other_bytes_is_replaced(tmp_path: Path) -> None:
-    """qjm 10.1 W1, "equal length": Hadoop keeps the bytes that nobody acknowledged."""
+    """Hadoop keeps the bytes that nobody acknowledged."""
     async with (
         java_and_node(tmp_path / "a") as (_, stale),
         java_and_node(tmp_path / "b") as (source, java),
@@ -237,7 +237,7 @@ async def test_old_segments_are_purged(tmp_path: Path) -> None:
 
 
 async def test_edits_from_memory_are_certain_ones_only(tmp_path: Path) -> None:
-    """qjm 10.1 W3: Java's reader counts answers, and asks nobody who wrote them."""
+    """Java's reader counts answers, and asks nobody who wrote them."""
     async with java_and_node(tmp_path, edits_cache_bytes=1 << 20) as (_, java):
         await java.format()
         await java.new_epoch(1)
