@@ -6,7 +6,7 @@ from dataclasses import asdict
 from ha.cli.cluster.successors import what_blocks
 from ha.cli.cluster.view import ClusterView, NameNodeRow, ZkfcRow
 from ha.console.output import API_VERSION
-from ha.notices.model import Drain, Pause, time_text
+from ha.notices.model import Pause, time_text
 
 
 def as_json(view: ClusterView) -> Mapping[str, object]:
@@ -64,7 +64,7 @@ def _zkfc(view: ClusterView, row: ZkfcRow) -> Mapping[str, object]:
     }
 
 
-def _notice(notice: Pause | Drain) -> dict[str, object]:
+def _notice(notice: Pause) -> dict[str, object]:
     return {
         "owner": notice.owner,
         "reason": notice.reason,

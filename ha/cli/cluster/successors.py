@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ha.cli.cluster.view import ClusterView, NameNodeRow, is_silence
-from ha.notices.model import Drain, Member, Pause, time_text
+from ha.notices.model import Member, Pause, time_text
 
 DEFAULT_PRIORITY = 100
 
@@ -109,7 +109,7 @@ def what_blocks(view: ClusterView) -> tuple[str, ...]:
     return tuple(found)
 
 
-def until(notice: Pause | Drain) -> str:
+def until(notice: Pause) -> str:
     """Who asked for it, until when, and why."""
     end = "until it is ended" if notice.until is None else f"until {time_text(notice.until)}"
     return f"by {notice.owner} {end}: {notice.reason}"

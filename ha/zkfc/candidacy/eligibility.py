@@ -131,7 +131,7 @@ def drained(drain: Drain) -> str:
     return f"drained by {drain.owner}{_until(drain)}: {drain.reason}"
 
 
-def _until(notice: Pause | Drain) -> str:
+def _until(notice: Pause) -> str:
     return "" if notice.until is None else f" until {time_text(notice.until)}"
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from ha.notices.model import Drain, Pause, encode_member, encode_pause
+from ha.notices.model import Pause, encode_member, encode_pause
 from ha.zkfc.candidacy.core import Candidacy
 from ha.zkfc.candidacy.failback import seconds_left
 from ha.zkfc.candidacy.flapping import too_many
@@ -36,7 +36,7 @@ def standing_page(candidacy: Candidacy, *, now: float) -> Mapping[str, object]:
     }
 
 
-def _notice(notice: Pause | Drain | None) -> object:
+def _notice(notice: Pause | None) -> object:
     if notice is None:
         return None
     shown: dict[str, object] = json.loads(encode_pause(notice))
