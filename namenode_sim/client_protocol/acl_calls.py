@@ -7,7 +7,8 @@ from namenode_sim.client_protocol.errors import FsError, not_found
 from namenode_sim.client_protocol.model import Plan, Scene
 from namenode_sim.client_protocol.paths import Route
 from namenode_sim.client_protocol.permissions import check_owner, find
-from namenode_sim.edits.ops import AclEntry, AclScope, AclType, SetAcl
+from namenode_sim.edits.ops import SetAcl
+from namenode_sim.edits.values import AclEntry, AclScope, AclType
 from namenode_sim.namespace.acl import logical_acl
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.proto import client_namenode_pb2 as calls

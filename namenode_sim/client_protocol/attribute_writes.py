@@ -27,9 +27,9 @@ from namenode_sim.edits.ops import (
     SetQuotaByStorageType,
     SetReplication,
     SetStoragePolicy,
-    StorageType,
     Times,
 )
+from namenode_sim.edits.values import StorageType
 from namenode_sim.namespace.inode import (
     CONTIGUOUS,
     QUOTA_DONT_SET,

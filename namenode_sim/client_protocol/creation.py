@@ -6,7 +6,8 @@ from ha.rpc.java_names import NAMESPACE_QUOTA_EXCEEDED
 from namenode_sim.client_protocol.errors import DIRECTORY_ITEMS_EXCEEDED, FsError
 from namenode_sim.client_protocol.model import Scene
 from namenode_sim.client_protocol.paths import Route, check_name_length, check_new_name
-from namenode_sim.edits.ops import AclEntry, AclScope, AclType, Mkdir, Permission
+from namenode_sim.edits.ops import Mkdir
+from namenode_sim.edits.values import AclEntry, AclScope, AclType, Permission
 from namenode_sim.namespace.inode import (
     QUOTA_DONT_SET,
     INode,

@@ -41,7 +41,8 @@ from namenode_sim.client_protocol.permissions import (
 )
 from namenode_sim.client_protocol.policies import BY_NAME, POLICIES
 from namenode_sim.client_protocol.status import status_of
-from namenode_sim.edits.ops import Add, Append, Close, Mkdir, Op, Permission, UpdateBlocks
+from namenode_sim.edits.ops import Add, Append, Close, Mkdir, Op, UpdateBlocks
+from namenode_sim.edits.values import Permission
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.namespace.retry_cache import Opened
 from namenode_sim.proto import client_namenode_pb2 as calls

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from google.protobuf.message import Message
 
 from namenode_sim.client_protocol.leases import LeaseTimes
-from namenode_sim.edits.ops import Op, RpcIds
+from namenode_sim.edits.ops import Op
+from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.namespace import Namespace
 
 

@@ -17,7 +17,7 @@ from namenode_sim.client_protocol.paths import (
     check_parents,
     resolve,
 )
-from namenode_sim.edits.ops import AclScope, AclType
+from namenode_sim.edits.values import AclScope, AclType
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, full_path, subtree
 
 READ, WRITE, EXECUTE, ALL = 4, 2, 1, 7

@@ -29,7 +29,8 @@ from namenode_sim.client_protocol.leases import LeaseTimes
 from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Caller, Plan, Scene, Settings
 from namenode_sim.client_protocol.permissions import check_superuser, find
 from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, Read, Write
-from namenode_sim.edits.ops import Op, RpcIds
+from namenode_sim.edits.ops import Op
+from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INode
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.proto import client_namenode_pb2 as calls

@@ -38,7 +38,8 @@ from namenode_sim.client_protocol.permissions import (
     check_subtree,
     find,
 )
-from namenode_sim.edits.ops import Delete, Rename, RenameOld, RenameOption
+from namenode_sim.edits.ops import Delete, Rename, RenameOld
+from namenode_sim.edits.values import RenameOption
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, full_path
 from namenode_sim.namespace.paths import old_rename_target
 from namenode_sim.namespace.tree import components, size

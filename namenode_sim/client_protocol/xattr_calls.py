@@ -18,7 +18,8 @@ from namenode_sim.client_protocol.permissions import (
     check_path,
     find,
 )
-from namenode_sim.edits.ops import RemoveXAttr, SetXAttr, XAttr, XAttrNamespace
+from namenode_sim.edits.ops import RemoveXAttr, SetXAttr
+from namenode_sim.edits.values import XAttr, XAttrNamespace
 from namenode_sim.namespace.inode import INodeDirectory, INodeSymlink
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import hdfs_types_pb2 as types

@@ -25,13 +25,20 @@ from namenode_sim.edits.primitives import (
     vint,
     vlong,
 )
+from namenode_sim.edits.values import (
+    CacheDirective,
+    CachePool,
+    DelegationKey,
+    DelegationTokenIdentifier,
+    EcPolicy,
+)
 
 MAX_KEY_BYTES: Final = 1024 * 1024
 
 _EC_NUMBERS = Struct(">iii")  # data units, parity units, cell size
 
 
-def _read_token(data: bytes, pos: int) -> tuple[ops.DelegationTokenIdentifier, int]:
+def _read_token(data: bytes, pos: int) -> tuple[DelegationTokenIdentifier, int]:
     if data[pos] != 0:
         raise ValueError(f"a delegation token of version {data[pos]}; only 0 is known")
     owner, pos = read_text(data, pos + 1)
@@ -41,13 +48,11 @@ def _read_token(data: bytes, pos: int) -> tuple[ops.DelegationTokenIdentifier, i
     max_date, pos = read_vlong(data, pos)
     sequence, pos = read_vint(data, pos)
     key_id, pos = read_vint(data, pos)
-    token = ops.DelegationTokenIdentifier(
-        owner, renewer, real_user, issued, max_date, sequence, key_id
-    )
+    token = DelegationTokenIdentifier(owner, renewer, real_user, issued, max_date, sequence, key_id)
     return token, pos
 
 
-def _token(token: ops.DelegationTokenIdentifier) -> bytes:
+def _token(token: DelegationTokenIdentifier) -> bytes:
     return b"".join((
         b"\x00",
         text(token.owner),
@@ -96,9 +101,9 @@ def read_master_key(data: bytes, pos: int, _layout: int) -> Read:
     expiry, pos = read_vlong(data, pos)
     size, behind = read_vint(data, pos)
     if size == -1:
-        return ops.UpdateMasterKey(ops.DelegationKey(key_id, expiry, None)), behind
+        return ops.UpdateMasterKey(DelegationKey(key_id, expiry, None)), behind
     key, pos = read_sized(data, pos, MAX_KEY_BYTES)
-    return ops.UpdateMasterKey(ops.DelegationKey(key_id, expiry, key)), pos
+    return ops.UpdateMasterKey(DelegationKey(key_id, expiry, key)), pos
 
 
 def write_master_key(op: ops.UpdateMasterKey, _layout: int) -> bytes:
@@ -123,7 +128,7 @@ def write_nothing(_op: ops.StartLogSegment | ops.EndLogSegment, _layout: int) ->
     return b""
 
 
-def _read_directive(data: bytes, pos: int) -> tuple[ops.CacheDirective, int]:
+def _read_directive(data: bytes, pos: int) -> tuple[CacheDirective, int]:
     directive_id, pos = read_i64(data, pos)
     flags, pos = read_i32(data, pos)
     if flags & ~0xF:
@@ -138,10 +143,10 @@ def _read_directive(data: bytes, pos: int) -> tuple[ops.CacheDirective, int]:
         pool, pos = read_string(data, pos)
     if flags & 8:
         expiration, pos = read_i64(data, pos)
-    return ops.CacheDirective(directive_id, path, replication, pool, expiration), pos
+    return CacheDirective(directive_id, path, replication, pool, expiration), pos
 
 
-def _directive(directive: ops.CacheDirective) -> bytes:
+def _directive(directive: CacheDirective) -> bytes:
     flags, parts = 0, []
     if directive.path is not None:
         flags |= 1
@@ -189,7 +194,7 @@ def write_remove_directive(op: ops.RemoveCacheDirective, _layout: int) -> bytes:
     return I64.pack(op.directive_id) + rpc_ids(op.rpc)
 
 
-def _read_pool(data: bytes, pos: int) -> tuple[ops.CachePool, int]:
+def _read_pool(data: bytes, pos: int) -> tuple[CachePool, int]:
     name, pos = read_string(data, pos)
     flags, pos = read_i32(data, pos)
     if flags & ~0x3F:
@@ -208,10 +213,10 @@ def _read_pool(data: bytes, pos: int) -> tuple[ops.CachePool, int]:
     if flags & 0x20:
         (replication,) = I16.unpack_from(data, pos)
         pos += 2
-    return ops.CachePool(name, owner, group, bits, limit, expiry, replication), pos
+    return CachePool(name, owner, group, bits, limit, expiry, replication), pos
 
 
-def _pool(pool: ops.CachePool) -> bytes:
+def _pool(pool: CachePool) -> bytes:
     flags, parts = 0, []
     if pool.owner is not None:
         flags |= 1
@@ -294,7 +299,7 @@ def read_add_ec_policy(data: bytes, pos: int, _layout: int) -> Read:
         content, pos = read_string(data, pos)
         options.append((name, content))
     ids, pos = read_rpc_ids(data, pos)
-    policy = ops.EcPolicy(codec, data_units, parity_units, cell_size, tuple(options))
+    policy = EcPolicy(codec, data_units, parity_units, cell_size, tuple(options))
     return ops.AddErasureCodingPolicy(policy, ids), pos
 
 

@@ -29,6 +29,7 @@ from namenode_sim.edits.primitives import (
     rpc_ids,
     string,
 )
+from namenode_sim.edits.values import AclEntry, Block, XAttr
 
 Read = tuple[ops.Op, int]
 Reader = Callable[[bytes, int, int], Read]
@@ -66,7 +67,7 @@ def read_add(data: bytes, pos: int, layout: int) -> Read:
     replication, mtime, atime, block_size = _FILE.unpack_from(data, pos)
     pos += 26
     if data[pos : pos + 4] == _NO_BLOCKS:
-        found: tuple[ops.Block, ...] = ()
+        found: tuple[Block, ...] = ()
         pos += 4
     else:
         found, pos = read_blocks(data, pos)
@@ -143,7 +144,7 @@ def _write_old_add(op: ops.Add, layout: int) -> bytes:
 
 
 def inherited(
-    entries: tuple[ops.AclEntry, ...], attributes: tuple[ops.XAttr, ...], layout: int
+    entries: tuple[AclEntry, ...], attributes: tuple[XAttr, ...], layout: int
 ) -> list[bytes]:
     """The ACL and the extended attributes of a new inode, as far as the layout has them."""
     parts = []

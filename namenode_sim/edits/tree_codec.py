@@ -27,14 +27,15 @@ from namenode_sim.edits.primitives import (
     rpc_ids,
     string,
 )
+from namenode_sim.edits.values import RenameOption, RpcIds, StorageType
 
 SNAPSHOT_MTIME_LAYOUT: Final = -66
 NVDIMM_LAYOUT: Final = -67
 
 _I8 = Struct(">b")
 _TYPE_AND_QUOTA = Struct(">iq")
-_RENAME_OPTIONS: Final = tuple(ops.RenameOption)
-_STORAGE_TYPES: Final = tuple(ops.StorageType)
+_RENAME_OPTIONS: Final = tuple(RenameOption)
+_STORAGE_TYPES: Final = tuple(StorageType)
 
 
 def read_rename_old(data: bytes, pos: int, _layout: int) -> Read:
@@ -195,7 +196,7 @@ def read_set_quota_by_storage_type(data: bytes, pos: int, layout: int) -> Read:
     """OP_SET_QUOTA_BY_STORAGETYPE (48)."""
     path, pos = read_string(data, pos)
     ordinal, quota = _TYPE_AND_QUOTA.unpack_from(data, pos)
-    known = len(_STORAGE_TYPES) if layout <= NVDIMM_LAYOUT else ops.StorageType.NVDIMM
+    known = len(_STORAGE_TYPES) if layout <= NVDIMM_LAYOUT else StorageType.NVDIMM
     if not 0 <= ordinal < known:
         raise ValueError(f"layout {layout} has no storage type {ordinal}")
     return ops.SetQuotaByStorageType(path, _STORAGE_TYPES[ordinal], quota), pos + 12
@@ -203,7 +204,7 @@ def read_set_quota_by_storage_type(data: bytes, pos: int, layout: int) -> Read:
 
 def write_set_quota_by_storage_type(op: ops.SetQuotaByStorageType, layout: int) -> bytes:
     """OP_SET_QUOTA_BY_STORAGETYPE (48)."""
-    if op.storage_type is ops.StorageType.NVDIMM and layout > NVDIMM_LAYOUT:
+    if op.storage_type is StorageType.NVDIMM and layout > NVDIMM_LAYOUT:
         raise ValueError(f"layout {layout} has no storage type NVDIMM")
     return string(op.path) + _TYPE_AND_QUOTA.pack(op.storage_type, op.quota)
 
@@ -249,7 +250,7 @@ def write_xattr(op: ops.SetXAttr | ops.RemoveXAttr, _layout: int) -> bytes:
     return xattrs(op.path, op.xattrs) + rpc_ids(op.rpc)
 
 
-def _read_snapshot_tail(data: bytes, pos: int, layout: int) -> tuple[int | None, ops.RpcIds, int]:
+def _read_snapshot_tail(data: bytes, pos: int, layout: int) -> tuple[int | None, RpcIds, int]:
     mtime = None
     if layout <= SNAPSHOT_MTIME_LAYOUT:
         mtime, pos = read_i64(data, pos)
@@ -257,7 +258,7 @@ def _read_snapshot_tail(data: bytes, pos: int, layout: int) -> tuple[int | None,
     return mtime, ids, pos
 
 
-def _snapshot_tail(mtime: int | None, ids: ops.RpcIds, layout: int) -> bytes:
+def _snapshot_tail(mtime: int | None, ids: RpcIds, layout: int) -> bytes:
     """An older layout has no field for the time; its readers would lose the op boundary."""
     if layout > SNAPSHOT_MTIME_LAYOUT:
         return rpc_ids(ids)

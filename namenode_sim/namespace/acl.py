@@ -1,6 +1,6 @@
 """How an ACL is split between an inode's mode and its ACL feature (Hadoop's AclStorage)."""
 
-from namenode_sim.edits.ops import AclEntry, AclScope, AclType
+from namenode_sim.edits.values import AclEntry, AclScope, AclType
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 

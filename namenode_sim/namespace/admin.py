@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import CacheDirective, CachePool
+from namenode_sim.edits.values import CacheDirective, CachePool
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.state import (
     FIRST_USER_EC_ID,

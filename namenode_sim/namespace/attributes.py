@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import XAttr, XAttrNamespace
+from namenode_sim.edits.values import XAttr, XAttrNamespace
 from namenode_sim.namespace.acl import set_acl as _set_acl
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import (

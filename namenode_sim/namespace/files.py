@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import Block
+from namenode_sim.edits.values import Block
 from namenode_sim.namespace.acl import set_acl
 from namenode_sim.namespace.attributes import held_xattrs
 from namenode_sim.namespace.errors import ApplyError

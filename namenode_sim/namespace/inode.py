@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import starmap
 from struct import Struct
 
-from namenode_sim.edits.ops import AclEntry, Block, XAttr
+from namenode_sim.edits.values import AclEntry, Block, XAttr
 
 ROOT_ID = 16385
 """INodeId.ROOT_INODE_ID; the first inode after it is 16386."""

@@ -4,7 +4,7 @@ See docs/reference/namenode.md#effects-of-edits.
 """
 
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import RenameOption
+from namenode_sim.edits.values import RenameOption
 from namenode_sim.namespace.acl import set_acl
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink

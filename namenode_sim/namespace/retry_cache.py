@@ -7,7 +7,7 @@ docs/reference/namenode.md#retry-cache.
 
 from dataclasses import dataclass
 
-from namenode_sim.edits.ops import RpcIds
+from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INodeFile
 
 EXPIRY_SECONDS = 600.0

@@ -6,7 +6,7 @@ Each class mirrors one section of the fsimage.
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from namenode_sim.edits.ops import (
+from namenode_sim.edits.values import (
     CacheDirective,
     CachePool,
     DelegationKey,

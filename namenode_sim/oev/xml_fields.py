@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from namenode_sim.edits import ops
+from namenode_sim.edits.values import Block, CacheDirective, CachePool, RenameOption, StorageType
 from namenode_sim.oev.stanza import Stanza
 from namenode_sim.oev.xml_values import (
     MODE_BITS,
@@ -95,20 +96,20 @@ def _storage_type() -> Field:
     return _field(
         "storage_type",
         lambda value: number("STORAGETYPE", int(value)),
-        lambda stanza: ops.StorageType(stanza.number("STORAGETYPE")),
+        lambda stanza: StorageType(stanza.number("STORAGETYPE")),
     )
 
 
 def _options() -> Field:
-    def read(stanza: Stanza) -> tuple[ops.RenameOption, ...]:
+    def read(stanza: Stanza) -> tuple[RenameOption, ...]:
         text = stanza.value("OPTIONS")
         names = text.split("|") if text else ()
-        unknown = [name for name in names if name not in ops.RenameOption.__members__]
+        unknown = [name for name in names if name not in RenameOption.__members__]
         if unknown:
             raise ValueError(f"<OPTIONS> holds {unknown[0][:40]!r}, which is no rename option")
-        return tuple(ops.RenameOption[name] for name in names)
+        return tuple(RenameOption[name] for name in names)
 
-    def write(options: tuple[ops.RenameOption, ...]) -> str:
+    def write(options: tuple[RenameOption, ...]) -> str:
         return leaf("OPTIONS", "|".join(option.name for option in options))
 
     return _field("options", write, read)
@@ -140,7 +141,7 @@ def _added_blocks() -> Field:
 
 
 def _cut_block() -> Field:
-    def read(stanza: Stanza) -> ops.Block | None:
+    def read(stanza: Stanza) -> Block | None:
         found = read_blocks(stanza)
         if len(found) > 1:
             raise ValueError(f"a file is cut inside {len(found)} blocks; at most one belongs here")
@@ -149,7 +150,7 @@ def _cut_block() -> Field:
     return _field("block", lambda block: write_blocks([block] if block else []), read)
 
 
-def _write_directive(directive: ops.CacheDirective) -> str:
+def _write_directive(directive: CacheDirective) -> str:
     lines = number("ID", directive.id)
     if directive.path is not None:
         lines += leaf("PATH", directive.path)
@@ -162,8 +163,8 @@ def _write_directive(directive: ops.CacheDirective) -> str:
     return lines
 
 
-def _read_directive(stanza: Stanza) -> ops.CacheDirective:
-    return ops.CacheDirective(
+def _read_directive(stanza: Stanza) -> CacheDirective:
+    return CacheDirective(
         stanza.number("ID"),
         stanza.value_or_none("PATH"),
         stanza.number_or_none("REPLICATION"),
@@ -172,7 +173,7 @@ def _read_directive(stanza: Stanza) -> ops.CacheDirective:
     )
 
 
-def _write_pool(pool: ops.CachePool) -> str:
+def _write_pool(pool: CachePool) -> str:
     lines = leaf("POOLNAME", pool.name)
     if pool.owner is not None:
         lines += leaf("OWNERNAME", pool.owner)
@@ -189,8 +190,8 @@ def _write_pool(pool: ops.CachePool) -> str:
     return lines
 
 
-def _read_pool(stanza: Stanza) -> ops.CachePool:
-    return ops.CachePool(
+def _read_pool(stanza: Stanza) -> CachePool:
+    return CachePool(
         stanza.value("POOLNAME"),
         stanza.value_or_none("OWNERNAME"),
         stanza.value_or_none("GROUPNAME"),

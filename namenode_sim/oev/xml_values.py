@@ -9,7 +9,20 @@ from base64 import b64decode
 from collections.abc import Iterable
 from typing import Final
 
-from namenode_sim.edits import ops
+from namenode_sim.edits.values import (
+    NO_RPC_IDS,
+    AclEntry,
+    AclScope,
+    AclType,
+    Block,
+    DelegationKey,
+    DelegationTokenIdentifier,
+    EcPolicy,
+    Permission,
+    RpcIds,
+    XAttr,
+    XAttrNamespace,
+)
 from namenode_sim.oev.stanza import Stanza
 from namenode_sim.oev.xml_text import escape
 
@@ -39,7 +52,7 @@ def group(tag: str, content: str) -> str:
     return f"{FIELD}<{tag}>\n{content}{FIELD}</{tag}>\n" if content else f"{FIELD}<{tag}/>\n"
 
 
-def write_blocks(blocks: Iterable[ops.Block]) -> str:
+def write_blocks(blocks: Iterable[Block]) -> str:
     """One <BLOCK> each."""
     return "".join([
         f"{FIELD}<BLOCK>\n{INNER}<BLOCK_ID>{block.block_id}</BLOCK_ID>\n"
@@ -49,24 +62,24 @@ def write_blocks(blocks: Iterable[ops.Block]) -> str:
     ])  # fmt: skip
 
 
-def read_blocks(stanza: Stanza) -> tuple[ops.Block, ...]:
+def read_blocks(stanza: Stanza) -> tuple[Block, ...]:
     """All <BLOCK>."""
     return tuple(
-        ops.Block(found.number("BLOCK_ID"), found.number("NUM_BYTES"), found.number("GENSTAMP"))
+        Block(found.number("BLOCK_ID"), found.number("NUM_BYTES"), found.number("GENSTAMP"))
         for found in stanza.all("BLOCK")
     )
 
 
-def write_permission(value: ops.Permission) -> str:
+def write_permission(value: Permission) -> str:
     """<PERMISSION_STATUS>."""
     inside = leaf("USERNAME", value.user, INNER) + leaf("GROUPNAME", value.group, INNER)
     return group("PERMISSION_STATUS", inside + number("MODE", value.mode & MODE_BITS, INNER))
 
 
-def read_permission(stanza: Stanza) -> ops.Permission:
+def read_permission(stanza: Stanza) -> Permission:
     """<PERMISSION_STATUS>."""
     found = stanza.one("PERMISSION_STATUS")
-    return ops.Permission(found.value("USERNAME"), found.value("GROUPNAME"), read_mode(found))
+    return Permission(found.value("USERNAME"), found.value("GROUPNAME"), read_mode(found))
 
 
 def read_mode(stanza: Stanza) -> int:
@@ -74,7 +87,7 @@ def read_mode(stanza: Stanza) -> int:
     return stanza.number("MODE") & MODE_BITS
 
 
-def write_acl(entries: Iterable[ops.AclEntry]) -> str:
+def write_acl(entries: Iterable[AclEntry]) -> str:
     """One <ENTRY> each."""
     parts = []
     for entry in entries:
@@ -85,20 +98,20 @@ def write_acl(entries: Iterable[ops.AclEntry]) -> str:
     return "".join(parts)
 
 
-def read_acl(stanza: Stanza) -> tuple[ops.AclEntry, ...]:
+def read_acl(stanza: Stanza) -> tuple[AclEntry, ...]:
     """All <ENTRY>."""
     entries = []
     for found in stanza.all("ENTRY"):
         symbol = found.value("PERM")
         if symbol not in _SYMBOLS:
             raise ValueError(f"<PERM> holds {symbol[:40]!r}, which is no permission")
-        scope, kind = found.name("SCOPE", ops.AclScope), found.name("TYPE", ops.AclType)
+        scope, kind = found.name("SCOPE", AclScope), found.name("TYPE", AclType)
         name = found.value_or_none("NAME") or None
-        entries.append(ops.AclEntry(scope, kind, name, _SYMBOLS.index(symbol)))
+        entries.append(AclEntry(scope, kind, name, _SYMBOLS.index(symbol)))
     return tuple(entries)
 
 
-def write_xattrs(xattrs: Iterable[ops.XAttr]) -> str:
+def write_xattrs(xattrs: Iterable[XAttr]) -> str:
     """One <XATTR> each."""
     parts = []
     for xattr in xattrs:
@@ -109,10 +122,10 @@ def write_xattrs(xattrs: Iterable[ops.XAttr]) -> str:
     return "".join(parts)
 
 
-def read_xattrs(stanza: Stanza) -> tuple[ops.XAttr, ...]:
+def read_xattrs(stanza: Stanza) -> tuple[XAttr, ...]:
     """All <XATTR>."""
     return tuple(
-        ops.XAttr(found.name("NAMESPACE", ops.XAttrNamespace), found.value("NAME"),
+        XAttr(found.name("NAMESPACE", XAttrNamespace), found.value("NAME"),
                   _xattr_value(found.value_or_none("VALUE")))
         for found in stanza.all("XATTR")
     )  # fmt: skip
@@ -132,22 +145,22 @@ def _xattr_value(text: str | None) -> bytes | None:
     return text.encode()
 
 
-def write_rpc_ids(ids: ops.RpcIds) -> str:
+def write_rpc_ids(ids: RpcIds) -> str:
     """<RPC_CLIENTID> and <RPC_CALLID>."""
     client = ids.client_id
     shown = str(uuid.UUID(bytes=client)) if len(client) == 16 else client.hex()
     return leaf("RPC_CLIENTID", shown) + number("RPC_CALLID", ids.call_id)
 
 
-def read_rpc_ids(stanza: Stanza) -> ops.RpcIds:
+def read_rpc_ids(stanza: Stanza) -> RpcIds:
     """<RPC_CLIENTID> and <RPC_CALLID>; each may be absent."""
     shown = stanza.value_or_none("RPC_CLIENTID") or ""
     call_id = stanza.number_or_none("RPC_CALLID")
     client = bytes.fromhex(shown.replace("-", ""))
-    return ops.RpcIds(client, ops.NO_RPC_IDS.call_id if call_id is None else call_id)
+    return RpcIds(client, NO_RPC_IDS.call_id if call_id is None else call_id)
 
 
-def write_token(token: ops.DelegationTokenIdentifier) -> str:
+def write_token(token: DelegationTokenIdentifier) -> str:
     """<DELEGATION_TOKEN_IDENTIFIER>."""
     return group("DELEGATION_TOKEN_IDENTIFIER", "".join((
         leaf("KIND", _TOKEN_KIND, INNER),
@@ -161,13 +174,13 @@ def write_token(token: ops.DelegationTokenIdentifier) -> str:
     )))  # fmt: skip
 
 
-def read_token(stanza: Stanza) -> ops.DelegationTokenIdentifier:
+def read_token(stanza: Stanza) -> DelegationTokenIdentifier:
     """<DELEGATION_TOKEN_IDENTIFIER>."""
     found = stanza.one("DELEGATION_TOKEN_IDENTIFIER")
     kind = found.value("KIND")
     if kind != _TOKEN_KIND:
         raise ValueError(f"a delegation token of kind {kind[:40]!r}")
-    return ops.DelegationTokenIdentifier(
+    return DelegationTokenIdentifier(
         owner=found.value("OWNER"),
         renewer=found.value("RENEWER"),
         real_user=found.value("REALUSER"),
@@ -178,7 +191,7 @@ def read_token(stanza: Stanza) -> ops.DelegationTokenIdentifier:
     )
 
 
-def write_key(key: ops.DelegationKey) -> str:
+def write_key(key: DelegationKey) -> str:
     """<DELEGATION_KEY>."""
     inside = number("KEY_ID", key.key_id, INNER) + number("EXPIRY_DATE", key.expiry_date, INNER)
     if key.key is not None:
@@ -186,15 +199,15 @@ def write_key(key: ops.DelegationKey) -> str:
     return group("DELEGATION_KEY", inside)
 
 
-def read_key(stanza: Stanza) -> ops.DelegationKey:
+def read_key(stanza: Stanza) -> DelegationKey:
     """<DELEGATION_KEY>."""
     found = stanza.one("DELEGATION_KEY")
     key = found.value_or_none("KEY")
     raw = None if key is None else bytes.fromhex(key)
-    return ops.DelegationKey(found.number("KEY_ID"), found.number("EXPIRY_DATE"), raw)
+    return DelegationKey(found.number("KEY_ID"), found.number("EXPIRY_DATE"), raw)
 
 
-def write_policy(policy: ops.EcPolicy) -> str:
+def write_policy(policy: EcPolicy) -> str:
     """The fields of an erasure coding policy, and one <EXTRAOPTION> for each option."""
     parts = [
         leaf("CODEC", policy.codec),
@@ -208,13 +221,13 @@ def write_policy(policy: ops.EcPolicy) -> str:
     return "".join(parts)
 
 
-def read_policy(stanza: Stanza) -> ops.EcPolicy:
+def read_policy(stanza: Stanza) -> EcPolicy:
     """The fields of an erasure coding policy."""
     wanted = stanza.number("EXTRAOPTIONS")
     options = tuple((o.value("KEY"), o.value("VALUE")) for o in stanza.all("EXTRAOPTION"))
     if len(options) != wanted:
         raise ValueError(f"<EXTRAOPTIONS> holds {wanted}, but there are {len(options)}")
-    return ops.EcPolicy(
+    return EcPolicy(
         codec=stanza.value("CODEC"),
         data_units=stanza.number("DATAUNITS"),
         parity_units=stanza.number("PARITYUNITS"),

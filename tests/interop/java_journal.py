@@ -11,7 +11,8 @@ from journal.frame import file_header
 from journal.links.hadoop_link import HadoopLink
 from journal.model import LAYOUT_VERSION, NamespaceInfo, TxId
 from namenode_sim.edits.codec import encode
-from namenode_sim.edits.ops import NO_RPC_IDS, Delete
+from namenode_sim.edits.ops import Delete
+from namenode_sim.edits.values import NO_RPC_IDS
 from tests.interop.hadoop_server import Hadoop, JavaObject
 from tests.journal.writer.journal_cluster import JOURNAL, NAMESPACE, Nodes
 

@@ -1,6 +1,14 @@
 """Random edits about attributes and about the cluster as a whole."""
 
 from namenode_sim.edits import ops
+from namenode_sim.edits.values import (
+    CacheDirective,
+    CachePool,
+    DelegationKey,
+    DelegationTokenIdentifier,
+    EcPolicy,
+    StorageType,
+)
 from namenode_sim.namespace.inode import INodeDirectory, INodeSymlink, full_path
 from tests.interop.random_edits import NAMES, PEOPLE, Author
 
@@ -33,7 +41,7 @@ def quota(author: Author) -> None:
     """A quota, set or removed; far above what is used, which replay does not look at."""
     path, random = full_path(author.directory()), author.random
     values = (REMOVE, KEEP, 1000, 10**12)
-    kinds = (ops.StorageType.SSD, ops.StorageType.DISK, ops.StorageType.ARCHIVE)
+    kinds = (StorageType.SSD, StorageType.DISK, StorageType.ARCHIVE)
     if random.random() < 0.1 and path != "/":
         author.write(random.choice((ops.SetNsQuota(path, 77), ops.ClearNsQuota(path))))
     elif random.random() < 0.5:
@@ -48,18 +56,18 @@ def cache(author: Author) -> None:
     """Pools and directives."""
     state, random, name = author.namespace.cache, author.random, author.random.choice(NAMES)
     if name not in state.pools:
-        author.write(ops.AddCachePool(ops.CachePool(name, "alice", "staff", 0o750, 100, 1000, 2)))
+        author.write(ops.AddCachePool(CachePool(name, "alice", "staff", 0o750, 100, 1000, 2)))
         return
-    change = ops.CachePool(name, limit=random.choice((None, 5)), mode=random.choice((None, 0o700)))
+    change = CachePool(name, limit=random.choice((None, 5)), mode=random.choice((None, 0o700)))
     # A path of its own: removing a pool makes Hadoop forget other pools' directives for the path.
     number = state.next_directive_id
-    new = ops.CacheDirective(number, f"/{number}", 2, name, author.now)
+    new = CacheDirective(number, f"/{number}", 2, name, author.now)
     choices: list[ops.Op] = [ops.ModifyCachePool(change), ops.AddCacheDirective(new)]
     if random.random() < 0.3:
         choices.append(ops.RemoveCachePool(name))
     if state.directives:
         number = random.choice(list(state.directives))
-        choices.append(ops.ModifyCacheDirective(ops.CacheDirective(number, replication=3)))
+        choices.append(ops.ModifyCacheDirective(CacheDirective(number, replication=3)))
         choices.append(ops.RemoveCacheDirective(number))
     author.write(random.choice(choices))
 
@@ -67,7 +75,7 @@ def cache(author: Author) -> None:
 def erasure_coding(author: Author) -> None:
     """Policies are added, enabled, disabled and removed."""
     random = author.random
-    policy = ops.EcPolicy("rs", random.randint(2, 5), 2, 64 * 1024)
+    policy = EcPolicy("rs", random.randint(2, 5), 2, 64 * 1024)
     name = random.choice([known.name for known in author.namespace.ec_policies.values()])
     choices: list[ops.Op] = [
         ops.EnableErasureCodingPolicy(name),
@@ -86,11 +94,11 @@ def secrets(author: Author) -> None:
     later = 4_000_000_000_000
     if not state.keys or random.random() < 0.2:
         number = state.current_key_id + 1
-        author.write(ops.UpdateMasterKey(ops.DelegationKey(number, later, bytes([number]) * 8)))
+        author.write(ops.UpdateMasterKey(DelegationKey(number, later, bytes([number]) * 8)))
         return
     if random.random() < 0.1:
         author.write(ops.SetGenstampV1(author.namespace.counters.generation_stamp_v1 + 1))
-    token = ops.DelegationTokenIdentifier(
+    token = DelegationTokenIdentifier(
         "alice", "bob", "", author.now, later, state.token_sequence_number + 1, state.current_key_id
     )
     choices: list[ops.Op] = [ops.GetDelegationToken(token, later)]

@@ -8,7 +8,16 @@ from typing import TypeAlias
 from journal.model import TxId
 from namenode_sim.client_protocol.creation import inherit
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import AclEntry, AclScope, AclType, Block, Permission, XAttr
+from namenode_sim.edits.values import (
+    AclEntry,
+    AclScope,
+    AclType,
+    Block,
+    Permission,
+    RenameOption,
+    XAttr,
+    XAttrNamespace,
+)
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, full_path, subtree
 from namenode_sim.namespace.namespace import Namespace
 
@@ -122,7 +131,7 @@ class Author:
         """An extended attribute, perhaps without a value."""
         value = self.random.choice((None, b"", b"1", b"\xff\x00"))
         return XAttr(
-            self.random.choice((ops.XAttrNamespace.USER, ops.XAttrNamespace.TRUSTED)),
+            self.random.choice((XAttrNamespace.USER, XAttrNamespace.TRUSTED)),
             self.random.choice(NAMES),
             value,
         )
@@ -315,11 +324,11 @@ def rename(author: Author) -> None:
     if f"{target}/".startswith(f"{source}/"):
         return
     if existing is None:
-        author.write(ops.Rename(source, target, author.now, (ops.RenameOption.NONE,)))
+        author.write(ops.Rename(source, target, author.now, (RenameOption.NONE,)))
     elif isinstance(existing, INodeDirectory) == isinstance(node, INodeDirectory) and not getattr(
         existing, "children", None
     ):
-        author.write(ops.Rename(source, target, author.now, (ops.RenameOption.OVERWRITE,)))
+        author.write(ops.Rename(source, target, author.now, (RenameOption.OVERWRITE,)))
 
 
 Deed: TypeAlias = Callable[[Author], None]

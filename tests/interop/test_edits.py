@@ -14,6 +14,14 @@ from journal.model import LAYOUT_VERSION, TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.codec import NEWEST_LAYOUT, decode_all, encode
 from namenode_sim.edits.errors import EditsError
+from namenode_sim.edits.values import (
+    AclEntry,
+    Block,
+    CacheDirective,
+    EcPolicy,
+    RenameOption,
+    RpcIds,
+)
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.name_dirs import segments
 from tests.interop.our_viewers import our_oev
@@ -146,7 +154,7 @@ def readable_as_xml(op: ops.Op) -> ops.Op:
             # Not in the XML; its reader then leaves those of an earlier edit in the object.
             return replace(op, xattrs=(), storage_policy_id=0)
         case ops.Rename(options=()):
-            return replace(op, options=(ops.RenameOption.NONE,))
+            return replace(op, options=(RenameOption.NONE,))
         case ops.Truncate():
             return replace(op, block=None)  # it looks for the block's fields one level too high
         case ops.GetDelegationToken() | ops.RenewDelegationToken() | ops.CancelDelegationToken():
@@ -171,15 +179,13 @@ def possible(given: Any) -> Any:  # noqa: ANN401 - an op or anything in it
 
 
 _REPAIRS: dict[type, Callable[[Any], Any]] = {
-    ops.Block: lambda block: replace(block, num_bytes=abs(block.num_bytes) % 2**63),
-    ops.RpcIds: lambda rpc: replace(rpc, client_id=rpc.client_id and rpc.client_id.ljust(16)[:16]),
-    ops.AclEntry: lambda entry: replace(entry, name=entry.name or None),
+    Block: lambda block: replace(block, num_bytes=abs(block.num_bytes) % 2**63),
+    RpcIds: lambda rpc: replace(rpc, client_id=rpc.client_id and rpc.client_id.ljust(16)[:16]),
+    AclEntry: lambda entry: replace(entry, name=entry.name or None),
     # Its second time is read and dropped, and written as the first again.
     ops.Mkdir: lambda op: replace(op, atime=op.time),
-    ops.CacheDirective: lambda d: replace(
-        d, path=None if d.path is None else "/" + d.path.strip("/.")
-    ),
-    ops.EcPolicy: lambda policy: replace(
+    CacheDirective: lambda d: replace(d, path=None if d.path is None else "/" + d.path.strip("/.")),
+    EcPolicy: lambda policy: replace(
         policy,
         codec=policy.codec or "rs",
         data_units=abs(policy.data_units) % 100 + 1,

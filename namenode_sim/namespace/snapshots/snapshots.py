@@ -1,7 +1,7 @@
 """Edits about snapshots themselves: allow, disallow, take, drop, rename (SnapshotManager)."""
 
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import XAttr, XAttrNamespace
+from namenode_sim.edits.values import XAttr, XAttrNamespace
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import (
     DirectoryDiff,

@@ -18,7 +18,8 @@ from typing import Final
 
 from journal.model import TxId
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import Op, RenameOption
+from namenode_sim.edits.ops import Op
+from namenode_sim.edits.values import RenameOption
 from namenode_sim.namespace.errors import TxIdOutOfOrder
 from namenode_sim.namespace.tree import components
 from spark.merge.garbage_collection import no_collection

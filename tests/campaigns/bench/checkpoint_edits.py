@@ -15,7 +15,20 @@ from journal.frame import file_header
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.codec import encode
-from namenode_sim.edits.ops import Block, Op, Permission, RenameOption, RpcIds
+from namenode_sim.edits.ops import Op
+from namenode_sim.edits.values import (
+    AclEntry,
+    AclScope,
+    AclType,
+    Block,
+    DelegationKey,
+    DelegationTokenIdentifier,
+    Permission,
+    RenameOption,
+    RpcIds,
+    XAttr,
+    XAttrNamespace,
+)
 from tests.campaigns.bench.checkpoint_images import LAST_TXID, LAYOUT, how_many, small_state
 from tests.campaigns.bench.checkpoint_inodes import BLOCK_SIZE, GROUPS, NOW, USERS
 from tests.campaigns.bench.checkpoint_shape import Shape
@@ -239,15 +252,15 @@ def attribute(day: Day) -> Iterator[Op]:
     is_file = day.random.random() < 0.7
     file = day.file() if is_file else None
     path = file.path() if file else day.folder().path() or "/"
-    xattr = ops.XAttr(ops.XAttrNamespace.USER, f"checked-{day.made % 9}", b"yes")
+    xattr = XAttr(XAttrNamespace.USER, f"checked-{day.made % 9}", b"yes")
     acl = tuple(
-        ops.AclEntry(ops.AclScope.ACCESS, kind, name, 5)
+        AclEntry(AclScope.ACCESS, kind, name, 5)
         for kind, name in (
-            (ops.AclType.USER, None),
-            (ops.AclType.USER, USERS[day.made % len(USERS)]),
-            (ops.AclType.GROUP, None),
-            (ops.AclType.MASK, None),
-            (ops.AclType.OTHER, None),
+            (AclType.USER, None),
+            (AclType.USER, USERS[day.made % len(USERS)]),
+            (AclType.GROUP, None),
+            (AclType.MASK, None),
+            (AclType.OTHER, None),
         )
     )
     choices: tuple[Op, ...] = (
@@ -276,8 +289,8 @@ def token(day: Day) -> Iterator[Op]:
     """A key, a token of it, and that it is not needed any more."""
     day.made += 1
     number = day.made
-    yield ops.UpdateMasterKey(ops.DelegationKey(number, _FAR, number.to_bytes(8, "big")))
-    held = ops.DelegationTokenIdentifier("zoë", "yarn", "", day.now, _FAR, number, number)
+    yield ops.UpdateMasterKey(DelegationKey(number, _FAR, number.to_bytes(8, "big")))
+    held = DelegationTokenIdentifier("zoë", "yarn", "", day.now, _FAR, number, number)
     yield ops.GetDelegationToken(held, _FAR)
     if day.random.random() < 0.8:
         yield ops.RenewDelegationToken(held, _FAR - 1)

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from namenode_sim.edits.ops import Block, Permission
+from namenode_sim.edits.values import Block, Permission
 from tests.campaigns.bench.checkpoint_inodes import BLOCK_SIZE, Traits, permission_of, traits
 from tests.campaigns.bench.checkpoint_shape import Places, Shape
 

@@ -24,7 +24,8 @@ import click
 from journal.frame import scan
 from journal.model import TxId
 from namenode_sim.edits.codec import decode_all, encode
-from namenode_sim.edits.ops import NO_RPC_IDS, Delete, Op
+from namenode_sim.edits.ops import Delete, Op
+from namenode_sim.edits.values import NO_RPC_IDS
 from namenode_sim.image.writer import write_namespace
 from namenode_sim.namespace.namespace import Namespace
 from tests.campaigns.bench import formats_load

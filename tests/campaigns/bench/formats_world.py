@@ -6,6 +6,7 @@ from pathlib import Path
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
+from namenode_sim.edits.values import Block, Permission, RpcIds
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile, pack_blocks
 from namenode_sim.namespace.namespace import Namespace
@@ -14,7 +15,7 @@ INFO = NamespaceInfo(-67, 4711, "CID-bench", 0, "BP-bench")
 FILES_PER_DIRECTORY = 500
 FIRST_BLOCK = 2**30
 NOW = 1_700_000_000_000
-PERMISSION = ops.Permission("alice", "analysts", 0o644)
+PERMISSION = Permission("alice", "analysts", 0o644)
 CLIENT = "DFSClient_NONMAPREDUCE_-1523678_1"
 
 
@@ -29,7 +30,7 @@ def big_namespace(inodes: int) -> Namespace:
         number += 1
         for part in range(FILES_PER_DIRECTORY):
             block += 1
-            blocks = pack_blocks((ops.Block(block, 7_654_321 + number, 1000 + number),))
+            blocks = pack_blocks((Block(block, 7_654_321 + number, 1000 + number),))
             name = b"part-%05d-of-00500.parquet" % part
             file = INodeFile(
                 number, name, "alice", "analysts", 0o644, NOW + number, NOW + number + 9, 3,
@@ -62,8 +63,8 @@ def edits(namespace: Namespace, count: int) -> Iterator[tuple[TxId, Op]]:
         now = NOW + inode
         folder = f"/{days[inode % len(days)]}"
         path = f"{folder}/_temporary-{inode}"
-        rpc = ops.RpcIds(inode.to_bytes(16, "big"), inode & 0xFFFF)
-        empty, full = ops.Block(block, 0, stamp), ops.Block(block, 5_000_000, stamp)
+        rpc = RpcIds(inode.to_bytes(16, "big"), inode & 0xFFFF)
+        empty, full = Block(block, 0, stamp), Block(block, 5_000_000, stamp)
         batch: tuple[Op, ...] = (
             ops.Add(inode, path, 3, now, now, 134_217_728, (), PERMISSION, (), (), CLIENT,
                     "10.1.2.3", overwrite=False, rpc=rpc),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from journal.model import NamespaceInfo
-from namenode_sim.edits import ops
+from namenode_sim.edits.values import AclEntry, Block
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
@@ -60,7 +60,7 @@ def two_owners_exchanged(namespace: Namespace) -> str:
 def a_block(namespace: Namespace) -> str:
     file = next(node for node in files(namespace) if node.blocks)
     first, *others = file.blocks
-    file.blocks = (ops.Block(first.block_id, first.num_bytes + 1, first.generation_stamp), *others)
+    file.blocks = (Block(first.block_id, first.num_bytes + 1, first.generation_stamp), *others)
     return "inode_sums"
 
 
@@ -69,7 +69,7 @@ def a_name_in_an_acl(namespace: Namespace) -> str:
     assert node.acl is not None
     acl = list(node.acl)
     place = next(index for index, entry in enumerate(acl) if entry.name)
-    acl[place] = ops.AclEntry(acl[place].scope, acl[place].type, "user09", acl[place].permission)
+    acl[place] = AclEntry(acl[place].scope, acl[place].type, "user09", acl[place].permission)
     node.acl = tuple(acl)
     return "inode_sums"
 

@@ -4,7 +4,8 @@ import statistics
 
 from journal.model import TxId
 from journal.writer.writer import QuorumWriter
-from namenode_sim.edits.ops import NO_RPC_IDS, Delete
+from namenode_sim.edits.ops import Delete
+from namenode_sim.edits.values import NO_RPC_IDS
 from namenode_sim.term.edit_log import EditLog
 from tests.campaigns.bench.load import measure, rate
 from tests.campaigns.bench.report import Row

@@ -6,7 +6,7 @@ Each of these has once been a trap for a merge that does not hold the whole name
 from typing import Final
 
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import Block, RenameOption
+from namenode_sim.edits.values import Block, RenameOption
 from namenode_sim.namespace.inode import INode, INodeDirectory, full_path, subtree
 from tests.interop.random_edits import BLOCK_SIZE, Author, Deed
 

@@ -5,7 +5,8 @@ import pytest
 from ha.rpc.errors import RemoteFault
 from namenode_sim.client_protocol.leases import LeaseTimes
 from namenode_sim.client_protocol.model import Settings
-from namenode_sim.edits.ops import AddBlock, Block
+from namenode_sim.edits.ops import AddBlock
+from namenode_sim.edits.values import Block
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
 AT_ONCE = Settings(soft_lease_seconds=-1.0, hard_lease_seconds=-1.0)

@@ -6,15 +6,16 @@ from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.file_header import header_bytes
+from namenode_sim.edits.values import Block, Permission, RpcIds
 
-PERMISSION = ops.Permission("hdfs", "supergroup", 0o644)
-IDS = ops.RpcIds(bytes(range(16)), 7)
+PERMISSION = Permission("hdfs", "supergroup", 0o644)
+IDS = RpcIds(bytes(range(16)), 7)
 
 SMALL: Sequence[ops.Op] = (
     ops.StartLogSegment(),
     ops.Mkdir(16386, "/d", 1, 1, PERMISSION),
     ops.Add(16387, "/d/f", 3, 1, 1, 128, (), PERMISSION, client_name="c", rpc=IDS),
-    ops.Close(0, "/d/f", 3, 1, 1, 128, (ops.Block(1, 2, 3),), PERMISSION),
+    ops.Close(0, "/d/f", 3, 1, 1, 128, (Block(1, 2, 3),), PERMISSION),
     ops.Delete("/d/f", 9, IDS),
     ops.EndLogSegment(),
 )

@@ -13,11 +13,21 @@ from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.codec import NEWEST_LAYOUT, OLDEST_LAYOUT, decode, decode_all, encode
 from namenode_sim.edits.errors import EditsError
+from namenode_sim.edits.values import (
+    AclEntry,
+    AclScope,
+    AclType,
+    Block,
+    Permission,
+    RpcIds,
+    XAttr,
+    XAttrNamespace,
+)
 from tests import TESTDATA
 from tests.namenode_sim.edits.op_strategies import any_op, instances
 
 TXID = TxId(7)
-PERMISSION = ops.Permission("hdfs", "supergroup", 0o644)
+PERMISSION = Permission("hdfs", "supergroup", 0o644)
 
 REAL_FILES = {
     # file: (layout, ops, distinct opcodes)
@@ -109,9 +119,9 @@ def test_a_string_too_long_for_its_length_field_is_refused_not_cut() -> None:
 
 
 SNAPSHOT_OPS = (
-    ops.CreateSnapshot("/d", "s", 1576000000000, ops.RpcIds(bytes(range(16)), 3)),
+    ops.CreateSnapshot("/d", "s", 1576000000000, RpcIds(bytes(range(16)), 3)),
     ops.DeleteSnapshot("/d", "s", 1576000000000),
-    ops.RenameSnapshot("/d", "s", "t", 1576000000000, ops.RpcIds(bytes(16), 4)),
+    ops.RenameSnapshot("/d", "s", "t", 1576000000000, RpcIds(bytes(16), 4)),
 )
 
 
@@ -126,8 +136,8 @@ def test_the_time_that_3_3_0_writes_without_a_version_is_found(op: ops.Op, layou
 
 
 LOSSES = {
-    "acl": (-52, {"acl": (ops.AclEntry(ops.AclScope.ACCESS, ops.AclType.USER, "u", 7),)}),
-    "xattrs": (-56, {"xattrs": (ops.XAttr(ops.XAttrNamespace.USER, "a", b"1"),)}),
+    "acl": (-52, {"acl": (AclEntry(AclScope.ACCESS, AclType.USER, "u", 7),)}),
+    "xattrs": (-56, {"xattrs": (XAttr(XAttrNamespace.USER, "a", b"1"),)}),
     "overwrite": (-57, {"overwrite": True}),
     "storage_policy_id": (-59, {"storage_policy_id": 7}),
     "ec_policy_id": (-63, {"ec_policy_id": 1}),
@@ -196,7 +206,7 @@ def test_a_flip_of_any_bit_of_a_segment_is_detected() -> None:
         ops.StartLogSegment(),
         ops.Mkdir(16386, "/d", 1, 1, PERMISSION),
         ops.Add(16387, "/d/f", 3, 1, 1, 128, (), PERMISSION, client_name="c", client_machine="m"),
-        ops.Close(0, "/d/f", 3, 1, 1, 128, (ops.Block(1, 2, 3),), PERMISSION),
+        ops.Close(0, "/d/f", 3, 1, 1, 128, (Block(1, 2, 3),), PERMISSION),
         ops.EndLogSegment(),
     ]
     data = b"".join(encode(op, TxId(n)) for n, op in enumerate(written, start=1))

@@ -8,13 +8,14 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.recovery import Skipped, salvage
 from namenode_sim.edits.segment_file import read_segment
+from namenode_sim.edits.values import StorageType, XAttr, XAttrNamespace
 from tests.namenode_sim.edits.segments import IDS, SMALL, segment_bytes
 
 OPS: tuple[ops.Op, ...] = (
     *SMALL[:-1],
     ops.CreateSnapshot("/d", "s", None, IDS),
-    ops.SetXAttr("/d", (ops.XAttr(ops.XAttrNamespace.USER, "a", b"1"),), IDS),
-    ops.SetQuotaByStorageType("/d", ops.StorageType.SSD, 5),
+    ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, "a", b"1"),), IDS),
+    ops.SetQuotaByStorageType("/d", StorageType.SSD, 5),
     SMALL[-1],
 )
 ORIGINAL = list(enumerate(OPS, start=1))

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from ha.cli.main import main
 from namenode_sim.edits import ops
+from namenode_sim.edits.values import XAttr, XAttrNamespace
 from tests import TESTDATA
 from tests.namenode_sim.edits.segments import (
     IDS,
@@ -62,7 +63,7 @@ def test_xml_back_to_binary_says_what_the_xml_says(tmp_path: Path) -> None:
 
 
 def test_what_xml_has_no_place_for_is_lost_as_in_hadoop(tmp_path: Path) -> None:
-    attribute = (ops.XAttr(ops.XAttrNamespace.USER, "a", b"1"),)
+    attribute = (XAttr(XAttrNamespace.USER, "a", b"1"),)
     op = ops.Add(1, "/f", 3, 1, 1, 1, (), PERMISSION, (), attribute, "c", "m", True, 7, 0, IDS)
     (tmp_path / "in").write_bytes(segment_bytes([op]))
     assert oev("-i", tmp_path / "in", "-o", tmp_path / "a.xml").exit_code == 0
@@ -243,5 +244,5 @@ def test_a_big_log_takes_no_more_memory_than_a_small_one(tmp_path: Path, process
     assert int(done.stdout) * 1024 < limit
 
 
-def _attribute(size: int) -> ops.XAttr:
-    return ops.XAttr(ops.XAttrNamespace.USER, "a", bytes(size))
+def _attribute(size: int) -> XAttr:
+    return XAttr(XAttrNamespace.USER, "a", bytes(size))

@@ -11,6 +11,7 @@ from journal.frame import HEADER_BYTES
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.codec import encode
+from namenode_sim.edits.values import StorageType
 from namenode_sim.oev.events import Edit, Sink, Source
 from namenode_sim.oev.json_lines import JsonLinesSink, JsonLinesSource
 from namenode_sim.oev.sinks import BinarySink, XmlSink
@@ -57,7 +58,7 @@ def test_json_lines_give_back_the_same_bytes(
 
 
 def _needs_newest(op: ops.Op) -> bool:
-    return isinstance(op, ops.SetQuotaByStorageType) and op.storage_type is ops.StorageType.NVDIMM
+    return isinstance(op, ops.SetQuotaByStorageType) and op.storage_type is StorageType.NVDIMM
 
 
 @settings(max_examples=200)

@@ -10,6 +10,7 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.recovery import Skipped, salvage, scan_segment
 from namenode_sim.edits.segment_file import NamedRange, named_range, open_segment, read_segment
+from namenode_sim.edits.values import XAttr, XAttrNamespace
 from namenode_sim.edits.window import CHUNK_BYTES
 from tests import TESTDATA
 from tests.namenode_sim.edits.segments import SMALL, frames, segment_bytes
@@ -49,7 +50,7 @@ def test_hadoops_own_files_are_sound(name: str) -> None:
 
 @pytest.mark.parametrize("op_bytes", [40, 1 << 16, 3 << 20])
 def test_ops_of_any_size_cross_the_edges_of_the_window(tmp_path: Path, op_bytes: int) -> None:
-    value = ops.XAttr(ops.XAttrNamespace.USER, "a", b"some bytes" * (op_bytes // 10))
+    value = XAttr(XAttrNamespace.USER, "a", b"some bytes" * (op_bytes // 10))
     written = [ops.SetXAttr("/f", (value,))] * max(3, 2 * CHUNK_BYTES // op_bytes)
     for layout in (-65, -55):
         path = _write(tmp_path, segment_bytes(written, layout=layout))
@@ -64,7 +65,7 @@ def test_a_frame_may_begin_just_before_the_edge_of_the_window(
     tmp_path: Path, before_edge: int
 ) -> None:
     def filled(count: int) -> ops.Op:
-        return ops.SetXAttr("/f", (ops.XAttr(ops.XAttrNamespace.USER, "a", b"x" * count),))
+        return ops.SetXAttr("/f", (XAttr(XAttrNamespace.USER, "a", b"x" * count),))
 
     wanted, guess = CHUNK_BYTES - before_edge, CHUNK_BYTES - 1000
     fitting = filled(guess + wanted - len(segment_bytes([filled(guess)])))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from journal.model import TxId
 from namenode_sim.edits import ops
+from namenode_sim.edits.values import Block, CachePool
 from namenode_sim.image.codecs import BZIP2_CODEC, GZIP_CODEC, ZLIB_CODEC
 from namenode_sim.image.container import read_summary
 from namenode_sim.image.errors import ImageError
@@ -105,7 +106,7 @@ def _text(node: ET.Element, path: str) -> str:
 
 def _printed(node: ET.Element) -> tuple[object, ...]:
     blocks = tuple(
-        ops.Block(int(_text(b, "id")), int(_text(b, "numBytes")), int(_text(b, "genstamp")))
+        Block(int(_text(b, "id")), int(_text(b, "numBytes")), int(_text(b, "genstamp")))
         for b in node.findall("blocks/block")
     )
     numbers = ("mtime", "atime", "replication", "perferredBlockSize", "nsquota", "dsquota")
@@ -142,7 +143,7 @@ def test_a_loaded_namespace_goes_on_where_the_saved_one_was() -> None:
     more: tuple[ops.Op, ...] = (
         ops.Rename("/d/closed", "/d/é/f", 20),
         ops.Delete("/d/open", 21),
-        ops.ModifyCachePool(ops.CachePool("pool", limit=9)),
+        ops.ModifyCachePool(CachePool("pool", limit=9)),
     )
     for namespace in (stopped, going_on):
         for txid, op in enumerate(more, start=namespace.last_applied + 1):
@@ -159,7 +160,7 @@ def test_editslog_of_every_op_replayed_loads_back_equal() -> None:
 def test_a_striped_file_does_not_go_into_an_old_layout() -> None:
     namespace = rich_namespace()
     file = namespace.tree.file("/d/closed")
-    file.block_type, file.ec_policy_id, file.blocks = 1, 1, (ops.Block(-(2**63) + 16, 5, 6),)
+    file.block_type, file.ec_policy_id, file.blocks = 1, 1, (Block(-(2**63) + 16, 5, 6),)
     again = read_namespace(io.BytesIO(saved(namespace, -64)))
     assert again.tree.file("/d/closed").blocks == file.blocks
     with pytest.raises(ImageError, match="/d/closed is erasure coded"):

@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.attributes import delimited
+from namenode_sim.edits.values import Block
 from namenode_sim.image.codecs import (
     BZIP2_CODEC,
     GZIP_CODEC,
@@ -187,7 +188,7 @@ def test_unknown_fields_of_a_part_that_changed_go_and_the_rest_stays() -> None:
     loaded = read_namespace(io.BytesIO(_with_new_fields(saved(rich_namespace(), -66))))
     file = loaded.tree.file("/d/closed")
     before = saved(loaded, -66).count(NEW_FIELD)
-    file.blocks = (*file.blocks[:-1], ops.Block(77, 7, 7))
+    file.blocks = (*file.blocks[:-1], Block(77, 7, 7))
     assert saved(loaded, -66).count(NEW_FIELD) == before - 1
     loaded.apply(TxId(loaded.last_applied + 1), ops.Delete("/d/closed", 9))
     assert saved(loaded, -66).count(NEW_FIELD) == before - 5

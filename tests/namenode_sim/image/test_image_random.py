@@ -7,6 +7,20 @@ from hypothesis import strategies as st
 
 from journal.model import TxId
 from namenode_sim.edits import ops
+from namenode_sim.edits.values import (
+    AclEntry,
+    AclScope,
+    AclType,
+    Block,
+    CacheDirective,
+    CachePool,
+    DelegationKey,
+    DelegationTokenIdentifier,
+    EcPolicy,
+    StorageType,
+    XAttr,
+    XAttrNamespace,
+)
 from namenode_sim.image.codecs import GZIP_CODEC, ZLIB_CODEC
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.writer import write_namespace
@@ -30,13 +44,13 @@ COUNT = st.integers(0, 2**63 - 1)
 USER = st.sampled_from(["hdfs", "alice", "bob", "", "ü", "a b"])
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 NAME = st.binary(min_size=1, max_size=6).filter(lambda name: b"/" not in name)
-BLOCK = st.builds(ops.Block, st.integers(-(2**63), 2**63 - 1), COUNT, COUNT)
+BLOCK = st.builds(Block, st.integers(-(2**63), 2**63 - 1), COUNT, COUNT)
 QUOTA = st.just(-1) | COUNT
 ACL = st.lists(
     st.builds(
-        ops.AclEntry,
-        st.sampled_from(ops.AclScope),
-        st.sampled_from(ops.AclType),
+        AclEntry,
+        st.sampled_from(AclScope),
+        st.sampled_from(AclType),
         st.none() | st.sampled_from(["bob", "staff", "hdfs"]),
         st.integers(0, 7),
     ),
@@ -45,8 +59,8 @@ ACL = st.lists(
 ).map(tuple)
 XATTRS = st.lists(
     st.builds(
-        ops.XAttr,
-        st.sampled_from(ops.XAttrNamespace),
+        XAttr,
+        st.sampled_from(XAttrNamespace),
         st.sampled_from(["bob", "hdfs.crypto", "x"]),
         st.none() | st.binary(min_size=1, max_size=9),
     ),
@@ -58,7 +72,7 @@ QUOTAS = st.builds(
     QUOTA,
     QUOTA,
     st.lists(
-        st.tuples(st.sampled_from(ops.StorageType).map(int), COUNT),
+        st.tuples(st.sampled_from(StorageType).map(int), COUNT),
         max_size=3,
         unique_by=lambda one: one[0],
     ).map(tuple),
@@ -122,8 +136,8 @@ def _fill_secrets(draw: st.DrawFn, namespace: Namespace) -> None:
     secrets.token_sequence_number = draw(st.integers(0, 2**31))
     for number in range(draw(st.integers(0, 2))):
         content = draw(st.none() | st.binary(max_size=4))
-        secrets.keys[number] = ops.DelegationKey(number, draw(TIME), content)
-        token = ops.DelegationTokenIdentifier(
+        secrets.keys[number] = DelegationKey(number, draw(TIME), content)
+        token = DelegationTokenIdentifier(
             draw(TEXT), draw(TEXT), draw(TEXT), draw(TIME), draw(TIME), number, number
         )
         secrets.tokens[token] = draw(TIME)
@@ -132,19 +146,17 @@ def _fill_secrets(draw: st.DrawFn, namespace: Namespace) -> None:
 def _fill_cache_and_policies(draw: st.DrawFn, namespace: Namespace) -> None:
     cache = namespace.cache
     for number in range(1, draw(st.integers(1, 3))):
-        pool = ops.CachePool(
+        pool = CachePool(
             f"pool{number}", draw(TEXT), draw(TEXT), draw(st.integers(0, 0o777)), draw(COUNT),
             draw(COUNT), draw(st.integers(1, 9)),
         )  # fmt: skip
         cache.pools[pool.name] = pool
         expiry = draw(st.none() | TIME)
-        cache.directives[number] = ops.CacheDirective(
-            number, f"/{draw(TEXT)}", 2, pool.name, expiry
-        )
+        cache.directives[number] = CacheDirective(number, f"/{draw(TEXT)}", 2, pool.name, expiry)
     for policy in namespace.ec_policies.values():
         policy.state = draw(st.sampled_from(EcState))
     if draw(st.booleans()):
-        schema = ops.EcPolicy(draw(TEXT), 6, 3, 1024, ((draw(TEXT), draw(TEXT)),))
+        schema = EcPolicy(draw(TEXT), 6, 3, 1024, ((draw(TEXT), draw(TEXT)),))
         policy = ErasureCodingPolicy(64, draw(TEXT), schema, draw(st.sampled_from(EcState)))
         namespace.ec_policies[64] = policy
 

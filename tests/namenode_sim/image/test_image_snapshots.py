@@ -6,6 +6,7 @@ import pytest
 
 from journal.model import TxId
 from namenode_sim.edits import ops
+from namenode_sim.edits.values import Block, XAttr, XAttrNamespace
 from namenode_sim.image.container import read_summary, section_messages
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
@@ -66,8 +67,8 @@ def _changed() -> Namespace:
         ops.Delete("/d/é/goes", 62),
         ops.CreateSnapshot("/d", "s1", 63),
         ops.Mkdir(16402, "/d/new", 64, 64, PERMISSION),
-        ops.SetXAttr("/d/é", (ops.XAttr(ops.XAttrNamespace.USER, "late", b"1"),)),
-        ops.Truncate("/other/moved", "client", "host", 100, 65, ops.Block(2**30 + 9, 0, 1009)),
+        ops.SetXAttr("/d/é", (XAttr(XAttrNamespace.USER, "late", b"1"),)),
+        ops.Truncate("/other/moved", "client", "host", 100, 65, Block(2**30 + 9, 0, 1009)),
     )
     assert isinstance(namespace.tree.find("/other/moved"), INodeFile)
     return namespace

@@ -2,7 +2,8 @@
 
 from journal.model import TxId
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import Block, Op, Permission
+from namenode_sim.edits.ops import Op
+from namenode_sim.edits.values import Block, Permission
 from namenode_sim.namespace.inode import full_path, subtree
 from namenode_sim.namespace.namespace import Namespace
 

@@ -6,14 +6,17 @@ import pytest
 
 from journal.model import TxId
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import (
+from namenode_sim.edits.ops import Op
+from namenode_sim.edits.values import (
     AclEntry,
     AclScope,
     AclType,
+    CacheDirective,
+    CachePool,
     DelegationKey,
     DelegationTokenIdentifier,
     EcPolicy,
-    Op,
+    RenameOption,
     StorageType,
     XAttr,
     XAttrNamespace,
@@ -176,13 +179,13 @@ def test_tokens_need_their_key() -> None:
 
 def test_a_cache_pool_takes_its_directives_along() -> None:
     namespace = after(
-        ops.AddCachePool(ops.CachePool("p", "o", "g", 0o700, 1, 2)),
-        ops.ModifyCachePool(ops.CachePool("p", limit=5)),
-        ops.AddCacheDirective(ops.CacheDirective(4, "/d", 1, "p", 9)),
-        ops.ModifyCacheDirective(ops.CacheDirective(4, replication=3)),
+        ops.AddCachePool(CachePool("p", "o", "g", 0o700, 1, 2)),
+        ops.ModifyCachePool(CachePool("p", limit=5)),
+        ops.AddCacheDirective(CacheDirective(4, "/d", 1, "p", 9)),
+        ops.ModifyCacheDirective(CacheDirective(4, replication=3)),
     )
     assert namespace.cache.pools["p"].limit == 5
-    assert namespace.cache.directives[4] == ops.CacheDirective(4, "/d", 3, "p", 9)
+    assert namespace.cache.directives[4] == CacheDirective(4, "/d", 3, "p", 9)
     namespace.apply(TxId(5), ops.RemoveCachePool("p"))
     assert (namespace.cache.directives, namespace.cache.next_directive_id) == ({}, 5)
 
@@ -228,7 +231,7 @@ MOVES_SNAPSHOTS: list[Op] = [
     ops.Delete("/p", 5),
     ops.RenameOld("/p", "/q", 5),
     ops.Rename("/p/d", "/q", 5),
-    ops.Rename("/x", "/p/d", 5, (ops.RenameOption.OVERWRITE,)),
+    ops.Rename("/x", "/p/d", 5, (RenameOption.OVERWRITE,)),
 ]
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from journal.model import TxId
 from namenode_sim.edits.codec import decode_all
-from namenode_sim.edits.ops import Add, Close, Mkdir, Permission
+from namenode_sim.edits.ops import Add, Close, Mkdir
+from namenode_sim.edits.values import Permission
 from namenode_sim.namespace.dump import differences, dump_state, dump_tree
 from namenode_sim.namespace.inode import INodeDirectory, signed_order
 from namenode_sim.namespace.namespace import Namespace

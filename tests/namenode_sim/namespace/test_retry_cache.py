@@ -1,6 +1,6 @@
 """Answers are kept long enough, not forever, and only for calls that can be told apart."""
 
-from namenode_sim.edits.ops import NO_RPC_IDS, RpcIds
+from namenode_sim.edits.values import NO_RPC_IDS, RpcIds
 from namenode_sim.namespace.retry_cache import DONE, RetryCache
 
 CLIENT = b"0123456789abcdef"

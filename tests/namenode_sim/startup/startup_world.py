@@ -18,7 +18,8 @@ from journal.model import JournalId, NamespaceInfo, TxId
 from journal.reader.reader import JournalReader
 from journal.writer.writer import QuorumWriter
 from namenode_sim.edits.codec import decode_all, encode
-from namenode_sim.edits.ops import EndLogSegment, Mkdir, Op, Permission, StartLogSegment
+from namenode_sim.edits.ops import EndLogSegment, Mkdir, Op, StartLogSegment
+from namenode_sim.edits.values import Permission
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup.identity import Place
 from namenode_sim.startup.questions import Consent

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from journal.model import TxId
-from namenode_sim.edits.ops import Mkdir, Permission
+from namenode_sim.edits.ops import Mkdir
+from namenode_sim.edits.values import Permission
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import differences

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from namenode_sim.edits.ops import NO_RPC_IDS, Delete
+from namenode_sim.edits.ops import Delete
+from namenode_sim.edits.values import NO_RPC_IDS
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.term.gate import Gate
 from namenode_sim.term.journal_access import JournalAccess

@@ -9,7 +9,8 @@ import pytest
 from ha.rpc.errors import RemoteFault
 from journal.errors import QuorumLost
 from journal.model import Epoch
-from namenode_sim.edits.ops import NO_RPC_IDS, Delete
+from namenode_sim.edits.ops import Delete
+from namenode_sim.edits.values import NO_RPC_IDS
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.term.gate import Gate
 from namenode_sim.term.namenode import NameNode, TransitionRefused

@@ -12,6 +12,7 @@ import numpy as np
 
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.edits import ops
+from namenode_sim.edits.values import Permission
 from namenode_sim.image.container import Summary, read_summary, section_messages
 from namenode_sim.image.files import write_digest
 from namenode_sim.image.writer import save_image
@@ -27,7 +28,7 @@ from spark.merge.write.assemble import Written
 from spark.merge.write.stages import apply_delta
 
 RANGE_BYTES = 700
-PERMISSION = ops.Permission("alice", "users", 0o644)
+PERMISSION = Permission("alice", "users", 0o644)
 INFO = NamespaceInfo(-65, 7, "CID-test", 0, "BP-1-127.0.0.1-2")
 POPULAR = ("_SUCCESS", "part-00000", "data", "é", "日本", "x" * 140)
 NONE = np.empty(0, np.int64)

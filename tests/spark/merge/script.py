@@ -2,7 +2,8 @@
 
 from journal.model import TxId
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import AclEntry, Block, Op, Permission
+from namenode_sim.edits.ops import Op
+from namenode_sim.edits.values import AclEntry, Block, Permission, RenameOption
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.image.image_world import saved
 from tests.spark.merge.memory import Edits, Merge, check_against_oracle
@@ -71,7 +72,7 @@ class Script:
 
     def rename(self, src: str, dst: str, *, overwrite: bool = False) -> None:
         """The rename that must succeed."""
-        kind = ops.RenameOption.OVERWRITE if overwrite else ops.RenameOption.NONE
+        kind = RenameOption.OVERWRITE if overwrite else RenameOption.NONE
         self.write(ops.Rename(src, dst, self.now, (kind,)))
 
     def rename_old(self, src: str, dst: str) -> None:

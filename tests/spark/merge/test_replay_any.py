@@ -4,6 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from namenode_sim.edits import ops
+from namenode_sim.edits.values import Permission
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from spark.merge.plan import rounds
 from tests.spark.merge.script import Script
@@ -47,7 +48,7 @@ def _step(s: Script, kind: str, path: str, other: str) -> None:  # noqa: C901 - 
             s.files(path) if kind == "create" else s.open(path)
         case "symlink" if parent is not None and node is None:
             number = s.namespace.counters.last_inode_id + 1
-            s.write(ops.Symlink(number, path, "/b", 1, 2, ops.Permission("u", "g", 0o777)))
+            s.write(ops.Symlink(number, path, "/b", 1, 2, Permission("u", "g", 0o777)))
         case "overwrite" if parent is not None and (node is None or isinstance(node, INodeFile)):
             s.files(path, overwrite=True)
         case "mode" if node is not None:

@@ -6,8 +6,21 @@ from collections.abc import Callable
 import pytest
 
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import AclEntry, AclScope, AclType, Block, Permission, XAttr
 from namenode_sim.edits.segment_file import read_segment
+from namenode_sim.edits.values import (
+    AclEntry,
+    AclScope,
+    AclType,
+    Block,
+    CacheDirective,
+    CachePool,
+    DelegationKey,
+    EcPolicy,
+    Permission,
+    StorageType,
+    XAttr,
+    XAttrNamespace,
+)
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.namespace.dump import differences
 from tests.namenode_sim.image.image_world import KEY, TOKEN, real
@@ -24,7 +37,7 @@ ACCESS = (
     AclEntry(AclScope.ACCESS, AclType.OTHER, None, 0),
 )
 DEFAULT = tuple(AclEntry(AclScope.DEFAULT, e.type, e.name, e.permission) for e in ACCESS)
-TAG = XAttr(ops.XAttrNamespace.USER, "tag", b"1")
+TAG = XAttr(XAttrNamespace.USER, "tag", b"1")
 
 
 def _world(layout: int = -65) -> Script:
@@ -37,8 +50,8 @@ def _world(layout: int = -65) -> Script:
                              5, 6, Permission("alice", "staff", 0o777)))  # fmt: skip
     script.write(ops.UpdateMasterKey(KEY))
     script.write(ops.GetDelegationToken(TOKEN, 99))
-    script.write(ops.AddCachePool(ops.CachePool("p", "alice", "staff", 0o755, 10, 20, 1)))
-    script.write(ops.AddCacheDirective(ops.CacheDirective(1, "/d", 1, "p", 30)))
+    script.write(ops.AddCachePool(CachePool("p", "alice", "staff", 0o755, 10, 20, 1)))
+    script.write(ops.AddCacheDirective(CacheDirective(1, "/d", 1, "p", 30)))
     script.image()
     return script
 
@@ -96,7 +109,7 @@ def quotas(s: Script) -> None:
     s.write(ops.SetQuota("/d", 100, 10**12))
     s.write(ops.SetQuota("/", 1000, KEEP))
     s.write(ops.SetQuota("/", -1, 5))
-    s.write(ops.SetQuotaByStorageType("/d/e", ops.StorageType.SSD, 10**9))
+    s.write(ops.SetQuotaByStorageType("/d/e", StorageType.SSD, 10**9))
     s.write(ops.SetNsQuota("/acl", 7))
     s.write(ops.ClearNsQuota("/acl"))
 
@@ -108,7 +121,7 @@ def acls_and_xattrs(s: Script) -> None:
     number, now = s.namespace.counters.last_inode_id + 1, s.now
     who = Permission("zoe", "", 0o640)
     s.write(ops.Add(number, "/acl/g", 3, now, now, 9, (), who, ACCESS, (TAG,), "w", "h", True))
-    s.write(ops.SetXAttr("/d/b", (TAG, XAttr(ops.XAttrNamespace.TRUSTED, "x", None))))
+    s.write(ops.SetXAttr("/d/b", (TAG, XAttr(XAttrNamespace.TRUSTED, "x", None))))
     s.write(ops.RemoveXAttr("/d/b", (TAG,)))
     s.write(ops.SetXAttr("/d", (TAG,)))
 
@@ -123,11 +136,11 @@ def symlinks(s: Script) -> None:
 
 def outside_of_the_tree(s: Script) -> None:
     s.write(ops.RenewDelegationToken(TOKEN, 123))
-    s.write(ops.UpdateMasterKey(ops.DelegationKey(2, 100, b"k2")))
-    s.write(ops.ModifyCacheDirective(ops.CacheDirective(1, replication=3)))
-    s.write(ops.AddCachePool(ops.CachePool("q", "alice", "staff", 0o755, 10, 20, 1)))
+    s.write(ops.UpdateMasterKey(DelegationKey(2, 100, b"k2")))
+    s.write(ops.ModifyCacheDirective(CacheDirective(1, replication=3)))
+    s.write(ops.AddCachePool(CachePool("q", "alice", "staff", 0o755, 10, 20, 1)))
     s.write(ops.EnableErasureCodingPolicy("RS-6-3-1024k"))
-    s.write(ops.AddErasureCodingPolicy(ops.EcPolicy("rs", 4, 2, 65536)))
+    s.write(ops.AddErasureCodingPolicy(EcPolicy("rs", 4, 2, 65536)))
     s.write(ops.AllocateBlockId(-(2**62)))
     s.write(ops.SetGenstampV1(5))
     s.write(ops.RollingUpgradeStart(77))
@@ -175,7 +188,7 @@ def test_ids_of_strings_stay_and_new_ones_are_dense_in_an_old_table() -> None:
     """Releases before layout -65 put the table into an array of as many elements."""
     script = _world(-63)
     script.files("/d/new", who=Permission("somebody", "new", 0o600))
-    script.write(ops.SetXAttr("/d/b", (XAttr(ops.XAttrNamespace.USER, "somebody", b"1"),)))
+    script.write(ops.SetXAttr("/d/b", (XAttr(XAttrNamespace.USER, "somebody", b"1"),)))
     merged = script.check()
     table = merged.sparse.strings
     assert table.mask_bits == 0

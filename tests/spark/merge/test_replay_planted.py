@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import Permission
+from namenode_sim.edits.values import Permission
 from namenode_sim.image.strings import StringNumbers, Strings
 from spark.merge import delta as delta_module
 from spark.merge.model import Delta

@@ -14,6 +14,7 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.codec import NEWEST_LAYOUT, encode
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.ops import Op
+from namenode_sim.edits.values import Block, CacheDirective, Permission, RpcIds
 from namenode_sim.oev.events import Edit, Start
 from namenode_sim.oev.json_lines import JsonLinesSink
 from namenode_sim.storage.local_edits import Located
@@ -23,8 +24,8 @@ from tests.namenode_sim.image.image_world import real
 from tests.spark.tables.tables_world import random_namespace
 
 Log = Sequence[tuple[int, Op]]
-RPC = ops.RpcIds(b"0123456789abcdef", 4)
-PERMISSION = ops.Permission("alice", "users", 0o640)
+RPC = RpcIds(b"0123456789abcdef", 4)
+PERMISSION = Permission("alice", "users", 0o640)
 
 
 def write_segment(folder: Path, log: Log, *, in_progress: bool = False) -> Path:
@@ -80,7 +81,7 @@ def test_all_edits_of_a_directory(tmp_path: Path, log: Log, size: int) -> None:
 
 FIELDS: dict[str, tuple[Op, dict[str, Any]]] = {
     "a creation": (
-        ops.Add(7, "/a", 3, 11, 12, 128, (ops.Block(1, 2, 3),), PERMISSION, (), (), "c", "m",
+        ops.Add(7, "/a", 3, 11, 12, 128, (Block(1, 2, 3),), PERMISSION, (), (), "c", "m",
                 rpc=RPC),
         {"op": "OP_ADD", "path": "/a", "inode_id": 7, "time_ms": 11, "user": "alice",
          "group": "users", "mode": 0o640, "replication": 3, "blocks": 1, "client_name": "c",
@@ -106,7 +107,7 @@ FIELDS: dict[str, tuple[Op, dict[str, Any]]] = {
         ops.CreateSnapshot("/d", "s", 9), {"op": "OP_CREATE_SNAPSHOT", "path": "/d", "time_ms": 9}
     ),
     "a cache directive": (
-        ops.AddCacheDirective(ops.CacheDirective(1, "/c", 2, "p", 3)),
+        ops.AddCacheDirective(CacheDirective(1, "/c", 2, "p", 3)),
         {"op": "OP_ADD_CACHE_DIRECTIVE", "path": "/c"},
     ),
     "a counter": (ops.SetGenstampV2(5), {"op": "OP_SET_GENSTAMP_V2"}),

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.attributes import delimited
+from namenode_sim.edits.values import Permission
 from namenode_sim.image.codecs import ZLIB_CODEC
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
@@ -44,7 +45,7 @@ from tests.spark.tables.tables_world import (
 )
 
 AT = "2026-11-21T00:00:00+00:00"
-PERMISSION = ops.Permission("alice", "users", 0o755)
+PERMISSION = Permission("alice", "users", 0o755)
 
 
 def rows_of(folder: Path) -> list[Row]:

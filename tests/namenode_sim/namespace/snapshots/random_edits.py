@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import Block, Op, Permission
+from namenode_sim.edits.ops import Op
+from namenode_sim.edits.values import Block, Permission, RenameOption, XAttr, XAttrNamespace
 from tests.namenode_sim.namespace.snapshots.model_tree import Model, Thing
 
 WHO = Permission("alice", "staff", 0o750)
@@ -276,7 +277,7 @@ class Scribe:
         new_parent.children[new_name] = moving
         moving.moved = True
         if replaces or draw(2):
-            options = (ops.RenameOption.OVERWRITE,) if replaces else ()
+            options = (RenameOption.OVERWRITE,) if replaces else ()
             self.write(ops.Rename(source, target, self.now(), options))
         else:
             self.write(ops.RenameOld(source, target, self.now()))
@@ -300,11 +301,11 @@ class Scribe:
                 self.write(ops.SetOwner(path, f"user{value}", ""))
             case 2:
                 thing.attributes["xattrs"] = f"v{value}".encode()
-                xattr = ops.XAttr(ops.XAttrNamespace.USER, "x", f"v{value}".encode())
+                xattr = XAttr(XAttrNamespace.USER, "x", f"v{value}".encode())
                 self.write(ops.SetXAttr(path, (xattr,)))
             case 3 if "xattrs" in thing.attributes:
                 del thing.attributes["xattrs"]
-                xattr = ops.XAttr(ops.XAttrNamespace.USER, "x", None)
+                xattr = XAttr(XAttrNamespace.USER, "x", None)
                 self.write(ops.RemoveXAttr(path, (xattr,)))
             case 4 if thing.kind == "file":
                 thing.attributes["replication"] = value + 1

@@ -6,7 +6,8 @@ import pytest
 
 from journal.model import TxId
 from namenode_sim.edits import ops
-from namenode_sim.edits.ops import Block, Op
+from namenode_sim.edits.ops import Op
+from namenode_sim.edits.values import Block
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile, pack_blocks
 from namenode_sim.namespace.namespace import Namespace

@@ -7,6 +7,7 @@ import pytest
 
 from journal.model import TxId
 from namenode_sim.edits import ops
+from namenode_sim.edits.values import Permission, RenameOption
 from namenode_sim.image.codecs import ZLIB_CODEC
 from namenode_sim.image.container import ImageWriter
 from namenode_sim.image.errors import ImageError
@@ -113,7 +114,7 @@ def test_an_edit_that_contradicts_the_image_names_its_transaction() -> None:
 
 def test_an_inode_id_that_the_image_has_given_out_is_told() -> None:
     script = _script()
-    edit = ops.Mkdir(16390, "/a/new", 1, 1, ops.Permission("u", "g", 0o755))
+    edit = ops.Mkdir(16390, "/a/new", 1, 1, Permission("u", "g", 0o755))
     with pytest.raises(EditsDoNotBelong, match="creates inode 16390"):
         merge_in_memory(script.data, [(TxId(script.namespace.last_applied + 1), edit)])
 
@@ -145,7 +146,7 @@ def test_a_directory_replaced_by_a_rename_is_to_be_found_empty() -> None:
     merged = script.check()
     assert merged.delta.must_be_empty.tolist() == [merged.image.entries[16385][2]]
     txid = TxId(script.namespace.last_applied + 1)
-    contradiction = ops.Rename("/empty", "/a/full", 5, (ops.RenameOption.OVERWRITE,))
+    contradiction = ops.Rename("/empty", "/a/full", 5, (RenameOption.OVERWRITE,))
     with pytest.raises(AssertionError, match="was taken for empty"):
         merge_in_memory(script.data, [*script.edits, (txid, contradiction)])
 
