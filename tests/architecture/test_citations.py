@@ -25,9 +25,6 @@ ID_LISTS: Final = frozenset(
 )
 """Tables whose rows are numbered."""
 
-NOT_YET: Final = ("ARCHITECTURE.md", "docs/zookeeper.md", "docs/metrics.md")
-"""Packages whose citations still are of the old kind."""
-
 LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 DOCUMENT: Final = re.compile(r"(?<![\w/.*-])((?:[\w.-]+/)*[\w-]+\.md)(?!\w)(#[\w-]*)?")
 IN_CODE_FONT: Final = re.compile(r"`([^`\n]+)`")
@@ -202,8 +199,6 @@ def _expanded(path: str) -> Iterator[str]:
 
 
 def _checked(name: str) -> bool:
-    if name.startswith(NOT_YET):
-        return False
     path = Path(name)
     generated = path.stem.endswith(("_pb2", "_pb2_grpc"))
     scenario = path.suffix == ".txt" and path.parent.name == "scenarios"

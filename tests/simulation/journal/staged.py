@@ -1,6 +1,7 @@
 """Small plays on real nodes: writers act one after the other, and each reaches whom it is let.
 
-For the tables of the design and the crash matrix, where every step is told and nothing is drawn.
+For the tables of the design text of HDFS-3077 and the crash matrix, where every step is told and
+nothing is drawn.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -107,7 +108,7 @@ class Stage:
         return self.world.oracle._views[node].live
 
     def ends(self, first: int) -> tuple[str, ...]:
-        """How each node holds a segment, as the design's tables say it: 150, 150f or -."""
+        """How each node holds a segment, as those tables say it: 150, 150f or -."""
         told = []
         for node in self.world.machines:
             if first in self.finalized(node):

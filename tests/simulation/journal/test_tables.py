@@ -1,4 +1,4 @@
-"""The tables 2.10.1 to 2.10.7 of the design text, for every responding quorum.
+"""The tables 2.10.1 to 2.10.7 of the design text of HDFS-3077, for every responding quorum.
 
 Real writers bring real nodes into each state: they lose their links at the right moment.  Then a
 new writer recovers with exactly the nodes of Q, and the table says what must come of it.
