@@ -17,5 +17,5 @@ def without_client_proxy(configuration: Configuration) -> tuple[str, ...]:
         nameservice
         for nameservice in configuration.get(keys.NAMESERVICES)
         if configuration.raw(f"dfs.ha.namenodes.{nameservice}")
-        and not configuration.raw(f"{CLIENT_PROXY}.{nameservice}")
+        and not configuration.raw(f"{keys.CLIENT_PROXY.name}.{nameservice}")
     )

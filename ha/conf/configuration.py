@@ -13,10 +13,11 @@ from ha.conf.expansion import ExpansionFailed, expand
 from ha.conf.key import Key, Scope
 from ha.conf.keys import INTERNAL_NAMESERVICES, KEYS, NAMENODE_ID, NAMENODES, NAMESERVICE_ID
 from ha.conf.keys import NAMESERVICES as ALL_NAMESERVICES
-from ha.conf.known import RENAMED
+from ha.conf.known import NOT_USED, RENAMED
 from ha.conf.own_user import own_user
 from ha.conf.reader import Origin, Setting, read_settings
 from ha.conf.spelling import doubts
+from ha.conf.units import text as plain_text
 from ha.conf.units import words
 
 T = TypeVar("T")
@@ -27,6 +28,8 @@ FILES = ("core-site.xml", "hdfs-site.xml")
 COMMAND_LINE = Origin("the command line (-D)")
 CONF_DIR_VARIABLE = "HADOOP_CONF_DIR"
 _SHOWN_CHARACTERS = 200
+_NOT_USED = tuple(Key(name, plain_text, "", Scope.NAMENODE, "") for name in NOT_USED)
+"""Fencing scripts may want them as the node sees them, which nnha itself does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,12 @@ class Configuration:
             f"the default: {key.name}" if setting is None else f"{setting.origin}: {setting.name}"
         )
 
+    def is_set(
+        self, key: Key[object], *, nameservice: str | None = None, namenode: str | None = None
+    ) -> bool:
+        """Whether ``get`` reads a setting, and not the default."""
+        return self._find(key, nameservice, namenode) is not None
+
     def raw(self, name: str) -> str | None:
         """The configured text of a key after expansion of ``${}``; None when it is not set.
 
@@ -101,7 +110,7 @@ class Configuration:
         The counterpart of Hadoop's ``NameNode.initializeGenericKeys``.
         """
         settings = dict(self.settings)
-        for key in KEYS.values():
+        for key in (*KEYS.values(), *_NOT_USED):
             found = self._find(key, nameservice, namenode)
             if found is not None and found.name != key.name:
                 settings[key.name] = Setting(key.name, found.value, found.origin, found.final)
@@ -211,12 +220,13 @@ def _checked(
             continue
         merged[setting.name] = setting
     frozen = Configuration(MappingProxyType(merged), MappingProxyType(dict(environment)))
-    warnings += doubts(merged, _nodes(frozen))
+    warnings += doubts(merged, nodes_of(frozen))
     both = tuple(dict.fromkeys((*earlier, *warnings)))
     return Configuration(frozen.settings, frozen.environment, both)
 
 
-def _nodes(configuration: Configuration) -> dict[str, tuple[str, ...]]:
+def nodes_of(configuration: Configuration) -> dict[str, tuple[str, ...]]:
+    """The NameNode ids of each nameservice, as they are configured."""
     names = configuration.get(ALL_NAMESERVICES) or configuration.get(INTERNAL_NAMESERVICES)
     return {name: words(configuration.raw(f"{NAMENODES.name}.{name}") or "") for name in names}
 

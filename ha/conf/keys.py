@@ -5,7 +5,15 @@ See docs/reference/operations.md#configuration-keys.
 
 from collections.abc import Mapping
 
-from ha.conf import keys_candidate, keys_checkpoint, keys_journal, keys_namenode, keys_zookeeper
+from ha.conf import (
+    keys_candidate,
+    keys_checkpoint,
+    keys_files,
+    keys_journal,
+    keys_namenode,
+    keys_security,
+    keys_zookeeper,
+)
 from ha.conf.key import Key, Scope
 from ha.conf.units import (
     duration,
@@ -71,16 +79,8 @@ NAMENODE_HTTP = Key(
     "dfs.namenode.http-address", host_port(default_port=9870), "0.0.0.0:9870", _NN, "HTTP"
 )
 NAMENODE_HTTP_BIND = Key("dfs.namenode.http-bind-host", optional_text, "", _NN, "listen here")
-NAMENODE_HTTPS = Key(
-    "dfs.namenode.https-address", host_port(default_port=9871), "0.0.0.0:9871", _NN, "HTTPS"
-)
-HTTP_POLICY = Key("dfs.http.policy", text, "HTTP_ONLY", _G, "HTTP_ONLY, HTTPS_ONLY or both")
 ADMINISTRATORS = Key("dfs.cluster.administrators", text, " ", _G, "users, blank, groups")
-AUTHORIZATION = Key("hadoop.security.authorization", flag, "false", _G, "service-level ACLs")
-HA_PROTOCOL_ACL = Key("security.ha.service.protocol.acl", text, "*", _G, "service-level ACL")
 ZKFC_PROTOCOL_ACL = Key("security.zkfc.protocol.acl", text, "*", _G, "service-level ACL")
-PRINCIPAL = Key("dfs.namenode.kerberos.principal", optional_text, "", _NN, "Kerberos name")
-KEYTAB = Key("dfs.namenode.keytab.file", optional_text, "", _NN, "Kerberos keys")
 
 # --- ZooKeeper and the election --------------------------------------------------------------
 ZOOKEEPER_QUORUM = Key(
@@ -96,13 +96,6 @@ ZOOKEEPER_ACL = Key(
     "ha.zookeeper.acl", text, "world:anyone:rwcda", _NN, "scheme:id:perms list, or @file"
 )
 ZOOKEEPER_AUTH = Key("ha.zookeeper.auth", text, "", _NN, "scheme:secret list, or @file")
-ELECTOR_RETRIES = Key(
-    "ha.failover-controller.active-standby-elector.zk.op.retries",
-    whole(at_least=1),
-    "3",
-    _G,
-    "attempts of a ZooKeeper operation",
-)
 
 # --- health ----------------------------------------------------------------------------------
 HEALTH_CONNECT_RETRY = Key(
@@ -116,9 +109,6 @@ HEALTH_SLEEP_AFTER_DISCONNECT = Key(
 )
 HEALTH_RPC_TIMEOUT = Key(
     "ha.health-monitor.rpc-timeout.ms", _ms_above_zero, "45000", _G, "one probe"
-)
-HEALTH_CONNECT_RETRIES = Key(
-    "ha.health-monitor.rpc.connect.max.retries", whole(at_least=0), "1", _G, "of one probe"
 )
 
 # --- failover --------------------------------------------------------------------------------
@@ -137,9 +127,6 @@ GRACEFUL_FENCE_TIMEOUT = Key(
     _G,
     "asking a NameNode to become standby, and ceding",
 )
-GRACEFUL_FENCE_RETRIES = Key(
-    "ha.failover-controller.graceful-fence.connection.retries", whole(at_least=0), "1", _G, ""
-)
 CLI_CHECK_TIMEOUT = Key(
     "ha.failover-controller.cli-check.rpc-timeout.ms",
     _ms_above_zero,
@@ -156,21 +143,14 @@ SSH_CONNECT_TIMEOUT = Key(
     "dfs.ha.fencing.ssh.connect-timeout", _ms_above_zero, "30000", _G, "sshfence"
 )
 SSH_KEY_FILES = Key("dfs.ha.fencing.ssh.private-key-files", words, "", _G, "sshfence")
-NOT_ACTIVE_IN_SAFE_MODE = Key(
-    "dfs.ha.nn.not-become-active-in-safemode", flag, "false", _G, "refuse in safe mode"
-)
 
 # --- RPC -------------------------------------------------------------------------------------
-IPC_CONNECT_TIMEOUT = Key("ipc.client.connect.timeout", _ms_above_zero, "20000", _G, "")
-IPC_CONNECT_RETRIES = Key(
-    "ipc.client.connect.max.retries", whole(at_least=0), "10", _G, "refused connections"
-)
-IPC_CONNECT_RETRY_INTERVAL = Key("ipc.client.connect.retry.interval", _ms, "1000", _G, "")
-IPC_TIMEOUT_RETRIES = Key(
-    "ipc.client.connect.max.retries.on.timeouts", whole(at_least=0), "45", _G, ""
-)
 IPC_MAXIMUM_DATA_LENGTH = Key(
-    "ipc.maximum.data.length", whole(at_least=1), "134217728", _G, "bytes of one request"
+    "ipc.maximum.data.length",
+    whole(at_least=1),
+    "134217728",
+    _G,
+    "bytes of one request to a NameNode",
 )
 
 # --- ours ------------------------------------------------------------------------------------
@@ -250,10 +230,20 @@ POLITE_ANSWER_TIMEOUT = Key(
 )
 
 
+_OTHERS = (
+    keys_candidate,
+    keys_checkpoint,
+    keys_files,
+    keys_journal,
+    keys_namenode,
+    keys_security,
+    keys_zookeeper,
+)
+
+
 def _collect() -> dict[str, Key[object]]:
     found: dict[str, Key[object]] = {}
-    others = (keys_candidate, keys_checkpoint, keys_journal, keys_namenode, keys_zookeeper)
-    for names in (globals(), *map(vars, others)):
+    for names in (globals(), *map(vars, _OTHERS)):
         found |= {key.name: key for key in names.values() if isinstance(key, Key)}
     return found
 

@@ -46,9 +46,6 @@ HADOOP_RPC = Key(
 HADOOP_RPC_BIND = Key("nnha.journalnode.hadoop-rpc-bind-host", optional_text, "", _G, "listen here")
 HTTP = Key("dfs.journalnode.http-address", host_port(default_port=8480), "0.0.0.0:8480", _G, "")
 HTTP_BIND = Key("dfs.journalnode.http-bind-host", optional_text, "", _G, "listen here")
-HTTPS = Key("dfs.journalnode.https-address", host_port(default_port=8481), "0.0.0.0:8481", _G, "")
-HTTPS_BIND = Key("dfs.journalnode.https-bind-host", optional_text, "", _G, "listen here")
-HANDLERS = Key("dfs.journalnode.handler.count", whole(), "5", _G, "")
 SYNC = Key("dfs.journalnode.enable.sync", flag, "true", _G, "fetch missed segments from peers")
 SYNC_INTERVAL = Key("dfs.journalnode.sync.interval", _call, "120000", _G, "")
 DISK_WARN_FREE = Key(
@@ -60,16 +57,12 @@ SCRUB_INTERVAL = Key(
 SCRUB_BANDWIDTH = Key(
     "nnha.journalnode.scrub.bandwidthPerSec", size, "8m", _G, "bytes a second; 0 = unlimited"
 )
-SYNC_FORMAT = Key("dfs.journalnode.enable.sync.format", flag, "false", _G, "")
 CACHE_SIZE = Key(
     "dfs.journalnode.edit-cache-size.bytes", size, "16777216", _G, "newest edits of a journal"
 )
 CACHE_FRACTION = Key(
     "dfs.journalnode.edit-cache-size.fraction", fraction, "0.5", _G, "of memory, if set; bytes win"
 )
-KEYTAB = Key("dfs.journalnode.keytab.file", optional_text, "", _G, "Kerberos keys")
-PRINCIPAL = Key("dfs.journalnode.kerberos.principal", optional_text, "", _G, "Kerberos name")
-SPNEGO = Key("dfs.journalnode.kerberos.internal.spnego.principal", optional_text, "", _G, "")
 
 # --- the writer's and readers' calls ---------------------------------------------------------
 GET_STATE_TIMEOUT = Key("dfs.qjournal.get-journal-state.timeout.ms", _call, "120000", _G, "")
@@ -103,19 +96,7 @@ TRANSPORT = Key(
     _G,
     "how a NameNode writes; with hadoop-rpc to the port of nnha.journalnode.hadoop-rpc-address",
 )
-PARALLEL_READS = Key(
-    "dfs.qjournal.parallel-read.num-threads", whole(at_least=1), "5", _G, "fetches at once"
-)
 EDIT_TRANSFER_TIMEOUT = Key("dfs.edit.log.transfer.timeout", _call, "30000", _G, "")
 EDIT_TRANSFER_BANDWIDTH = Key(
     "dfs.edit.log.transfer.bandwidthPerSec", size, "0", _G, "bytes a second; 0 = unlimited"
-)
-RESOLVE_NODES = Key("dfs.namenode.edits.qjournals.resolution-enabled", flag, "false", _NN, "")
-RESOLVER = Key("dfs.namenode.edits.qjournals.resolver.impl", optional_text, "", _NN, "")
-PLUGIN = Key(
-    "dfs.namenode.edits.journal-plugin.qjournal",
-    text,
-    "org.apache.hadoop.hdfs.qjournal.client.QuorumJournalManager",
-    _G,
-    "read by Hadoop's own NameNode only",
 )

@@ -26,9 +26,6 @@ TRUSTSTORE = Key(
     "PEM file with the certificates of the authorities that ZooKeeper's servers are checked by; "
     "the system's own when not set",
 )
-TRUSTSTORE_PASSWORD = Key(
-    "hadoop.zk.ssl.truststore.password", optional_text, "", _G, "not needed: PEM holds no secrets"
-)
 PRIVATE_KEY = Key(
     "nnha.zookeeper.ssl.private-key.location",
     optional_text,

@@ -1,62 +1,183 @@
-"""Hadoop's keys that nothing here reads; known, so that they are not taken for misspellings."""
+"""Hadoop's keys that nothing here uses, each with the reason, and Hadoop's old names."""
 
-_TABLE = """
-dfs.block.access.token.enable dfs.blockreport.intervalMsec dfs.bytes-per-checksum
-dfs.client.datanode-restart.timeout dfs.client.failover.connection.retries
-dfs.client.failover.connection.retries.on.timeouts dfs.client.failover.max.attempts
-dfs.client.failover.random.order
-dfs.client.failover.sleep.base.millis dfs.client.failover.sleep.max.millis
-dfs.client.read.shortcircuit dfs.client.retry.policy.enabled dfs.client.retry.policy.spec
-dfs.client.socket-timeout dfs.client.use.datanode.hostname dfs.data.transfer.protection
-dfs.datanode.address dfs.datanode.balance.bandwidthPerSec dfs.datanode.data.dir
-dfs.datanode.data.dir.perm dfs.datanode.du.reserved dfs.datanode.failed.volumes.tolerated
-dfs.datanode.handler.count dfs.datanode.http.address dfs.datanode.https.address
-dfs.datanode.ipc.address dfs.datanode.keytab.file dfs.datanode.kerberos.principal
-dfs.datanode.max.transfer.threads dfs.datanode.use.datanode.hostname dfs.domain.socket.path
-dfs.encrypt.data.transfer dfs.encryption.key.provider.uri dfs.heartbeat.interval dfs.hosts
-dfs.hosts.exclude dfs.internal.nameservices dfs.journalnode.https-bind-host
-dfs.namenode.audit.loggers dfs.namenode.avoid.read.stale.datanode
-dfs.namenode.avoid.write.stale.datanode dfs.namenode.backup.address
-dfs.namenode.backup.http-address dfs.namenode.blocks.per.postponedblocks.rescan
-dfs.namenode.decommission.interval dfs.namenode.delegation.key.update-interval
-dfs.namenode.delegation.token.max-lifetime dfs.namenode.delegation.token.renew-interval
-dfs.namenode.heartbeat.recheck-interval dfs.namenode.hosts.provider.classname
-dfs.namenode.https-bind-host dfs.namenode.kerberos.internal.spnego.principal
-dfs.namenode.kerberos.principal.pattern dfs.namenode.legacy-oiv-image.dir
-dfs.namenode.lifeline.handler.count dfs.namenode.lifeline.handler.ratio
-dfs.namenode.path.based.cache.refresh.interval.ms dfs.namenode.quota.init-threads
-dfs.namenode.redundancy.interval.seconds dfs.namenode.replication.work.multiplier.per.iteration
-dfs.namenode.replqueue.threshold-pct dfs.namenode.retrycache.heap.percent
-dfs.namenode.safemode.recheck.interval dfs.namenode.safemode.replication.min
-dfs.namenode.secondary.http-address dfs.namenode.secondary.https-address
-dfs.namenode.service.handler.count dfs.namenode.snapshot.capture.openfiles
-dfs.namenode.snapshot.deletion.ordered dfs.namenode.snapshot.deletion.ordered.gc.period.ms
-dfs.namenode.snapshot.filesystem.limit dfs.namenode.snapshot.skip.capture.accesstime-only-change
-dfs.namenode.stale.datanode.interval dfs.namenode.startup.delay.block.deletion.sec
-dfs.namenode.state.context.enabled dfs.permissions dfs.stream-buffer-size dfs.support.append
-dfs.umaskmode dfs.user.home.dir.prefix dfs.web.authentication.kerberos.keytab
-dfs.web.authentication.kerberos.principal dfs.webhdfs.enabled
-fs.permissions.umask-mode fs.protected.directories fs.trash.checkpoint.interval fs.trash.interval
-ha.zookeeper.client.jaas.context
-hadoop.caller.context.enabled hadoop.http.authentication.type hadoop.http.filter.initializers
-hadoop.http.staticuser.user hadoop.proxyuser.hdfs.groups hadoop.proxyuser.hdfs.hosts
-hadoop.rpc.protection hadoop.security.auth_to_local hadoop.security.authentication
-hadoop.security.credential.provider.path hadoop.security.group.mapping
-hadoop.security.key.provider.path hadoop.ssl.enabled.protocols hadoop.ssl.require.client.cert
-hadoop.user.group.static.mapping.overrides hadoop.zk.acl hadoop.zk.address hadoop.zk.auth
-hadoop.zk.timeout-ms hadoop.zk.retry-interval-ms hadoop.zk.num-retries
-io.compression.codecs io.file.buffer.size io.serializations
-ipc.client.connection.maxidletime ipc.client.fallback-to-simple-auth-allowed
-ipc.client.idlethreshold ipc.client.kill.max ipc.client.ping ipc.client.rpc-timeout.ms
-ipc.client.tcpnodelay ipc.maximum.response.length ipc.ping.interval ipc.server.listen.queue.size
-ipc.server.tcpnodelay
-net.topology.node.switch.mapping.impl net.topology.script.file.name
-"""
+from collections.abc import Mapping
 
-NOT_READ = frozenset(_TABLE.split())
-"""Names that an ordinary cluster's files contain and that we leave to Hadoop's own daemons."""
+_NO_BLOCKS = "this NameNode has no DataNodes: it stores no block and commands nobody"
+_NO_SAFE_MODE = "this NameNode has no safe mode: without DataNodes there is nothing to wait for"
+_CLIENTS = "Hadoop's clients read it, and none of nnha's daemons does"
+_NO_KERBEROS = (
+    "nnha has no Kerberos; its daemons do not start with hadoop.security.authentication=kerberos"
+)
+_NO_HTTPS = "nnha serves no HTTPS; its daemons do not start with dfs.http.policy=HTTPS_ONLY"
+_ONE_LOOP = "one event loop serves all calls, and there are no handler threads to count"
+_NO_SECONDARY = (
+    "nnha has no SecondaryNameNode or BackupNode; the standby or `nnha checkpoint run` merges"
+)
+_NO_WEBHDFS = "nnha serves no WebHDFS"
+_OWN_ROLLING = (
+    "a standby never asks for a roll: the active ends its segment by itself, every "
+    "dfs.ha.log-roll.period"
+)
+_YARN = "YARN and Hadoop's token stores read it; the ZKFC reads ha.zookeeper.*"
+_RPC_DEADLINE = (
+    "each call of nnha is bounded by the time limit of its own purpose (ha.health-monitor.*, "
+    "ha.failover-controller.*, dfs.qjournal.*), which includes connecting"
+)
+_SERVER_SOCKETS = "nnha's RPC server has limits of its own, which no key sets"
+_NO_TOKENS = "nnha issues no delegation tokens, which are for clusters with Kerberos"
+_SNAPSHOTS = (
+    "a snapshot is taken and dropped at once, as with Hadoop's default, and holds files as they are"
+)
 
-RENAMED = {
+_REASONS: Mapping[str, str] = {
+    _NO_BLOCKS: """
+        dfs.blockreport.intervalMsec dfs.data.transfer.protection dfs.datanode.address
+        dfs.datanode.balance.bandwidthPerSec dfs.datanode.data.dir dfs.datanode.data.dir.perm
+        dfs.datanode.du.reserved dfs.datanode.failed.volumes.tolerated dfs.datanode.handler.count
+        dfs.datanode.http.address dfs.datanode.https.address dfs.datanode.ipc.address
+        dfs.datanode.keytab.file dfs.datanode.kerberos.principal dfs.datanode.max.transfer.threads
+        dfs.datanode.use.datanode.hostname dfs.heartbeat.interval dfs.hosts dfs.hosts.exclude
+        dfs.namenode.avoid.read.stale.datanode dfs.namenode.avoid.write.stale.datanode
+        dfs.namenode.blocks.per.postponedblocks.rescan dfs.namenode.decommission.interval
+        dfs.namenode.heartbeat.recheck-interval dfs.namenode.hosts.provider.classname
+        dfs.namenode.path.based.cache.refresh.interval.ms dfs.namenode.redundancy.interval.seconds
+        dfs.namenode.replication.work.multiplier.per.iteration dfs.namenode.stale.datanode.interval
+        dfs.namenode.startup.delay.block.deletion.sec net.topology.node.switch.mapping.impl
+        net.topology.script.file.name""",
+    "this NameNode has no DataNodes, and block locations carry no token; a DataNode that wants "
+    "one refuses": "dfs.block.access.token.enable",
+    _NO_SAFE_MODE: """
+        dfs.ha.nn.not-become-active-in-safemode dfs.namenode.replqueue.threshold-pct
+        dfs.namenode.safemode.extension dfs.namenode.safemode.min.datanodes
+        dfs.namenode.safemode.recheck.interval dfs.namenode.safemode.replication.min
+        dfs.namenode.safemode.threshold-pct""",
+    _CLIENTS: """
+        dfs.client.datanode-restart.timeout dfs.client.failover.connection.retries
+        dfs.client.failover.connection.retries.on.timeouts dfs.client.failover.max.attempts
+        dfs.client.failover.random.order dfs.client.failover.sleep.base.millis
+        dfs.client.failover.sleep.max.millis dfs.client.read.shortcircuit
+        dfs.client.retry.policy.enabled dfs.client.retry.policy.spec dfs.client.socket-timeout
+        dfs.client.use.datanode.hostname dfs.domain.socket.path dfs.user.home.dir.prefix
+        dfs.namenode.kerberos.principal.pattern hadoop.caller.context.enabled
+        io.compression.codecs io.serializations ipc.client.connection.maxidletime
+        ipc.client.fallback-to-simple-auth-allowed ipc.client.idlethreshold ipc.client.kill.max""",
+    "clients apply their umask before they call; the NameNode would for WebHDFS only, which "
+    "nnha does not serve": "fs.permissions.umask-mode",
+    _NO_KERBEROS: """
+        dfs.journalnode.kerberos.internal.spnego.principal dfs.journalnode.kerberos.principal
+        dfs.journalnode.keytab.file dfs.namenode.kerberos.internal.spnego.principal
+        dfs.namenode.kerberos.principal dfs.namenode.keytab.file
+        hadoop.security.auth_to_local""",
+    "Hadoop protects by it connections that Kerberos or a token authenticates, and nnha has "
+    "neither; its daemons do not start with hadoop.security.authentication=kerberos": """
+        hadoop.rpc.protection""",
+    "service-level access lists are for hadoop.security.authorization=true, with which nnha's "
+    "NameNode does not start": "security.ha.service.protocol.acl",
+    _NO_HTTPS: """
+        dfs.journalnode.https-address dfs.journalnode.https-bind-host dfs.namenode.https-address
+        dfs.namenode.https-bind-host dfs.namenode.secondary.https-address
+        hadoop.ssl.enabled.protocols hadoop.ssl.require.client.cert""",
+    "nnha's pages have no filters; its daemons do not start with another "
+    "hadoop.http.authentication.type than simple": "hadoop.http.filter.initializers",
+    "nnha's pages call nobody by a name: they only show": "hadoop.http.staticuser.user",
+    _NO_WEBHDFS: """
+        dfs.web.authentication.kerberos.keytab dfs.web.authentication.kerberos.principal
+        dfs.webhdfs.enabled""",
+    _NO_TOKENS: """
+        dfs.namenode.delegation.key.update-interval dfs.namenode.delegation.token.max-lifetime
+        dfs.namenode.delegation.token.renew-interval""",
+    "nnha reads passwords from the files that its own keys name with @": """
+        hadoop.security.credential.provider.path""",
+    "a user's groups are asked once and kept until the NameNode starts again": """
+        hadoop.security.groups.cache.secs""",
+    "nnha writes no audit log": "dfs.namenode.audit.loggers",
+    _ONE_LOOP: """
+        dfs.journalnode.handler.count dfs.namenode.handler.count dfs.namenode.lifeline.handler.count
+        dfs.namenode.lifeline.handler.ratio dfs.namenode.service.handler.count""",
+    _NO_SECONDARY: """
+        dfs.namenode.backup.address dfs.namenode.backup.http-address dfs.namenode.checkpoint.dir
+        dfs.namenode.checkpoint.edits.dir dfs.namenode.checkpoint.max-retries
+        dfs.namenode.secondary.http-address""",
+    "a NameNode that stops saves no image": """
+        dfs.namenode.missing.checkpoint.periods.before.shutdown""",
+    "an image has one format here, which `nnha oiv` reads": "dfs.namenode.legacy-oiv-image.dir",
+    "`current` is made for its owner alone, with Hadoop's default of 700": """
+        dfs.namenode.storage.dir.perm""",
+    "an image is loaded by one thread": "dfs.image.parallel.threads",
+    "an image is sent with its length, not in chunks": "dfs.image.transfer.chunksize",
+    "edits are durable on the JournalNodes; a local directory that fails is dropped and told, "
+    "and dfs.namenode.edits.dir.required names those without which an active must not go on": """
+        dfs.namenode.edits.dir.minimum""",
+    "edits are always written while calls go on, in batches": """
+        dfs.namenode.edits.asynclogging dfs.namenode.edits.asynclogging.pending.queue.size""",
+    "it is for Hadoop's tests: edits are always flushed": """
+        dfs.namenode.edits.noeditlogchannelflush""",
+    "an edit may have 50 MiB, Hadoop's default, on JournalNodes and NameNodes alike": """
+        dfs.namenode.max.op.size""",
+    "the disks are looked at with each health probe": "dfs.namenode.resource.check.interval",
+    "every name directory must have room, not only so many": """
+        dfs.namenode.resource.checked.volumes.minimum""",
+    "the standby looks every dfs.ha.tail-edits.period, without a back-off": """
+        dfs.ha.tail-edits.period.backoff-max""",
+    "a standby applies edits in small steps between its other work, under no lock": """
+        dfs.ha.tail-edits.max-txns-per-lock""",
+    _OWN_ROLLING: """
+        dfs.ha.log-roll.rpc.timeout dfs.ha.tail-edits.namenode-retries
+        dfs.ha.tail-edits.rolledits.timeout""",
+    "a standby of nnha answers no reads, and there are no observers": """
+        dfs.ha.allow.stale.reads dfs.namenode.state.context.enabled""",
+    "counting a directory lets other calls in after every 5,000 inodes, Hadoop's default": """
+        dfs.content-summary.limit""",
+    "quotas are counted when they are needed": "dfs.namenode.quota.init-threads",
+    "the retry cache has room for 200,000 answers, whatever memory there is": """
+        dfs.namenode.retrycache.heap.percent""",
+    _SNAPSHOTS: """
+        dfs.namenode.snapshot.capture.openfiles dfs.namenode.snapshot.deletion.ordered
+        dfs.namenode.snapshot.deletion.ordered.gc.period.ms
+        dfs.namenode.snapshot.skip.capture.accesstime-only-change""",
+    "the NameNode empties no trash: `hdfs dfs -expunge` does, for the user who runs it": """
+        fs.trash.checkpoint.interval""",
+    "appending to a file is always supported": "dfs.support.append",
+    "buffers have sizes of their own": "dfs.stream-buffer-size",
+    "an empty JournalNode is formatted and admitted by an operator, with `nnha journal`": """
+        dfs.journalnode.enable.sync.format""",
+    "missed segments are fetched one after the other": "dfs.qjournal.parallel-read.num-threads",
+    "it names a Java class, and a name of several hosts is not resolved": """
+        dfs.namenode.edits.qjournals.resolver.impl""",
+    "it names a Java class; nnha's NameNode writes qjournal: by its own": """
+        dfs.namenode.edits.journal-plugin.qjournal""",
+    "an operation on ZooKeeper is repeated until the session is over, not so many times": """
+        ha.failover-controller.active-standby-elector.zk.op.retries""",
+    "a probe is one attempt; nnha.zkfc.health.refusals says how many failed ones count": """
+        ha.health-monitor.rpc.connect.max.retries""",
+    "an old active that does not connect is fenced, without a second attempt to ask it": """
+        ha.failover-controller.graceful-fence.connection.retries""",
+    "nnha has no JAAS; nnha.zookeeper.sasl.* configure SASL to ZooKeeper": """
+        ha.zookeeper.client.jaas.context""",
+    _YARN: """
+        hadoop.zk.acl hadoop.zk.address hadoop.zk.auth hadoop.zk.num-retries
+        hadoop.zk.retry-interval-ms hadoop.zk.timeout-ms""",
+    "a PEM file of certificates needs no password": "hadoop.zk.ssl.truststore.password",
+    _RPC_DEADLINE: """
+        ipc.client.connect.max.retries ipc.client.connect.max.retries.on.timeouts
+        ipc.client.connect.retry.interval ipc.client.connect.timeout ipc.client.ping
+        ipc.client.rpc-timeout.ms ipc.client.tcpnodelay ipc.ping.interval""",
+    _SERVER_SOCKETS: """
+        ipc.maximum.response.length ipc.server.listen.queue.size ipc.server.tcpnodelay""",
+}
+
+NOT_USED: Mapping[str, str] = {
+    name: reason for reason, names in _REASONS.items() for name in names.split()
+}
+"""Keys of Hadoop that an ordinary cluster's files contain and that nnha does not use, and why."""
+
+NOT_USED_PREFIXES: Mapping[str, str] = {
+    "hadoop.proxyuser.": "nnha asks nobody for a proof of who he is, so that nobody needs a proxy",
+    "dfs.namenode.edits.journal-plugin.": "it names a Java class",
+}
+"""The same for keys whose names end in anything."""
+
+RENAMED: Mapping[str, str] = {
     "fs.default.name": "fs.defaultFS",
     "dfs.name.dir": "dfs.namenode.name.dir",
     "dfs.name.edits.dir": "dfs.namenode.edits.dir",
@@ -67,9 +188,19 @@ RENAMED = {
     "dfs.federation.nameservice.id": "dfs.nameservice.id",
     "fs.checkpoint.dir": "dfs.namenode.checkpoint.dir",
     "fs.checkpoint.period": "dfs.namenode.checkpoint.period",
+    "dfs.permissions": "dfs.permissions.enabled",
     "dfs.permissions.supergroup": "dfs.permissions.superusergroup",
     "dfs.access.time.precision": "dfs.namenode.accesstime.precision",
     "dfs.safemode.threshold.pct": "dfs.namenode.safemode.threshold-pct",
     "dfs.replication.min": "dfs.namenode.replication.min",
+    "dfs.encryption.key.provider.uri": "hadoop.security.key.provider.path",
+    "dfs.umaskmode": "fs.permissions.umask-mode",
 }
 """Names that Hadoop has replaced: they still work, with a warning, as in Hadoop."""
+
+
+def reason_not_used(name: str) -> str | None:
+    """Why nnha does not use a key of Hadoop; None for one that it uses or does not know."""
+    if name in NOT_USED:
+        return NOT_USED[name]
+    return next((NOT_USED_PREFIXES[one] for one in NOT_USED_PREFIXES if name.startswith(one)), None)

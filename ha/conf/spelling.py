@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from ha.conf.errors import ConfigurationError
 from ha.conf.key import Scope
 from ha.conf.keys import KEYS, NAMENODES
-from ha.conf.known import NOT_READ, RENAMED
+from ha.conf.known import NOT_USED, RENAMED, reason_not_used
 from ha.conf.reader import Setting
 
 OURS = "nnha."
 NEAR = 0.9
 """Similarity (difflib) from which a name is taken for a misspelling of another."""
 
-_NAMES = sorted(KEYS.keys() | NOT_READ)
+_NAMES = sorted(KEYS.keys() | NOT_USED.keys())
 _OUR_NAMES = [name for name in _NAMES if name.startswith(OURS)]
-_ANY_SUFFIX = ("dfs.namenode.edits.journal-plugin.", "hadoop.proxyuser.", "dfs.ha.namenodes.")
+_NODES_OF = NAMENODES.name + "."
 
 Nodes = Mapping[str, Sequence[str]]
 """The configured NameNode ids of each nameservice."""
@@ -35,10 +35,10 @@ def doubts(settings: Mapping[str, Setting], nodes: Nodes) -> Iterator[str]:
 
 def _doubt(setting: Setting, nodes: Nodes) -> str | None:
     name = setting.name
-    if name in KEYS or name in NOT_READ or name in RENAMED or name.startswith(_ANY_SUFFIX):
+    if name in KEYS or reason_not_used(name) or name in RENAMED or name.startswith(_NODES_OF):
         return None
-    base, suffix = _split(name, nodes)
-    if base in NOT_READ:
+    base, suffix = split_suffix(name, nodes)
+    if base in NOT_USED:
         return None
     if base in KEYS and suffix:
         return _doubt_of_scope(base, suffix)
@@ -53,7 +53,7 @@ def _doubt(setting: Setting, nodes: Nodes) -> str | None:
     return None
 
 
-def _split(name: str, nodes: Nodes) -> tuple[str, tuple[str, ...]]:
+def split_suffix(name: str, nodes: Nodes) -> tuple[str, tuple[str, ...]]:
     """The name without ``.<nameservice>`` or ``.<nameservice>.<namenode>``, and that suffix."""
     for nameservice, namenodes in nodes.items():
         for suffix in (*((nameservice, node) for node in namenodes), (nameservice,)):

@@ -1,8 +1,9 @@
 """Parsers from a configured text to a typed value: numbers, durations, sizes, lists, addresses."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeVar
 
 from ha.conf.errors import BadValue
@@ -145,6 +146,17 @@ def one_of(*allowed: str) -> Callable[[str], str]:
 def words(value: str) -> tuple[str, ...]:
     """A comma separated list; blanks around items and empty items are dropped."""
     return tuple(item for item in (part.strip() for part in value.split(",")) if item)
+
+
+def group_overrides(value: str) -> Mapping[str, frozenset[str]]:
+    """``user=group,group;user=;...``: the groups of some users (Groups.parseStaticMapping)."""
+    found: dict[str, frozenset[str]] = {}
+    for entry in filter(None, (part.strip() for part in value.split(";"))):
+        user, _, groups = entry.partition("=")
+        if not user.strip() or "=" in groups:
+            raise BadValue("must be a list of users with their groups, as in user1=group1,group2")
+        found[user.strip()] = frozenset(words(groups))
+    return MappingProxyType(found)
 
 
 def host_port(*, default_port: int | None = None) -> Callable[[str], HostPort]:

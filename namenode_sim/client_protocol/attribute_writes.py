@@ -75,6 +75,11 @@ def set_owner(scene: Scene, request: calls.SetOwnerRequestProto) -> Plan:
 
 def set_times(scene: Scene, request: calls.SetTimesRequestProto) -> Plan:
     """Set the times that are not -1; write access is enough."""
+    if not scene.settings.access_time_precision_ms and signed(request.atime) != -1:
+        raise io_error(
+            "Access time for hdfs is not configured.  Please set "
+            "dfs.namenode.accesstime.precision configuration parameter."
+        )
     route = find(scene, request.src)
     check_path(scene.caller, route, WRITE)
     if route.last is None:

@@ -35,7 +35,7 @@ def get_server_defaults(
             fileBufferSize=settings.file_buffer_size,
             encryptDataTransfer=False,
             trashInterval=settings.trash_interval_minutes,
-            checksumType=types.ChecksumTypeProto.CHECKSUM_CRC32C,
+            checksumType=types.ChecksumTypeProto.Value(f"CHECKSUM_{settings.checksum_type}"),
             keyProviderUri="",
             policyId=DEFAULT_POLICY_ID,
             snapshotTrashRootEnabled=False,

@@ -15,6 +15,7 @@ from namenode_sim.namespace.inode import (
     INodeFile,
     full_path,
 )
+from namenode_sim.proto import client_namenode_pb2 as calls
 
 _MINIMAL = 3
 _OWNER_WX = 0o300
@@ -50,8 +51,8 @@ def inherit(
 ) -> Inherited:
     """Apply the parent's default ACL (AclStorage.copyINodeDefaultAcl).
 
-    With a default ACL the client's umask does not count: the mode it asked for before masking is
-    used (``dfs.namenode.posix.acl.inheritance.enabled``).
+    With a default ACL the client's umask does not count: the mode it asked for before masking,
+    ``unmasked``, is used where it is known.
     """
     default = tuple(e for e in parent_acl or () if e.scope == AclScope.DEFAULT)
     if not default:
@@ -68,6 +69,22 @@ def inherit(
     if directory:
         return Inherited(mode, access + default)
     return Inherited(mode, () if minimal else access)
+
+
+def unmasked(
+    scene: Scene, request: calls.CreateRequestProto | calls.MkdirsRequestProto
+) -> int | None:
+    """The mode before the client's umask, if the client tells it and it is to count."""
+    if scene.settings.posix_acl_inheritance and request.HasField("unmasked"):
+        return request.unmasked.perm
+    return None
+
+
+def inherited_by_file(
+    scene: Scene, request: calls.CreateRequestProto, parent_acl: tuple[AclEntry, ...] | None
+) -> Inherited:
+    """The mode and ACL of a new file below a directory with that ACL."""
+    return inherit(parent_acl, request.masked.perm, unmasked(scene, request), directory=False)
 
 
 def _limit(entry: AclEntry, mode: int, *, minimal: bool) -> int:
@@ -142,7 +159,7 @@ def check_room(scene: Scene, directory: INodeDirectory, added: int) -> None:
         raise FsError(
             DIRECTORY_ITEMS_EXCEEDED,
             f"The directory item limit of {full_path(directory)} is exceeded: "
-            f"limit={settings.max_directory_items} items={len(directory.children) + 1}",
+            f"limit={settings.max_directory_items} items={len(directory.children)}",
         )
     check_quotas(scene, directory, added)
 

@@ -6,7 +6,7 @@ from namenode_sim.client_protocol.creation import (
     Modes,
     check_room,
     described,
-    inherit,
+    inherited_by_file,
     make_directories,
     new_ids,
     passable,
@@ -22,6 +22,7 @@ from namenode_sim.client_protocol.errors import (
     no_datanodes,
     not_found,
 )
+from namenode_sim.client_protocol.leases import SOFT_LIMIT_SECONDS
 from namenode_sim.client_protocol.model import Plan, Scene, no_edits
 from namenode_sim.client_protocol.paths import (
     Route,
@@ -100,7 +101,7 @@ def _opened(scene: Scene) -> INodeFile:
 
 
 def _check_create(scene: Scene, request: calls.CreateRequestProto) -> Route:
-    check_length("create", request.src, scene.settings)
+    check_length("create", request.src)
     if not is_valid_name(request.src):
         raise invalid_path(f"Invalid file name: {request.src}")
     if request.blockSize < scene.settings.min_block_size:
@@ -126,7 +127,7 @@ def _check_create(scene: Scene, request: calls.CreateRequestProto) -> Route:
 
 def check_replication(scene: Scene, replication: int, path: str, client: str | None) -> None:
     """BlockManager.verifyReplication."""
-    lowest, highest = scene.namespace.replication_limits
+    lowest, highest = scene.settings.min_replication, scene.settings.max_replication
     if lowest <= replication <= highest:
         return
     broken = (
@@ -149,9 +150,8 @@ def _add_with_parents(
     made = make_directories(scene, ids, route, len(route.names) - 1, Modes(mode, None, above=mode))
     check_new_name(route.name, above, scene.settings)
     check_room(scene, above, len(route.names) - first)
-    unmasked = request.unmasked.perm if request.HasField("unmasked") else None
-    inherited = inherit(made.acl, request.masked.perm, unmasked, directory=False)
-    return made.ops, _add(scene, request, route, ids.next(), (made.group, inherited))
+    placed = (made.group, inherited_by_file(scene, request, made.acl))
+    return made.ops, _add(scene, request, route, ids.next(), placed)
 
 
 def _add(
@@ -164,11 +164,7 @@ def _add(
     if placed is None:  # overwriting: the directory is there, the old file goes first
         parent = route.parent
         assert isinstance(parent, INodeDirectory)
-        unmasked = request.unmasked.perm if request.HasField("unmasked") else None
-        placed = (
-            parent.group,
-            inherit(parent.acl, request.masked.perm, unmasked, directory=False),
-        )
+        placed = (parent.group, inherited_by_file(scene, request, parent.acl))
     group, inherited = placed
     return Add(
         inode_id=inode_id,
@@ -218,7 +214,7 @@ def _recover_lease(scene: Scene, route: Route, client: str, op: str) -> tuple[Op
             ALREADY_BEING_CREATED, f"{caller} {client} is already the current lease holder."
         )
     silent = scene.leases.idle_seconds(writer.client_name, scene.now)
-    if silent <= scene.settings.soft_lease_seconds:
+    if silent <= SOFT_LIMIT_SECONDS:
         raise FsError(
             ALREADY_BEING_CREATED,
             f"{caller} this file lease is currently owned by {writer.client_name} on "
@@ -362,7 +358,13 @@ def appended(scene: Scene, path: str) -> calls.AppendResponseProto:
 def add_block(scene: Scene, request: calls.AddBlockRequestProto) -> Plan:
     """Refused: there is no DataNode in this build to put a block on."""
     route = _by_id(scene, request.src, request.fileId)
-    check_lease(scene, route, request.clientName, request.fileId)
+    file = check_lease(scene, route, request.clientName, request.fileId)
+    if len(file.blocks) >= scene.settings.max_blocks:
+        raise io_error(
+            "File has reached the limit on maximum number of blocks "
+            f"(dfs.namenode.fs-limits.max-blocks-per-file): {len(file.blocks)} >= "
+            f"{scene.settings.max_blocks}"
+        )
     raise no_datanodes(route.path)
 
 

@@ -2,7 +2,8 @@
 
 import grp
 import pwd
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 GroupsOf = Callable[[str], frozenset[str]]
 
@@ -14,13 +15,17 @@ class SystemGroups:
 
     Hadoop forgets after five minutes (``hadoop.security.groups.cache.secs``); here a change of
     membership needs ``forget``, since the lookup may block and is not repeated behind our back.
+    ``overrides`` has the groups of users about whom the operating system is not asked.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, overrides: Mapping[str, frozenset[str]] = MappingProxyType({})) -> None:
+        self._overrides = overrides
         self._known: dict[str, frozenset[str]] = {}
 
     def __call__(self, user: str) -> frozenset[str]:
         """The groups of a user; none if the machine does not know the user."""
+        if user in self._overrides:
+            return self._overrides[user]
         groups = self._known.get(user)
         if groups is None:
             groups = _ask(user)

@@ -4,6 +4,9 @@ Hadoop keeps renewal times in memory only, so after a failover every holder coun
 (FSNamesystem.startActiveServices); here a holder is first seen when it is first asked about.
 """
 
+SOFT_LIMIT_SECONDS = 60.0
+"""HdfsConstants.LEASE_SOFTLIMIT_PERIOD, after which another may take the file; no key sets it."""
+
 
 class LeaseTimes:
     """Holders and the monotonic time, in seconds, of their last sign of life."""

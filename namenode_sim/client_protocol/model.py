@@ -13,28 +13,36 @@ from namenode_sim.namespace.namespace import Namespace
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Limits and defaults, with Hadoop's values; sizes are bytes, times are as named."""
+    """Limits and defaults, with Hadoop's values; sizes are bytes, times are as named.
+
+    Each field has a key, by which ``configured`` fills it.
+    """
 
     block_size: int = 128 * 1024 * 1024
     bytes_per_checksum: int = 512
+    checksum_type: str = "CRC32C"
     write_packet_size: int = 64 * 1024
     replication: int = 3
     file_buffer_size: int = 4096
     trash_interval_minutes: int = 0
     listing_limit: int = 1000
+    min_replication: int = 1
+    max_replication: int = 512
     min_block_size: int = 1024 * 1024
+    max_blocks: int = 10_000
     max_component_bytes: int = 255
     max_directory_items: int = 1024 * 1024
-    max_path_characters: int = 8000
-    max_path_depth: int = 1000
     access_time_precision_ms: int = 3_600_000
-    soft_lease_seconds: float = 60.0
     hard_lease_seconds: float = 1200.0
+    permissions_enabled: bool = True
     acls_enabled: bool = True
+    posix_acl_inheritance: bool = True
     max_xattrs: int = 32
     max_xattr_bytes: int = 16384
     max_snapshots: int = 65536
     max_snapshots_of_one: int = 65536
+    protected: frozenset[str] = frozenset()
+    protected_below: bool = False
 
 
 DEFAULT_SETTINGS = Settings()
@@ -42,11 +50,16 @@ DEFAULT_SETTINGS = Settings()
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: the name that the client claims, the groups that the NameNode knows it in."""
+    """Who calls: the name that the client claims, the groups that the NameNode knows it in.
+
+    ``exempt``: asked for no permission, being the superuser or because permissions are switched
+    off; only the owner's calls (chmod, chown, ACLs) then still look at ``is_super``.
+    """
 
     user: str
     groups: frozenset[str]
     is_super: bool
+    exempt: bool
     host: str
     rpc: RpcIds
 

@@ -18,6 +18,10 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.view import Sight, look_at_root
 from namenode_sim.namespace.tree import Tree, components
 
+MAX_PATH_CHARACTERS = 8000
+MAX_PATH_DEPTH = 1000
+"""HdfsServerConstants: no key sets these two."""
+
 DOT_SNAPSHOT = b".snapshot"
 _RESERVED = b".reserved"
 _INODES = b".inodes"
@@ -89,13 +93,13 @@ def is_valid_name(path: str) -> bool:
     return all(parts[:-1])
 
 
-def check_length(method: str, path: str, settings: Settings) -> None:
+def check_length(method: str, path: str) -> None:
     """NameNodeRpcServer.checkPathLength."""
     depth = len([part for part in path.split("/") if part])
-    if len(path) > settings.max_path_characters or depth > settings.max_path_depth:
+    if len(path) > MAX_PATH_CHARACTERS or depth > MAX_PATH_DEPTH:
         raise io_error(
-            f"{method}: Pathname too long.  Limit {settings.max_path_characters} characters, "
-            f"{settings.max_path_depth} levels."
+            f"{method}: Pathname too long.  Limit {MAX_PATH_CHARACTERS} characters, "
+            f"{MAX_PATH_DEPTH} levels."
         )
 
 
@@ -114,8 +118,8 @@ def check_new_name(name: bytes, parent: INodeDirectory, settings: Settings) -> N
 
 
 def check_name_length(name: bytes, parent_path: str, settings: Settings) -> None:
-    """The limit on one name, in bytes."""
-    if len(name) > settings.max_component_bytes:
+    """The limit on one name, in bytes; 0 is none."""
+    if 0 < settings.max_component_bytes < len(name):
         raise FsError(
             NAME_TOO_LONG,
             f"The maximum path component name limit of {text(name)} in directory "

@@ -1,6 +1,8 @@
 """Who may do what: HDFS's permission model (Hadoop's FSPermissionChecker).
 
-The superuser is exempt from all of it.  Access is given as bits: r=4, w=2, x=1.
+The superuser is exempt from all of it; so is everybody with ``dfs.permissions.enabled`` false, but
+for the calls that change owners, modes and ACLs (HdfsPermissionsGuide).  Access is given as bits:
+r=4, w=2, x=1.
 """
 
 from ha.rpc.java_names import PARENT_NOT_DIRECTORY
@@ -47,9 +49,8 @@ def find(scene: Scene, path: str, *, follow_last: bool = True, creates: bool = F
         if error.java_class == PARENT_NOT_DIRECTORY and not creates:
             raise denied(error.message) from error
         raise
-    if not scene.caller.is_super:
-        for index in range(min(route.existing, len(route.nodes) - 2) + 1):
-            _require(scene.caller, route, index, EXECUTE)
+    if not scene.caller.exempt:
+        _check_traverse(scene.caller, route)
     if scene.changes and route.in_snapshot:
         raise FsError(SNAPSHOT_ACCESS_CONTROL, "Modification on a read-only snapshot is disallowed")
     if follow_last:
@@ -57,21 +58,26 @@ def find(scene: Scene, path: str, *, follow_last: bool = True, creates: bool = F
     return route
 
 
+def _check_traverse(caller: Caller, route: Route) -> None:
+    for index in range(min(route.existing, len(route.nodes) - 2) + 1):
+        _require(caller, route, index, EXECUTE)
+
+
 def check_path(caller: Caller, route: Route, access: int) -> None:
     """Access to what the path leads to."""
-    if not caller.is_super:
+    if not caller.exempt:
         _require(caller, route, len(route.names), access)
 
 
 def check_ancestor(caller: Caller, route: Route, access: int) -> None:
     """Access to the nearest existing directory above the path."""
-    if not caller.is_super and route.names:
+    if not caller.exempt and route.names:
         _require(caller, route, min(route.existing, len(route.names) - 1), access)
 
 
 def check_parent(caller: Caller, route: Route, access: int) -> None:
     """Access to the directory that holds the path; with WRITE also its sticky bit."""
-    if caller.is_super or not route.names:
+    if caller.exempt or not route.names:
         return
     parent, last = route.parent, route.last
     if access & WRITE and parent is not None and last is not None:
@@ -83,7 +89,7 @@ def check_subtree(
     caller: Caller, node: INode | None, access: int, *, ignore_empty: bool = False
 ) -> None:
     """Access to a directory and all directories below it; files do not matter."""
-    if caller.is_super or node is None:
+    if caller.exempt or node is None:
         return
     for below in subtree(node):
         if not isinstance(below, INodeDirectory) or (ignore_empty and not below.children):
@@ -95,14 +101,16 @@ def check_subtree(
 
 def check_directory(caller: Caller, node: INodeDirectory, access: int) -> None:
     """Access to one directory, wherever it is."""
-    if not caller.is_super and not allows(caller, node, access):
+    if not caller.exempt and not allows(caller, node, access):
         raise denied(_denial(caller, node, full_path(node), access))
 
 
 def check_owner(caller: Caller, route: Route) -> None:
-    """The caller must own the path."""
+    """The caller must own the path, also where permissions are switched off."""
     if route.last is None:
         raise not_found(f"Directory/File does not exist {route.path}")
+    if caller.exempt and not caller.is_super:
+        _check_traverse(caller, route)  # which ``find`` has left out
     if not caller.is_super and route.last.user != caller.user:
         raise denied(
             f"Permission denied. user={caller.user} is not the owner of inode={route.path}"
@@ -111,7 +119,7 @@ def check_owner(caller: Caller, route: Route) -> None:
 
 def check_superuser(caller: Caller) -> None:
     """The caller must be the superuser."""
-    if not caller.is_super:
+    if not caller.exempt:
         raise denied(f"Access denied for user {caller.user}. Superuser privilege is required")
 
 

@@ -39,7 +39,7 @@ from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto
 log = structlog.get_logger()
 
 SUPERGROUP = "supergroup"
-"""dfs.permissions.superusergroup."""
+"""The default of dfs.permissions.superusergroup."""
 
 
 class EditLog(Protocol):
@@ -118,10 +118,12 @@ class ClientFace:
     def scene(self, call: Call, *, changes: bool = False) -> Scene:
         """What planning this call may look at."""
         groups = self.groups_of(call.user)
+        is_super = call.user == self.superuser or self.supergroup in groups
         caller = Caller(
             user=call.user,
             groups=groups,
-            is_super=call.user == self.superuser or self.supergroup in groups,
+            is_super=is_super,
+            exempt=is_super or not self.settings.permissions_enabled,
             host=call.host,
             rpc=RpcIds(call.client_id, call.call_id),
         )

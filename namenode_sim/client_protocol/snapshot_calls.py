@@ -107,7 +107,8 @@ def disallow(scene: Scene, request: calls.DisallowSnapshotRequestProto) -> Plan:
 def create(scene: Scene, request: calls.CreateSnapshotRequestProto) -> Plan:
     """Take a snapshot; without a name it gets one from the time, in UTC."""
     route = find(scene, request.snapshotRoot)
-    check_owner(scene.caller, route)
+    if not scene.caller.exempt:
+        check_owner(scene.caller, route)
     name = request.snapshotName
     if not name:
         now = datetime.fromtimestamp(scene.now_ms / 1000, UTC)
@@ -157,7 +158,8 @@ def _check_room(scene: Scene, taken: int) -> None:
 def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> Plan:
     """Drop a snapshot."""
     route = find(scene, request.snapshotRoot)
-    check_owner(scene.caller, route)
+    if not scene.caller.exempt:
+        check_owner(scene.caller, route)
     name = request.snapshotName
     if all(snapshot.name != name for snapshot in _snapshots(scene, route)):
         raise snapshot_error(
@@ -170,7 +172,8 @@ def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> Plan:
 def rename(scene: Scene, request: calls.RenameSnapshotRequestProto) -> Plan:
     """Give a snapshot another name."""
     route = find(scene, request.snapshotRoot)
-    check_owner(scene.caller, route)
+    if not scene.caller.exempt:
+        check_owner(scene.caller, route)
     old, new = request.snapshotOldName, request.snapshotNewName
     _check_name(scene, new, route.path)
     names = {snapshot.name for snapshot in _snapshots(scene, route)}

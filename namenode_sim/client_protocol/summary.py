@@ -57,7 +57,7 @@ def counting(caller: Caller, top: INode | Sight, counts: Counts) -> Iterator[Non
     """
     nodes = (sight.node for sight in top.subtree()) if isinstance(top, Sight) else subtree(top)
     for number, node in enumerate(nodes, start=1):
-        if isinstance(node, INodeDirectory) and not caller.is_super:
+        if isinstance(node, INodeDirectory) and not caller.exempt:
             check_directory(caller, node, READ | EXECUTE)
         counts.add(node)
         for gone in _gone_from(node):

@@ -12,6 +12,7 @@ from namenode_sim.client_protocol.creation import (
     make_directories,
     new_ids,
     passable,
+    unmasked,
 )
 from namenode_sim.client_protocol.errors import (
     FsError,
@@ -38,6 +39,7 @@ from namenode_sim.client_protocol.permissions import (
     check_subtree,
     find,
 )
+from namenode_sim.client_protocol.protected import check_unprotected
 from namenode_sim.edits.ops import Delete, Rename, RenameOld
 from namenode_sim.edits.values import RenameOption
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, full_path
@@ -48,7 +50,7 @@ from namenode_sim.proto import client_namenode_pb2 as calls
 
 def mkdirs(scene: Scene, request: calls.MkdirsRequestProto) -> Plan:
     """Create a directory and what is missing above it; true also if it exists."""
-    check_length("mkdirs", request.src, scene.settings)
+    check_length("mkdirs", request.src)
     if not is_valid_name(request.src):
         raise invalid_path(f"Invalid file name: {request.src}")
     route = find(scene, request.src, creates=True)
@@ -61,8 +63,7 @@ def mkdirs(scene: Scene, request: calls.MkdirsRequestProto) -> Plan:
     if not request.createParent:
         check_parent_exists(route)
     mode = request.masked.perm
-    unmasked = request.unmasked.perm if request.HasField("unmasked") else None
-    modes = Modes(mode, unmasked, above=passable(mode))
+    modes = Modes(mode, unmasked(scene, request), above=passable(mode))
     made = make_directories(scene, new_ids(scene), route, len(route.names), modes)
     return Plan(tuple(made.ops), lambda: answer)
 
@@ -77,6 +78,7 @@ def delete(scene: Scene, request: calls.DeleteRequestProto) -> Plan:
         )
     check_parent(scene.caller, route, WRITE)
     check_subtree(scene.caller, node, ALL, ignore_empty=True)
+    check_unprotected(scene, route)
     if node is None or not route.names:
         return no_edits(calls.DeleteResponseProto(result=False))
     check_no_snapshots(scene, node)
@@ -124,11 +126,12 @@ def _check_nesting(scene: Scene, source: Route, parent: INodeDirectory) -> None:
 
 def rename(scene: Scene, request: calls.RenameRequestProto) -> Plan:
     """The first rename: false on failure, and an existing directory is moved into."""
-    check_length("rename", request.dst, scene.settings)
+    check_length("rename", request.dst)
     if not is_valid_name(request.dst):
         raise io_error(f"Invalid name: {request.dst}")
     source = find(scene, request.src, follow_last=False)
     target = find(scene, request.dst, follow_last=False, creates=True)
+    check_unprotected(scene, source)
     requested = target.path
     if isinstance(target.last, INodeDirectory) and source.names:
         inside = f"{target.path.rstrip('/')}/{text(source.name)}"
@@ -148,11 +151,12 @@ def rename(scene: Scene, request: calls.RenameRequestProto) -> Plan:
 
 def rename2(scene: Scene, request: calls.Rename2RequestProto) -> Plan:
     """The rename with POSIX semantics: every failure is an exception."""
-    check_length("rename", request.dst, scene.settings)
+    check_length("rename", request.dst)
     if not is_valid_name(request.dst):
         raise invalid_path(f"Invalid name: {request.dst}")
     source = find(scene, request.src, follow_last=False)
     target = find(scene, request.dst, follow_last=False, creates=True)
+    check_unprotected(scene, source)
     check_parent(scene.caller, source, WRITE)
     check_ancestor(scene.caller, target, WRITE)
     src, dst = source.path, target.path

@@ -35,7 +35,8 @@ from namenode_sim.namespace.state import (
 from namenode_sim.namespace.tree import Tree, new_root
 
 DEFAULT_REPLICATION_LIMITS = (1, 512)
-"""dfs.namenode.replication.min and dfs.replication.max."""
+"""The defaults of dfs.namenode.replication.min and dfs.replication.max.  What a client may ask for
+is checked before; a replay comes to the same result everywhere, also without a configuration."""
 
 
 class Namespace:

@@ -11,7 +11,7 @@ from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INodeFile
 
 EXPIRY_SECONDS = 600.0
-"""dfs.namenode.retrycache.expirytime.millis."""
+"""The default of dfs.namenode.retrycache.expirytime.millis."""
 
 MAX_ENTRIES = 200_000
 """Instead of Hadoop's share of the heap: about 60 MB of answers, 333 a second for 10 minutes."""
@@ -49,7 +49,7 @@ DONE = Done()
 
 
 class RetryCache:
-    """Answers by (client id, call id), in two generations.
+    """Answers by (client id, call id), in two generations; none with ``max_entries`` 0.
 
     A generation lasts ``expiry_seconds``, so an answer is kept between one and two of them; when
     a generation is full it ends early, and the older answers go.
@@ -71,7 +71,7 @@ class RetryCache:
 
     def remember(self, rpc: RpcIds, answer: Remembered) -> None:
         """Keep the answer of a call; nothing if the call has no ids (no client caused it)."""
-        if not identifies(rpc):
+        if not identifies(rpc) or not self._max_entries:
             return
         if len(self._young) >= self._max_entries // 2:
             self._rotate()

@@ -2,28 +2,33 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
 import structlog
 
-from ha.conf import keys, keys_namenode
+from ha.conf import keys, keys_files, keys_namenode
 from ha.conf.configuration import Configuration
 from ha.conf.own_user import own_user
 from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.process import ExitWith, halt
+from ha.rpc.limits import RpcLimits
 from ha.rpc.server import RpcServer
 from ha.service.face import ha_service_protocol
+from namenode_sim.client_protocol.configured import client_settings
+from namenode_sim.client_protocol.groups import SystemGroups
 from namenode_sim.client_protocol.protocol import ClientFace
 from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.retry_cache import MAX_ENTRIES, RetryCache
 from namenode_sim.process.ha_face import HaFace, disk_trouble_of
 from namenode_sim.process.jmx import NameNodeBeans
 from namenode_sim.process.peer_face import checkpointer, image_routes, peer_protocol
 from namenode_sim.process.status_page import StatusPage
 from namenode_sim.startup.identity import (
     Place,
+    checked_volumes,
     copy_directories,
     edits_directories,
     journal_access,
@@ -45,7 +50,6 @@ log = structlog.get_logger()
 PEER_DEADLINE_SECONDS: Final = 0.3
 PARK_BEYOND_SESSION_SECONDS: Final = 3.0
 LEAVE_SECONDS: Final = 10.0
-LEASE_CHECK_SECONDS: Final = 2.0
 LOOPBACK: Final = "127.0.0.1"
 
 
@@ -61,6 +65,7 @@ async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
         storage = open_name_dirs(name_directories(conf, place.address), storage_settings(conf))
         running.callback(storage.close)
         namespace = storage.load()
+        namespace.retry_cache = _retry_cache(conf)
         namenode = await _start_parts(conf, place, storage, namespace, running)
         log.info(
             "namenode.started",
@@ -84,6 +89,12 @@ async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
                 "cause is gone; it comes back as standby.",
             )
         await _leave_orderly(namenode)
+
+
+def _retry_cache(conf: Configuration) -> RetryCache:
+    most = MAX_ENTRIES if conf.get(keys_files.RETRY_CACHE) else 0
+    expiry = conf.get(keys_files.RETRY_CACHE_EXPIRY)
+    return RetryCache(expiry_seconds=expiry, max_entries=most)
 
 
 def _park_timeout(conf: Configuration, nameservice: str, name: str) -> float:
@@ -137,21 +148,45 @@ async def _start_parts(
         peer_protocol(namenode, storage, own_user()),
     ]
     for where, bind_host in _rpc_addresses(conf, place):
-        server = RpcServer(protocols)
+        server = RpcServer(protocols, limits=_rpc_limits(conf))
         await _listen(server.start, bind_host, where.port, "RPC")
         running.push_async_callback(server.stop)
     http_host, http_port = _http_address(conf, place)
     await _listen(endpoint.start, http_host, http_port, "HTTP")
     running.push_async_callback(endpoint.stop)
-    period = conf.get(keys_namenode.LOG_ROLL_PERIOD, nameservice=nameservice, namenode=name)
     broken = namenode.end_because
-    duties = [supervised(_release_leases(namenode, client_face), "leases", broken)]
-    if period > 0:
-        duties.append(supervised(_roll_edits(namenode, period), "roll-edits", broken))
+    duties = _duties(conf, place, namenode, client_face)
     if checkpoints is not None:
-        duties.append(supervised(checkpoints.run(), "checkpoints", broken))
-    running.push_async_callback(_end, duties)
+        duties["checkpoints"] = checkpoints.run()
+    tasks = [supervised(work, name, broken) for name, work in duties.items()]
+    running.push_async_callback(_end, tasks)
     return namenode
+
+
+def _duties(
+    conf: Configuration, place: Place, namenode: NameNode, client_face: ClientFace
+) -> dict[str, Coroutine[object, object, None]]:
+    """What an active does every now and then."""
+    scope = {"nameservice": place.address.nameservice, "namenode": place.address.namenode}
+    most = conf.get(keys_namenode.AUTOROLL_MULTIPLIER) * conf.get(
+        keys_namenode.CHECKPOINT_TXNS, **scope
+    )
+    duties = {
+        "leases": _release_leases(namenode, client_face, conf.get(keys_files.LEASE_RECHECK)),
+        "roll-long-segments": _roll_long_segments(
+            namenode, conf.get(keys_namenode.AUTOROLL_INTERVAL), most
+        ),
+    }
+    period = conf.get(keys_namenode.LOG_ROLL_PERIOD, **scope)
+    if period > 0:
+        duties["roll-edits"] = _roll_edits(namenode, period)
+    return duties
+
+
+def _rpc_limits(conf: Configuration) -> RpcLimits:
+    most = conf.get(keys.IPC_MAXIMUM_DATA_LENGTH)
+    before = min(RpcLimits().max_handshake_frame_bytes, most)
+    return RpcLimits(max_frame_bytes=most, max_handshake_frame_bytes=before)
 
 
 def _endpoint(
@@ -201,10 +236,10 @@ def _rpc_addresses(conf: Configuration, place: Place) -> list[tuple[HostPort, st
 def _http_address(conf: Configuration, place: Place) -> tuple[str, int]:
     """Where to serve HTTP; on loopback unless an address is configured, unlike Hadoop."""
     address = place.address
-    promoted = conf.promoted(address.nameservice, address.namenode)
-    if bind_host := promoted.get(keys.NAMENODE_HTTP_BIND.name):
+    scope = {"nameservice": address.nameservice, "namenode": address.namenode}
+    if bind_host := conf.get(keys.NAMENODE_HTTP_BIND, **scope):
         return bind_host, address.http.port
-    configured = keys.NAMENODE_HTTP.name in promoted
+    configured = conf.is_set(keys.NAMENODE_HTTP, **scope)
     return address.http.host if configured else LOOPBACK, address.http.port
 
 
@@ -218,7 +253,7 @@ def _faces(
         superuser=superuser,
         automatic_failover=conf.get(keys.AUTO_FAILOVER, nameservice=place.address.nameservice),
         disk_trouble=disk_trouble_of(
-            name_directories(conf, place.address),
+            [*name_directories(conf, place.address), *checked_volumes(conf)],
             reserved_bytes=conf.get(keys_namenode.RESOURCE_RESERVED),
         ),
     )
@@ -227,7 +262,9 @@ def _faces(
         namenode,
         gate,
         superuser,
-        supergroup=conf.get(keys_namenode.SUPERGROUP),
+        supergroup=conf.get(keys_files.SUPERGROUP),
+        settings=client_settings(conf),
+        groups_of=SystemGroups(conf.get(keys_files.STATIC_GROUPS)),
         state=lambda: "active" if namenode.state.role is Role.ACTIVE else "standby",
         on_broken=namenode.end_because,
         roll=namenode.roll_edits,
@@ -256,9 +293,17 @@ async def _roll_edits(namenode: NameNode, period_seconds: float) -> None:
         namenode.roll_edits()
 
 
-async def _release_leases(namenode: NameNode, client_face: ClientFace) -> None:
+async def _roll_long_segments(namenode: NameNode, look_seconds: float, most: float) -> None:
+    """The active ends a segment that has grown long before its time (NameNodeEditLogRoller)."""
     while True:
-        await asyncio.sleep(LEASE_CHECK_SECONDS)
+        await asyncio.sleep(look_seconds)
+        if namenode.edit_log is not None and namenode.edit_log.edits_in_segment > most:
+            namenode.roll_edits()
+
+
+async def _release_leases(namenode: NameNode, client_face: ClientFace, look_seconds: float) -> None:
+    while True:
+        await asyncio.sleep(look_seconds)
         if namenode.state.role is Role.ACTIVE:
             await client_face.release_expired_leases()
 

@@ -17,6 +17,8 @@ from journal.links.configuration import reader_settings, writer_link, writer_set
 from journal.model import JournalId, NamespaceInfo
 from journal.reader.reader import JournalReader
 from journal.writer.writer import QuorumWriter
+from namenode_sim.image.codecs import compressor
+from namenode_sim.image.errors import ImageError
 from namenode_sim.storage.local_copies import LocalCopies
 from namenode_sim.storage.retention import Retention
 from namenode_sim.storage.storage import StorageSettings, path_of
@@ -67,8 +69,26 @@ def name_directories(conf: Configuration, address: NameNodeAddress) -> list[Path
 
 
 def storage_settings(conf: Configuration) -> StorageSettings:
-    """What becomes of failed directories and old files, from Hadoop's keys."""
+    """What becomes of failed directories and old files, and how images are saved.
+
+    Raises:
+        ConfigurationError: if images cannot be compressed as it says.
+    """
+    codec, parts = "", 0
+    if conf.get(keys_namenode.IMAGE_COMPRESS):
+        codec = conf.get(keys_namenode.IMAGE_CODEC)
+        try:
+            compressor(codec)
+        except ImageError as problem:
+            where = conf.where(keys_namenode.IMAGE_CODEC)
+            raise ConfigurationError(f"{where}: {problem}.") from problem
+    elif conf.get(keys_namenode.IMAGE_PARALLEL):
+        # A compressed image cannot be loaded in parallel, so Hadoop saves it in one part.
+        parts = conf.get(keys_namenode.IMAGE_PARALLEL_SECTIONS)
     return StorageSettings(
+        codec=codec,
+        sub_sections=parts,
+        sub_sections_from=conf.get(keys_namenode.IMAGE_PARALLEL_INODES),
         restore_failed=conf.get(keys_namenode.NAME_DIR_RESTORE),
         retention=Retention(
             images=conf.get(keys_namenode.CHECKPOINTS_RETAINED),
@@ -104,6 +124,19 @@ def copy_directories(conf: Configuration, address: NameNodeAddress) -> list[Path
     names = name_directories(conf, address)
     both = edits_directories(conf, address)
     return both[len(names) :] or names
+
+
+def checked_volumes(conf: Configuration) -> list[Path]:
+    """Directories whose disks must have room as those of the name directories must.
+
+    Raises:
+        ConfigurationError: if one is not a local directory.
+    """
+    key = keys_namenode.RESOURCE_VOLUMES
+    try:
+        return [path_of(uri) for uri in conf.get(key)]
+    except ValueError as problem:
+        raise ConfigurationError(f"{key.name}: {problem}.") from problem
 
 
 def required_directories(conf: Configuration, address: NameNodeAddress) -> list[Path]:

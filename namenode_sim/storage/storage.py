@@ -65,10 +65,17 @@ def path_of(uri: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class StorageSettings:
-    """What becomes of directories that failed, and of what a new image makes superfluous."""
+    """What becomes of failed directories and of superfluous files, and how an image is saved.
+
+    ``codec`` compresses it, if not empty; from ``sub_sections_from`` inodes on it has that many
+    ``sub_sections`` (0: none).
+    """
 
     restore_failed: bool = False
     retention: Retention = Retention()
+    codec: str = ""
+    sub_sections: int = 0
+    sub_sections_from: int = 0
 
 
 class NameStorage:
@@ -161,8 +168,16 @@ class NameStorage:
         if self._settings.restore_failed:
             self._restore_failed()
         name = image_name(namespace.last_applied)
+        large = len(namespace.tree.inodes) >= self._settings.sub_sections_from
         self.in_all(
-            lambda current: save_image(namespace, current / name, self.namespace_info, check=check)
+            lambda current: save_image(
+                namespace,
+                current / name,
+                self.namespace_info,
+                codec=self._settings.codec,
+                sub_sections=self._settings.sub_sections if large else 0,
+                check=check,
+            )
         )
         self.purge()
         return self.directories[0] / "current" / name

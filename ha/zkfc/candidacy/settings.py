@@ -11,6 +11,7 @@ from fencing.ssh_settings import HostKeys, SshSettings
 from ha.conf import keys, keys_candidate, keys_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.keys_security import AUTHORIZATION
 from ha.conf.own_user import own_user
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
@@ -177,7 +178,7 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
         ),
         administrators=AccessList.parse(conf.get(keys.ADMINISTRATORS)),
         protocol_users=AccessList.parse(
-            conf.get(keys.ZKFC_PROTOCOL_ACL) if conf.get(keys.AUTHORIZATION) else "*"
+            conf.get(keys.ZKFC_PROTOCOL_ACL) if conf.get(AUTHORIZATION) else "*"
         ),
         hand_over_on_stop=conf.get(keys.ZKFC_HAND_OVER_ON_STOP, **scope),
         stop_timeout_seconds=conf.get(keys.ZKFC_STOP_TIMEOUT, **scope),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ha.conf import keys, keys_namenode, reader
+from ha.conf import keys, keys_files, reader
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 
@@ -41,13 +41,13 @@ def test_hdfs_site_overrides_core_site_and_d_overrides_both(tmp_path: Path) -> N
     hdfs = xml(("dfs.replication", "2"))
     assert load(tmp_path, hdfs, core).raw("dfs.replication") == "2"
     assert load(tmp_path, hdfs, core).raw("fs.trash.interval") == "4"
-    assert load(tmp_path, hdfs, core, "dfs.replication=5").get(keys_namenode.REPLICATION) == 5
+    assert load(tmp_path, hdfs, core, "dfs.replication=5").get(keys_files.REPLICATION) == 5
 
 
 def test_a_final_value_is_kept_and_the_loser_is_named(tmp_path: Path) -> None:
     final = PROPERTY.format("dfs.replication", "1", "<final> true </final>")
     found = load(tmp_path, xml(("dfs.replication", "2")), xml(body=final))
-    assert found.get(keys_namenode.REPLICATION) == 1
+    assert found.get(keys_files.REPLICATION) == 1
     (warning,) = found.warnings
     assert "hdfs-site.xml line 3" in warning
     assert "core-site.xml" in warning
@@ -56,7 +56,7 @@ def test_a_final_value_is_kept_and_the_loser_is_named(tmp_path: Path) -> None:
 def test_the_command_line_beats_even_final_values_as_in_hadoop(tmp_path: Path) -> None:
     final = PROPERTY.format("dfs.replication", "1", "<final>true</final>")
     found = load(tmp_path, xml(body=final)).with_overrides(["dfs.replication=7"])
-    assert found.get(keys_namenode.REPLICATION) == 7
+    assert found.get(keys_files.REPLICATION) == 7
     assert found.warnings == ()
 
 
@@ -65,7 +65,7 @@ def test_the_last_value_of_one_file_counts_and_a_missing_value_counts_as_nothing
 ) -> None:
     nothing = "<property><name>dfs.replication</name></property>"
     doubled = xml(("dfs.replication", "1"), ("dfs.replication", "2"), body=nothing)
-    assert load(tmp_path, doubled).get(keys_namenode.REPLICATION) == 2
+    assert load(tmp_path, doubled).get(keys_files.REPLICATION) == 2
 
 
 def test_properties_may_be_attributes_and_unknown_elements_are_passed_over(tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_properties_may_be_attributes_and_unknown_elements_are_passed_over(tmp_p
       <configuration><property><name>dfs.replication.max</name><value>8</value></property>
       </configuration>"""
     found = load(tmp_path, xml(body=body))
-    assert found.get(keys_namenode.REPLICATION) == 9
-    assert found.get(keys_namenode.BLOCK_SIZE) == 65536
-    assert found.get(keys_namenode.REPLICATION_MAX) == 8
+    assert found.get(keys_files.REPLICATION) == 9
+    assert found.get(keys_files.BLOCK_SIZE) == 65536
+    assert found.get(keys_files.REPLICATION_MAX) == 8
 
 
 def test_a_folder_is_needed_and_the_environment_may_name_it(tmp_path: Path) -> None:
@@ -102,17 +102,17 @@ def test_an_include_stands_where_it_is_written_and_is_relative_to_its_file(tmp_p
     )
     (tmp_path / "sub/b.xml").write_text(xml(("dfs.replication.max", "6")))
     found = load(tmp_path, xml(("dfs.replication", "1"), body='<xi:include href="sub/a.xml"/>'))
-    assert found.get(keys_namenode.REPLICATION) == 5
-    assert found.get(keys_namenode.REPLICATION_MAX) == 6
+    assert found.get(keys_files.REPLICATION) == 5
+    assert found.get(keys_files.REPLICATION_MAX) == 6
 
 
 def test_a_fallback_counts_only_when_the_file_is_missing(tmp_path: Path) -> None:
     fallback = PROPERTY.format("dfs.replication", "5", "")
     include = f'<xi:include href="a.xml"><xi:fallback>{fallback}</xi:fallback></xi:include>'
     document = xml(("dfs.replication", "1"), body=include)
-    assert load(tmp_path, document).get(keys_namenode.REPLICATION) == 5
+    assert load(tmp_path, document).get(keys_files.REPLICATION) == 5
     (tmp_path / "a.xml").write_text(xml())
-    assert load(tmp_path, document).get(keys_namenode.REPLICATION) == 1
+    assert load(tmp_path, document).get(keys_files.REPLICATION) == 1
 
 
 LAUGHS = '<!DOCTYPE c [<!ENTITY a "xx"><!ENTITY b "&a;&a;">]><configuration>&b;</configuration>'

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ha.conf import keys, keys_journal, keys_namenode
+from ha.conf import keys, keys_files, keys_journal, keys_namenode
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 
@@ -47,7 +47,7 @@ def test_a_suffix_outside_the_keys_scope_is_unread_and_said_to_be(tmp_path: Path
     auto = keys.AUTO_FAILOVER.name
     found = configured(tmp_path, *CLUSTER, f"{auto}.ns1.nn1=true", "dfs.replication.ns1=2")
     assert found.get(keys.AUTO_FAILOVER, nameservice="ns1", namenode="nn1") is False
-    assert found.get(keys_namenode.REPLICATION, nameservice="ns1") == 3
+    assert found.get(keys_files.REPLICATION, nameservice="ns1") == 3
     assert len(found.warnings) == 2
 
 
@@ -57,13 +57,13 @@ def test_values_have_types_and_units(tmp_path: Path) -> None:
         "ha.zookeeper.session-timeout.ms=6s",
         "dfs.ha.tail-edits.period=1m",
         "dfs.ha.log-roll.period=-1",
-        "dfs.image.transfer.chunksize=64k",
+        "dfs.blocksize=64k",
         "ha.zookeeper.quorum=a:1, b",
     )
     assert found.get(keys.ZOOKEEPER_SESSION_TIMEOUT) == 6.0
     assert found.get(keys_namenode.TAIL_PERIOD) == 60.0
     assert found.get(keys_namenode.LOG_ROLL_PERIOD) == -1.0
-    assert found.get(keys_namenode.IMAGE_CHUNK) == 65536
+    assert found.get(keys_files.BLOCK_SIZE) == 65536
     assert [str(one) for one in found.get(keys.ZOOKEEPER_QUORUM)] == ["a:1", "b:2181"]
     assert found.get(keys_journal.WRITE_TIMEOUT) == 20.0
 

@@ -115,7 +115,7 @@ async def test_a_directory_holds_so_many_entries() -> None:
     served = await prepared(Settings(max_directory_items=3))
     with pytest.raises(RemoteFault) as refusal:
         await served.touch("/more")
-    assert refusal.value.message == "The directory item limit of / is exceeded: limit=3 items=4"
+    assert refusal.value.message == "The directory item limit of / is exceeded: limit=3 items=3"
 
 
 async def test_content_is_summed_and_quotas_travel_as_unsigned() -> None:

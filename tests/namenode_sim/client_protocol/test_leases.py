@@ -1,15 +1,22 @@
 """A silent writer loses its empty files: soon to another writer, later to the clock."""
 
+import time
+
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.leases import LeaseTimes
+from namenode_sim.client_protocol.leases import SOFT_LIMIT_SECONDS, LeaseTimes
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.edits.ops import AddBlock
 from namenode_sim.edits.values import Block
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
-AT_ONCE = Settings(soft_lease_seconds=-1.0, hard_lease_seconds=-1.0)
+AT_ONCE = Settings(hard_lease_seconds=-1.0)
+
+
+def silent_beyond_the_soft_limit(served: Served) -> None:
+    """The writer was last heard of more than a minute ago."""
+    served.face.leases.renew("writer", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
 
 
 async def test_within_the_soft_limit_a_file_is_its_writer_s() -> None:
@@ -20,15 +27,17 @@ async def test_within_the_soft_limit_a_file_is_its_writer_s() -> None:
 
 
 async def test_after_the_soft_limit_another_writer_takes_it() -> None:
-    served = serve(settings=AT_ONCE)
+    served = serve()
     await served.create("/f")
+    silent_beyond_the_soft_limit(served)
     await served.call("append", src="/f", clientName="other")
     assert set(served.namespace.tree.leases) == {"other"}
 
 
 async def test_after_the_soft_limit_a_create_closes_it_and_finds_the_name_taken() -> None:
-    served = serve(settings=AT_ONCE)
+    served = serve()
     await served.create("/f")
+    silent_beyond_the_soft_limit(served)
     with pytest.raises(RemoteFault, match=r"/f for client 127\.0\.0\.1 already exists"):
         await served.create("/f", clientName="other")
     assert served.namespace.tree.leases == {}
@@ -44,6 +53,7 @@ async def test_a_file_with_a_block_cannot_be_closed_without_datanodes() -> None:
     served = serve(settings=AT_ONCE)
     await served.create("/f")
     with_a_block(served, "/f")
+    silent_beyond_the_soft_limit(served)
     with pytest.raises(RemoteFault, match="lease recovery is in progress"):
         await served.call("append", src="/f", clientName="other")
     assert not await served.complete("/f")

@@ -10,6 +10,13 @@ def ids(call: int) -> RpcIds:
     return RpcIds(CLIENT, call)
 
 
+def test_a_cache_that_is_switched_off_knows_nothing() -> None:
+    cache = RetryCache(max_entries=0)
+    cache.remember(ids(1), DONE)
+    assert cache.find(ids(1)) is None
+    assert len(cache) == 0
+
+
 def test_an_answer_lives_through_its_expiry_time_and_not_through_two() -> None:
     cache = RetryCache(expiry_seconds=10)
     cache.advance(100.0)

@@ -132,7 +132,7 @@ class ServiceWorld:
 
 
 @asynccontextmanager
-async def service_world(folder: Path) -> AsyncIterator[ServiceWorld]:
+async def service_world(folder: Path, **more: str) -> AsyncIterator[ServiceWorld]:
     """A NameNode with two name directories that keeps one image, and is active."""
     name_dirs = [folder / "name1", folder / "name2"]
     rpc, http = free_ports(2)
@@ -147,6 +147,7 @@ async def service_world(folder: Path) -> AsyncIterator[ServiceWorld]:
         "dfs.namenode.checkpoint.txns": "6",
         "dfs.ha.standby.checkpoints": "false",
         "dfs.ha.log-roll.period": "-1",
+        **more,
     }
     async with world(folder, **keys) as servers:
         format_name_dirs(name_dirs, info(), Namespace.empty("hdfs"))

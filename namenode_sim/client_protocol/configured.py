@@ -1,0 +1,61 @@
+"""The limits and defaults of the client calls, out of Hadoop's keys."""
+
+import posixpath
+
+from ha.conf import keys_files as keys
+from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
+from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Settings
+
+
+def client_settings(conf: Configuration) -> Settings:
+    """Every field of the settings from its key.
+
+    Raises:
+        ConfigurationError: if a key has a value that cannot be, or two contradict each other.
+    """
+    lowest, highest = conf.get(keys.REPLICATION_MIN), conf.get(keys.REPLICATION_MAX)
+    if lowest > highest:
+        raise ConfigurationError(
+            f"{conf.where(keys.REPLICATION_MIN)} is {lowest}, more than {keys.REPLICATION_MAX.name}"
+            f", which is {highest}. Correct one of the two."
+        )
+    listing_limit = conf.get(keys.LISTING_LIMIT)
+    return Settings(
+        block_size=conf.get(keys.BLOCK_SIZE),
+        bytes_per_checksum=conf.get(keys.BYTES_PER_CHECKSUM),
+        checksum_type=conf.get(keys.CHECKSUM_TYPE),
+        write_packet_size=conf.get(keys.PACKET_SIZE),
+        replication=conf.get(keys.REPLICATION),
+        file_buffer_size=conf.get(keys.BUFFER_SIZE),
+        trash_interval_minutes=conf.get(keys.TRASH_INTERVAL),
+        listing_limit=listing_limit if listing_limit > 0 else DEFAULT_SETTINGS.listing_limit,
+        min_replication=lowest,
+        max_replication=highest,
+        min_block_size=conf.get(keys.MIN_BLOCK_SIZE),
+        max_blocks=conf.get(keys.MAX_BLOCKS),
+        max_component_bytes=conf.get(keys.MAX_COMPONENT),
+        max_directory_items=conf.get(keys.MAX_DIRECTORY),
+        access_time_precision_ms=round(conf.get(keys.ACCESS_TIME) * 1000),
+        hard_lease_seconds=conf.get(keys.LEASE_HARD_LIMIT),
+        permissions_enabled=conf.get(keys.PERMISSIONS),
+        acls_enabled=conf.get(keys.ACLS),
+        posix_acl_inheritance=conf.get(keys.ACL_INHERITANCE),
+        max_xattrs=conf.get(keys.MAX_XATTRS),
+        max_xattr_bytes=conf.get(keys.MAX_XATTR_SIZE),
+        max_snapshots=conf.get(keys.SNAPSHOTS_OF_ALL),
+        max_snapshots_of_one=conf.get(keys.SNAPSHOTS_OF_ONE),
+        protected=_protected(conf),
+        protected_below=conf.get(keys.PROTECTED_BELOW),
+    )
+
+
+def _protected(conf: Configuration) -> frozenset[str]:
+    paths = conf.get(keys.PROTECTED)
+    for path in paths:
+        if not path.startswith("/"):
+            raise ConfigurationError(
+                f"{conf.where(keys.PROTECTED)} names {path!r}, which is not an absolute path, "
+                "for instance /user. Correct it: a directory that is not protected may be lost."
+            )
+    return frozenset("/" + posixpath.normpath(path).lstrip("/") for path in paths)

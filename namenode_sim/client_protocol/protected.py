@@ -1,0 +1,33 @@
+"""Directories that nobody deletes or moves while they are not empty (fs.protected.directories)."""
+
+from namenode_sim.client_protocol.errors import denied
+from namenode_sim.client_protocol.model import Scene
+from namenode_sim.client_protocol.paths import Route
+from namenode_sim.namespace.inode import INode, INodeDirectory
+
+
+def check_unprotected(scene: Scene, route: Route) -> None:
+    """Neither the path nor anything below it is protected (DFSUtil.checkProtectedDescendants)."""
+    protected = scene.settings.protected
+    if not protected or not _holds_something(route.last):
+        return
+    path = route.path if route.path == "/" else route.path.rstrip("/")
+    if path in protected:
+        raise denied(f"Cannot delete/rename non-empty protected directory {path}")
+    for below in sorted(protected):
+        inside = below.startswith(path.rstrip("/") + "/") and below != path
+        if inside and _holds_something(scene.namespace.tree.find(below)):
+            raise denied(f"Cannot delete/rename non-empty protected subdirectory {below}")
+    if scene.settings.protected_below:
+        _check_above(path, protected)
+
+
+def _check_above(path: str, protected: frozenset[str]) -> None:
+    while path:
+        path = path.rpartition("/")[0]
+        if path in protected:
+            raise denied(f"Cannot delete/rename subdirectory under protected subdirectory {path}")
+
+
+def _holds_something(node: INode | None) -> bool:
+    return isinstance(node, INodeDirectory) and bool(node.children)
