@@ -35,8 +35,6 @@ def hdfs_site(layout: Layout) -> dict[str, str]:
         "dfs.ha.fencing.methods": f"shell({fence})",
         "dfs.ha.tail-edits.period": "1s",
         "dfs.ha.log-roll.period": "10s",
-        # There are no DataNodes, so there is nothing to wait for.
-        "dfs.namenode.safemode.threshold-pct": "0",
     }
     for name, ports in layout.namenodes.items():
         own = f"{ns}.{name}"

@@ -10,11 +10,15 @@ import click
 from ha.conf import keys_journal as keys
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.hazards import Daemon
+from ha.conf.key import Key
 from ha.conf.keys import NAMESERVICES
 from ha.conf.keys_namenode import IMAGE_TRANSFER_BANDWIDTH, TAIL_IN_PROGRESS
+from ha.conf.topology import HostPort
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, run_daemon
+from ha.daemon.start_check import check_start
 from journal.errors import StorageFailed
 from journal.node.daemon import JournalNodeDaemon, PortTaken
 from journal.node.peers import configured_peers
@@ -44,6 +48,7 @@ def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_level: st
     async def main(stop: asyncio.Event) -> None:
         try:
             conf = load_configuration(conf_dir, overrides)
+            check_start(conf, Daemon.JOURNALNODE)
             settings = read_settings(conf)
             publish_facts("journalnode", conf)
             async with JournalNodeDaemon(settings):
@@ -81,11 +86,11 @@ def read_settings(conf: Configuration) -> NodeSettings:
         folder=folder,
         folders=folders,
         folder_mode=folder_mode,
-        rpc_host=_bind_host(conf, keys.RPC_BIND.name, keys.RPC.name, rpc.host),
+        rpc_host=_bind_host(conf, keys.RPC_BIND, keys.RPC, rpc.host),
         rpc_port=rpc.port,
         hadoop_host=(conf.get(keys.HADOOP_RPC_BIND) or hadoop.host) if hadoop else None,
         hadoop_port=hadoop.port if hadoop else 0,
-        http_host=_bind_host(conf, keys.HTTP_BIND.name, keys.HTTP.name, http.host),
+        http_host=_bind_host(conf, keys.HTTP_BIND, keys.HTTP, http.host),
         http_port=http.port,
         edits_cache_bytes=edits_cache_bytes(conf),
         peers=configured_peers(conf),
@@ -139,8 +144,10 @@ def _serving_rate(conf: Configuration) -> int:
     return conf.get(IMAGE_TRANSFER_BANDWIDTH) if said else 0
 
 
-def _bind_host(conf: Configuration, bind_key: str, address_key: str, host: str) -> str:
-    bind = conf.raw(bind_key)
+def _bind_host(
+    conf: Configuration, bind_key: Key[str | None], address_key: Key[HostPort], host: str
+) -> str:
+    bind = conf.get(bind_key)
     if bind:
         return bind
-    return host if conf.raw(address_key) is not None else LOOPBACK
+    return host if conf.is_set(address_key) else LOOPBACK

@@ -10,9 +10,11 @@ import click
 
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.hazards import Daemon
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, run_daemon
+from ha.daemon.start_check import check_start
 from journal.errors import JournalError
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
@@ -154,6 +156,7 @@ def _configured(conf_dir: Path | None, overrides: tuple[str, ...]) -> tuple[Conf
 
 async def _serve(conf: Configuration, stop: asyncio.Event) -> None:
     try:
+        check_start(conf, Daemon.NAMENODE)
         await run_namenode(conf, stop)
     except (StorageError, ImageError, EditsError, ConfigurationError) as problem:
         raise ExitWith(FAILED, str(problem)) from problem

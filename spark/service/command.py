@@ -11,10 +11,12 @@ from ha.conf import keys_checkpoint as keys
 from ha.conf import keys_namenode
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.hazards import Daemon
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, run_daemon
+from ha.daemon.start_check import check_start
 from namenode_sim.checkpoint.schedule import CheckpointRules
 from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.storage import path_of
@@ -53,6 +55,7 @@ def run_command(
     configure_logging(NAME, level=log_level)
     try:
         conf = load_configuration(conf_dir, overrides)
+        check_start(conf, Daemon.CHECKPOINT)
         cluster = Cluster.from_configuration(conf)
         work = path_of(conf.get(keys.CHECKPOINT_WORK))
     except (ConfigurationError, ValueError) as problem:

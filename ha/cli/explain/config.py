@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
@@ -14,10 +15,14 @@ from rich.table import Table
 
 from fencing.environment import is_secret
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
-from ha.conf.configuration import Configuration, load_configuration
+from ha.conf.configuration import Configuration, load_configuration, nodes_of
 from ha.conf.errors import ConfigurationError
+from ha.conf.hazards import HAZARDS, Daemon, Danger, Hazard, dangers
+from ha.conf.ignored import ignored
 from ha.conf.key import Key, Scope
 from ha.conf.keys import FENCING_METHODS, KEYS, NAMENODES, NAMESERVICES
+from ha.conf.known import NOT_USED, reason_not_used
+from ha.conf.spelling import split_suffix
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
 from ha.console.exit_codes import DONE, REFUSED, UNHEALTHY, USAGE
 from ha.zkfc.candidacy.settings import automatic_failover, fencing_plan
@@ -135,12 +140,17 @@ def explain(
     where = {"nameservice": nameservice, "namenode": namenode}
     if found is None:
         found, where = _before_suffix(configuration, key) or (None, where)
+    if found is None and _explained_as_not_used(configuration, key):
+        sys.exit(DONE)
     if found is None:
         near = [name for name in KEYS if key in name or key.startswith(f"{name}.")][:5]
         hint = f" Known: {', '.join(near)}." if near else " See: nnha config show --all."
         click.echo(f"nnha config: nnha reads no key {key!r}.{hint}", err=True)
         sys.exit(REFUSED)
     click.echo(f"{found.name}\n  {found.doc or 'a key of Hadoop'}")
+    for hazard in HAZARDS:
+        if hazard.key.name == found.name:
+            click.echo(f"  not honoured     {hazard.meaning}; if asked for, {_stopped(hazard)}")
     click.echo(f"  may be set as    {_forms(found)}")
     click.echo(f"  default          {found.default or '(not set)'}")
     try:
@@ -154,6 +164,27 @@ def explain(
         click.echo(f"                   {line}")
     click.echo(f"  because of       {configuration.where(found, **where)}")
     sys.exit(DONE)
+
+
+def _explained_as_not_used(configuration: Configuration, name: str) -> bool:
+    base = split_suffix(name, nodes_of(configuration))[0]
+    reason = reason_not_used(name) or reason_not_used(base)
+    if reason is None:
+        return False
+    click.echo(f"{name}\n  known to Hadoop, not used by nnha, because {reason}")
+    held = configuration.settings.get(name)
+    click.echo(f"  set by           {held.origin if held else '(not set)'}")
+    return True
+
+
+def _stopped(hazard: Hazard) -> str:
+    daemons = [daemon for daemon in Daemon if daemon in hazard.daemons]
+    return f"{' and '.join(daemons)} {'does' if len(daemons) == 1 else 'do'} not start"
+
+
+def _told(danger: Danger) -> str:
+    stopped = _stopped(danger.hazard)
+    return danger.told(f"{stopped[0].upper()}{stopped[1:]}")
 
 
 def _before_suffix(
@@ -175,13 +206,16 @@ def _before_suffix(
 def validate(configuration: Configuration) -> None:
     """Read every key, every address and the fencing methods as the daemons would.
 
-    Exits 0 if all can be used, 8 if not; doubts are told, and change no exit code.
+    Exits 0 if all can be used, 8 if not; doubts, and settings that nnha does not use, are told and
+    change no exit code.
     """
     problems = problems_of(configuration)
     for problem in dict.fromkeys(problems):
         click.echo(f"problem: {problem}", err=True)
     _warn(configuration)
     _doubt_clients(configuration)
+    for one in ignored(configuration):
+        click.echo(f"ignored: {one}", err=True)
     if problems:
         count = len(set(problems))
         click.echo(f"{count} problem{'s' if count > 1 else ''}; nothing was changed.", err=True)
@@ -195,6 +229,8 @@ def problems_of(configuration: Configuration) -> list[str]:
     problems: list[str] = []
     for key in KEYS.values():
         _note(problems, partial(configuration.get, key))
+    with suppress(ConfigurationError):  # a value that cannot be read is told already
+        problems += map(_told, dangers(configuration))
     try:
         nameservice = nameservice_of(configuration)
         nodes = namenodes(configuration, nameservice)
@@ -241,7 +277,7 @@ def _set_key(configuration: Configuration, name: str) -> Shown:
         value = configuration.raw(name) or ""
     except ConfigurationError as error:
         value = f"unusable: {error}"
-    known = any(name == key or name.startswith(f"{key}.") for key in KEYS)
+    known = any(name == key or name.startswith(f"{key}.") for key in (*KEYS, *NOT_USED))
     return Shown(name, _safe(name, value), str(setting.origin), known)
 
 

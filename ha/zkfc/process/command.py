@@ -14,12 +14,14 @@ from fencing.fencer import load_code_of
 from ha.conf import keys
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.hazards import Daemon
 from ha.conf.topology import local_namenode, nameservice_of
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
 from ha.daemon.probes import RoleSeen
 from ha.daemon.process import ExitWith, run_daemon
+from ha.daemon.start_check import check_start
 from ha.daemon.version import version
 from ha.elector.keeper import KazooKeeper
 from ha.elector.zookeeper.credentials import open_to_all
@@ -156,6 +158,7 @@ def _checked_settings(conf: Configuration) -> ZkfcSettings:
     settings = zkfc_settings(conf)
     for warning in _warnings(conf, settings.zookeeper):
         log.warning("configuration.warning", text=warning)
+    check_start(conf, Daemon.ZKFC)
     _check_automatic(conf, settings.own.nameservice)
     return settings
 

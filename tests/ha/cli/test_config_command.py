@@ -7,6 +7,7 @@ from click.testing import CliRunner, Result
 
 from ha.cli.explain.config import config
 from ha.cli.operate.fence import fence
+from ha.conf.known import NOT_USED
 from tests.fencing.sshd import victim
 from tests.ha.cli import schema
 from tests.ha.cli.nnha_run import untouched_logging
@@ -133,6 +134,40 @@ def test_validate_reads_everything_as_the_daemons_would(tmp_path: Path) -> None:
     assert "'soon'" in bad.output
     assert "nn1 has no fencing method" in bad.output
     assert "Traceback" not in bad.output
+
+
+def test_what_nnha_does_not_use_is_explained_and_told_by_validate(tmp_path: Path) -> None:
+    name = "dfs.namenode.handler.count"
+    conf_dir = prepared(tmp_path, **{name: "50", "dfs.namenode.keytab.file.ns1.nn1": "/k"})
+    reason = f"known to Hadoop, not used by nnha, because {NOT_USED[name]}"
+    told = run("config", conf_dir, "explain", name)
+    assert (told.exit_code, told.stdout.splitlines()[:2]) == (0, [name, f"  {reason}"])
+    assert "set by           " in told.stdout
+    assert "hdfs-site.xml line" in told.stdout
+    assert "in effect" not in told.stdout
+    unset = run("config", conf_dir, "explain", "dfs.ha.allow.stale.reads")
+    assert (unset.exit_code, "(not set)" in unset.stdout) == (0, True)
+    suffixed = run("config", conf_dir, "explain", "dfs.namenode.keytab.file.ns1.nn1")
+    assert (suffixed.exit_code, "because nnha has no Kerberos" in suffixed.stdout) == (0, True)
+    assert run("config", conf_dir, "explain", "dfs.no.such.key").exit_code == 3
+    checked = run("config", conf_dir, "validate")
+    assert checked.exit_code == 0
+    ignored = [line for line in checked.stderr.splitlines() if line.startswith("ignored: ")]
+    assert len(ignored) == 2
+    assert f"{name} is known to Hadoop and not used by nnha: {NOT_USED[name]}" in ignored[0]
+
+
+def test_what_keeps_a_daemon_from_starting_is_a_problem(tmp_path: Path) -> None:
+    name = "hadoop.security.authorization"
+    checked = run("config", prepared(tmp_path, **{name: "true"}), "validate")
+    assert checked.exit_code == 8
+    (problem,) = [line for line in checked.stderr.splitlines() if line.startswith("problem: ")]
+    assert f"{name} is true, but nnha's NameNodes and JournalNodes read no" in problem
+    assert "Namenode and journalnode do not start. Keep them away" in problem
+    told = run("config", tmp_path, "explain", name)
+    assert told.exit_code == 0
+    assert "if asked for, namenode and journalnode do not start" in told.stdout
+    assert "in effect        True" in told.stdout
 
 
 def test_fence_test_shows_and_does_nothing(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from ha.cli.explain.doctor.local import (
     check_configuration,
     check_credentials,
     check_fencing,
+    check_ignored,
     check_names,
 )
 from ha.conf.configuration import Configuration, load_configuration
@@ -242,12 +243,20 @@ def test_files_by_which_no_client_finds_the_active_are_told(tmp_path: Path) -> N
     assert list(check_clients(configured(tmp_path, **proxy))) == []
 
 
+def test_settings_without_effect_are_named_and_are_no_fault(tmp_path: Path) -> None:
+    assert list(check_ignored(configured(tmp_path))) == []
+    (found,) = check_ignored(configured(tmp_path, dfs_hosts="/hosts"))
+    assert found.verdict is Verdict.OK
+    assert found.found == "1 known to Hadoop, not used by nnha: dfs.hosts"
+    assert found.next == "nnha config validate says why"
+
+
 def test_a_misspelt_key_and_a_bad_value_are_told(tmp_path: Path) -> None:
     shared = {"dfs_namenode_shared_edits_dir": "qjournal://j1:1;j2:1;j3:1/ns1"}
     assert verdicts(list(check_configuration(configured(tmp_path, **shared)))) == {Verdict.OK}
     misspelt = configured(tmp_path, dfs_ha_fencing_method="kill", **shared)
     assert verdicts(list(check_configuration(misspelt))) == {W}
-    bad = configured(tmp_path, ipc_client_connect_timeout="soon", **shared)
+    bad = configured(tmp_path, dfs_namenode_replication_min="soon", **shared)
     assert verdicts(list(check_configuration(bad))) == {F}
 
 

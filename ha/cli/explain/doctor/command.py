@@ -18,6 +18,7 @@ from ha.cli.explain.doctor.local import (
     check_configuration,
     check_credentials,
     check_fencing,
+    check_ignored,
     check_machine,
     check_names,
 )
@@ -64,6 +65,7 @@ async def _check(place: Place) -> list[Finding]:
         check_znodes(place, seconds=LOOK_SECONDS) if automatic else _nothing(),
     )
     found: list[Finding] = [*check_configuration(configuration), *names]
+    found += check_ignored(configuration)
     found += check_clients(configuration)
     found += check_cluster(view)
     found += znodes

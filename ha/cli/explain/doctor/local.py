@@ -21,12 +21,13 @@ from fencing.model import (
     shown,
 )
 from fencing.ssh_settings import HostKeys, SshSettings
-from ha.cli.cluster.finding import Finding, fail, ok, unknown, warn
+from ha.cli.cluster.finding import Finding, Verdict, fail, ok, unknown, warn
 from ha.cli.explain.config import problems_of
 from ha.conf import keys, keys_journal
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.ignored import ignored
 from ha.conf.topology import NameNodeAddress, namenodes, shared_edits
 from ha.zkfc.candidacy.settings import fencing_plan
 
@@ -43,6 +44,14 @@ def check_configuration(configuration: Configuration) -> Iterator[Finding]:
         yield warn("configuration", warning, "correct the key, or delete it")
     if not problems and not configuration.warnings:
         yield ok("configuration", f"{len(configuration.settings)} settings can be used")
+
+
+def check_ignored(configuration: Configuration) -> Iterator[Finding]:
+    """Which settings have no effect in nnha; told only where there are some."""
+    names = [one.name for one in ignored(configuration)]
+    if names:
+        found = f"{len(names)} known to Hadoop, not used by nnha: {', '.join(names)}"
+        yield Finding("ignored settings", Verdict.OK, found, "nnha config validate says why")
 
 
 def check_clients(configuration: Configuration) -> Iterator[Finding]:

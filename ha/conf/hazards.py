@@ -1,0 +1,157 @@
+"""Settings that nnha cannot honour and must not pass over: the daemons that they concern stop."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from ha.conf import keys_security as keys
+from ha.conf.configuration import Configuration, nodes_of
+from ha.conf.errors import ConfigurationError
+from ha.conf.key import Key
+
+
+class Daemon(StrEnum):
+    """The processes that run for long, by the name in their logs."""
+
+    NAMENODE = "namenode"
+    JOURNALNODE = "journalnode"
+    ZKFC = "zkfc"
+    CHECKPOINT = "checkpoint"
+
+
+EVERY_DAEMON: Final = frozenset(Daemon)
+_SERVERS: Final = frozenset({Daemon.NAMENODE, Daemon.JOURNALNODE})
+_NAMENODE: Final = frozenset({Daemon.NAMENODE})
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """A key whose neglect would open, or lose, what it protects.
+
+    ``asked`` tells from the typed value whether the protection is wanted.  ``meaning`` says what a
+    daemon that went on would do, ``advice`` how to go on.
+    """
+
+    key: Key[Any]
+    asked: Callable[[Any], bool]
+    daemons: frozenset[Daemon]
+    meaning: str
+    advice: str
+
+
+def _other_than(value: str) -> Callable[[str], bool]:
+    return lambda found: found.lower() != value.lower()
+
+
+def _not_of_this_machine(mapping: str) -> bool:
+    """Whether groups come from elsewhere than the operating system, which nnha asks."""
+    return not mapping.endswith(("UnixGroupsMapping", "UnixGroupsMappingWithFallback"))
+
+
+HAZARDS: Final = (
+    Hazard(
+        keys.AUTHENTICATION,
+        _other_than("simple"),
+        EVERY_DAEMON,
+        "nnha has no Kerberos: it would believe every caller the name that he claims",
+        "Keep strangers away from the ports by the network, and give nnha's daemons simple",
+    ),
+    Hazard(
+        keys.AUTHORIZATION,
+        bool,
+        _SERVERS,
+        "nnha's NameNodes and JournalNodes read no hadoop-policy.xml: callers whom it keeps out "
+        "would be served",
+        "Keep them away from the ports by the network, and give these daemons false; the ZKFC "
+        "honours it",
+    ),
+    Hazard(
+        keys.HTTP_AUTHENTICATION,
+        _other_than("simple"),
+        _SERVERS,
+        "nnha asks nobody who opens its pages who he is: images and edits would be open",
+        "Keep strangers away from the HTTP ports by the network, and give these daemons simple",
+    ),
+    Hazard(
+        keys.HTTP_POLICY,
+        lambda policy: policy.upper() == "HTTPS_ONLY",
+        _SERVERS,
+        "nnha serves no HTTPS: images and edits would travel in the clear",
+        "Keep these connections on a network that you trust, and give these daemons HTTP_ONLY",
+    ),
+    Hazard(
+        keys.ENCRYPT_DATA_TRANSFER,
+        bool,
+        _NAMENODE,
+        "nnha's NameNode gives out no encryption keys: it would tell clients to send blocks in the "
+        "clear",
+        "Give the NameNode false if that is what you want",
+    ),
+    Hazard(
+        keys.KEY_PROVIDER,
+        bool,
+        _NAMENODE,
+        "nnha's NameNode knows no encryption zones: new files in them would not be encrypted",
+        "Keep a file system with encryption zones on Hadoop's NameNode; without any, give nnha's "
+        "an empty value",
+    ),
+    Hazard(
+        keys.GROUP_MAPPING,
+        _not_of_this_machine,
+        _NAMENODE,
+        "nnha's NameNode asks its own machine for the groups of a user: it would decide by other "
+        "groups than those that you name",
+        "Make the groups known to the NameNode's machine (nsswitch.conf), and give it the default",
+    ),
+    Hazard(
+        keys.RESOLVE_JOURNAL_NODES,
+        bool,
+        EVERY_DAEMON,
+        "nnha takes each host in dfs.namenode.shared.edits.dir for one JournalNode: it would count "
+        "another majority than you mean",
+        "Name every JournalNode in dfs.namenode.shared.edits.dir, and set this to false",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Danger:
+    """A hazard that a configuration asks for, and where."""
+
+    hazard: Hazard
+    where: str
+    value: object
+
+    def told(self, who: str) -> str:
+        """What is set where, what it would mean to go on, and what to do."""
+        value = "true" if self.value is True else self.value
+        return (
+            f"{self.where} is {value}, but {self.hazard.meaning}. {who}. {self.hazard.advice} (in "
+            f"their configuration, or with -D {self.hazard.key.name}=...)."
+        )
+
+
+def dangers(configuration: Configuration) -> Iterator[Danger]:
+    """The hazards that the configuration asks for, for itself or for one of its NameNodes.
+
+    Raises ``ConfigurationError`` for a value that cannot be read.
+    """
+    nodes = nodes_of(configuration)
+    scopes = [(None, None), *((name, one) for name, all_ in nodes.items() for one in all_)]
+    for hazard in HAZARDS:
+        seen = set()
+        for nameservice, namenode in scopes:
+            place = {"nameservice": nameservice, "namenode": namenode}
+            value = configuration.get(hazard.key, **place)
+            where = configuration.where(hazard.key, **place)
+            if where not in seen and hazard.asked(value):
+                yield Danger(hazard, where, value)
+            seen.add(where)
+
+
+def refuse_dangers(configuration: Configuration, daemon: Daemon) -> None:
+    """Raises ``ConfigurationError`` if a daemon must not start with this configuration."""
+    for danger in dangers(configuration):
+        if daemon in danger.hazard.daemons:
+            raise ConfigurationError(danger.told(f"The {daemon} does not start"))

@@ -1,0 +1,92 @@
+"""A known key is a read key, or there is a reason why not."""
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from ha.conf.hazards import HAZARDS
+from ha.conf.keys import KEYS
+from ha.conf.known import NOT_USED, NOT_USED_PREFIXES, RENAMED
+from namenode_sim.client_protocol.configured import client_settings
+from namenode_sim.client_protocol.model import Settings
+from tests.ha.conf.configuration_page import PAGE, with_tables
+from tests.ha.conf.key_readers import ROOT, constants, keys_read, modules_of_keys, sources
+
+
+def in_another_default() -> set[str]:
+    """Keys to which the defaults of others refer."""
+    return {name for key in KEYS.values() for name in re.findall(r"\$\{([^}]+)\}", key.default)}
+
+
+def test_each_known_key_has_a_reader() -> None:
+    known = constants(modules_of_keys())
+    read = {name for path in sources() for name in keys_read(path.read_text(), known)}
+    assert sorted(KEYS.keys() - read - in_another_default()) == []
+
+
+def test_each_key_that_is_not_used_has_a_plain_reason_and_only_that() -> None:
+    assert NOT_USED.keys().isdisjoint(KEYS)
+    assert RENAMED.keys().isdisjoint(KEYS.keys() | NOT_USED.keys())
+    assert set(RENAMED.values()) <= KEYS.keys() | NOT_USED.keys()
+    for reason in {*NOT_USED.values(), *NOT_USED_PREFIXES.values()}:
+        assert not reason.endswith("."), reason
+        assert len(reason.split()) >= 4, reason
+    assert {hazard.key.name for hazard in HAZARDS} <= KEYS.keys()
+
+
+PLANTED = {
+    "read by its module": ("from ha.conf import keys\nconf.get(keys.ZKFC_PORT)", True),
+    "read by another name": ("from ha.conf.keys import ZKFC_PORT as P\nconf.get(P)", True),
+    "given to a function": ("from ha.conf import keys as k\nserve(port=k.ZKFC_PORT)", True),
+    "looked up by its name": (
+        'from ha.conf import keys\nconf.raw(f"{keys.ZKFC_PORT.name}.{ns}")',
+        True,
+    ),
+    "only imported": ("from ha.conf.keys import ZKFC_PORT", False),
+    "only quoted": (
+        'from ha.conf import keys\nraise Bad(f"{keys.ZKFC_PORT.name} is bad")',
+        False,
+    ),
+    "written into a file": ("from ha.conf import keys\nsite = {keys.ZKFC_PORT.name: 1}", False),
+    "a constant of another module": ("from mine import keys\nconf.get(keys.ZKFC_PORT)", False),
+}
+
+
+@pytest.mark.parametrize("case", PLANTED.values(), ids=PLANTED.keys())
+def test_the_walk_finds_readers_and_nothing_else(case: tuple[str, bool]) -> None:
+    text, read = case
+    found = keys_read(text, constants(["ha.conf.keys"]))
+    assert found == ({"dfs.ha.zkfc.port"} if read else set())
+
+
+def test_every_field_of_the_client_settings_has_a_key_and_the_daemon_passes_them() -> None:
+    text = (ROOT / "namenode_sim/client_protocol/configured.py").read_text()
+    given = set(re.findall(r"^        (\w+)=", text, re.MULTILINE))
+    assert given == {field.name for field in fields(Settings)}
+    assert client_settings.__module__ == "namenode_sim.client_protocol.configured"
+    callers = [
+        path
+        for path in sources()
+        if "settings=client_settings(" in path.read_text() and "ClientFace(" in path.read_text()
+    ]
+    assert len(callers) == 1, callers
+
+
+QUOTED = re.compile(r"(?<![\w.])((?:dfs|fs|hadoop|ipc|io)(?:\.[a-z][a-z-]+){2,})")
+TOLD = {"hadoop.security.groups.cache.secs", "dfs.content-summary.limit"}
+"""Named to tell how nnha differs."""
+
+
+def test_no_text_of_the_client_calls_sends_its_reader_to_a_key_without_effect() -> None:
+    folder = ROOT / "namenode_sim/client_protocol"
+    named = {name for path in folder.glob("*.py") for name in QUOTED.findall(path.read_text())}
+    assert named - KEYS.keys() == TOLD
+    assert NOT_USED.keys() >= TOLD
+    assert {"dfs.namenode.fs-limits.min-block-size", "dfs.namenode.acls.enabled"} <= named
+
+
+def test_the_documents_tables_are_the_products() -> None:
+    page = PAGE.read_text()
+    assert page == with_tables(page), "run: .venv/bin/python -m tests.ha.conf.configuration_page"
+    assert all(page.count(f"`{name}`") == 1 for name in NOT_USED)
