@@ -25,7 +25,7 @@ from namenode_sim.edits.values import (
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.name_dirs import segments
 from tests.interop.our_viewers import our_oev
-from tests.namenode_sim.edits.op_strategies import instances
+from tests.worlds.any_op import instances
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
 

@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 
-from journal.frame import file_header
 from journal.model import NamespaceInfo
 from namenode_sim.edits import ops
 from namenode_sim.edits.codec import NEWEST_LAYOUT, encode
@@ -17,21 +16,14 @@ from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences
 from tests.interop.name_dirs import images
 from tests.interop.our_viewers import our_oev
-from tests.interop.random_attributes import ADMIN_DEEDS, ATTRIBUTE_DEEDS
-from tests.interop.random_edits import FILE_DEEDS, Author
 from tests.journal.writer.journal_cluster import formatted_nodes
+from tests.worlds.attribute_deeds import ADMIN_DEEDS, ATTRIBUTE_DEEDS
+from tests.worlds.author import FILE_DEEDS, Author
+from tests.worlds.files import write_log
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
 
 INFO = NamespaceInfo(NEWEST_LAYOUT, 4711, "CID-ours", 0, "BP-1-127.0.0.1-2")
-
-
-def keep_log(name_dir: Path, author: Author) -> None:
-    """Put the author's log into a name directory as one finalized segment."""
-    first, last = author.log[0][0], author.log[-1][0]
-    frames = [encode(op, txid, NEWEST_LAYOUT) for txid, op in author.log]
-    segment = name_dir / "current" / f"edits_{first:019d}-{last:019d}"
-    segment.write_bytes(file_header(NEWEST_LAYOUT) + b"".join(frames))
 
 
 def random_author(seed: int, steps: int) -> Author:
@@ -50,7 +42,7 @@ def test_hadoop_replays_a_random_log_to_the_same_namespace(
 ) -> None:
     author, name_dir = random_author(seed, 1000), tmp_path / "name"
     format_name_dirs([name_dir], INFO, Namespace.empty("hdfs"))
-    keep_log(name_dir, author)
+    write_log(name_dir / "current", author.log)
     hadoop.save_again(name_dir)
     theirs = load_image(images(name_dir)[-1])
     assert content_differences(author.namespace, theirs) == []

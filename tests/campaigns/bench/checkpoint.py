@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from journal.model import TxId
-from tests.campaigns.bench.checkpoint_edits import edits_on, write_segments
-from tests.campaigns.bench.checkpoint_images import LAST_TXID, how_many, write_big_image
 from tests.campaigns.bench.checkpoint_rates import rate_rows
 from tests.campaigns.bench.checkpoint_run import SINGLE, SPARK, Run, run
 from tests.campaigns.bench.checkpoint_same import content_of
-from tests.campaigns.bench.checkpoint_shape import Shape
 from tests.campaigns.bench.report import Row, publish, unmeasured
+from tests.worlds.large.edits import edits_on, write_segments
+from tests.worlds.large.images import LAST_TXID, how_many, write_big_image
+from tests.worlds.large.shape import Shape
 
 if TYPE_CHECKING:
     from tests.campaigns.bench.hadoop_checkpoint import HadoopRun

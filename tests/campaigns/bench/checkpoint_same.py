@@ -17,7 +17,7 @@ from namenode_sim.image.container import Section, read_summary
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.strings import Strings, read_strings
-from tests.campaigns.bench.checkpoint_rows import Numbers, mixed
+from tests.worlds.large.rows import Numbers, mixed
 
 _CHUNK_BYTES: Final = 2 * 1024 * 1024
 """What numpy makes of them stays in the cache: larger ones take twice the time."""

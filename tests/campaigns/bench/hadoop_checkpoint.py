@@ -11,8 +11,8 @@ from journal.model import NamespaceInfo
 from namenode_sim.image.files import digest_path
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.format import format_name_dirs
-from tests.campaigns.bench.checkpoint_images import LAYOUT, NAMESPACE_ID
 from tests.interop.hadoop_server import running_hadoop
+from tests.worlds.large.images import LAYOUT, NAMESPACE_ID
 
 _INFO: Final = NamespaceInfo(LAYOUT, NAMESPACE_ID, "CID-bench", 0, "BP-1-127.0.0.1-2")
 HEAP_MEGABYTES: Final = 6000

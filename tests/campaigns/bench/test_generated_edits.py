@@ -7,9 +7,9 @@ from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.image.reader import load_image
 from namenode_sim.storage.local_edits import chain, edits_of, finalized_in
-from tests.campaigns.bench.checkpoint_edits import LARGE_TREE, edits_on, write_segments
-from tests.campaigns.bench.checkpoint_images import LAST_TXID, write_big_image
-from tests.campaigns.bench.checkpoint_shape import Shape
+from tests.worlds.large.edits import LARGE_TREE, edits_on, write_segments
+from tests.worlds.large.images import LAST_TXID, write_big_image
+from tests.worlds.large.shape import Shape
 
 SHAPE = Shape(20_000)
 COUNT = 6000

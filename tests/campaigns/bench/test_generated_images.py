@@ -13,9 +13,9 @@ from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile, full_path, subtree
-from tests.campaigns.bench.checkpoint_images import LAYOUT, path_of, write_big_image
-from tests.campaigns.bench.checkpoint_inodes import Strings
-from tests.campaigns.bench.checkpoint_shape import WINDOW, Shape
+from tests.worlds.large.images import LAYOUT, path_of, write_big_image
+from tests.worlds.large.inodes import Strings
+from tests.worlds.large.shape import WINDOW, Shape
 
 SHAPE = Shape(3 * WINDOW + 1000)
 

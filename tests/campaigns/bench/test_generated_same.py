@@ -12,9 +12,9 @@ from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
 from tests.campaigns.bench import checkpoint_same
-from tests.campaigns.bench.checkpoint_images import LAYOUT, NAMESPACE_ID, write_big_image
 from tests.campaigns.bench.checkpoint_same import content_of
-from tests.campaigns.bench.checkpoint_shape import Shape
+from tests.worlds.large.images import LAYOUT, NAMESPACE_ID, write_big_image
+from tests.worlds.large.shape import Shape
 
 SHAPE = Shape(9000)
 

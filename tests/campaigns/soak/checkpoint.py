@@ -26,7 +26,7 @@ from spark.engine.model import Engine
 from spark.engine.pool import PoolEngine
 from spark.engine.session import SparkSettings, spark_started
 from tests.campaigns.soak.checkpoint_judge import judge
-from tests.campaigns.soak.checkpoint_worlds import make_world
+from tests.worlds.checkpoint import make_world
 
 POOL_EVERY: Final = 7
 SPARK_EVERY: Final = 10

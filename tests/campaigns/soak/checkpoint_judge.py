@@ -6,7 +6,7 @@ from namenode_sim.checkpoint import merge as whole
 from spark.engine.model import Engine
 from spark.merge.job import merge_on
 from tests.campaigns.soak.checkpoint_compare import problems
-from tests.campaigns.soak.checkpoint_worlds import World
+from tests.worlds.checkpoint import World
 
 
 def judge(world: World, engine: Engine, folder: Path) -> tuple[str | None, list[str]]:

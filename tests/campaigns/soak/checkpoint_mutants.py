@@ -36,8 +36,8 @@ from spark.merge.sparse import Sparse
 from spark.merge.write import entries, expand, stages
 from spark.merge.write.expand import Expanded
 from tests.campaigns.soak.checkpoint_judge import judge
-from tests.campaigns.soak.checkpoint_worlds import make_world
 from tests.simulation.engine.planting import Planting, all_of, replacing
+from tests.worlds.checkpoint import make_world
 
 
 @dataclass(frozen=True, slots=True)

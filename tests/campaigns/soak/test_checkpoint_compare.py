@@ -17,7 +17,7 @@ from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.namespace import Namespace
 from tests.campaigns.soak.checkpoint_compare import problems
-from tests.campaigns.soak.checkpoint_worlds import NAMESPACE_ID, make_world
+from tests.worlds.checkpoint import NAMESPACE_ID, make_world
 
 SEED = 132
 Sections = dict[str, list[bytes]]

@@ -1,17 +1,18 @@
 """One real ZooKeeper for all tests of commands, and a nameservice in it for each test."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from deploy.local.errors import LocalClusterError
 from deploy.local.zookeeper import ZooKeeper, running_zookeeper
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent
-from tests.ha.cli.stand_ins import write_configuration
+from tests.ha.cli.stand_ins import Cluster, Shell, running_cluster, write_configuration
 from tests.ha.cli.zookeeper_scope import Scope
 
 _numbers = itertools.count(1)
@@ -43,3 +44,21 @@ async def scope(zookeeper: ZooKeeper, tmp_path: Path) -> Scope:
     async with connected(settings, deadline_seconds=30.0) as session:
         await ensure_parent(session, settings)
     return Scope(tmp_path, settings)
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    """Two NameNodes and their controllers as stand-ins behind real RPC servers."""
+    async with running_cluster(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def haadmin(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
+    """Hadoop's command for that cluster.
+
+    The servers of this process would log to stdout, where haadmin's lines are expected.
+    """
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+    yield Shell(cluster, capsys)
+    structlog.reset_defaults()

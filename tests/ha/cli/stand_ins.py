@@ -5,7 +5,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
+import pytest
+
+from ha.cli.hadoop.haadmin import run as haadmin
 from ha.daemon.endpoint import Endpoint
 from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
@@ -106,6 +110,33 @@ class Cluster:
     def words(self, *words: str) -> tuple[str, ...]:
         """A command line of haadmin for this cluster."""
         return ("--conf-dir", str(self.conf_dir), *words)
+
+
+class Told(NamedTuple):
+    """What one command line exited with and printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Shell:
+    """Command lines of haadmin for one cluster, and what they print."""
+
+    def __init__(self, cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+        self.cluster = cluster
+        self._capsys = capsys
+
+    async def __call__(self, *words: str) -> Told:
+        code = await asyncio.to_thread(haadmin, self.cluster.words(*words))
+        return Told(code, *self._capsys.readouterr())
+
+    def states(self) -> list[ServiceState]:
+        return [node.state for node in self.cluster.namenodes.values()]
+
+    def asked(self) -> list[list[tuple[str, RequestSource]]]:
+        """What each NameNode was asked for, and by whom."""
+        return [node.asked for node in self.cluster.namenodes.values()]
 
 
 def page_of(own: NameNode) -> Mapping[str, object]:

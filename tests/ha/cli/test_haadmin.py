@@ -1,226 +1,171 @@
 """haadmin against real RPC servers: Hadoop's lines, refusals and exit codes."""
 
-import asyncio
 import io
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import structlog
 
 from ha.cli.hadoop.haadmin import COMMANDS, run
 from ha.cli.hadoop.java_address import java_host
 from ha.service.model import RequestSource, ServiceState
-from tests.ha.cli.stand_ins import running_cluster
+from tests.ha.cli.stand_ins import Cluster, Shell
 
 AUTO = ("-D", "dfs.ha.automatic-failover.enabled=true")
 
 
-class Told:
-    """What one command line exited with and printed."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code = code
-        self.out = out
-        self.err = err
-
-
-async def haadmin(capsys: pytest.CaptureFixture[str], *words: str) -> Told:
-    code = await asyncio.to_thread(run, words)
-    out, err = capsys.readouterr()
-    return Told(code, out, err)
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """The servers of this process would log to stdout, where haadmin's lines are expected."""
-    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
-    yield
-    structlog.reset_defaults()
-
-
-async def test_states_are_single_words_in_lower_case(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        told = await haadmin(capsys, *cluster.words("-getServiceState", "nn1"))
-        assert (told.code, told.out, told.err) == (0, "active\n", "")
-        told = await haadmin(capsys, *cluster.words("-ns", "ns1", "--getServiceState", "nn2"))
-        assert (told.code, told.out) == (0, "standby\n")
+async def test_states_are_single_words_in_lower_case(haadmin: Shell) -> None:
+    told = await haadmin("-getServiceState", "nn1")
+    assert (told.code, told.out, told.err) == (0, "active\n", "")
+    told = await haadmin("-ns", "ns1", "--getServiceState", "nn2")
+    assert (told.code, told.out) == (0, "standby\n")
 
 
 async def test_all_states_are_a_table_of_fixed_width_and_a_dead_node_is_one_of_its_rows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    haadmin: Shell, cluster: Cluster
 ) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        dead = ("-D", "dfs.namenode.rpc-address.ns1.nn2=127.0.0.1:1")
-        told = await haadmin(capsys, *cluster.words(*dead, "-getAllServiceState"))
-        first, second = told.out.splitlines()
-        host = await java_host("127.0.0.1")
-        address = f"{host}:{cluster.ports['rpc-nn1']}"
-        assert first == f"{address:<50} active    "
-        assert second.startswith(f"{host + ':1':<50} Failed to connect: ")
-        assert told.code == 0
+    dead = ("-D", "dfs.namenode.rpc-address.ns1.nn2=127.0.0.1:1")
+    told = await haadmin(*dead, "-getAllServiceState")
+    first, second = told.out.splitlines()
+    host = await java_host("127.0.0.1")
+    address = f"{host}:{cluster.ports['rpc-nn1']}"
+    assert first == f"{address:<50} active    "
+    assert second.startswith(f"{host + ':1':<50} Failed to connect: ")
+    assert told.code == 0
 
 
-async def test_health_is_silence_or_a_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        told = await haadmin(capsys, *cluster.words("-checkHealth", "nn1"))
-        assert (told.code, told.out, told.err) == (0, "", "")
-        cluster.namenodes["nn1"].unwell = "disk full"
-        told = await haadmin(capsys, *cluster.words("-checkHealth", "nn1"))
-        assert (told.code, told.err) == (255, "Health check failed: disk full\n")
+async def test_health_is_silence_or_a_reason(haadmin: Shell, cluster: Cluster) -> None:
+    told = await haadmin("-checkHealth", "nn1")
+    assert (told.code, told.out, told.err) == (0, "", "")
+    cluster.namenodes["nn1"].unwell = "disk full"
+    told = await haadmin("-checkHealth", "nn1")
+    assert (told.code, told.err) == (255, "Health check failed: disk full\n")
 
 
-async def test_a_dead_node_is_an_operation_that_failed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        dead = ("-D", "dfs.namenode.rpc-address.ns1.nn2=127.0.0.1:1")
-        told = await haadmin(capsys, *cluster.words(*dead, "-getServiceState", "nn2"))
-        assert told.code == 255
-        assert told.err.startswith("Operation failed: 127.0.0.1:1")
+async def test_a_dead_node_is_an_operation_that_failed(haadmin: Shell) -> None:
+    dead = ("-D", "dfs.namenode.rpc-address.ns1.nn2=127.0.0.1:1")
+    told = await haadmin(*dead, "-getServiceState", "nn2")
+    assert told.code == 255
+    assert told.err.startswith("Operation failed: 127.0.0.1:1")
 
 
 async def test_failover_asks_the_controller_of_the_second_node(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    haadmin: Shell, cluster: Cluster
 ) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        told = await haadmin(capsys, *cluster.words(*AUTO, "-failover", "nn1", "nn2"))
-        port = cluster.ports["rpc-nn2"]
-        assert told.err == ""
-        host = await java_host("127.0.0.1")
-        assert told.out == f"Failover to NameNode at {host}/127.0.0.1:{port} successful\n"
-        assert told.code == 0
-        assert cluster.controllers["nn2"].asked == 1
-        assert cluster.namenodes["nn2"].state is ServiceState.ACTIVE
+    told = await haadmin(*AUTO, "-failover", "nn1", "nn2")
+    port = cluster.ports["rpc-nn2"]
+    assert told.err == ""
+    host = await java_host("127.0.0.1")
+    assert told.out == f"Failover to NameNode at {host}/127.0.0.1:{port} successful\n"
+    assert told.code == 0
+    assert cluster.controllers["nn2"].asked == 1
+    assert cluster.namenodes["nn2"].state is ServiceState.ACTIVE
 
 
 async def test_a_refused_failover_gives_the_controllers_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    haadmin: Shell, cluster: Cluster
 ) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        cluster.controllers["nn2"].refusal = "nn2 is not healthy"
-        told = await haadmin(capsys, *cluster.words(*AUTO, "-failover", "nn1", "nn2"))
-        assert (told.code, told.err) == (255, "Failover failed: nn2 is not healthy\n")
+    cluster.controllers["nn2"].refusal = "nn2 is not healthy"
+    told = await haadmin(*AUTO, "-failover", "nn1", "nn2")
+    assert (told.code, told.err) == (255, "Failover failed: nn2 is not healthy\n")
 
 
 @pytest.mark.row("W9")
 async def test_a_controller_that_falls_silent_after_acting_is_a_success_when_it_can_be_seen(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    haadmin: Shell, cluster: Cluster
 ) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        cluster.controllers["nn2"].hang_up = True
-        told = await haadmin(capsys, *cluster.words(*AUTO, "-failover", "nn1", "nn2"))
-        assert told.code == 0
-        assert told.out.endswith("successful\n")
+    cluster.controllers["nn2"].hang_up = True
+    told = await haadmin(*AUTO, "-failover", "nn1", "nn2")
+    assert told.code == 0
+    assert told.out.endswith("successful\n")
 
 
 @pytest.mark.row("W9")
 async def test_a_controller_that_falls_silent_leaves_the_outcome_unknown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    haadmin: Shell, cluster: Cluster
 ) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        cluster.controllers["nn2"].hang_up = True
-        cluster.controllers["nn2"].still_acts = False
-        told = await haadmin(capsys, *cluster.words(*AUTO, "-failover", "nn1", "nn2"))
-        assert told.code == 5
-        assert told.out == ""
-        assert "Failover outcome unknown" in told.err
-        assert "is standby at this moment" in told.err
+    cluster.controllers["nn2"].hang_up = True
+    cluster.controllers["nn2"].still_acts = False
+    told = await haadmin(*AUTO, "-failover", "nn1", "nn2")
+    assert told.code == 5
+    assert told.out == ""
+    assert "Failover outcome unknown" in told.err
+    assert "is standby at this moment" in told.err
 
 
-async def test_a_controller_that_does_not_run_is_an_operation_that_failed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        dead = ("-D", "dfs.ha.zkfc.port.ns1.nn2=1")
-        told = await haadmin(capsys, *cluster.words(*AUTO, *dead, "-failover", "nn1", "nn2"))
-        assert told.code == 255
-        assert told.err.startswith("Operation failed: ")
+async def test_a_controller_that_does_not_run_is_an_operation_that_failed(haadmin: Shell) -> None:
+    dead = ("-D", "dfs.ha.zkfc.port.ns1.nn2=1")
+    told = await haadmin(*AUTO, *dead, "-failover", "nn1", "nn2")
+    assert told.code == 255
+    assert told.err.startswith("Operation failed: ")
 
 
 async def test_failover_without_controllers_goes_to_the_namenodes_themselves(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    haadmin: Shell, cluster: Cluster
 ) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        fencer = ("-D", "dfs.ha.fencing.methods=shell(true)")
-        none = await haadmin(capsys, *cluster.words("-failover", "nn1", "nn2"))
-        assert (none.code, none.out) == (255, "")
-        assert none.err.startswith("Illegal argument: failover requires a fencer")
-        assert "not set for nn1" in none.err
-        done = await haadmin(capsys, *cluster.words(*fencer, "-failover", "nn1", "nn2"))
-        assert (done.code, done.out) == (0, "Failover from nn1 to nn2 successful\n"), done.err
-        again = await haadmin(capsys, *cluster.words(*fencer, "-failover", "nn1", "nn2"))
-        assert again.code == 255
-        assert "which is active" in again.err
-        strange = ("-D", "dfs.ha.fencing.methods=foobar!")
-        bad = await haadmin(capsys, *cluster.words(*strange, "-failover", "nn2", "nn1"))
-        assert bad.code == 255
-        assert cluster.controllers["nn2"].asked == 0
+    fencer = ("-D", "dfs.ha.fencing.methods=shell(true)")
+    none = await haadmin("-failover", "nn1", "nn2")
+    assert (none.code, none.out) == (255, "")
+    assert none.err.startswith("Illegal argument: failover requires a fencer")
+    assert "not set for nn1" in none.err
+    done = await haadmin(*fencer, "-failover", "nn1", "nn2")
+    assert (done.code, done.out) == (0, "Failover from nn1 to nn2 successful\n"), done.err
+    again = await haadmin(*fencer, "-failover", "nn1", "nn2")
+    assert again.code == 255
+    assert "which is active" in again.err
+    strange = ("-D", "dfs.ha.fencing.methods=foobar!")
+    bad = await haadmin(*strange, "-failover", "nn2", "nn1")
+    assert bad.code == 255
+    assert cluster.controllers["nn2"].asked == 0
 
 
 async def test_failover_with_controllers_and_force_is_refused_and_changes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    haadmin: Shell, cluster: Cluster
 ) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        forced = await haadmin(
-            capsys, *cluster.words(*AUTO, "-failover", "--forcefence", "nn1", "nn2")
-        )
-        assert forced.code == 255
-        assert "not supported with auto-failover" in forced.err
-        assert cluster.controllers["nn2"].asked == 0
+    forced = await haadmin(*AUTO, "-failover", "--forcefence", "nn1", "nn2")
+    assert forced.code == 255
+    assert "not supported with auto-failover" in forced.err
+    assert cluster.controllers["nn2"].asked == 0
 
 
 async def test_transitions_by_hand_go_out_in_the_users_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    haadmin: Shell, cluster: Cluster
 ) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        nn1, nn2 = cluster.namenodes["nn1"], cluster.namenodes["nn2"]
-        told = await haadmin(capsys, *cluster.words("-transitionToActive", "nn2"))
-        assert told.code == 255
-        assert "already active" in told.err
-        assert nn2.asked == []
-        assert (await haadmin(capsys, *cluster.words("-transitionToStandby", "nn1"))).code == 0
-        assert (await haadmin(capsys, *cluster.words("-transitionToActive", "nn2"))).code == 0
-        assert nn1.asked == [("standby", RequestSource.USER)]
-        assert nn2.asked == [("active", RequestSource.USER)]
+    nn1, nn2 = cluster.namenodes["nn1"], cluster.namenodes["nn2"]
+    told = await haadmin("-transitionToActive", "nn2")
+    assert told.code == 255
+    assert "already active" in told.err
+    assert nn2.asked == []
+    assert (await haadmin("-transitionToStandby", "nn1")).code == 0
+    assert (await haadmin("-transitionToActive", "nn2")).code == 0
+    assert nn1.asked == [("standby", RequestSource.USER)]
+    assert nn2.asked == [("active", RequestSource.USER)]
 
 
 @pytest.mark.parametrize("words", [("-transitionToStandby", "nn1"), ("-transitionToActive", "nn2")])
 async def test_a_transition_whose_answer_is_lost_may_have_happened(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, str]
+    haadmin: Shell, cluster: Cluster, words: tuple[str, str]
 ) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        cluster.namenodes["nn1"].state = ServiceState.STANDBY
-        node = cluster.namenodes[words[1]]
-        node.hang_up = True
-        told = await haadmin(capsys, *cluster.words(*words))
-        assert (told.code, told.out) == (5, "")
-        assert f"Outcome unknown: {words[1]} stopped answering" in told.err
-        assert len(node.asked) == 1
-        dead = ("-D", f"dfs.namenode.rpc-address.ns1.{words[1]}=127.0.0.1:1")
-        told = await haadmin(capsys, *cluster.words(*dead, *words))
-        assert told.code == 255
-        assert "Operation failed" in told.err
+    cluster.namenodes["nn1"].state = ServiceState.STANDBY
+    node = cluster.namenodes[words[1]]
+    node.hang_up = True
+    told = await haadmin(*words)
+    assert (told.code, told.out) == (5, "")
+    assert f"Outcome unknown: {words[1]} stopped answering" in told.err
+    assert len(node.asked) == 1
+    dead = ("-D", f"dfs.namenode.rpc-address.ns1.{words[1]}=127.0.0.1:1")
+    told = await haadmin(*dead, *words)
+    assert told.code == 255
+    assert "Operation failed" in told.err
 
 
-async def test_a_node_that_cannot_be_asked_may_be_active(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        dead = ("-D", "dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:1")
-        told = await haadmin(capsys, *cluster.words(*dead, "-transitionToActive", "nn2"))
-        assert told.code == 255
-        assert "Unexpected error occurred" in told.err
-        assert cluster.namenodes["nn2"].asked == []
-        told = await haadmin(
-            capsys, *cluster.words(*dead, "-transitionToActive", "--forceactive", "nn2")
-        )
-        assert told.code == 0
-        assert cluster.namenodes["nn2"].asked == [("active", RequestSource.USER)]
+async def test_a_node_that_cannot_be_asked_may_be_active(haadmin: Shell, cluster: Cluster) -> None:
+    dead = ("-D", "dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:1")
+    told = await haadmin(*dead, "-transitionToActive", "nn2")
+    assert told.code == 255
+    assert "Unexpected error occurred" in told.err
+    assert cluster.namenodes["nn2"].asked == []
+    told = await haadmin(*dead, "-transitionToActive", "--forceactive", "nn2")
+    assert told.code == 0
+    assert cluster.namenodes["nn2"].asked == [("active", RequestSource.USER)]
 
 
 @pytest.mark.row("W21")
@@ -235,23 +180,21 @@ async def test_a_node_that_cannot_be_asked_may_be_active(
     ids=["yes", "yes in the end", "no", "the end of input is a no"],
 )
 async def test_forcemanual_warns_and_asks(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    haadmin: Shell,
+    cluster: Cluster,
     monkeypatch: pytest.MonkeyPatch,
     answer: str,
     code: int,
     asked: list[tuple[str, RequestSource]],
 ) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        refused = await haadmin(capsys, *cluster.words(*AUTO, "-transitionToStandby", "nn1"))
-        assert refused.code == 255
-        assert "Refusing to manually manage" in refused.err
-        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
-        words = cluster.words(*AUTO, "-transitionToStandby", "--forcemanual", "nn1")
-        told = await haadmin(capsys, *words)
-        assert "abort safely" in told.err
-        assert told.code == code
-        assert cluster.namenodes["nn1"].asked == asked
+    refused = await haadmin(*AUTO, "-transitionToStandby", "nn1")
+    assert refused.code == 255
+    assert "Refusing to manually manage" in refused.err
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    told = await haadmin(*AUTO, "-transitionToStandby", "--forcemanual", "nn1")
+    assert "abort safely" in told.err
+    assert told.code == code
+    assert cluster.namenodes["nn1"].asked == asked
 
 
 USAGE_ERRORS = {
@@ -290,25 +233,17 @@ def test_help_is_no_error_even_for_a_nameservice_that_is_not_there(
     assert list(COMMANDS) == sorted(COMMANDS)
 
 
-async def test_an_unknown_namenode_is_an_illegal_argument(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        told = await haadmin(capsys, *cluster.words("-getServiceState", "nn9"))
-        assert told.code == 255
-        assert "Illegal argument: Unable to determine service address" in told.err
-        assert "'nn9'" in told.err
+async def test_an_unknown_namenode_is_an_illegal_argument(haadmin: Shell) -> None:
+    told = await haadmin("-getServiceState", "nn9")
+    assert told.code == 255
+    assert "Illegal argument: Unable to determine service address" in told.err
+    assert "'nn9'" in told.err
 
 
-async def test_several_nameservices_need_ns(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        several = ("-D", "dfs.nameservices=ns1,ns2")
-        told = await haadmin(capsys, *cluster.words(*several, "-getServiceState", "nn1"))
-        assert told.code == 255
-        assert "-ns <nameserviceId>" in told.err
-        told = await haadmin(
-            capsys, *cluster.words(*several, "-ns", "ns1", "-getServiceState", "nn1")
-        )
-        assert told.code == 0
+async def test_several_nameservices_need_ns(haadmin: Shell) -> None:
+    several = ("-D", "dfs.nameservices=ns1,ns2")
+    told = await haadmin(*several, "-getServiceState", "nn1")
+    assert told.code == 255
+    assert "-ns <nameserviceId>" in told.err
+    told = await haadmin(*several, "-ns", "ns1", "-getServiceState", "nn1")
+    assert told.code == 0

@@ -4,50 +4,22 @@ import asyncio
 import io
 import threading
 import tomllib
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import click
 import pytest
-import structlog
 
 from ha.cli.hadoop.haadmin import run
 from ha.cli.hadoop.java_address import java_host, java_name
 from ha.conf.topology import HostPort
 from ha.service.model import RequestSource, ServiceState
 from tests import ROOT
-from tests.ha.cli.stand_ins import Cluster, frozen_process, running_cluster
+from tests.ha.cli.stand_ins import Cluster, Shell, frozen_process
 
 ACTIVE, STANDBY = ServiceState.ACTIVE, ServiceState.STANDBY
 AUTO = ("-D", "dfs.ha.automatic-failover.enabled=true")
 FENCER = ("-D", "dfs.ha.fencing.methods=shell(true)")
-
-
-class Shell:
-    """Command lines for one cluster, and what they print."""
-
-    def __init__(self, cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-        self.cluster = cluster
-        self._capsys = capsys
-
-    async def __call__(self, *words: str) -> tuple[int, str, str]:
-        code = await asyncio.to_thread(run, self.cluster.words(*words))
-        out, err = self._capsys.readouterr()
-        return code, out, err
-
-    def states(self) -> list[ServiceState]:
-        return [node.state for node in self.cluster.namenodes.values()]
-
-    def asked(self) -> list[list[tuple[str, RequestSource]]]:
-        return [node.asked for node in self.cluster.namenodes.values()]
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
-    yield
-    structlog.reset_defaults()
 
 
 Captured = pytest.CaptureFixture[str]
@@ -99,83 +71,66 @@ def test_row_8_10_nameservice_option(capsys: Captured) -> None:
 
 
 @pytest.mark.row("8.10 testNamenodeResolution")
-async def test_row_8_10_namenode_resolution(tmp_path: Path, capsys: Captured) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
-        assert (await haadmin("-getServiceState", "nn1"))[0] == 0
-        for words in (["-getServiceState", "undefined"], ["-ns", "bogus", "-checkHealth", "nn1"]):
-            code, out, err = await haadmin(*words)
-            assert (code, out) == (255, "")
-            assert f"Unable to determine service address for namenode '{words[-1]}'" in err
+async def test_row_8_10_namenode_resolution(haadmin: Shell) -> None:
+    assert (await haadmin("-getServiceState", "nn1"))[0] == 0
+    for words in (["-getServiceState", "undefined"], ["-ns", "bogus", "-checkHealth", "nn1"]):
+        code, out, err = await haadmin(*words)
+        assert (code, out) == (255, "")
+        assert f"Unable to determine service address for namenode '{words[-1]}'" in err
 
 
 @pytest.mark.row("8.10 testGetAllServiceState")
-async def test_row_8_10_get_all_service_state(tmp_path: Path, capsys: Captured) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        code, out, err = await Shell(cluster, capsys)("-getAllServiceState")
-        host = await java_host("127.0.0.1")
-        expected = [
-            f"{host}:{cluster.ports['rpc-nn1']}".ljust(50) + " active    ",
-            f"{host}:{cluster.ports['rpc-nn2']}".ljust(50) + " standby   ",
-        ]
-        assert (code, out.splitlines(), err) == (0, expected, "")
+async def test_row_8_10_get_all_service_state(haadmin: Shell, cluster: Cluster) -> None:
+    code, out, err = await haadmin("-getAllServiceState")
+    host = await java_host("127.0.0.1")
+    expected = [
+        f"{host}:{cluster.ports['rpc-nn1']}".ljust(50) + " active    ",
+        f"{host}:{cluster.ports['rpc-nn2']}".ljust(50) + " standby   ",
+    ]
+    assert (code, out.splitlines(), err) == (0, expected, "")
 
 
 @pytest.mark.row("8.10 testTransitionToActive")
-async def test_row_8_10_transition_to_active(tmp_path: Path, capsys: Captured) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
-        cluster.namenodes["nn1"].state = STANDBY
-        assert await haadmin("-transitionToActive", "nn1") == (0, "", "")
-        assert haadmin.asked() == [[("active", RequestSource.USER)], []]
+async def test_row_8_10_transition_to_active(haadmin: Shell, cluster: Cluster) -> None:
+    cluster.namenodes["nn1"].state = STANDBY
+    assert await haadmin("-transitionToActive", "nn1") == (0, "", "")
+    assert haadmin.asked() == [[("active", RequestSource.USER)], []]
 
 
 @pytest.mark.row("8.10 testMutativeOperationsWithAutoHaEnabled")
 async def test_row_8_10_mutative_operations_with_auto_ha_enabled(
-    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    haadmin: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
-        for command in ("-transitionToActive", "-transitionToStandby"):
-            code, out, err = await haadmin(*AUTO, command, "nn1")
-            assert (code, out) == (255, "")
-            assert "Refusing to manually manage" in err
-        assert haadmin.asked() == [[], []]
-        for command in ("-transitionToStandby", "-transitionToActive"):
-            monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
-            assert (await haadmin(*AUTO, command, "-forcemanual", "nn1"))[0] == 0
-        forced = RequestSource.USER_FORCED
-        assert haadmin.asked() == [[("standby", forced), ("active", forced)], []]
+    for command in ("-transitionToActive", "-transitionToStandby"):
+        code, out, err = await haadmin(*AUTO, command, "nn1")
+        assert (code, out) == (255, "")
+        assert "Refusing to manually manage" in err
+    assert haadmin.asked() == [[], []]
+    for command in ("-transitionToStandby", "-transitionToActive"):
+        monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
+        assert (await haadmin(*AUTO, command, "-forcemanual", "nn1"))[0] == 0
+    forced = RequestSource.USER_FORCED
+    assert haadmin.asked() == [[("standby", forced), ("active", forced)], []]
 
 
 @pytest.mark.row("8.10 testMonitoringOperationsWithAutoHaEnabled")
-async def test_row_8_10_monitoring_operations_with_auto_ha_enabled(
-    tmp_path: Path, capsys: Captured
-) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
-        assert await haadmin(*AUTO, "-checkHealth", "nn1") == (0, "", "")
-        assert await haadmin(*AUTO, "-getServiceState", "nn1") == (0, "active\n", "")
+async def test_row_8_10_monitoring_operations_with_auto_ha_enabled(haadmin: Shell) -> None:
+    assert await haadmin(*AUTO, "-checkHealth", "nn1") == (0, "", "")
+    assert await haadmin(*AUTO, "-getServiceState", "nn1") == (0, "active\n", "")
 
 
 @pytest.mark.row("8.10 testTransitionToStandby")
-async def test_row_8_10_transition_to_standby(tmp_path: Path, capsys: Captured) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
-        assert await haadmin("-transitionToStandby", "nn1") == (0, "", "")
-        assert haadmin.asked() == [[("standby", RequestSource.USER)], []]
+async def test_row_8_10_transition_to_standby(haadmin: Shell) -> None:
+    assert await haadmin("-transitionToStandby", "nn1") == (0, "", "")
+    assert haadmin.asked() == [[("standby", RequestSource.USER)], []]
 
 
 @pytest.mark.row("8.10 testFailoverWithNoFencerConfigured")
-async def test_row_8_10_failover_with_no_fencer_configured(
-    tmp_path: Path, capsys: Captured
-) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
-        code, out, err = await haadmin("-failover", "nn1", "nn2")
-        assert (code, out) == (255, "")
-        assert "failover requires a fencer" in err
-        assert haadmin.asked() == [[], []]
+async def test_row_8_10_failover_with_no_fencer_configured(haadmin: Shell) -> None:
+    code, out, err = await haadmin("-failover", "nn1", "nn2")
+    assert (code, out) == (255, "")
+    assert "failover requires a fencer" in err
+    assert haadmin.asked() == [[], []]
 
 
 DONE = "Failover from nn1 to nn2 successful\n"
@@ -197,16 +152,14 @@ WITH_A_FENCER = {
     because="its cases are these rows' options",
 )
 @pytest.mark.parametrize("row", WITH_A_FENCER)
-async def test_row_8_10_with_a_fencer(tmp_path: Path, capsys: Captured, row: str) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
-        fenced = tmp_path / "fenced"
-        fencer = ("-D", f"dfs.ha.fencing.methods=shell(echo $target_namenodeid >> {fenced})")
-        assert await haadmin(*fencer, *WITH_A_FENCER[row]) == (0, DONE, "")
-        assert haadmin.states() == [STANDBY, ACTIVE]
-        assert fenced.exists() is ("--forcefence" in WITH_A_FENCER[row])
-        if fenced.exists():
-            assert fenced.read_text() == "nn1\n"
+async def test_row_8_10_with_a_fencer(haadmin: Shell, tmp_path: Path, row: str) -> None:
+    fenced = tmp_path / "fenced"
+    fencer = ("-D", f"dfs.ha.fencing.methods=shell(echo $target_namenodeid >> {fenced})")
+    assert await haadmin(*fencer, *WITH_A_FENCER[row]) == (0, DONE, "")
+    assert haadmin.states() == [STANDBY, ACTIVE]
+    assert fenced.exists() is ("--forcefence" in WITH_A_FENCER[row])
+    if fenced.exists():
+        assert fenced.read_text() == "nn1\n"
 
 
 REFUSED = {
@@ -227,74 +180,63 @@ REFUSED = {
     because="its cases are what these rows forbid",
 )
 @pytest.mark.parametrize("row", REFUSED)
-async def test_row_8_10_refused(tmp_path: Path, capsys: Captured, row: str) -> None:
+async def test_row_8_10_refused(haadmin: Shell, row: str) -> None:
     settings, last, told = REFUSED[row]
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
-        code, out, err = await haadmin(*settings, "-failover", "nn1", "nn2", *last)
-        assert (code, out) == (255, "")
-        assert told in err
-        assert haadmin.asked() == [[], []]
+    code, out, err = await haadmin(*settings, "-failover", "nn1", "nn2", *last)
+    assert (code, out) == (255, "")
+    assert told in err
+    assert haadmin.asked() == [[], []]
 
 
 @pytest.mark.row("8.10 testFailoverWithAutoHa")
-async def test_row_8_10_failover_with_auto_ha(tmp_path: Path, capsys: Captured) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
-        shown = await java_name(HostPort("127.0.0.1", cluster.ports["rpc-nn2"]))
-        told = await haadmin(*AUTO, "-failover", "nn1", "nn2")
-        assert told == (0, f"Failover to {shown} successful\n", "")
-        assert [one.asked for one in cluster.controllers.values()] == [0, 1]
-        # The first node is not looked at, so this one is its controller's business as well.
-        assert (await haadmin(*AUTO, "-failover", "nn1", "nn1"))[0] == 0
-        assert haadmin.states() == [ACTIVE, STANDBY]
+async def test_row_8_10_failover_with_auto_ha(haadmin: Shell, cluster: Cluster) -> None:
+    shown = await java_name(HostPort("127.0.0.1", cluster.ports["rpc-nn2"]))
+    told = await haadmin(*AUTO, "-failover", "nn1", "nn2")
+    assert told == (0, f"Failover to {shown} successful\n", "")
+    assert [one.asked for one in cluster.controllers.values()] == [0, 1]
+    # The first node is not looked at, so this one is its controller's business as well.
+    assert (await haadmin(*AUTO, "-failover", "nn1", "nn1"))[0] == 0
+    assert haadmin.states() == [ACTIVE, STANDBY]
 
 
 @pytest.mark.row("8.10 testGetServiceStatus")
-async def test_row_8_10_get_service_status(tmp_path: Path, capsys: Captured) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
-        assert await haadmin("-getServiceState", "nn1") == (0, "active\n", "")
-        assert await haadmin("-getServiceState", "nn2") == (0, "standby\n", "")
+async def test_row_8_10_get_service_status(haadmin: Shell) -> None:
+    assert await haadmin("-getServiceState", "nn1") == (0, "active\n", "")
+    assert await haadmin("-getServiceState", "nn2") == (0, "standby\n", "")
 
 
 @pytest.mark.row("8.10 testCheckHealth")
-async def test_row_8_10_check_health(tmp_path: Path, capsys: Captured) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
-        assert await haadmin("-checkHealth", "nn1") == (0, "", "")
-        cluster.namenodes["nn1"].unwell = "fake health check failure"
-        failed = (255, "", "Health check failed: fake health check failure\n")
-        assert await haadmin("-checkHealth", "nn1") == failed
+async def test_row_8_10_check_health(haadmin: Shell, cluster: Cluster) -> None:
+    assert await haadmin("-checkHealth", "nn1") == (0, "", "")
+    cluster.namenodes["nn1"].unwell = "fake health check failure"
+    failed = (255, "", "Health check failed: fake health check failure\n")
+    assert await haadmin("-checkHealth", "nn1") == failed
 
 
 @pytest.mark.row("8.10 testFencingConfigPerNameNode")
-async def test_row_8_10_fencing_config_per_name_node(tmp_path: Path, capsys: Captured) -> None:
+async def test_row_8_10_fencing_config_per_name_node(haadmin: Shell, cluster: Cluster) -> None:
     key = "dfs.ha.fencing.methods"
     failing = ("-D", f"{key}.ns1.nn1=shell(false)")
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
 
-        async def failover(*settings: str) -> int:
-            cluster.namenodes["nn1"].state, cluster.namenodes["nn2"].state = ACTIVE, STANDBY
-            return (await haadmin(*settings, "-failover", "--forcefence", "nn1", "nn2"))[0]
+    async def failover(*settings: str) -> int:
+        cluster.namenodes["nn1"].state, cluster.namenodes["nn2"].state = ACTIVE, STANDBY
+        return (await haadmin(*settings, "-failover", "--forcefence", "nn1", "nn2"))[0]
 
-        assert await failover(*FENCER) == 0
-        assert await failover(*FENCER, *failing) == 255
-        assert await failover(*FENCER, "-D", f"{key}.ns1=shell(false)") == 255
-        assert await failover("-D", f"{key}.ns1=shell(true)") == 0
-        # The more special setting counts, also where the more general one would fail.
-        works = ("-D", f"{key}.ns1.nn1=shell(true)")
-        assert await failover("-D", f"{key}.ns1=shell(false)", *works) == 0
+    assert await failover(*FENCER) == 0
+    assert await failover(*FENCER, *failing) == 255
+    assert await failover(*FENCER, "-D", f"{key}.ns1=shell(false)") == 255
+    assert await failover("-D", f"{key}.ns1=shell(true)") == 0
+    # The more special setting counts, also where the more general one would fail.
+    works = ("-D", f"{key}.ns1.nn1=shell(true)")
+    assert await failover("-D", f"{key}.ns1=shell(false)", *works) == 0
 
 
 @pytest.mark.row("8.6 testFailoverFromNonExistantServiceWithFencer")
 async def test_row_8_6_a_frozen_service_is_asked_for_so_long_only_and_then_fenced(
-    tmp_path: Path, capsys: Captured
+    haadmin: Shell, cluster: Cluster
 ) -> None:
     """8.6 testFailoverFromNonExistantServiceWithFencer: the polite request has its own limit."""
-    async with running_cluster(tmp_path) as cluster, frozen_process() as frozen:
-        haadmin = Shell(cluster, capsys)
+    async with frozen_process() as frozen:
         code, out, err = await haadmin(
             *FENCER,
             *("-D", f"dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:{frozen}"),
@@ -305,17 +247,15 @@ async def test_row_8_6_a_frozen_service_is_asked_for_so_long_only_and_then_fence
         assert cluster.namenodes["nn2"].state is ACTIVE
 
 
-async def test_generic_options_come_first(tmp_path: Path, capsys: Captured) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        haadmin = Shell(cluster, capsys)
-        extra = tmp_path / "extra.xml"
-        extra.write_text(
-            "<configuration><property><name>dfs.namenode.rpc-address.ns1.nn2</name>"
-            "<value>127.0.0.1:1</value></property></configuration>"
-        )
-        ignored = ("-fs", "hdfs://ns1", "-jt", "local", "-files", "a", "-libjars", "b")
-        assert await haadmin(*ignored, "-getServiceState", "nn2") == (0, "standby\n", "")
-        assert (await haadmin("-conf", str(extra), "-getServiceState", "nn2"))[0] == 255
+async def test_generic_options_come_first(haadmin: Shell, tmp_path: Path) -> None:
+    extra = tmp_path / "extra.xml"
+    extra.write_text(
+        "<configuration><property><name>dfs.namenode.rpc-address.ns1.nn2</name>"
+        "<value>127.0.0.1:1</value></property></configuration>"
+    )
+    ignored = ("-fs", "hdfs://ns1", "-jt", "local", "-files", "a", "-libjars", "b")
+    assert await haadmin(*ignored, "-getServiceState", "nn2") == (0, "standby\n", "")
+    assert (await haadmin("-conf", str(extra), "-getServiceState", "nn2"))[0] == 255
 
 
 async def test_addresses_are_printed_as_java_does() -> None:

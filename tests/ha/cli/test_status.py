@@ -191,19 +191,19 @@ def test_a_bad_configuration_is_one_clear_message_and_exit_code_2(tmp_path: Path
     assert len(told.stderr.splitlines()) == 1
 
 
+@pytest.mark.usefixtures("cluster")
 async def test_a_watch_into_a_pipe_tells_each_look_at_once(tmp_path: Path) -> None:
     """``nnha status -w | tee log``: nothing is held back until the end."""
-    async with running_cluster(tmp_path):
-        words = ("-m", "ha.cli.main", "status", "-w", "--conf-dir", str(tmp_path))
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, *words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        assert process.stdout is not None
-        looks = 0
-        try:
-            async with asyncio.timeout(30):
-                while looks < 2:
-                    looks += (await process.stdout.readline()).startswith(b"Cluster ns1")
-        finally:
-            process.kill()
-            await process.wait()
+    words = ("-m", "ha.cli.main", "status", "-w", "--conf-dir", str(tmp_path))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdout is not None
+    looks = 0
+    try:
+        async with asyncio.timeout(30):
+            while looks < 2:
+                looks += (await process.stdout.readline()).startswith(b"Cluster ns1")
+    finally:
+        process.kill()
+        await process.wait()

@@ -20,7 +20,7 @@ from namenode_sim.image.files import image_name, write_digest
 from namenode_sim.transfer.image_server import ImageServer
 from tests.journal.core.requests_of import Writer, record
 from tests.journal.node.process import JID, node_and_client
-from tests.namenode_sim.image.image_world import info
+from tests.worlds.files import info
 
 DEADLINE_SECONDS = 30.0
 LIMIT_SECONDS = 0.4

@@ -14,7 +14,6 @@ from tests.journal.writer.journal_cluster import (
     NAMESPACE,
     Nodes,
     edits,
-    formatted_nodes,
     write_segment,
 )
 
@@ -36,74 +35,71 @@ async def write(nodes: Nodes) -> None:
     await writer.close()
 
 
-async def test_status_has_the_same_keys_whether_a_node_answers_or_not(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        await write(nodes)
-        well = await run(nodes, tmp_path, "status", "-o", "json")
-        assert well.exit_code == 0, well.output
-        assert [row["state"] for row in told_by(well)["nodes"]] == ["in sync"] * 3
-        await nodes.stop(2)
-        rows = told_by(await run(nodes, tmp_path, "status", "-o", "json"))["nodes"]
-        assert all(set(row) == NODE_KEYS for row in rows)
-        assert rows[2]["state"] == "not reachable"
-        text = (await run(nodes, tmp_path, "status")).output
-        headings = "node state promised writer last txid committed behind open free"
-        assert headings.split() in [line.split() for line in text.splitlines()]
-        assert "2 of 3 nodes serve and vote; the quorum could lose no more node" in text
+async def test_status_has_the_same_keys_whether_a_node_answers_or_not(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    await write(nodes)
+    well = await run(nodes, tmp_path, "status", "-o", "json")
+    assert well.exit_code == 0, well.output
+    assert [row["state"] for row in told_by(well)["nodes"]] == ["in sync"] * 3
+    await nodes.stop(2)
+    rows = told_by(await run(nodes, tmp_path, "status", "-o", "json"))["nodes"]
+    assert all(set(row) == NODE_KEYS for row in rows)
+    assert rows[2]["state"] == "not reachable"
+    text = (await run(nodes, tmp_path, "status")).output
+    headings = "node state promised writer last txid committed behind open free"
+    assert headings.split() in [line.split() for line in text.splitlines()]
+    assert "2 of 3 nodes serve and vote; the quorum could lose no more node" in text
 
 
-async def test_segments_show_who_holds_what(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        await write(nodes)
-        result = await run(nodes, tmp_path, "segments", "-o", "json")
-        assert result.exit_code == 0, result.output
-        first, second = told_by(result)["segments"]
-        assert [copy["finalized"] for copy in first["copies"]] == [True] * 3
-        assert len({copy["digest"] for copy in first["copies"]}) == 1
-        assert (second["first_txid"], second["last_txid"]) == (4, 5)
-        text = await run(nodes, tmp_path, "segments")
-        assert "1-3" in text.output
-        assert text.exit_code == 0
+async def test_segments_show_who_holds_what(nodes: Nodes, tmp_path: Path) -> None:
+    await write(nodes)
+    result = await run(nodes, tmp_path, "segments", "-o", "json")
+    assert result.exit_code == 0, result.output
+    first, second = told_by(result)["segments"]
+    assert [copy["finalized"] for copy in first["copies"]] == [True] * 3
+    assert len({copy["digest"] for copy in first["copies"]}) == 1
+    assert (second["first_txid"], second["last_txid"]) == (4, 5)
+    text = await run(nodes, tmp_path, "segments")
+    assert "1-3" in text.output
+    assert text.exit_code == 0
 
 
-async def test_a_shallow_verification_reads_lists_only(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        await write(nodes)
-        result = await run(nodes, tmp_path, "verify", "-o", "json")
-        assert (result.exit_code, told_by(result)["deep"]) == (0, False)
-        await nodes.stop(0, 1)
-        assert (await run(nodes, tmp_path, "verify")).exit_code == 6
+async def test_a_shallow_verification_reads_lists_only(nodes: Nodes, tmp_path: Path) -> None:
+    await write(nodes)
+    result = await run(nodes, tmp_path, "verify", "-o", "json")
+    assert (result.exit_code, told_by(result)["deep"]) == (0, False)
+    await nodes.stop(0, 1)
+    assert (await run(nodes, tmp_path, "verify")).exit_code == 6
 
 
-async def test_a_dry_run_tells_the_choice_and_changes_nothing(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        await write(nodes)
-        before = told_by(await run(nodes, tmp_path, "status", "-o", "json"))
-        result = await run(nodes, tmp_path, "recover", "--dry-run", "-o", "json")
-        assert result.exit_code == 0, result.output
-        told = told_by(result)
-        assert (told["outcome"], told["segment_first_txid"], told["chosen_last_txid"]) == (
-            "copies",
-            4,
-            5,
-        )
-        assert sorted(told["sources"]) == sorted(nodes.name(i) for i in range(3))
-        text = await run(nodes, tmp_path, "recover", "--dry-run")
-        assert "recovery would choose 4-5" in text.output
-        after = told_by(await run(nodes, tmp_path, "status", "-o", "json"))
-        assert [row["promised_epoch"] for row in before["nodes"]] == [
-            row["promised_epoch"] for row in after["nodes"]
-        ]
-        assert await nodes.recover() == (2, 5)
+async def test_a_dry_run_tells_the_choice_and_changes_nothing(nodes: Nodes, tmp_path: Path) -> None:
+    await write(nodes)
+    before = told_by(await run(nodes, tmp_path, "status", "-o", "json"))
+    result = await run(nodes, tmp_path, "recover", "--dry-run", "-o", "json")
+    assert result.exit_code == 0, result.output
+    told = told_by(result)
+    assert (told["outcome"], told["segment_first_txid"], told["chosen_last_txid"]) == (
+        "copies",
+        4,
+        5,
+    )
+    assert sorted(told["sources"]) == sorted(nodes.name(i) for i in range(3))
+    text = await run(nodes, tmp_path, "recover", "--dry-run")
+    assert "recovery would choose 4-5" in text.output
+    after = told_by(await run(nodes, tmp_path, "status", "-o", "json"))
+    assert [row["promised_epoch"] for row in before["nodes"]] == [
+        row["promised_epoch"] for row in after["nodes"]
+    ]
+    assert await nodes.recover() == (2, 5)
 
 
-async def test_recovering_by_hand_is_refused(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        result = await run(nodes, tmp_path, "recover")
-        assert result.exit_code == 3
-        assert "REFUSED (nothing was changed)" in result.output
-        await nodes.stop(0, 1)
-        assert (await run(nodes, tmp_path, "recover", "--dry-run")).exit_code == 6
+async def test_recovering_by_hand_is_refused(nodes: Nodes, tmp_path: Path) -> None:
+    result = await run(nodes, tmp_path, "recover")
+    assert result.exit_code == 3
+    assert "REFUSED (nothing was changed)" in result.output
+    await nodes.stop(0, 1)
+    assert (await run(nodes, tmp_path, "recover", "--dry-run")).exit_code == 6
 
 
 async def test_format_refuses_what_holds_edits_and_what_is_not_all_there(tmp_path: Path) -> None:
@@ -140,34 +136,33 @@ async def test_format_refuses_what_holds_edits_and_what_is_not_all_there(tmp_pat
 
 
 async def test_a_node_formatted_alone_is_a_learner_and_the_journal_keeps_its_voters(
-    tmp_path: Path,
+    nodes: Nodes, tmp_path: Path
 ) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        await write(nodes)
-        await nodes.stop(1)
-        shutil.rmtree(nodes.current(1).parent)
-        await nodes.start(1)
-        before = told_by(await run(nodes, tmp_path, "status", "-o", "json"))["nodes"]
-        assert [row["state"] for row in before] == ["in sync", "not formatted", "in sync"]
-        made = await run(nodes, tmp_path, "format", "--node", nodes.name(1))
-        assert made.exit_code == 0, made.output
-        rows = told_by(await run(nodes, tmp_path, "status", "-o", "json"))["nodes"]
-        assert [row["learner"] for row in rows] == [False, True, False]
-        refused = await run(nodes, tmp_path, "admit", "--founding")
-        assert refused.exit_code == 3
-        assert f"{nodes.name(0)}  votes already" in refused.output
-        # Folders that were copied make learners that hold something: shown, and not counted.
-        await nodes.stop(1)
-        shutil.rmtree(nodes.current(1).parent)
-        shutil.copytree(nodes.current(0).parent, nodes.current(1).parent)
-        await nodes.start(1)
-        shown = await run(nodes, tmp_path, "segments", "-o", "json")
-        told = told_by(shown)
-        for row in told["segments"]:
-            assert nodes.name(1) in [copy["node"] for copy in row["copies"]]
-        assert told["unreachable"] == {}
-        assert [row["node"] for row in told["learners"]] == [nodes.name(1)]
-        assert shown.exit_code == 0
+    await write(nodes)
+    await nodes.stop(1)
+    shutil.rmtree(nodes.current(1).parent)
+    await nodes.start(1)
+    before = told_by(await run(nodes, tmp_path, "status", "-o", "json"))["nodes"]
+    assert [row["state"] for row in before] == ["in sync", "not formatted", "in sync"]
+    made = await run(nodes, tmp_path, "format", "--node", nodes.name(1))
+    assert made.exit_code == 0, made.output
+    rows = told_by(await run(nodes, tmp_path, "status", "-o", "json"))["nodes"]
+    assert [row["learner"] for row in rows] == [False, True, False]
+    refused = await run(nodes, tmp_path, "admit", "--founding")
+    assert refused.exit_code == 3
+    assert f"{nodes.name(0)}  votes already" in refused.output
+    # Folders that were copied make learners that hold something: shown, and not counted.
+    await nodes.stop(1)
+    shutil.rmtree(nodes.current(1).parent)
+    shutil.copytree(nodes.current(0).parent, nodes.current(1).parent)
+    await nodes.start(1)
+    shown = await run(nodes, tmp_path, "segments", "-o", "json")
+    told = told_by(shown)
+    for row in told["segments"]:
+        assert nodes.name(1) in [copy["node"] for copy in row["copies"]]
+    assert told["unreachable"] == {}
+    assert [row["node"] for row in told["learners"]] == [nodes.name(1)]
+    assert shown.exit_code == 0
 
 
 async def a_learner_with_other_edits(nodes: Nodes) -> None:
@@ -183,45 +178,45 @@ async def a_learner_with_other_edits(nodes: Nodes) -> None:
 
 @pytest.mark.parametrize("how", [[], ["--deep"]], ids=["shallow", "deep"])
 async def test_a_verification_shows_learners_and_does_not_count_them(
-    tmp_path: Path, how: list[str]
+    nodes: Nodes, tmp_path: Path, how: list[str]
 ) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        await write(nodes)
-        await nodes.recover()
-        await a_learner_with_other_edits(nodes)
-        result = await run(nodes, tmp_path, "verify", *how, "-o", "json")
-        assert result.exit_code == 0, result.output
-        told = told_by(result)
-        (learner,) = told["learners"]
-        assert (learner["node"], learner["differing_segments"]) == (nodes.name(1), [1])
-        assert told.get("unreachable", {}) == {}
-        assert nodes.name(1) not in [row["node"] for row in told.get("nodes", ())]
-        text = await run(nodes, tmp_path, "verify", *how)
-        assert f"{nodes.name(1)}: a learner, which is not counted" in text.output
-        assert "has other edits in those at 1" in text.output
-        await nodes.stop(2)
-        assert (await run(nodes, tmp_path, "verify", *how)).exit_code == 6
+    await write(nodes)
+    await nodes.recover()
+    await a_learner_with_other_edits(nodes)
+    result = await run(nodes, tmp_path, "verify", *how, "-o", "json")
+    assert result.exit_code == 0, result.output
+    told = told_by(result)
+    (learner,) = told["learners"]
+    assert (learner["node"], learner["differing_segments"]) == (nodes.name(1), [1])
+    assert told.get("unreachable", {}) == {}
+    assert nodes.name(1) not in [row["node"] for row in told.get("nodes", ())]
+    text = await run(nodes, tmp_path, "verify", *how)
+    assert f"{nodes.name(1)}: a learner, which is not counted" in text.output
+    assert "has other edits in those at 1" in text.output
+    await nodes.stop(2)
+    assert (await run(nodes, tmp_path, "verify", *how)).exit_code == 6
 
 
-async def test_a_journal_without_a_voter_is_founded_by_an_operators_word(tmp_path: Path) -> None:
+async def test_a_journal_without_a_voter_is_founded_by_an_operators_word(
+    nodes: Nodes, tmp_path: Path
+) -> None:
     """An import: every folder was copied, so that no node knows what its original promised."""
-    async with formatted_nodes(tmp_path) as nodes:
-        await write(nodes)
-        await nodes.stop()
-        for i in range(3):
-            (nodes.current(i) / "incarnation").unlink()
-        await nodes.start()
-        assert (await run(nodes, tmp_path, "status")).exit_code == 6
-        silent = await run(nodes, tmp_path, "admit")
-        assert silent.exit_code == 3
-        assert "--founding" in silent.output
-        await nodes.stop(2)
-        assert (await run(nodes, tmp_path, "admit", "--founding")).exit_code == 6
-        await nodes.start(2)
-        done = await run(nodes, tmp_path, "admit", "--founding")
-        assert done.exit_code == 0, done.output
-        assert "edits up to 5, promised 1" in done.output
-        assert await nodes.recover() == (2, 5)
+    await write(nodes)
+    await nodes.stop()
+    for i in range(3):
+        (nodes.current(i) / "incarnation").unlink()
+    await nodes.start()
+    assert (await run(nodes, tmp_path, "status")).exit_code == 6
+    silent = await run(nodes, tmp_path, "admit")
+    assert silent.exit_code == 3
+    assert "--founding" in silent.output
+    await nodes.stop(2)
+    assert (await run(nodes, tmp_path, "admit", "--founding")).exit_code == 6
+    await nodes.start(2)
+    done = await run(nodes, tmp_path, "admit", "--founding")
+    assert done.exit_code == 0, done.output
+    assert "edits up to 5, promised 1" in done.output
+    assert await nodes.recover() == (2, 5)
 
 
 @pytest.mark.parametrize("name", ["status", "segments", "verify", "recover", "format", "admit"])

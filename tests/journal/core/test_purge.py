@@ -22,7 +22,7 @@ from tests.journal.core.requests_of import (
     segment_bytes,
 )
 from tests.journal.node.process import JID, node_and_client, segment_url, until
-from tests.journal.writer.journal_cluster import formatted_nodes, write_segment
+from tests.journal.writer.journal_cluster import Nodes, write_segment
 
 
 def purge(writer: Writer, minimum: int) -> PurgeLogs:
@@ -47,27 +47,26 @@ def names(root: Path) -> set[str]:
 
 
 @pytest.mark.row("8.4 testPurgeLogs")
-async def test_purge_logs(tmp_path: Path) -> None:
+async def test_purge_logs(nodes: Nodes) -> None:
     """testPurgeLogs: five segments of one edit, and what recoveries have left."""
-    async with formatted_nodes(tmp_path) as nodes:
-        writer = nodes.writer()
-        await writer.become_writer()
-        for txid in range(1, 6):
-            await write_segment(writer, txid, txid)
-        for i in range(3):
-            (nodes.current(i) / "edits_inprogress_0000000000000000001.epoch=140").write_bytes(b"x")
-            (nodes.current(i) / "edits_inprogress_0000000000000000002.empty").write_bytes(b"x")
-            (nodes.current(i) / "edits_inprogress_0000000000000000004.stale").write_bytes(b"x")
-        writer.purge_logs(TxId(3))
+    writer = nodes.writer()
+    await writer.become_writer()
+    for txid in range(1, 6):
+        await write_segment(writer, txid, txid)
+    for i in range(3):
+        (nodes.current(i) / "edits_inprogress_0000000000000000001.epoch=140").write_bytes(b"x")
+        (nodes.current(i) / "edits_inprogress_0000000000000000002.empty").write_bytes(b"x")
+        (nodes.current(i) / "edits_inprogress_0000000000000000004.stale").write_bytes(b"x")
+    writer.purge_logs(TxId(3))
 
-        def left(i: int) -> set[str]:
-            return {path.name for path in nodes.current(i).glob("edits_*")}
+    def left(i: int) -> set[str]:
+        return {path.name for path in nodes.current(i).glob("edits_*")}
 
-        wanted = {f"edits_{txid:019d}-{txid:019d}" for txid in (3, 4, 5)}
-        wanted.add("edits_inprogress_0000000000000000004.stale")
-        await until(lambda: all(left(i) == wanted for i in range(3)), "only 3, 4 and 5 are left")
-        await writer.close()
-        assert await nodes.recover() == (2, 5)
+    wanted = {f"edits_{txid:019d}-{txid:019d}" for txid in (3, 4, 5)}
+    wanted.add("edits_inprogress_0000000000000000004.stale")
+    await until(lambda: all(left(i) == wanted for i in range(3)), "only 3, 4 and 5 are left")
+    await writer.close()
+    assert await nodes.recover() == (2, 5)
 
 
 @pytest.mark.row("8.4 testPurgeLogs")

@@ -60,44 +60,43 @@ async def test_x12_a_source_that_dies_between_prepare_and_accept(
 @pytest.mark.row("X17")
 @pytest.mark.parametrize("contenders", [2, 3])
 async def test_x17_contenders_in_lock_step_end_with_one_writer(
-    tmp_path: Path, contenders: int
+    nodes: Nodes, contenders: int
 ) -> None:
     """They all begin each round together, and back off by chance; at most one epoch can write."""
-    async with formatted_nodes(tmp_path) as nodes:
-        won: list[QuorumWriter] = []
+    won: list[QuorumWriter] = []
 
-        async def contend(number: int) -> None:
-            chance, attempts = Random(number), 0
-            while not won:
-                attempts += 1
-                assert attempts < 50, "nobody wins"
-                writer = nodes.writer()
-                try:
-                    first = TxId((await writer.become_writer()).last_txid + 1)
-                    await writer.start_segment(first)
-                    await writer.write(first, 3, edits(first, first + 2, f"of {number}"))
-                    won.append(writer)
-                except QuorumLost:
-                    await writer.close()
-                    await asyncio.sleep(chance.uniform(0, 0.05 * attempts))
-
-        await asyncio.gather(*(contend(number) for number in range(contenders)))
-        epochs = [writer.epoch for writer in won]
-        assert len(set(epochs)) == len(epochs) > 0
-        alive = 0
-        for writer in won:
+    async def contend(number: int) -> None:
+        chance, attempts = Random(number), 0
+        while not won:
+            attempts += 1
+            assert attempts < 50, "nobody wins"
+            writer = nodes.writer()
             try:
-                await writer.finalize_segment(writer.committed)
-                alive += 1
+                first = TxId((await writer.become_writer()).last_txid + 1)
+                await writer.start_segment(first)
+                await writer.write(first, 3, edits(first, first + 2, f"of {number}"))
+                won.append(writer)
             except QuorumLost:
-                continue
-            finally:
                 await writer.close()
-        assert alive <= 1
-        epoch, last = await nodes.recover()
-        assert epoch > max(epochs)
-        assert last >= 3 * len(won)
-        assert len(await nodes.read_all()) == len(edits(1, last, "of 0"))
+                await asyncio.sleep(chance.uniform(0, 0.05 * attempts))
+
+    await asyncio.gather(*(contend(number) for number in range(contenders)))
+    epochs = [writer.epoch for writer in won]
+    assert len(set(epochs)) == len(epochs) > 0
+    alive = 0
+    for writer in won:
+        try:
+            await writer.finalize_segment(writer.committed)
+            alive += 1
+        except QuorumLost:
+            continue
+        finally:
+            await writer.close()
+    assert alive <= 1
+    epoch, last = await nodes.recover()
+    assert epoch > max(epochs)
+    assert last >= 3 * len(won)
+    assert len(await nodes.read_all()) == len(edits(1, last, "of 0"))
 
 
 @pytest.mark.row("X19")
@@ -184,45 +183,43 @@ async def fences(nodes: Nodes, stale: Writer) -> list[list[bool]]:
 @pytest.mark.row("X22")
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 async def test_x22_a_stale_writer_is_fenced_whatever_the_order(
-    tmp_path: Path, order: tuple[int, ...]
+    nodes: Nodes, order: tuple[int, ...]
 ) -> None:
     """The successor's newEpoch reaches one node after the other; the old one writes in between."""
-    async with formatted_nodes(tmp_path) as nodes:
-        old = nodes.writer()
-        epoch = (await old.become_writer()).epoch
-        await old.start_segment(TxId(1))
-        await old.write(TxId(1), 2, edits(1, 2))
-        await old.settle(timeout_seconds=5)
-        clients = [NodeClient(port, JOURNAL) for _, port in nodes.addresses]
-        await clients[order[0]].new_epoch(epoch + 1)
-        await old.write(TxId(3), 1, edits(3, 3))  # the other two are a majority
-        await clients[order[1]].new_epoch(epoch + 1)
-        with pytest.raises(QuorumLost) as lost:  # the very next call ends it
-            await old.write(TxId(4), 1, edits(4, 4))
-        assert lost.value.fenced_by == epoch + 1
-        await clients[order[2]].new_epoch(epoch + 1)
-        for client in clients:
-            await client.close()
-        with pytest.raises(QuorumLost, match="this writer has ended"):
-            await old.write(TxId(5), 1, edits(5, 5))
-        await old.close()
-        assert await fences(nodes, Writer(epoch, 1000)) == [[True] * 2] * 3
+    old = nodes.writer()
+    epoch = (await old.become_writer()).epoch
+    await old.start_segment(TxId(1))
+    await old.write(TxId(1), 2, edits(1, 2))
+    await old.settle(timeout_seconds=5)
+    clients = [NodeClient(port, JOURNAL) for _, port in nodes.addresses]
+    await clients[order[0]].new_epoch(epoch + 1)
+    await old.write(TxId(3), 1, edits(3, 3))  # the other two are a majority
+    await clients[order[1]].new_epoch(epoch + 1)
+    with pytest.raises(QuorumLost) as lost:  # the very next call ends it
+        await old.write(TxId(4), 1, edits(4, 4))
+    assert lost.value.fenced_by == epoch + 1
+    await clients[order[2]].new_epoch(epoch + 1)
+    for client in clients:
+        await client.close()
+    with pytest.raises(QuorumLost, match="this writer has ended"):
+        await old.write(TxId(5), 1, edits(5, 5))
+    await old.close()
+    assert await fences(nodes, Writer(epoch, 1000)) == [[True] * 2] * 3
 
 
 @pytest.mark.row("X22")
-async def test_x22_an_idle_stale_writer_hears_it_from_a_heartbeat(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        old = nodes.writer(replace(QUICK, read_lease_seconds=0.2))
-        told: list[str] = []
-        old.read_lease.on_superseded = told.append
-        await old.become_writer()
-        await write_segment(old, 1, 3)
-        await old.start_segment(TxId(4))
-        await nodes.recover()
-        await until(lambda: told, "a majority has told it")
-        assert "newer writer" in told[0]
-        assert not old.read_lease.valid()
-        with pytest.raises(QuorumLost) as lost:
-            await old.write(TxId(4), 1, edits(4, 4))
-        assert lost.value.fenced_by == 2
-        await old.close()
+async def test_x22_an_idle_stale_writer_hears_it_from_a_heartbeat(nodes: Nodes) -> None:
+    old = nodes.writer(replace(QUICK, read_lease_seconds=0.2))
+    told: list[str] = []
+    old.read_lease.on_superseded = told.append
+    await old.become_writer()
+    await write_segment(old, 1, 3)
+    await old.start_segment(TxId(4))
+    await nodes.recover()
+    await until(lambda: told, "a majority has told it")
+    assert "newer writer" in told[0]
+    assert not old.read_lease.valid()
+    with pytest.raises(QuorumLost) as lost:
+        await old.write(TxId(4), 1, edits(4, 4))
+    assert lost.value.fenced_by == 2
+    await old.close()

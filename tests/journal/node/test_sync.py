@@ -220,9 +220,9 @@ async def test_a_flipped_bit_is_found_never_served_and_repaired(tmp_path: Path) 
         await until(lambda: not status(node)["damaged_segments"], "the status is clean again")
 
 
-async def test_damage_is_never_served(tmp_path: Path) -> None:
+async def test_damage_is_never_served(nodes: Nodes) -> None:
     """A reader comes before the scrubber: it gets less than was promised, and nothing false."""
-    async with formatted_nodes(tmp_path) as nodes, writing(nodes) as writer:
+    async with writing(nodes) as writer:
         await write_segments(writer, 1, 4)
         node = nodes.daemons[2]
         assert node is not None

@@ -8,7 +8,7 @@ from journal.messages import namespace_message
 from journal.proto import journal_pb2 as pb
 from tests.journal.core.requests_of import NAMESPACE, Writer
 from tests.journal.node.process import Refused, node_and_client
-from tests.journal.writer.journal_cluster import formatted_nodes, write_segment
+from tests.journal.writer.journal_cluster import Nodes, write_segment
 
 
 async def test_a_writer_that_came_since_is_not_destroyed(tmp_path: Path) -> None:
@@ -34,13 +34,12 @@ async def test_a_writer_that_came_since_is_not_destroyed(tmp_path: Path) -> None
         assert (await client.status()).last_promised_epoch == 0
 
 
-async def test_a_writer_formats_what_it_has_seen(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        writer = nodes.writer()
-        await writer.become_writer()
-        await write_segment(writer, 1, 3)
-        await writer.close()
-        again = nodes.writer()
-        await again.format(force=True)
-        await again.close()
-        assert await nodes.recover() == (1, 0)
+async def test_a_writer_formats_what_it_has_seen(nodes: Nodes) -> None:
+    writer = nodes.writer()
+    await writer.become_writer()
+    await write_segment(writer, 1, 3)
+    await writer.close()
+    again = nodes.writer()
+    await again.format(force=True)
+    await again.close()
+    assert await nodes.recover() == (1, 0)

@@ -5,7 +5,6 @@ See docs/reference/quorum-journal.md#learners.
 
 import shutil
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,6 @@ from tests.journal.writer.journal_cluster import (
     NAMESPACE,
     Nodes,
     edits,
-    formatted_nodes,
     write_segment,
 )
 
@@ -81,54 +79,52 @@ async def acknowledged_by_two(nodes: Nodes) -> None:
 @pytest.mark.row("X3")
 @pytest.mark.parametrize("reborn", WAYS)
 async def test_x03_a_wiped_node_does_not_outvote_what_was_acknowledged(
-    tmp_path: Path, reborn: Reborn
+    nodes: Nodes, reborn: Reborn
 ) -> None:
     """4-6 are acknowledged on JN0 and JN1; JN1 is wiped, JN0 is down.
 
     Hadoop (2.7.3, executed) recovers from JN1 and JN2 without an
     error, and its readers see 1-3 only: 4-6 are lost.  Ours finds one voter of three.
     """
-    async with formatted_nodes(tmp_path) as nodes:
-        await acknowledged_by_two(nodes)
-        await nodes.stop(0, 1)
-        await nodes.start(2)
-        await reborn(nodes)
-        writer = nodes.writer()
-        with pytest.raises(QuorumLost) as lost:
-            await writer.become_writer()
-        await writer.close()
-        assert isinstance(lost.value.failures[NodeName(nodes.name(1))], NotAdmitted)
-        # JN0 has what JN1 forgot.  It takes two voters to go on, and nothing is lost.
-        await nodes.start(0)
-        assert (await nodes.recover())[1] == 6
-        assert await nodes.read_all() == edits(1, 6, "a")
+    await acknowledged_by_two(nodes)
+    await nodes.stop(0, 1)
+    await nodes.start(2)
+    await reborn(nodes)
+    writer = nodes.writer()
+    with pytest.raises(QuorumLost) as lost:
+        await writer.become_writer()
+    await writer.close()
+    assert isinstance(lost.value.failures[NodeName(nodes.name(1))], NotAdmitted)
+    # JN0 has what JN1 forgot.  It takes two voters to go on, and nothing is lost.
+    await nodes.start(0)
+    assert (await nodes.recover())[1] == 6
+    assert await nodes.read_all() == edits(1, 6, "a")
 
 
 @pytest.mark.parametrize("reborn", WAYS)
 async def test_a_learner_tells_readers_nothing_and_a_person_everything(
-    tmp_path: Path, reborn: Reborn
+    nodes: Nodes, reborn: Reborn
 ) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        await acknowledged_by_two(nodes)
-        await nodes.stop(1)
-        await nodes.start(2)
-        before = await _status(nodes, 2)
-        await reborn(nodes)
-        status = await _status(nodes, 1)
-        assert status.is_learner
-        assert status.incarnation not in ("", before.incarnation)
-        assert not before.is_learner
-        node = remote(nodes, 1)
-        with pytest.raises(NotAdmitted):
-            await node.manifest(TxId(1), in_progress=True, timeout_seconds=TIMEOUT)
-        with pytest.raises(NotAdmitted):
-            await node.journal_state(TIMEOUT)
-        await node.close()
-        # It stays one, whatever happens to its process.
-        await nodes.stop(1)
-        await nodes.start(1)
-        again = await _status(nodes, 1)
-        assert (again.is_learner, again.incarnation) == (True, status.incarnation)
+    await acknowledged_by_two(nodes)
+    await nodes.stop(1)
+    await nodes.start(2)
+    before = await _status(nodes, 2)
+    await reborn(nodes)
+    status = await _status(nodes, 1)
+    assert status.is_learner
+    assert status.incarnation not in ("", before.incarnation)
+    assert not before.is_learner
+    node = remote(nodes, 1)
+    with pytest.raises(NotAdmitted):
+        await node.manifest(TxId(1), in_progress=True, timeout_seconds=TIMEOUT)
+    with pytest.raises(NotAdmitted):
+        await node.journal_state(TIMEOUT)
+    await node.close()
+    # It stays one, whatever happens to its process.
+    await nodes.stop(1)
+    await nodes.start(1)
+    again = await _status(nodes, 1)
+    assert (again.is_learner, again.incarnation) == (True, status.incarnation)
 
 
 async def _status(nodes: Nodes, i: int) -> pb.JournalStatus:
@@ -139,94 +135,90 @@ async def _status(nodes: Nodes, i: int) -> pb.JournalStatus:
         await node.close()
 
 
-async def test_a_folder_that_was_only_moved_keeps_its_vote(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        await acknowledged_by_two(nodes)
-        await nodes.stop(1)
-        root = nodes.current(1).parent
-        root.rename(root.with_name("aside"))
-        root.with_name("aside").rename(root)
-        await nodes.start(1)
-        assert not (await _status(nodes, 1)).is_learner
+async def test_a_folder_that_was_only_moved_keeps_its_vote(nodes: Nodes) -> None:
+    await acknowledged_by_two(nodes)
+    await nodes.stop(1)
+    root = nodes.current(1).parent
+    root.rename(root.with_name("aside"))
+    root.with_name("aside").rename(root)
+    await nodes.start(1)
+    assert not (await _status(nodes, 1)).is_learner
 
 
-async def test_a_learner_is_admitted_when_it_holds_what_the_voters_hold(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        writer = nodes.writer()
-        epoch = (await writer.become_writer()).epoch
-        await write_segment(writer, 1, 3, "a")
-        await writer.settle(timeout_seconds=TIMEOUT)
-        await nodes.stop(1)
-        await folder_copied(nodes)
-        status, node, voter = await _status(nodes, 1), remote(nodes, 1), remote(nodes, 2)
-        listed = await voter.manifest(TxId(1), in_progress=False, timeout_seconds=TIMEOUT)
-        required = [
-            Segment(TxId(s.first_txid), TxId(s.last_txid), finalized=True, digest=s.digest)
-            for s in listed.segments
-        ]
+async def test_a_learner_is_admitted_when_it_holds_what_the_voters_hold(nodes: Nodes) -> None:
+    writer = nodes.writer()
+    epoch = (await writer.become_writer()).epoch
+    await write_segment(writer, 1, 3, "a")
+    await writer.settle(timeout_seconds=TIMEOUT)
+    await nodes.stop(1)
+    await folder_copied(nodes)
+    status, node, voter = await _status(nodes, 1), remote(nodes, 1), remote(nodes, 2)
+    listed = await voter.manifest(TxId(1), in_progress=False, timeout_seconds=TIMEOUT)
+    required = [
+        Segment(TxId(s.first_txid), TxId(s.last_txid), finalized=True, digest=s.digest)
+        for s in listed.segments
+    ]
 
-        async def admit(incarnation: str, committed: int) -> None:
-            info = node.request_info(epoch, 1000 + len(asked), None)
-            asked.append(committed)
-            await node.admit(info, incarnation, required, TxId(committed), TIMEOUT)
+    async def admit(incarnation: str, committed: int) -> None:
+        info = node.request_info(epoch, 1000 + len(asked), None)
+        asked.append(committed)
+        await node.admit(info, incarnation, required, TxId(committed), TIMEOUT)
 
-        asked: list[int] = []
-        refused: list[tuple[str, int, type[Rejected]]] = [
-            ("f" * 32, 3, NotAdmitted),
-            (status.incarnation, 4, OutOfSync),
-        ]
-        for incarnation, committed, refusal in refused:
-            with pytest.raises(refusal):
-                await admit(incarnation, committed)
-            assert (await _status(nodes, 1)).is_learner
-        await admit(status.incarnation, 3)
-        await admit(status.incarnation, 3)  # a late twin of the answer's request
-        await nodes.stop(1)
-        await nodes.start(1)
-        assert not (await _status(nodes, 1)).is_learner
-        await writer.close()
+    asked: list[int] = []
+    refused: list[tuple[str, int, type[Rejected]]] = [
+        ("f" * 32, 3, NotAdmitted),
+        (status.incarnation, 4, OutOfSync),
+    ]
+    for incarnation, committed, refusal in refused:
+        with pytest.raises(refusal):
+            await admit(incarnation, committed)
+        assert (await _status(nodes, 1)).is_learner
+    await admit(status.incarnation, 3)
+    await admit(status.incarnation, 3)  # a late twin of the answer's request
+    await nodes.stop(1)
+    await nodes.start(1)
+    assert not (await _status(nodes, 1)).is_learner
+    await writer.close()
+    await node.close()
+    await voter.close()
+    await nodes.stop(0)
+    assert (await nodes.recover())[1] == 3
+
+
+async def test_an_imported_journal_is_founded_by_an_operators_word(nodes: Nodes) -> None:
+    writer = nodes.writer()
+    await writer.become_writer()
+    await write_segment(writer, 1, 3, "a")
+    await writer.settle(timeout_seconds=TIMEOUT)
+    await writer.close()
+    await nodes.stop()
+    for i in range(3):
+        (nodes.current(i) / "incarnation").unlink()  # as Hadoop leaves it
+    await nodes.start()
+    failing = nodes.writer()
+    with pytest.raises(QuorumLost):
+        await failing.become_writer()
+    await failing.close()
+    for i in range(3):
+        node = remote(nodes, i)
+        await node.admit_founding((await node.status(TIMEOUT)).incarnation, TIMEOUT)
         await node.close()
-        await voter.close()
-        await nodes.stop(0)
-        assert (await nodes.recover())[1] == 3
+    assert (await nodes.recover())[1] == 3
 
 
-async def test_an_imported_journal_is_founded_by_an_operators_word(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        writer = nodes.writer()
-        await writer.become_writer()
-        await write_segment(writer, 1, 3, "a")
-        await writer.settle(timeout_seconds=TIMEOUT)
-        await writer.close()
-        await nodes.stop()
-        for i in range(3):
-            (nodes.current(i) / "incarnation").unlink()  # as Hadoop leaves it
-        await nodes.start()
-        failing = nodes.writer()
-        with pytest.raises(QuorumLost):
-            await failing.become_writer()
-        await failing.close()
-        for i in range(3):
-            node = remote(nodes, i)
-            await node.admit_founding((await node.status(TIMEOUT)).incarnation, TIMEOUT)
-            await node.close()
-        assert (await nodes.recover())[1] == 3
-
-
-async def test_two_nodes_on_clones_of_one_disk_are_not_two_votes(tmp_path: Path) -> None:
+async def test_two_nodes_on_clones_of_one_disk_are_not_two_votes(nodes: Nodes) -> None:
     """A block device that was cloned has the same inodes; the name gives it away."""
-    async with formatted_nodes(tmp_path) as nodes:
-        await nodes.stop(1)
-        one, other = (nodes.current(i) / "incarnation" for i in (1, 2))
-        identity = other.read_text().split("id=")[1][:32]
-        mine = one.read_text().split("id=")[1][:32]
-        with one.open("r+") as file:  # in place: the inode stays
-            text = file.read().replace(mine, identity)
-            file.seek(0)
-            file.write(text)
-        await nodes.start(1)
-        writer = nodes.writer()
-        await nodes.stop(0)
-        with pytest.raises(InvariantBroken, match="one and the same incarnation"):
-            await writer.become_writer()
-        await writer.close()
+    await nodes.stop(1)
+    one, other = (nodes.current(i) / "incarnation" for i in (1, 2))
+    identity = other.read_text().split("id=")[1][:32]
+    mine = one.read_text().split("id=")[1][:32]
+    with one.open("r+") as file:  # in place: the inode stays
+        text = file.read().replace(mine, identity)
+        file.seek(0)
+        file.write(text)
+    await nodes.start(1)
+    writer = nodes.writer()
+    await nodes.stop(0)
+    with pytest.raises(InvariantBroken, match="one and the same incarnation"):
+        await writer.become_writer()
+    await writer.close()

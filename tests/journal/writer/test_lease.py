@@ -3,7 +3,6 @@
 import asyncio
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -16,7 +15,7 @@ from journal.model import NodeName, TxId
 from journal.writer.channel import NodeChannel
 from journal.writer.channel_status import ChannelStatus
 from journal.writer.heartbeats import Heartbeats, ReadLease
-from tests.journal.writer.journal_cluster import QUICK, edits, formatted_nodes
+from tests.journal.writer.journal_cluster import QUICK, Nodes, edits
 
 LEASE = 1.0  # short, but long enough for a busy machine
 FIELDS = {name: getattr(QUICK, name) for name in QUICK.__slots__}
@@ -31,150 +30,140 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def test_an_idle_writer_keeps_its_lease_and_tells_what_is_committed(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        writer = nodes.writer(LEASED)
-        await writer.become_writer()
-        assert not writer.read_lease.valid()
-        await writer.start_segment(TxId(1))
-        await writer.write(TxId(1), 3, edits(1, 3))
-        assert writer.read_lease.valid()
-        until = now() + 3 * LEASE
-        while now() < until:
-            assert await writer.read_lease.wait_until_valid(LEASE)
-            await asyncio.sleep(LEASE / 8)
-        for daemon in nodes.daemons:
-            assert daemon is not None
-            owner = daemon.node.find("test-journal")
-            assert owner is not None
-            assert owner.state.committed == 3
-        await writer.close()
-        assert not writer.read_lease.valid()
-
-
-async def test_without_a_majority_the_lease_runs_out(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        writer = nodes.writer(LEASED)
-        await writer.become_writer()
-        await writer.start_segment(TxId(1))
-        await writer.write(TxId(1), 1, edits(1, 1))
-        await nodes.stop(0)
-        await asyncio.sleep(2 * LEASE)
+async def test_an_idle_writer_keeps_its_lease_and_tells_what_is_committed(nodes: Nodes) -> None:
+    writer = nodes.writer(LEASED)
+    await writer.become_writer()
+    assert not writer.read_lease.valid()
+    await writer.start_segment(TxId(1))
+    await writer.write(TxId(1), 3, edits(1, 3))
+    assert writer.read_lease.valid()
+    until = now() + 3 * LEASE
+    while now() < until:
         assert await writer.read_lease.wait_until_valid(LEASE)
-        await nodes.stop(1)
-        await asyncio.sleep(1.1 * LEASE)
-        assert not writer.read_lease.valid()
-        assert not await writer.read_lease.wait_until_valid(LEASE / 4)
-        await writer.close()
-
-
-async def test_a_new_writer_lets_the_old_lease_run_out_first(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        old = nodes.writer(LONG_LEASED)
-        await old.become_writer()
-        await old.start_segment(TxId(1))
-        leased = now()  # not before this; heartbeats may have renewed it since
-        await old.write(TxId(1), 3, edits(1, 3))
-        new = nodes.writer(LONG_LEASED)
-        await new.become_writer()
-        assert now() - leased < LONG, "recovery does not wait"
-        await new.start_segment(TxId(4))
-        assert now() - leased >= LONG
-        assert not old.read_lease.valid()
-        with pytest.raises(QuorumLost):
-            await old.write(TxId(4), 1, edits(4, 4))
-        await old.close()
-        await new.close()
-
-
-async def test_a_new_writer_waits_only_what_is_left(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        old = nodes.writer(LONG_LEASED)
-        await old.become_writer()
-        await old.start_segment(TxId(1))
-        await old.write(TxId(1), 3, edits(1, 3))
-        await old.close()
-        await asyncio.sleep(LONG * (1 + DRIFT_MARGIN))
-        new = nodes.writer(LONG_LEASED)
-        await new.become_writer()
-        began = now()
-        await new.start_segment(TxId(4))
-        assert now() - began < LONG
-        await new.close()
-
-
-@pytest.mark.parametrize("ours", [0.0, LEASE / 10])
-async def test_a_new_writer_respects_a_longer_lease_than_its_own(
-    tmp_path: Path, ours: float
-) -> None:
-    """Two NameNodes are configured differently; the nodes have been restarted since."""
-    async with formatted_nodes(tmp_path) as nodes:
-        old = nodes.writer(WriterSettings(**{**FIELDS, "read_lease_seconds": 3 * LEASE}))
-        await old.become_writer()
-        await old.start_segment(TxId(1))
-        await old.write(TxId(1), 3, edits(1, 3))
-        heard = now()
-        await old.close()
-        await nodes.stop()
-        await nodes.start()
-        new = nodes.writer(WriterSettings(**{**FIELDS, "read_lease_seconds": ours}))
-        await new.become_writer()
-        await new.start_segment(TxId(4))
-        assert now() - heard > 3 * LEASE
-        await new.close()
-        # From here on only the shorter one can be held.
-        last = nodes.writer(WriterSettings(**{**FIELDS, "read_lease_seconds": ours}))
-        await last.become_writer()
-        began = now()
-        await last.start_segment(TxId(4))
-        assert now() - began < 3 * LEASE
-        await last.close()
-
-
-async def test_what_was_known_before_the_epoch_was_won_is_not_enough(tmp_path: Path) -> None:
-    """The bad schedule: it was known, the process stopped, another writer came and went."""
-    async with formatted_nodes(tmp_path) as nodes:
-        old = nodes.writer(LEASED)
-        await old.become_writer()
-        await old.start_segment(TxId(1))
-        await old.write(TxId(1), 3, edits(1, 3))
-        heard = now()
-        await old.close()
-        new = nodes.writer(LEASED)
-        await new.become_writer(predecessor_gone_until=now())
-        await new.start_segment(TxId(4))
-        assert now() - heard > LEASE
-        await new.close()
-
-
-async def test_a_new_writer_does_not_wait_for_one_that_is_known_to_be_gone(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        old = nodes.writer(ENDLESS)
-        await old.become_writer(predecessor_gone_until=math.inf)
-        await old.start_segment(TxId(1))
-        await old.write(TxId(1), 3, edits(1, 3))
-        await old.close()
-        new = nodes.writer(ENDLESS)
-        await new.become_writer(predecessor_gone_until=math.inf)
-        await asyncio.wait_for(new.start_segment(TxId(4)), 30)
-        await new.close()
-
-
-async def test_a_node_that_restarts_may_have_heard_a_writer_until_then(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        writer = nodes.writer(LEASED)
-        await writer.become_writer()
-        await writer.start_segment(TxId(1))
-        await writer.close()
-        await nodes.stop(0)
-        await asyncio.sleep(0.05)
-        restarted = now()
-        await nodes.start(0)
-        daemon = nodes.daemons[0]
+        await asyncio.sleep(LEASE / 8)
+    for daemon in nodes.daemons:
         assert daemon is not None
         owner = daemon.node.find("test-journal")
         assert owner is not None
-        assert 0 <= owner.writer_heard_seconds_ago() <= now() - restarted
+        assert owner.state.committed == 3
+    await writer.close()
+    assert not writer.read_lease.valid()
+
+
+async def test_without_a_majority_the_lease_runs_out(nodes: Nodes) -> None:
+    writer = nodes.writer(LEASED)
+    await writer.become_writer()
+    await writer.start_segment(TxId(1))
+    await writer.write(TxId(1), 1, edits(1, 1))
+    await nodes.stop(0)
+    await asyncio.sleep(2 * LEASE)
+    assert await writer.read_lease.wait_until_valid(LEASE)
+    await nodes.stop(1)
+    await asyncio.sleep(1.1 * LEASE)
+    assert not writer.read_lease.valid()
+    assert not await writer.read_lease.wait_until_valid(LEASE / 4)
+    await writer.close()
+
+
+async def test_a_new_writer_lets_the_old_lease_run_out_first(nodes: Nodes) -> None:
+    old = nodes.writer(LONG_LEASED)
+    await old.become_writer()
+    await old.start_segment(TxId(1))
+    leased = now()  # not before this; heartbeats may have renewed it since
+    await old.write(TxId(1), 3, edits(1, 3))
+    new = nodes.writer(LONG_LEASED)
+    await new.become_writer()
+    assert now() - leased < LONG, "recovery does not wait"
+    await new.start_segment(TxId(4))
+    assert now() - leased >= LONG
+    assert not old.read_lease.valid()
+    with pytest.raises(QuorumLost):
+        await old.write(TxId(4), 1, edits(4, 4))
+    await old.close()
+    await new.close()
+
+
+async def test_a_new_writer_waits_only_what_is_left(nodes: Nodes) -> None:
+    old = nodes.writer(LONG_LEASED)
+    await old.become_writer()
+    await old.start_segment(TxId(1))
+    await old.write(TxId(1), 3, edits(1, 3))
+    await old.close()
+    await asyncio.sleep(LONG * (1 + DRIFT_MARGIN))
+    new = nodes.writer(LONG_LEASED)
+    await new.become_writer()
+    began = now()
+    await new.start_segment(TxId(4))
+    assert now() - began < LONG
+    await new.close()
+
+
+@pytest.mark.parametrize("ours", [0.0, LEASE / 10])
+async def test_a_new_writer_respects_a_longer_lease_than_its_own(nodes: Nodes, ours: float) -> None:
+    """Two NameNodes are configured differently; the nodes have been restarted since."""
+    old = nodes.writer(WriterSettings(**{**FIELDS, "read_lease_seconds": 3 * LEASE}))
+    await old.become_writer()
+    await old.start_segment(TxId(1))
+    await old.write(TxId(1), 3, edits(1, 3))
+    heard = now()
+    await old.close()
+    await nodes.stop()
+    await nodes.start()
+    new = nodes.writer(WriterSettings(**{**FIELDS, "read_lease_seconds": ours}))
+    await new.become_writer()
+    await new.start_segment(TxId(4))
+    assert now() - heard > 3 * LEASE
+    await new.close()
+    # From here on only the shorter one can be held.
+    last = nodes.writer(WriterSettings(**{**FIELDS, "read_lease_seconds": ours}))
+    await last.become_writer()
+    began = now()
+    await last.start_segment(TxId(4))
+    assert now() - began < 3 * LEASE
+    await last.close()
+
+
+async def test_what_was_known_before_the_epoch_was_won_is_not_enough(nodes: Nodes) -> None:
+    """The bad schedule: it was known, the process stopped, another writer came and went."""
+    old = nodes.writer(LEASED)
+    await old.become_writer()
+    await old.start_segment(TxId(1))
+    await old.write(TxId(1), 3, edits(1, 3))
+    heard = now()
+    await old.close()
+    new = nodes.writer(LEASED)
+    await new.become_writer(predecessor_gone_until=now())
+    await new.start_segment(TxId(4))
+    assert now() - heard > LEASE
+    await new.close()
+
+
+async def test_a_new_writer_does_not_wait_for_one_that_is_known_to_be_gone(nodes: Nodes) -> None:
+    old = nodes.writer(ENDLESS)
+    await old.become_writer(predecessor_gone_until=math.inf)
+    await old.start_segment(TxId(1))
+    await old.write(TxId(1), 3, edits(1, 3))
+    await old.close()
+    new = nodes.writer(ENDLESS)
+    await new.become_writer(predecessor_gone_until=math.inf)
+    await asyncio.wait_for(new.start_segment(TxId(4)), 30)
+    await new.close()
+
+
+async def test_a_node_that_restarts_may_have_heard_a_writer_until_then(nodes: Nodes) -> None:
+    writer = nodes.writer(LEASED)
+    await writer.become_writer()
+    await writer.start_segment(TxId(1))
+    await writer.close()
+    await nodes.stop(0)
+    await asyncio.sleep(0.05)
+    restarted = now()
+    await nodes.start(0)
+    daemon = nodes.daemons[0]
+    assert daemon is not None
+    owner = daemon.node.find("test-journal")
+    assert owner is not None
+    assert 0 <= owner.writer_heard_seconds_ago() <= now() - restarted
 
 
 async def test_a_reply_that_lay_in_a_socket_proves_nothing_new() -> None:
@@ -246,18 +235,17 @@ async def test_a_heartbeat_renews_from_when_it_was_sent() -> None:
     await beats.stop()
 
 
-async def test_a_batch_renews_from_when_it_was_sent(tmp_path: Path) -> None:
-    async with formatted_nodes(tmp_path) as nodes:
-        writer = nodes.writer(WriterSettings(**{**FIELDS, "read_lease_seconds": 60.0}))
-        await writer.become_writer(predecessor_gone_until=math.inf)
-        clock = _Clock()
-        writer.read_lease.clock = clock
-        await writer.start_segment(TxId(1))
-        writing = asyncio.create_task(writer.write(TxId(1), 1, edits(1, 1)))
-        await asyncio.sleep(0)
-        clock.now += 59.0
-        await writing
-        assert writer.read_lease.valid()
-        clock.now += 1.0
-        assert not writer.read_lease.valid()
-        await writer.close()
+async def test_a_batch_renews_from_when_it_was_sent(nodes: Nodes) -> None:
+    writer = nodes.writer(WriterSettings(**{**FIELDS, "read_lease_seconds": 60.0}))
+    await writer.become_writer(predecessor_gone_until=math.inf)
+    clock = _Clock()
+    writer.read_lease.clock = clock
+    await writer.start_segment(TxId(1))
+    writing = asyncio.create_task(writer.write(TxId(1), 1, edits(1, 1)))
+    await asyncio.sleep(0)
+    clock.now += 59.0
+    await writing
+    assert writer.read_lease.valid()
+    clock.now += 1.0
+    assert not writer.read_lease.valid()
+    await writer.close()

@@ -14,7 +14,7 @@ from journal.model import TxId
 from namenode_sim.checkpoint.image_upload import UploadFailed, upload_image
 from namenode_sim.checkpoint.schedule import UploadAnswer
 from namenode_sim.image.files import image_name, write_digest
-from tests.namenode_sim.image.image_world import info
+from tests.worlds.files import info
 
 STALL_SECONDS = 0.3
 LARGER_THAN_SOCKETS = 32 * 1024 * 1024

@@ -19,8 +19,8 @@ from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, serve
 from tests.namenode_sim.client_protocol.test_random import CALLS, users
-from tests.namenode_sim.image.image_world import EDITS, info, saved
-from tests.namenode_sim.startup.startup_world import write_segment
+from tests.namenode_sim.image.image_world import EDITS, saved
+from tests.worlds.files import info, write_segment
 
 Steps = list[tuple[tuple[str, Fields], str]]
 

@@ -26,10 +26,10 @@ from namenode_sim.storage.retention import Retention
 from namenode_sim.storage.storage import NameStorage, StorageSettings, open_name_dirs
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
-from tests.namenode_sim.image.image_world import info
 from tests.namenode_sim.startup.startup_world import mkdir
 from tests.namenode_sim.term.memory_journal import MemoryJournal
 from tests.namenode_sim.term.test_namenode import NOBODY, namenode, until
+from tests.worlds.files import info
 
 RULES = CheckpointRules(period_seconds=3600.0, edits=4)
 NO_EXTRA = StorageSettings(retention=Retention(images=1, extra_edits=0))

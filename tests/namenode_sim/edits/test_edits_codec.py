@@ -24,7 +24,7 @@ from namenode_sim.edits.values import (
     XAttrNamespace,
 )
 from tests import TESTDATA
-from tests.namenode_sim.edits.op_strategies import any_op, instances
+from tests.worlds.any_op import any_op, instances
 
 TXID = TxId(7)
 PERMISSION = Permission("hdfs", "supergroup", 0o644)

@@ -19,8 +19,8 @@ from namenode_sim.oev.sources import BinarySource
 from namenode_sim.oev.xml_fields import FIELDS
 from namenode_sim.oev.xml_reader import XmlSource
 from namenode_sim.oev.xml_text import escape, unmangle
-from tests.namenode_sim.edits.op_strategies import any_op
 from tests.namenode_sim.edits.segments import IDS, segment_bytes
+from tests.worlds.any_op import any_op
 
 
 def _ops(source: Source) -> list[ops.Op]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from journal.frame import HEADER_BYTES, read_header
-from journal.model import NamespaceInfo, TxId
+from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.edits.values import (
@@ -26,6 +26,7 @@ from namenode_sim.edits.values import (
 from namenode_sim.image.writer import write_namespace
 from namenode_sim.namespace.namespace import Namespace
 from tests import TESTDATA
+from tests.worlds.files import info
 
 
 def real(name: str) -> Path:
@@ -34,11 +35,6 @@ def real(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"{path} is not there")
     return path
-
-
-def info(layout: int = -65, namespace_id: int = 7) -> NamespaceInfo:
-    """The ids of a name directory."""
-    return NamespaceInfo(layout, namespace_id, "CID-test", 0, "BP-1-127.0.0.1-2")
 
 
 def replay(namespace: Namespace, path: Path) -> Namespace:

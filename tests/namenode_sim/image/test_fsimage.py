@@ -21,7 +21,8 @@ from namenode_sim.image.writer import save_image, write_namespace
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
-from tests.namenode_sim.image.image_world import info, real, replay, rich_namespace, saved
+from tests.namenode_sim.image.image_world import real, replay, rich_namespace, saved
+from tests.worlds.files import info
 
 NAME_DIR = "name-dir/fsimage_00000000000000000"
 DYNAMOMETER = "fsimage/fsimage_0000000000000061740"

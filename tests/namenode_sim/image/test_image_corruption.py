@@ -20,7 +20,8 @@ from namenode_sim.image.reader import load_image, read_namespace
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
-from tests.namenode_sim.image.image_world import info, rich_namespace, saved
+from tests.namenode_sim.image.image_world import rich_namespace, saved
+from tests.worlds.files import info
 
 PLACES = ("section ", "summary", "trailer", "HDFSIMG1", "ends after", "layout version", "codec",
           "root", "on-disk version", "announces", "no section", "compressed")  # fmt: skip

@@ -28,7 +28,8 @@ from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.writer import write_namespace
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
-from tests.namenode_sim.image.image_world import PERMISSION, info, rich_namespace, saved
+from tests.namenode_sim.image.image_world import PERMISSION, rich_namespace, saved
+from tests.worlds.files import info
 
 PACKAGES = {LZ4_CODEC: "cramjam", SNAPPY_CODEC: "cramjam", ZSTD_CODEC: "zstandard"}
 CODECS = ["", ZLIB_CODEC, GZIP_CODEC, BZIP2_CODEC, *PACKAGES]

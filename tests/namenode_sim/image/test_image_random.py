@@ -37,7 +37,8 @@ from namenode_sim.namespace.inode import (
 )
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.state import Counters, EcState, ErasureCodingPolicy
-from tests.namenode_sim.image.image_world import PERMISSION, info
+from tests.namenode_sim.image.image_world import PERMISSION
+from tests.worlds.files import info
 
 TIME = st.integers(0, 2**62)
 COUNT = st.integers(0, 2**63 - 1)

@@ -21,7 +21,8 @@ from namenode_sim.storage.errors import (
 from namenode_sim.storage.format import format_name_dirs
 from namenode_sim.storage.storage import NameStorage, open_name_dirs, path_of
 from namenode_sim.storage.version_file import parse_version, properties, version_text
-from tests.namenode_sim.image.image_world import info, real, rich_namespace
+from tests.namenode_sim.image.image_world import real, rich_namespace
+from tests.worlds.files import info
 
 
 def _formatted(*directories: Path) -> NameStorage:

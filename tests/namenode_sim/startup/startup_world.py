@@ -13,11 +13,10 @@ from pathlib import Path
 from ha.conf.configuration import Configuration, load_configuration
 from ha.daemon.endpoint import Endpoint
 from ha.rpc.server import RpcServer
-from journal.frame import file_header
 from journal.model import JournalId, NamespaceInfo, TxId
 from journal.reader.reader import JournalReader
 from journal.writer.writer import QuorumWriter
-from namenode_sim.edits.codec import decode_all, encode
+from namenode_sim.edits.codec import decode_all
 from namenode_sim.edits.ops import EndLogSegment, Mkdir, Op, StartLogSegment
 from namenode_sim.edits.values import Permission
 from namenode_sim.namespace.namespace import Namespace
@@ -27,7 +26,8 @@ from namenode_sim.storage.format import format_name_dirs
 from namenode_sim.transfer.image_server import ImageServer
 from namenode_sim.transfer.namenode_protocol import Facts, namenode_protocol
 from tests.journal.writer.journal_cluster import QUICK, Nodes
-from tests.namenode_sim.image.image_world import EDITS, info
+from tests.namenode_sim.image.image_world import EDITS
+from tests.worlds.files import info, write_segment
 
 WHO = Permission("a", "b", 0o755)
 NEVER_ASK = Consent(force=False, ask=None)
@@ -36,22 +36,6 @@ FORCE = Consent(force=True, ask=None)
 
 def mkdir(path: str) -> Mkdir:
     return Mkdir(0, path, 7, 7, WHO)
-
-
-def frames(first: int, ops: Sequence[Op], layout: int = -65) -> bytes:
-    return b"".join(encode(op, TxId(first + i), layout) for i, op in enumerate(ops))
-
-
-def write_segment(
-    current: Path, first: int, ops: Sequence[Op], *, layout: int = -65, closed: bool = True
-) -> Path:
-    """A segment file as Hadoop leaves it; an open one ends in preallocated space."""
-    last = first + len(ops) - 1
-    name = f"edits_{first:019d}-{last:019d}" if closed else f"edits_inprogress_{first:019d}"
-    path = current / name
-    padding = b"" if closed else b"\xff" * 4096
-    path.write_bytes(file_header(layout) + frames(first, ops, layout) + padding)
-    return path
 
 
 ROLLED = (*EDITS, EndLogSegment())

@@ -23,18 +23,18 @@ from namenode_sim.storage.storage import open_name_dirs
 from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
 from namenode_sim.transfer.image_server import ImageServer, TransferLimits
 from namenode_sim.transfer.namenode_protocol import Facts
-from tests.namenode_sim.image.image_world import info, rich_namespace
+from tests.namenode_sim.image.image_world import rich_namespace
 from tests.namenode_sim.startup.startup_world import (
     FORCE,
     NEVER_ASK,
     OPEN,
     World,
-    frames,
     in_use,
     peer,
     snapshot,
     world,
 )
+from tests.worlds.files import frames, info
 
 IMAGE = rich_namespace()
 BEHIND = len(OPEN)
@@ -154,23 +154,22 @@ async def test_edits_that_the_journal_lacks_are_6_unless_not_asked_for(tmp_path:
     assert_copied(tmp_path / "name")
 
 
-async def test_an_image_that_cannot_be_had_changes_nothing(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        in_use(at.name_dir)
-        before = snapshot(at.name_dir)
-        damaged = saved(tmp_path / "peer")
-        image = damaged / "current" / f"fsimage_{IMAGE.last_applied:019d}"
-        image.write_bytes(image.read_bytes()[:-1] + b"x")
-        async with peer(facts(), damaged) as overrides:
-            with pytest.raises(ExitWith, match="it came damaged") as refusal:
-                await bootstrap(at, overrides, FORCE, check=False)
-        assert refusal.value.code == 4
-        assert snapshot(at.name_dir) == before
-        assert [path.name for path in at.name_dir.iterdir()] == ["current"]
+async def test_an_image_that_cannot_be_had_changes_nothing(at: World, tmp_path: Path) -> None:
+    in_use(at.name_dir)
+    before = snapshot(at.name_dir)
+    damaged = saved(tmp_path / "peer")
+    image = damaged / "current" / f"fsimage_{IMAGE.last_applied:019d}"
+    image.write_bytes(image.read_bytes()[:-1] + b"x")
+    async with peer(facts(), damaged) as overrides:
+        with pytest.raises(ExitWith, match="it came damaged") as refusal:
+            await bootstrap(at, overrides, FORCE, check=False)
+    assert refusal.value.code == 4
+    assert snapshot(at.name_dir) == before
+    assert [path.name for path in at.name_dir.iterdir()] == ["current"]
 
 
-async def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
-    async with world(tmp_path) as at, peer(facts(), saved(tmp_path / "peer")) as overrides:
+async def test_a_directory_in_use_is_refused(at: World, tmp_path: Path) -> None:
+    async with peer(facts(), saved(tmp_path / "peer")) as overrides:
         in_use(at.name_dir)
         storage = open_name_dirs([at.name_dir])
         with pytest.raises(InUse):

@@ -10,8 +10,9 @@ from namenode_sim.storage.local_edits import last_local_edit
 from namenode_sim.storage.storage import open_name_dirs
 from namenode_sim.term.gate import Gate
 from namenode_sim.term.namenode import NameNode, TransitionRefused
-from tests.namenode_sim.startup.startup_world import OPEN, ROLLED, frames, in_use
+from tests.namenode_sim.startup.startup_world import OPEN, ROLLED, in_use
 from tests.namenode_sim.term.memory_journal import MemoryJournal
+from tests.worlds.files import frames
 
 LAST = len(ROLLED) + len(OPEN)
 

@@ -16,15 +16,8 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup.recover import Recovery, recover
 from namenode_sim.storage.format import format_name_dirs
 from namenode_sim.storage.storage import open_name_dirs
-from tests.namenode_sim.image.image_world import info
-from tests.namenode_sim.startup.startup_world import (
-    World,
-    frames,
-    mkdir,
-    snapshot,
-    world,
-    write_segment,
-)
+from tests.namenode_sim.startup.startup_world import World, mkdir, snapshot, world
+from tests.worlds.files import frames, info, write_segment
 
 SEGMENT: tuple[Op, ...] = (StartLogSegment(), mkdir("/a"), mkdir("/b"), mkdir("/c"))
 
@@ -86,32 +79,29 @@ async def test_continue_leaves_out_what_is_damaged_and_keeps_the_file(tmp_path: 
     assert "Bootstrap every other NameNode" in said
 
 
-async def test_stop_drops_the_rest_and_never_gives_its_numbers_again(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        broken(at.name_dir)
-        await run(at, Operator("s"))
-        assert loaded(at.name_dir) == (["/"], 6)
+async def test_stop_drops_the_rest_and_never_gives_its_numbers_again(at: World) -> None:
+    broken(at.name_dir)
+    await run(at, Operator("s"))
+    assert loaded(at.name_dir) == (["/"], 6)
 
 
-async def test_quit_changes_nothing_and_ends_with_0(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        broken(at.name_dir)
-        before = snapshot(at.name_dir)
-        with pytest.raises(ExitWith) as left:
-            await run(at, Operator("q"))
-        assert left.value.code == 0
-        assert snapshot(at.name_dir) == before
+async def test_quit_changes_nothing_and_ends_with_0(at: World) -> None:
+    broken(at.name_dir)
+    before = snapshot(at.name_dir)
+    with pytest.raises(ExitWith) as left:
+        await run(at, Operator("q"))
+    assert left.value.code == 0
+    assert snapshot(at.name_dir) == before
 
 
-async def test_always_asks_only_once(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        path = broken(at.name_dir)
-        flip(path, path.stat().st_size - 10)
-        operator = Operator("a")
-        said = await run(at, operator)
-        assert loaded(at.name_dir) == (["/", "/b", "/d"], 6)
-        assert len(operator.asked) == 1
-        assert "2 troubles were found" in said
+async def test_always_asks_only_once(at: World) -> None:
+    path = broken(at.name_dir)
+    flip(path, path.stat().st_size - 10)
+    operator = Operator("a")
+    said = await run(at, operator)
+    assert loaded(at.name_dir) == (["/", "/b", "/d"], 6)
+    assert len(operator.asked) == 1
+    assert "2 troubles were found" in said
 
 
 async def test_an_edit_that_does_not_apply_is_left_out_and_nothing_else(tmp_path: Path) -> None:
@@ -158,22 +148,21 @@ async def test_a_header_that_cannot_be_read_costs_the_segment(tmp_path: Path) ->
     assert "nothing of it can be read" in operator.asked[0]
 
 
-async def test_shared_edits_that_do_not_apply_are_asked_for_too(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        format_name_dirs([at.name_dir], info(), Namespace.empty("hdfs"))
-        writer = at.writer(info())
-        await writer.format()
-        await writer.become_writer()
-        ops = (StartLogSegment(), mkdir("/a"), mkdir("/none/x"), mkdir("/c"))
-        await writer.start_segment(TxId(1))
-        await writer.write(TxId(1), 4, frames(1, ops))
-        await writer.finalize_segment(TxId(4))
-        await writer.settle(timeout_seconds=5)
-        await writer.close()
-        operator = Operator("c")
-        await run(at, operator)
-        assert loaded(at.name_dir) == (["/", "/a", "/c"], 4)
-        assert len(operator.asked) == 1
+async def test_shared_edits_that_do_not_apply_are_asked_for_too(at: World) -> None:
+    format_name_dirs([at.name_dir], info(), Namespace.empty("hdfs"))
+    writer = at.writer(info())
+    await writer.format()
+    await writer.become_writer()
+    ops = (StartLogSegment(), mkdir("/a"), mkdir("/none/x"), mkdir("/c"))
+    await writer.start_segment(TxId(1))
+    await writer.write(TxId(1), 4, frames(1, ops))
+    await writer.finalize_segment(TxId(4))
+    await writer.settle(timeout_seconds=5)
+    await writer.close()
+    operator = Operator("c")
+    await run(at, operator)
+    assert loaded(at.name_dir) == (["/", "/a", "/c"], 4)
+    assert len(operator.asked) == 1
 
 
 async def journal_with_a_damaged_segment(at: World, tmp_path: Path, first: int) -> None:
@@ -218,26 +207,24 @@ async def test_the_last_segment_is_asked_for_when_all_nodes_know_that_theirs_is_
     assert "the journal: edits 6 to 6 cannot be read" in operator.asked[0]
 
 
-async def test_the_command_asks_before_it_begins(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        path = broken(at.name_dir)
-        before = snapshot(at.name_dir)
-        code, out = await at.command("-recover", stdin="n\n")
-        assert (code, snapshot(at.name_dir)) == (1, before)
-        assert "Are you ready to proceed? (Y or N)" in out
-        code, out = await at.command("-recover", "-nonInteractive")
-        assert (code, snapshot(at.name_dir)) == (1, before)
-        code, out = await at.command("-recover", stdin="Y\nwhat\nc\n")
-        assert code == 0, out
-        assert "Please answer C or S or Q or A." in out
-        assert loaded(at.name_dir) == (["/", "/b", "/c", "/d"], 6)
-        path.with_name(path.name + ".damaged").unlink()
+async def test_the_command_asks_before_it_begins(at: World) -> None:
+    path = broken(at.name_dir)
+    before = snapshot(at.name_dir)
+    code, out = await at.command("-recover", stdin="n\n")
+    assert (code, snapshot(at.name_dir)) == (1, before)
+    assert "Are you ready to proceed? (Y or N)" in out
+    code, out = await at.command("-recover", "-nonInteractive")
+    assert (code, snapshot(at.name_dir)) == (1, before)
+    code, out = await at.command("-recover", stdin="Y\nwhat\nc\n")
+    assert code == 0, out
+    assert "Please answer C or S or Q or A." in out
+    assert loaded(at.name_dir) == (["/", "/b", "/c", "/d"], 6)
+    path.with_name(path.name + ".damaged").unlink()
 
 
-async def test_with_force_the_command_asks_nothing(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        broken(at.name_dir)
-        code, out = await at.command("--recover", "--force")
-        assert code == 0, out
-        assert "offset 25" in out
-        assert loaded(at.name_dir) == (["/", "/b", "/c", "/d"], 6)
+async def test_with_force_the_command_asks_nothing(at: World) -> None:
+    broken(at.name_dir)
+    code, out = await at.command("--recover", "--force")
+    assert code == 0, out
+    assert "offset 25" in out
+    assert loaded(at.name_dir) == (["/", "/b", "/c", "/d"], 6)

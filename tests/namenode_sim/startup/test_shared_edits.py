@@ -15,7 +15,7 @@ from namenode_sim.startup.shared_edits import initialize_shared_edits
 from namenode_sim.storage.errors import InUse
 from namenode_sim.storage.storage import open_name_dirs
 from tests.journal.node.process import until
-from tests.namenode_sim.image.image_world import info, real
+from tests.namenode_sim.image.image_world import real
 from tests.namenode_sim.startup.startup_world import (
     FORCE,
     NEVER_ASK,
@@ -27,8 +27,8 @@ from tests.namenode_sim.startup.startup_world import (
     mkdir,
     snapshot,
     world,
-    write_segment,
 )
+from tests.worlds.files import info, write_segment
 
 LAST = len(ROLLED) + len(OPEN)
 
@@ -38,30 +38,28 @@ async def initialize(at: World, consent: Consent = NEVER_ASK) -> int:
     return done.last_txid
 
 
-async def test_the_journal_holds_every_edit_byte_for_byte(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        in_use(at.name_dir)
-        assert await initialize(at) == LAST
-        assert await at.journal_ops(info()) == list(enumerate((*ROLLED, *OPEN), start=1))
-        current = at.name_dir / "current"
-        for i in range(3):
-            stored = tmp_path / "journal" / f"jn{i}" / "ns1" / "current"
-            for path in current.glob("edits_*"):
-                copy = stored / path.name
-                await until(copy.exists, "the node behind the majority has closed it as well")
-                assert path.read_bytes().startswith(copy.read_bytes())
-        assert not list(current.glob("edits_inprogress*")), "the open segment was closed"
-        assert not (at.name_dir / "in_use.lock").exists()
+async def test_the_journal_holds_every_edit_byte_for_byte(at: World, tmp_path: Path) -> None:
+    in_use(at.name_dir)
+    assert await initialize(at) == LAST
+    assert await at.journal_ops(info()) == list(enumerate((*ROLLED, *OPEN), start=1))
+    current = at.name_dir / "current"
+    for i in range(3):
+        stored = tmp_path / "journal" / f"jn{i}" / "ns1" / "current"
+        for path in current.glob("edits_*"):
+            copy = stored / path.name
+            await until(copy.exists, "the node behind the majority has closed it as well")
+            assert path.read_bytes().startswith(copy.read_bytes())
+    assert not list(current.glob("edits_inprogress*")), "the open segment was closed"
+    assert not (at.name_dir / "in_use.lock").exists()
 
 
-async def test_only_what_the_image_lacks_is_copied(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        namespace = in_use(at.name_dir)
-        storage = open_name_dirs([at.name_dir])
-        storage.save(namespace)
-        storage.close()
-        assert await initialize(at) == LAST
-        assert await at.journal_ops(info()) == []
+async def test_only_what_the_image_lacks_is_copied(at: World) -> None:
+    namespace = in_use(at.name_dir)
+    storage = open_name_dirs([at.name_dir])
+    storage.save(namespace)
+    storage.close()
+    assert await initialize(at) == LAST
+    assert await at.journal_ops(info()) == []
 
 
 async def test_a_directory_of_hadoop_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -81,58 +79,54 @@ async def test_a_directory_of_hadoop_is_taken_as_it_is(tmp_path: Path) -> None:
         assert segment.read_bytes() == ours.read_bytes()[: segment.stat().st_size]
 
 
-async def test_a_journal_that_exists_is_only_replaced_by_force(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        in_use(at.name_dir)
+async def test_a_journal_that_exists_is_only_replaced_by_force(at: World) -> None:
+    in_use(at.name_dir)
+    await initialize(at)
+    with pytest.raises(ExitWith, match=r"already exists on .*, and nothing was changed") as no:
         await initialize(at)
-        with pytest.raises(ExitWith, match=r"already exists on .*, and nothing was changed") as no:
-            await initialize(at)
-        assert no.value.code == 1
-        asked: list[str] = []
+    assert no.value.code == 1
+    asked: list[str] = []
 
-        def refuse(question: str) -> bool:
-            asked.append(question)
-            return False
+    def refuse(question: str) -> bool:
+        asked.append(question)
+        return False
 
-        with pytest.raises(ExitWith):
-            await initialize(at, Consent(force=False, ask=refuse))
-        assert "Re-format the journal ns1" in asked[0]
-        assert await initialize(at, FORCE) == LAST
-        assert len(await at.journal_ops(info())) == LAST
+    with pytest.raises(ExitWith):
+        await initialize(at, Consent(force=False, ask=refuse))
+    assert "Re-format the journal ns1" in asked[0]
+    assert await initialize(at, FORCE) == LAST
+    assert len(await at.journal_ops(info())) == LAST
 
 
-async def test_another_file_system_s_journal_is_never_touched(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        in_use(at.name_dir)
-        foreign = info(namespace_id=99)
-        writer = at.writer(foreign)
-        await writer.format()
-        await writer.close()
-        before = snapshot(at.name_dir)
-        with pytest.raises(ExitWith, match="belongs to another file system") as refusal:
-            await initialize(at, FORCE)
-        assert refusal.value.code == 1
-        assert snapshot(at.name_dir) == before
-        assert await at.journal_ops(foreign) == []
+async def test_another_file_system_s_journal_is_never_touched(at: World) -> None:
+    in_use(at.name_dir)
+    foreign = info(namespace_id=99)
+    writer = at.writer(foreign)
+    await writer.format()
+    await writer.close()
+    before = snapshot(at.name_dir)
+    with pytest.raises(ExitWith, match="belongs to another file system") as refusal:
+        await initialize(at, FORCE)
+    assert refusal.value.code == 1
+    assert snapshot(at.name_dir) == before
+    assert await at.journal_ops(foreign) == []
 
 
-async def test_all_journal_nodes_must_be_up(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        in_use(at.name_dir)
-        before = snapshot(at.name_dir)
-        await at.nodes.stop(2)
-        with pytest.raises(ExitWith, match=r"does not answer.*nothing was changed"):
-            await initialize(at)
-        assert snapshot(at.name_dir) == before
+async def test_all_journal_nodes_must_be_up(at: World) -> None:
+    in_use(at.name_dir)
+    before = snapshot(at.name_dir)
+    await at.nodes.stop(2)
+    with pytest.raises(ExitWith, match=r"does not answer.*nothing was changed"):
+        await initialize(at)
+    assert snapshot(at.name_dir) == before
 
 
-async def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        in_use(at.name_dir)
-        storage = open_name_dirs([at.name_dir])
-        with pytest.raises(InUse):
-            await initialize(at)
-        storage.close()
+async def test_a_directory_in_use_is_refused(at: World) -> None:
+    in_use(at.name_dir)
+    storage = open_name_dirs([at.name_dir])
+    with pytest.raises(InUse):
+        await initialize(at)
+    storage.close()
 
 
 def _flip(path: Path, offset: int) -> None:
@@ -191,13 +185,12 @@ async def test_damage_is_told_before_anything_is_changed(tmp_path: Path, case: s
         await writer.close()
 
 
-async def test_a_torn_tail_ends_the_edits_as_hadoop_ends_them(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        expected = in_use(at.name_dir)
-        (path,) = (at.name_dir / "current").glob("edits_inprogress*")
-        whole = path.read_bytes().rstrip(b"\xff")
-        path.write_bytes(whole + whole[8:30])
-        assert await initialize(at) == LAST == expected.last_applied
+async def test_a_torn_tail_ends_the_edits_as_hadoop_ends_them(at: World) -> None:
+    expected = in_use(at.name_dir)
+    (path,) = (at.name_dir / "current").glob("edits_inprogress*")
+    whole = path.read_bytes().rstrip(b"\xff")
+    path.write_bytes(whole + whole[8:30])
+    assert await initialize(at) == LAST == expected.last_applied
 
 
 async def test_two_directories_give_their_best_copies(tmp_path: Path) -> None:
@@ -211,20 +204,19 @@ async def test_two_directories_give_their_best_copies(tmp_path: Path) -> None:
         assert len(await at.journal_ops(info())) == LAST
 
 
-async def test_a_failure_half_way_is_told_and_a_second_run_completes_it(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        in_use(at.name_dir)
-        current = at.name_dir / "current"
-        before = {name for name in snapshot(at.name_dir) if "edits" not in name}
-        writer_keys = ("dfs.qjournal.finalize-segment.timeout.ms=1ns",)
-        with pytest.raises(ExitWith) as failure:
-            await initialize_shared_edits(at.conf(*writer_keys), at.place(*writer_keys), NEVER_ASK)
-        assert failure.value.code == 1
-        assert "it is not complete. The name directory has everything" in failure.value.message
-        assert before <= set(snapshot(at.name_dir))
-        assert len(list(current.glob("edits_*"))) == 2
-        assert await initialize(at, FORCE) == LAST
-        assert len(await at.journal_ops(info())) == LAST
+async def test_a_failure_half_way_is_told_and_a_second_run_completes_it(at: World) -> None:
+    in_use(at.name_dir)
+    current = at.name_dir / "current"
+    before = {name for name in snapshot(at.name_dir) if "edits" not in name}
+    writer_keys = ("dfs.qjournal.finalize-segment.timeout.ms=1ns",)
+    with pytest.raises(ExitWith) as failure:
+        await initialize_shared_edits(at.conf(*writer_keys), at.place(*writer_keys), NEVER_ASK)
+    assert failure.value.code == 1
+    assert "it is not complete. The name directory has everything" in failure.value.message
+    assert before <= set(snapshot(at.name_dir))
+    assert len(list(current.glob("edits_*"))) == 2
+    assert await initialize(at, FORCE) == LAST
+    assert len(await at.journal_ops(info())) == LAST
 
 
 def test_the_loaded_namespace_is_the_replayed_one(tmp_path: Path) -> None:

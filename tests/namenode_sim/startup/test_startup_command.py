@@ -11,8 +11,8 @@ from ha.service.model import ServiceState, ServiceStatus
 from namenode_sim.process.command import namenode
 from namenode_sim.startup.modes import NOT_BUILT
 from namenode_sim.storage.storage import open_name_dirs
-from tests.namenode_sim.image.image_world import info
-from tests.namenode_sim.startup.startup_world import in_use, snapshot, world
+from tests.namenode_sim.startup.startup_world import World, in_use, snapshot, world
+from tests.worlds.files import info
 
 LAST = 27
 
@@ -40,11 +40,10 @@ def test_a_new_cluster_id_needs_no_configuration() -> None:
     assert len(cluster_id) == 40
 
 
-async def test_metadata_version_prints_as_hadoop_does(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        in_use(at.name_dir, info(layout=-60))
-        code, out = await at.command("-metadataVersion")
-        assert (code, out) == (0, "HDFS Image Version: -60\nSoftware format version: -65\n")
+async def test_metadata_version_prints_as_hadoop_does(at: World) -> None:
+    in_use(at.name_dir, info(layout=-60))
+    code, out = await at.command("-metadataVersion")
+    assert (code, out) == (0, "HDFS Image Version: -60\nSoftware format version: -65\n")
 
 
 async def test_initializing_asks_and_tells(tmp_path: Path) -> None:
@@ -65,18 +64,17 @@ async def test_initializing_asks_and_tells(tmp_path: Path) -> None:
 
 
 async def test_formatting_by_force_spares_the_journal_of_a_namenode_that_runs(
-    tmp_path: Path,
+    at: World, tmp_path: Path
 ) -> None:
     """Its lock is seen before the journal is erased under it, not after."""
-    async with world(tmp_path) as at:
-        code, out = await at.command("-format")
-        assert code == 0, out
-        storage = open_name_dirs([at.name_dir])
-        before = snapshot(tmp_path)
-        code, out = await at.command("-format", "-force")
-        assert (code, "is locked by" in out, "Nothing was changed" in out) == (1, True, True), out
-        assert snapshot(tmp_path) == before
-        storage.close()
+    code, out = await at.command("-format")
+    assert code == 0, out
+    storage = open_name_dirs([at.name_dir])
+    before = snapshot(tmp_path)
+    code, out = await at.command("-format", "-force")
+    assert (code, "is locked by" in out, "Nothing was changed" in out) == (1, True, True), out
+    assert snapshot(tmp_path) == before
+    storage.close()
 
 
 async def test_formatting_is_refused_while_another_namenode_is_active(tmp_path: Path) -> None:
@@ -99,21 +97,21 @@ async def test_formatting_is_refused_while_another_namenode_is_active(tmp_path: 
         await server.stop()
 
 
-async def test_formatting_where_nothing_can_be_written_leaves_the_journal(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        at.name_dir.write_text("in the way")
-        before = snapshot(tmp_path)
-        code, out = await at.command("-format", "-force")
-        assert (code, "Traceback" in out) == (1, False), out
-        assert "cannot be used" in out
-        assert "Nothing was changed" in out
-        assert snapshot(tmp_path) == before
+async def test_formatting_where_nothing_can_be_written_leaves_the_journal(
+    at: World, tmp_path: Path
+) -> None:
+    at.name_dir.write_text("in the way")
+    before = snapshot(tmp_path)
+    code, out = await at.command("-format", "-force")
+    assert (code, "Traceback" in out) == (1, False), out
+    assert "cannot be used" in out
+    assert "Nothing was changed" in out
+    assert snapshot(tmp_path) == before
 
 
-async def test_bootstrap_without_a_peer_ends_with_2(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        code, out = await at.command("-bootstrapStandby")
-        assert (code, "no other NameNode answers" in out) == (2, True)
+async def test_bootstrap_without_a_peer_ends_with_2(at: World) -> None:
+    code, out = await at.command("-bootstrapStandby")
+    assert (code, "no other NameNode answers" in out) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -138,14 +136,13 @@ async def test_formatting_that_is_forbidden_is_not_done_even_by_force(
         assert snapshot(at.name_dir) == before
 
 
-async def test_a_damaged_directory_is_told_with_file_offset_and_transaction(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        in_use(at.name_dir)
-        (segment,) = (at.name_dir / "current").glob("edits_0*-*")
-        data = bytearray(segment.read_bytes())
-        data[40] ^= 1
-        segment.write_bytes(data)
-        code, out = await at.command("--initialize-shared-edits")
-        assert code == 1
-        last_line = out.strip().splitlines()[-1]
-        assert f"{segment}, offset 25, transaction 2: the checksum is wrong" in last_line
+async def test_a_damaged_directory_is_told_with_file_offset_and_transaction(at: World) -> None:
+    in_use(at.name_dir)
+    (segment,) = (at.name_dir / "current").glob("edits_0*-*")
+    data = bytearray(segment.read_bytes())
+    data[40] ^= 1
+    segment.write_bytes(data)
+    code, out = await at.command("--initialize-shared-edits")
+    assert code == 1
+    last_line = out.strip().splitlines()[-1]
+    assert f"{segment}, offset 25, transaction 2: the checksum is wrong" in last_line

@@ -16,7 +16,8 @@ from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.format import format_name_dirs
 from namenode_sim.storage.retention import PurgePlan, Retention, plan_purge
 from namenode_sim.storage.storage import NameStorage, StorageSettings, open_name_dirs
-from tests.namenode_sim.image.image_world import info, rich_namespace
+from tests.namenode_sim.image.image_world import rich_namespace
+from tests.worlds.files import info
 
 WHO = Permission("a", "b", 0o755)
 

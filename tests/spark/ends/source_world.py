@@ -13,8 +13,9 @@ from namenode_sim.transfer.namenode_protocol import Facts
 from spark.ends.sources.cluster import Cluster
 from spark.ends.sources.from_cluster import stage_from_cluster
 from spark.ends.sources.model import Staged
-from tests.namenode_sim.image.image_world import EDITS, info
-from tests.namenode_sim.startup.startup_world import World, frames, held_by, mkdir, peer, world
+from tests.namenode_sim.image.image_world import EDITS
+from tests.namenode_sim.startup.startup_world import World, held_by, mkdir, peer, world
+from tests.worlds.files import frames, info
 
 SEGMENTS: tuple[tuple[Op, ...], ...] = (
     (*EDITS, EndLogSegment()),

@@ -17,7 +17,6 @@ from spark.ends.sources.directory import DirectorySource, staged_here
 from spark.ends.sources.errors import SourceError
 from spark.ends.sources.from_cluster import adopt
 from spark.ends.sources.segments import fetch_segment
-from tests.namenode_sim.image.image_world import info
 from tests.namenode_sim.startup.startup_world import ROLLED, in_use
 from tests.spark.ends.source_world import (
     OPS,
@@ -26,6 +25,7 @@ from tests.spark.ends.source_world import (
     source_world,
     whole,
 )
+from tests.worlds.files import info
 
 IMAGE_0 = image_name(TxId(0))
 ALL_FILES = sorted([IMAGE_0, f"{IMAGE_0}.md5", *map(segment_name, range(3))])

@@ -23,9 +23,8 @@ from spark.ends.sinks.hadoop import HadoopSink
 from spark.ends.sinks.model import Outcome, SinkFailed, SinkRefused
 from spark.ends.sources.errors import SourceError
 from spark.ends.sources.hadoop import HadoopSource
-from tests.namenode_sim.image.image_world import info
-from tests.namenode_sim.startup.startup_world import write_segment
 from tests.spark.ends.source_world import OPS, SEGMENTS, segment_name, whole
+from tests.worlds.files import info, write_segment
 
 IMAGE_0 = image_name(TxId(0))
 _JARS = (

@@ -10,12 +10,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from journal.model import NamespaceInfo, TxId
+from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import Permission
 from namenode_sim.image.container import Summary, read_summary, section_messages
 from namenode_sim.image.files import write_digest
-from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.tree import new_root
 from spark.engine.inline import InlineEngine
@@ -29,7 +28,6 @@ from spark.merge.write.stages import apply_delta
 
 RANGE_BYTES = 700
 PERMISSION = Permission("alice", "users", 0o644)
-INFO = NamespaceInfo(-65, 7, "CID-test", 0, "BP-1-127.0.0.1-2")
 POPULAR = ("_SUCCESS", "part-00000", "data", "é", "日本", "x" * 140)
 NONE = np.empty(0, np.int64)
 
@@ -59,14 +57,6 @@ def grown(seed: int, inodes: int) -> Namespace:
             close = ops.Close(0, path, 3, txid, txid, 128, (), PERMISSION)
             namespace.apply(TxId(txid), close)
     return namespace
-
-
-def saved(namespace: Namespace, folder: Path, *, codec: str = "", parts: int = 0) -> Path:
-    """The namespace as an image in ``folder``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"fsimage_{namespace.last_applied:019d}"
-    save_image(namespace, path, INFO, codec=codec, sub_sections=parts)
-    return path
 
 
 def summary(path: Path) -> Summary:

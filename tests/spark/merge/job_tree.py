@@ -14,8 +14,8 @@ from namenode_sim.edits.ops import (
 from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
-from tests.namenode_sim.image.image_world import info
-from tests.namenode_sim.startup.startup_world import held_by, mkdir, write_segment
+from tests.namenode_sim.startup.startup_world import held_by, mkdir
+from tests.worlds.files import info, write_segment
 
 DIRECTORIES: Final = 20
 BEFORE: Final[tuple[Op, ...]] = (

@@ -29,7 +29,7 @@ from spark.merge.plan.rounds import questions_and_answers
 from spark.merge.replay import replay
 from spark.merge.sparse import Sparse, sparse_namespace
 from spark.merge.trie import GAINS, NEED, ROOT, BaseTrie
-from tests.namenode_sim.image.image_world import info
+from tests.worlds.files import info
 
 Edits = list[tuple[TxId, Op]]
 

@@ -22,9 +22,9 @@ from tests.spark.merge.image_world import (
     merged,
     nothing_changes,
     opened,
-    saved,
     sections,
 )
+from tests.worlds.files import save
 
 ROOT = 16385
 
@@ -162,7 +162,7 @@ def difference(old: Model, new: Model, last: int, rng: random.Random) -> Delta:
 def test_random_changes_come_out_as_the_model_has_them(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     codec, parts = rng.choice(["", "", ZLIB_CODEC]), rng.choice([0, 4])
-    path = saved(grown(seed, 220), tmp_path / "old", codec=codec, parts=parts)
+    path = save(grown(seed, 220), tmp_path / "old", codec=codec, parts=parts)
     old, header, _ = read(path)
     new, last = old.copy(), header.lastInodeId
     for _ in range(rng.choice([3, 40, 150])):
@@ -184,7 +184,7 @@ def test_random_changes_come_out_as_the_model_has_them(tmp_path: Path, seed: int
 @pytest.fixture
 def found(tmp_path: Path) -> Opened:
     """An image of 300 inodes."""
-    return opened(saved(grown(77, 300), tmp_path / "old"), tmp_path / "work")
+    return opened(save(grown(77, 300), tmp_path / "old"), tmp_path / "work")
 
 
 def full_directory(found: Opened, *, but: int = -1) -> tuple[int, list[int]]:
@@ -259,7 +259,7 @@ def test_an_inode_that_is_not_there_cannot_change(tmp_path: Path, found: Opened)
 
 def test_a_snapshottable_directory_that_goes_needs_the_whole_namespace(tmp_path: Path) -> None:
     namespace = grown(5, 100)
-    path = saved(namespace, tmp_path / "old")
+    path = save(namespace, tmp_path / "old")
     top = opened(path, tmp_path / "one")
     directory, kids = full_directory(top)
     model, _, listed = read(path)

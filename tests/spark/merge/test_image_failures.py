@@ -12,15 +12,8 @@ from namenode_sim.image.errors import ImageError
 from spark.engine.inline import InlineEngine
 from spark.engine.model import TaskFailed
 from spark.merge.write.stages import apply_delta
-from tests.spark.merge.image_world import (
-    Opened,
-    grown,
-    merged,
-    nothing_changes,
-    opened,
-    saved,
-    summary,
-)
+from tests.spark.merge.image_world import Opened, grown, merged, nothing_changes, opened, summary
+from tests.worlds.files import save
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -47,7 +40,7 @@ class BreakingEngine:
 @pytest.fixture
 def found(tmp_path: Path) -> Opened:
     """A compressed image in many ranges: each of them becomes a part."""
-    return opened(saved(grown(8, 200), tmp_path / "old", codec=ZLIB_CODEC), tmp_path / "work")
+    return opened(save(grown(8, 200), tmp_path / "old", codec=ZLIB_CODEC), tmp_path / "work")
 
 
 def assembling() -> list[threading.Thread]:
@@ -75,7 +68,7 @@ def test_a_result_that_cannot_be_written_is_told(tmp_path: Path, found: Opened) 
 
 
 def test_an_image_that_shrinks_meanwhile_is_told(tmp_path: Path) -> None:
-    path = saved(grown(8, 200), tmp_path / "old")
+    path = save(grown(8, 200), tmp_path / "old")
     found = opened(path, tmp_path / "work")
     section = summary(path).find("INODE_DIR")
     assert section is not None

@@ -18,16 +18,16 @@ from tests.spark.merge.image_world import (
     merged,
     nothing_changes,
     opened,
-    saved,
     sections,
     summary,
 )
+from tests.worlds.files import save
 
 
 @pytest.mark.parametrize("parts", [0, 5])
 @pytest.mark.parametrize("codec", ["", ZLIB_CODEC, LZ4_CODEC])
 def test_no_edits_copy_the_image(tmp_path: Path, codec: str, parts: int) -> None:
-    path = saved(grown(1, 500), tmp_path / "old", codec=codec, parts=parts)
+    path = save(grown(1, 500), tmp_path / "old", codec=codec, parts=parts)
     found = opened(path, tmp_path / "work")
     assert len(found.index.inodes) > 8, "there are boundaries to get wrong"
     assert len(found.index.directories) > 1
@@ -44,7 +44,7 @@ def test_no_edits_copy_the_image(tmp_path: Path, codec: str, parts: int) -> None
 
 
 def test_the_header_is_in_the_first_sub_section_of_each_part_list(tmp_path: Path) -> None:
-    path = saved(grown(2, 300), tmp_path / "old", codec=ZLIB_CODEC, parts=4)
+    path = save(grown(2, 300), tmp_path / "old", codec=ZLIB_CODEC, parts=4)
     found = opened(path, tmp_path / "work")
     out, _ = merged(found, nothing_changes(found), tmp_path / "new")
     for name in ("INODE", "INODE_DIR"):
@@ -61,7 +61,7 @@ def test_fields_that_we_do_not_know_stay(tmp_path: Path) -> None:
     namespace.unknown_fields["INODE", number] = (
         pb.INode(type=pb.INode.FILE, id=number).SerializeToString() + b"\x9a\x06\x03new"
     )
-    path = saved(namespace, tmp_path / "old")
+    path = save(namespace, tmp_path / "old")
     found = opened(path, tmp_path / "work")
     out, _ = merged(found, nothing_changes(found), tmp_path / "new")
     assert out.read_bytes() == path.read_bytes()
@@ -93,14 +93,14 @@ def test_images_of_hadoop_come_out_byte_for_byte(
 
 
 def test_parts_are_gone_when_they_are_in_the_image(tmp_path: Path) -> None:
-    path = saved(grown(4, 400), tmp_path / "old", codec=ZLIB_CODEC)
+    path = save(grown(4, 400), tmp_path / "old", codec=ZLIB_CODEC)
     found = opened(path, tmp_path / "work")
     merged(found, nothing_changes(found), tmp_path / "new", InlineEngine())
     assert not [entry for entry in (tmp_path / "work").iterdir() if entry.name.startswith("part-")]
 
 
 def test_a_broken_inode_is_told_with_file_and_place(tmp_path: Path) -> None:
-    path = saved(grown(5, 400), tmp_path / "old")
+    path = save(grown(5, 400), tmp_path / "old")
     section = summary(path).find("INODE")
     assert section is not None
     data = bytearray(path.read_bytes())
@@ -114,7 +114,7 @@ def test_a_broken_inode_is_told_with_file_and_place(tmp_path: Path) -> None:
 
 
 def test_a_missing_inode_is_told(tmp_path: Path) -> None:
-    path = saved(grown(6, 400), tmp_path / "old")
+    path = save(grown(6, 400), tmp_path / "old")
     found = opened(path, tmp_path / "work").index.image
     at = found.inodes[0].offset
     data = bytearray(path.read_bytes())
@@ -129,7 +129,7 @@ def test_a_missing_inode_is_told(tmp_path: Path) -> None:
 
 
 def test_broken_compression_is_told(tmp_path: Path) -> None:
-    path = saved(grown(7, 400), tmp_path / "old", codec=ZLIB_CODEC)
+    path = save(grown(7, 400), tmp_path / "old", codec=ZLIB_CODEC)
     section = summary(path).find("INODE_DIR")
     assert section is not None
     data = bytearray(path.read_bytes())

@@ -27,8 +27,9 @@ from spark.merge.merger import EngineName, Merger, choose
 from spark.merge.progress import Progress
 from spark.merge.progress_display import in_words
 from tests.namenode_sim.image.image_world import real
-from tests.namenode_sim.startup.startup_world import OPEN, held_by, mkdir, write_segment
+from tests.namenode_sim.startup.startup_world import OPEN, held_by, mkdir
 from tests.spark.merge.job_world import LAST, ROLLED, first_image, merged_name, name_directory
+from tests.worlds.files import write_segment
 
 
 def merged(current: Path, out: Path, tell: Callable[[Progress], None] = lambda _: None) -> MergedOn:

@@ -13,7 +13,8 @@ from namenode_sim.namespace.namespace import Namespace
 from spark.image.directories import PARENT_TAG
 from spark.merge.errors import NeedsWholeNamespace
 from spark.merge.trie import NEED, BaseTrie
-from tests.spark.merge.image_world import POPULAR, grown, opened, saved, summary
+from tests.spark.merge.image_world import POPULAR, grown, opened, summary
+from tests.worlds.files import save
 
 
 def at(namespace: Namespace, trie: BaseTrie, node: int) -> INode | None:
@@ -54,7 +55,7 @@ def test_all_that_was_asked_about_is_found_and_nothing_else(
     rng = random.Random(seed)
     namespace = grown(seed, 350)
     trie = asked(namespace, rng, 120)
-    path = saved(namespace, tmp_path / "old", codec=codec, parts=seed % 2 * 3)
+    path = save(namespace, tmp_path / "old", codec=codec, parts=seed % 2 * 3)
     looked = opened(path, tmp_path / "work", trie).looked
     wanted = set()
     for node in range(len(trie)):
@@ -69,7 +70,7 @@ def test_all_that_was_asked_about_is_found_and_nothing_else(
 
 
 def test_nothing_but_the_root_is_asked(tmp_path: Path) -> None:
-    path = saved(grown(9, 30), tmp_path / "old")
+    path = save(grown(9, 30), tmp_path / "old")
     looked = opened(path, tmp_path / "work").looked
     assert looked.ids.tolist() == [16385]
     assert list(looked.messages) == [16385]
@@ -81,7 +82,7 @@ def test_a_directory_with_references_cannot_be_looked_into(tmp_path: Path) -> No
         d for d in namespace.tree.inodes.values()
         if isinstance(d, INodeDirectory) and d.parent and d.children
     )  # fmt: skip
-    path = saved(namespace, tmp_path / "old")
+    path = save(namespace, tmp_path / "old")
     _turn_children_into_references(path, directory.id)
     trie = BaseTrie()
     node = 0
@@ -121,7 +122,7 @@ def test_a_file_where_a_directory_was_expected(tmp_path: Path) -> None:
     below = trie.child(node, b"below")
     trie.flags[node] |= NEED
     trie.flags[below] |= NEED
-    looked = opened(saved(namespace, tmp_path / "old"), tmp_path / "work", trie).looked
+    looked = opened(save(namespace, tmp_path / "old"), tmp_path / "work", trie).looked
     assert looked.ids[node] == file.id
     assert looked.ids[below] == -1
     assert np.count_nonzero(looked.ids == file.id) == 1

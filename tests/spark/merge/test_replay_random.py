@@ -6,10 +6,10 @@ import pytest
 
 from namenode_sim.edits import ops
 from namenode_sim.namespace.namespace import Namespace
-from tests.interop.random_attributes import ADMIN_DEEDS, ATTRIBUTE_DEEDS
-from tests.interop.random_edits import FILE_DEEDS, Author, Deed, add_again, rename, rename_old
 from tests.namenode_sim.image.image_world import saved
 from tests.spark.merge.memory import check_against_oracle
+from tests.worlds.attribute_deeds import ADMIN_DEEDS, ATTRIBUTE_DEEDS
+from tests.worlds.author import FILE_DEEDS, Author, Deed, add_again, rename, rename_old
 
 DEEDS = (*FILE_DEEDS, *FILE_DEEDS, *ATTRIBUTE_DEEDS, *ADMIN_DEEDS)
 OLD_DEEDS = (*DEEDS, add_again)

@@ -24,9 +24,9 @@ from spark.merge.replay import replay
 from spark.merge.sparse import sparse_namespace
 from spark.merge.trie import BaseTrie
 from spark.merge.write.stages import apply_delta
-from tests.interop.random_edits import Author
-from tests.namenode_sim.image.image_world import info
 from tests.spark.merge.test_replay_random import DEEDS, MOVING_DEEDS
+from tests.worlds.author import Author
+from tests.worlds.files import info
 
 Edits = list[tuple[TxId, Op]]
 

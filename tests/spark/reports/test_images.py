@@ -20,10 +20,10 @@ from namenode_sim.namespace.inode import (
     full_path,
     subtree,
 )
-from tests.campaigns.bench.checkpoint_edits import edits_on, write_segments
-from tests.campaigns.bench.checkpoint_images import LAST_TXID, write_big_image
-from tests.campaigns.bench.checkpoint_shape import Shape
 from tests.ha.cli.schema import faults
+from tests.worlds.large.edits import edits_on, write_segments
+from tests.worlds.large.images import LAST_TXID, write_big_image
+from tests.worlds.large.shape import Shape
 
 SHAPE = Shape(6000)
 OPS = 2000

@@ -28,8 +28,8 @@ from spark.ends.sources.model import Staged
 from spark.service.core import Rules
 from spark.service.merging import Merger
 from spark.service.service import CheckpointService
-from tests.namenode_sim.image.image_world import info
 from tests.namenode_sim.startup.startup_world import World, world
+from tests.worlds.files import info
 
 SECONDS = 30.0
 RULES = Rules(

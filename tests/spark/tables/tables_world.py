@@ -4,9 +4,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from journal.model import NamespaceInfo
 from namenode_sim.edits import ops
-from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.attributes import storage_policy_of
 from namenode_sim.namespace.inode import (
     INode,
@@ -18,8 +16,8 @@ from namenode_sim.namespace.inode import (
 )
 from namenode_sim.namespace.namespace import Namespace
 from tests import TESTDATA
-from tests.interop.random_attributes import ATTRIBUTE_DEEDS
-from tests.interop.random_edits import FILE_DEEDS, Author
+from tests.worlds.attribute_deeds import ATTRIBUTE_DEEDS
+from tests.worlds.author import FILE_DEEDS, Author
 
 Row = dict[str, Any]
 
@@ -113,13 +111,3 @@ def random_namespace(seed: int, steps: int = 400) -> tuple[Namespace, list[tuple
         author.step(FILE_DEEDS + ATTRIBUTE_DEEDS)
     author.write(ops.EndLogSegment())
     return author.namespace, [(int(txid), op) for txid, op in author.log]
-
-
-def save(
-    namespace: Namespace, folder: Path, *, layout: int = -67, codec: str = "", parts: int = 0
-) -> Path:
-    """Save as ``fsimage_N`` with its digest."""
-    path = folder / f"fsimage_{namespace.last_applied:019d}"
-    info = NamespaceInfo(layout, 4711, "CID-ours", 0, "BP-1-127.0.0.1-2")
-    save_image(namespace, path, info, codec=codec, sub_sections=parts)
-    return path

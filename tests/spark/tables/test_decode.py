@@ -31,13 +31,8 @@ from spark.tables.inode_columns import decode_blocks, decode_inodes
 from spark.tables.lanes import SLACK_BYTES, Ints
 from spark.tables.split import split
 from tests.namenode_sim.image.test_image_random import namespaces
-from tests.spark.tables.tables_world import (
-    Row,
-    inode_row,
-    random_namespace,
-    real_images,
-    save,
-)
+from tests.spark.tables.tables_world import Row, inode_row, random_namespace, real_images
+from tests.worlds.files import save
 
 STRINGS = {1: "hdfs"}
 

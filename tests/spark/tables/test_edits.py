@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from journal.frame import file_header
 from journal.model import TxId
 from namenode_sim.edits import ops
 from namenode_sim.edits.codec import NEWEST_LAYOUT, encode
@@ -22,20 +21,10 @@ from spark.tables.edit_parts import EditsPart, parts_of, read_part
 from spark.tables.edit_rows import EDIT_TYPES, edit_batch
 from tests.namenode_sim.image.image_world import real
 from tests.spark.tables.tables_world import random_namespace
+from tests.worlds.files import Log, write_log
 
-Log = Sequence[tuple[int, Op]]
 RPC = RpcIds(b"0123456789abcdef", 4)
 PERMISSION = Permission("alice", "users", 0o640)
-
-
-def write_segment(folder: Path, log: Log, *, in_progress: bool = False) -> Path:
-    """Put a log into a segment file."""
-    first, last = log[0][0], log[-1][0]
-    name = f"edits_inprogress_{first:019d}" if in_progress else f"edits_{first:019d}-{last:019d}"
-    frames = [encode(op, TxId(txid), NEWEST_LAYOUT) for txid, op in log]
-    path = folder / name
-    path.write_bytes(file_header(NEWEST_LAYOUT) + b"".join(frames))
-    return path
 
 
 def viewed(log: Log) -> list[dict[str, Any]]:
@@ -65,7 +54,7 @@ def log() -> Log:
 @pytest.mark.parametrize("size", [1, 300, 5000, 1 << 30])
 def test_all_edits_of_a_directory(tmp_path: Path, log: Log, size: int) -> None:
     third = len(log) // 3
-    files = [write_segment(tmp_path, log[:third]), write_segment(tmp_path, log[third:])]
+    files = [write_log(tmp_path, log[:third]), write_log(tmp_path, log[third:])]
     parts = parts_of(tmp_path, in_progress=False, size=size)
     assert (len(parts) > 2) == (size < 1 << 30)
     rows = table(parts)
@@ -124,8 +113,8 @@ def test_the_columns_of(case: str) -> None:
 
 
 def test_a_segment_in_progress_counts_only_if_asked(tmp_path: Path, log: Log) -> None:
-    write_segment(tmp_path, log[:50])
-    open_one = write_segment(tmp_path, log[50:], in_progress=True)
+    write_log(tmp_path, log[:50])
+    open_one = write_log(tmp_path, log[50:], closed=False)
     with open_one.open("ab") as file:
         file.write(b"\x02\x00\x00")  # a torn tail
     parts = parts_of(tmp_path, in_progress=False, size=1 << 20)
@@ -146,7 +135,7 @@ def test_a_segment_in_progress_counts_only_if_asked(tmp_path: Path, log: Log) ->
 def test_damage_is_told_with_file_offset_and_transaction(
     tmp_path: Path, log: Log, size: int
 ) -> None:
-    path = write_segment(tmp_path, log)
+    path = write_log(tmp_path, log)
     rows = table(parts_of(path, in_progress=False, size=size))
     bad = rows[len(rows) // 2]
     raw = bytearray(path.read_bytes())
@@ -159,15 +148,15 @@ def test_damage_is_told_with_file_offset_and_transaction(
 
 
 def test_missing_edits_are_told(tmp_path: Path, log: Log) -> None:
-    write_segment(tmp_path, log[:40])
-    write_segment(tmp_path, log[41:])
+    write_log(tmp_path, log[:40])
+    write_log(tmp_path, log[41:])
     with pytest.raises(EditsError, match="transactions 41 to 41 are missing"):
         parts_of(tmp_path, in_progress=False, size=1 << 20)
-    short = write_segment(tmp_path, log[:40])
+    short = write_log(tmp_path, log[:40])
     short.write_bytes(short.read_bytes()[:-4])
     with pytest.raises(EditsError):
         table(parts_of(short, in_progress=False, size=1 << 20))
-    early = write_segment(tmp_path, log[:20]).rename(tmp_path / short.name)
+    early = write_log(tmp_path, log[:20]).rename(tmp_path / short.name)
     with pytest.raises(EditsError, match="should go on to transaction 40") as caught:
         table(parts_of(early, in_progress=False, size=1 << 20))
     assert (caught.value.offset, caught.value.txid) == (early.stat().st_size, 21)

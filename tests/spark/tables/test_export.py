@@ -41,8 +41,8 @@ from tests.spark.tables.tables_world import (
     exported_row,
     random_namespace,
     real_images,
-    save,
 )
+from tests.worlds.files import save
 
 AT = "2026-11-21T00:00:00+00:00"
 PERMISSION = Permission("alice", "users", 0o755)

@@ -18,14 +18,9 @@ from spark.tables import register
 from spark.tables.arrow import INODE_TYPES
 from spark.tables.edit_rows import EDIT_TYPES
 from spark.tables.export import export
-from tests.spark.tables.tables_world import (
-    directory_row,
-    exported_row,
-    inode_row,
-    random_namespace,
-    save,
-)
-from tests.spark.tables.test_edits import viewed, write_segment
+from tests.spark.tables.tables_world import directory_row, exported_row, inode_row, random_namespace
+from tests.spark.tables.test_edits import viewed
+from tests.worlds.files import save, write_log
 
 pytestmark = pytest.mark.cluster  # starts a Spark
 
@@ -117,9 +112,9 @@ def test_columns_and_options(session: SparkSession, tmp_path: Path) -> None:
 
 def test_the_table_of_edits(session: SparkSession, tmp_path: Path) -> None:
     _, log = random_namespace(24)
-    write_segment(tmp_path, log[:100])
-    write_segment(tmp_path, log[100:200])
-    write_segment(tmp_path, log[200:], in_progress=True)
+    write_log(tmp_path, log[:100])
+    write_log(tmp_path, log[100:200])
+    write_log(tmp_path, log[200:], closed=False)
     found = sorted(rows(session, "edits", tmp_path, inProgress="true"), key=lambda row: row["txid"])
     assert list(found[0]) == list(EDIT_TYPES)
     for row, seen in zip(found, viewed(log), strict=True):
@@ -133,7 +128,7 @@ def test_the_table_of_edits(session: SparkSession, tmp_path: Path) -> None:
 
 def test_what_is_damaged_is_named(session: SparkSession, tmp_path: Path) -> None:
     namespace, log = random_namespace(25)
-    segment = write_segment(tmp_path, log)
+    segment = write_log(tmp_path, log)
     rows_before = rows(session, "edits", segment, columns="txid,offset")
     bad = rows_before[len(log) // 2]
     raw = bytearray(segment.read_bytes())

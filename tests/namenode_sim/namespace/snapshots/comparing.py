@@ -6,7 +6,7 @@ from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INode
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.diffs import inode_of
 from namenode_sim.namespace.snapshots.view import Sight, look_at_root
-from tests.namenode_sim.namespace.snapshots.model_tree import Model, Thing
+from tests.worlds.model_tree import Model, Thing
 
 
 def wrong(namespace: Namespace, model: Model) -> list[str]:

@@ -17,8 +17,8 @@ from namenode_sim.storage.format import format_name_dirs
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences
 from tests.interop.name_dirs import images
-from tests.namenode_sim.namespace.snapshots.random_actions import act
-from tests.namenode_sim.namespace.snapshots.random_edits import Scribe
+from tests.worlds.scribe import Scribe
+from tests.worlds.scribe_actions import act
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
 

@@ -14,8 +14,8 @@ from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.image.image_world import saved
 from tests.namenode_sim.namespace.snapshots.comparing import wrong
-from tests.namenode_sim.namespace.snapshots.random_actions import act
-from tests.namenode_sim.namespace.snapshots.random_edits import Draw, Scribe
+from tests.worlds.scribe import Draw, Scribe
+from tests.worlds.scribe_actions import act
 
 SEEDS = int(os.environ.get("NNHA_SNAPSHOT_SEEDS", "100"))
 """How many long random programs are tried beside hypothesis's short ones."""

@@ -21,9 +21,10 @@ from spark.merge.model import Looked
 from spark.merge.plan.planner import plan_edits
 from spark.merge.replay import replay
 from spark.merge.sparse import sparse_namespace
-from tests.namenode_sim.image.image_world import info, saved
+from tests.namenode_sim.image.image_world import saved
 from tests.spark.merge.memory import MemoryImage, merge_in_memory
 from tests.spark.merge.script import Script
+from tests.worlds.files import info
 
 
 def _script() -> Script:

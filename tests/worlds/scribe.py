@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block, Permission, RenameOption, XAttr, XAttrNamespace
-from tests.namenode_sim.namespace.snapshots.model_tree import Model, Thing
+from tests.worlds.model_tree import Model, Thing
 
 WHO = Permission("alice", "staff", 0o750)
 NAMES = ("a", "b", "é", "Z")

@@ -1,6 +1,6 @@
 """A day's edits on a generated image, of any length, every one of which succeeds there.
 
-As a program (``python -m tests.campaigns.bench.checkpoint_edits FOLDER --inodes 1m --ops 100k``) it
+As a program (``python -m tests.worlds.large.edits FOLDER --inodes 1m --ops 100k``) it
 writes segments into ``FOLDER`` that follow the image of that size.
 """
 
@@ -29,10 +29,10 @@ from namenode_sim.edits.values import (
     XAttr,
     XAttrNamespace,
 )
-from tests.campaigns.bench.checkpoint_images import LAST_TXID, LAYOUT, how_many, small_state
-from tests.campaigns.bench.checkpoint_inodes import BLOCK_SIZE, GROUPS, NOW, USERS
-from tests.campaigns.bench.checkpoint_shape import Shape
-from tests.campaigns.bench.checkpoint_touched import File, Folder, Touched, large_tree
+from tests.worlds.large.images import LAST_TXID, LAYOUT, how_many, small_state
+from tests.worlds.large.inodes import BLOCK_SIZE, GROUPS, NOW, USERS
+from tests.worlds.large.shape import Shape
+from tests.worlds.large.touched import File, Folder, Touched, large_tree
 
 LARGE_TREE: Final = 0.03
 """Of all inodes, that one delete removes."""

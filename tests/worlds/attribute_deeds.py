@@ -10,7 +10,7 @@ from namenode_sim.edits.values import (
     StorageType,
 )
 from namenode_sim.namespace.inode import INodeDirectory, INodeSymlink, full_path
-from tests.interop.random_edits import NAMES, PEOPLE, Author
+from tests.worlds.author import NAMES, PEOPLE, Author
 
 POLICIES = ("RS-6-3-1024k", "XOR-2-1-1024k")
 KEEP, REMOVE = 2**63 - 1, -1

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from namenode_sim.edits import ops
-from tests.namenode_sim.namespace.snapshots.model_tree import Thing
-from tests.namenode_sim.namespace.snapshots.random_edits import Draw, Scribe
+from tests.worlds.model_tree import Thing
+from tests.worlds.scribe import Draw, Scribe
 
 
 def act(scribe: Scribe, draw: Draw) -> None:

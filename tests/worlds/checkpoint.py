@@ -11,10 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from journal.frame import file_header
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.edits import ops
-from namenode_sim.edits.codec import encode
 from namenode_sim.edits.ops import Op
 from namenode_sim.image.codecs import (
     BZIP2_CODEC,
@@ -27,7 +25,10 @@ from namenode_sim.image.codecs import (
 from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
-from tests.campaigns.soak.checkpoint_deeds import (
+from tests.worlds.attribute_deeds import ADMIN_DEEDS, ATTRIBUTE_DEEDS
+from tests.worlds.author import FILE_DEEDS, Author, Deed, rename, rename_old
+from tests.worlds.files import write_log
+from tests.worlds.moving_deeds import (
     MOVING_DEEDS,
     PAST,
     fill,
@@ -35,8 +36,6 @@ from tests.campaigns.soak.checkpoint_deeds import (
     plain_file,
     touch_past,
 )
-from tests.interop.random_attributes import ADMIN_DEEDS, ATTRIBUTE_DEEDS
-from tests.interop.random_edits import FILE_DEEDS, Author, Deed, rename, rename_old
 
 LAYOUTS: Final = (-63, -65, -66, -67, -67)
 NAMESPACE_ID: Final = 4711
@@ -163,6 +162,4 @@ def write_cut(folder: Path, log: Sequence[tuple[TxId, Op]], random: Random, layo
     for begin, end in zip([0, *cuts], [*cuts, len(log)], strict=True):
         part = log[begin:end]
         if part:
-            frames = b"".join(encode(op, txid, layout) for txid, op in part)
-            name = f"edits_{part[0][0]:019d}-{part[-1][0]:019d}"
-            (folder / name).write_bytes(file_header(layout) + frames)
+            write_log(folder, part, layout=layout)

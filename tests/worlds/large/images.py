@@ -1,6 +1,6 @@
 """Write a realistic image of any size straight to the file format, in little memory.
 
-As a program: ``python -m tests.campaigns.bench.checkpoint_images FOLDER --inodes 1m`` writes
+As a program: ``python -m tests.worlds.large.images FOLDER --inodes 1m`` writes
 ``FOLDER/fsimage_…`` with its digest.
 """
 
@@ -27,7 +27,7 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.snapshots_writer import write_references, write_snapshots
 from namenode_sim.image.strings import MASK_BITS
 from namenode_sim.namespace.namespace import Namespace
-from tests.campaigns.bench.checkpoint_inodes import (
+from tests.worlds.large.inodes import (
     FIRST_BLOCK,
     FIRST_STAMP,
     MOST_BLOCKS,
@@ -36,7 +36,7 @@ from tests.campaigns.bench.checkpoint_inodes import (
     inode_messages,
     traits,
 )
-from tests.campaigns.bench.checkpoint_shape import WINDOW, Shape
+from tests.worlds.large.shape import WINDOW, Shape
 
 LAYOUT: Final = -67
 NAMESPACE_ID: Final = 4711

@@ -8,7 +8,7 @@ from typing import Final
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import Block, RenameOption
 from namenode_sim.namespace.inode import INode, INodeDirectory, full_path, subtree
-from tests.interop.random_edits import BLOCK_SIZE, Author, Deed
+from tests.worlds.author import BLOCK_SIZE, Author, Deed
 
 PAST: Final = b"past"
 """The directory at the top that has snapshots."""

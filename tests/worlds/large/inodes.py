@@ -11,7 +11,7 @@ from namenode_sim.edits.values import AclEntry, AclScope, AclType, Permission, X
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import StringNumbers
 from namenode_sim.namespace.inode import QUOTA_DONT_SET, ROOT_ID
-from tests.campaigns.bench.checkpoint_rows import (
+from tests.worlds.large.rows import (
     Bytes,
     Column,
     Numbers,
@@ -24,7 +24,7 @@ from tests.campaigns.bench.checkpoint_rows import (
     total,
     varints,
 )
-from tests.campaigns.bench.checkpoint_shape import Places, Shape
+from tests.worlds.large.shape import Places, Shape
 
 BLOCK_SIZE: Final = 134_217_728
 NOW: Final = 1_700_000_000_000

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from namenode_sim.edits.values import Block, Permission
-from tests.campaigns.bench.checkpoint_inodes import BLOCK_SIZE, Traits, permission_of, traits
-from tests.campaigns.bench.checkpoint_shape import Places, Shape
+from tests.worlds.large.inodes import BLOCK_SIZE, Traits, permission_of, traits
+from tests.worlds.large.shape import Places, Shape
 
 _BATCH: Final = 4096
 _HOT_SHARE: Final = 0.5

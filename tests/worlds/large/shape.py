@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from namenode_sim.namespace.inode import ROOT_ID
-from tests.campaigns.bench.checkpoint_rows import (
+from tests.worlds.large.rows import (
     Column,
     Numbers,
     Table,
