@@ -14,10 +14,10 @@ from deploy.local.hadoop_client import client_argv
 from deploy.local.java import Java, find_java
 from deploy.local.places import last_cluster
 from ha.cli.cluster.daemon_queries import look_at
-from ha.conf import keys
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.keys import cluster as keys
 
 PATIENCE_SECONDS = 15.0
 """So long a command may take, the start of the JVM included, before we look why."""

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from ha.conf import keys
 from ha.conf.configuration import Configuration
+from ha.conf.keys import cluster as keys
 
 CLIENT_PROXY: Final = keys.CLIENT_PROXY.name
 """Read with ``.<nameservice>`` only; without it a client resolves the nameservice as a host

@@ -10,15 +10,16 @@ from typing import TypeVar
 
 from ha.conf.errors import BadValue, ConfigurationError
 from ha.conf.expansion import ExpansionFailed, expand
-from ha.conf.key import Key, Scope
-from ha.conf.keys import INTERNAL_NAMESERVICES, KEYS, NAMENODE_ID, NAMENODES, NAMESERVICE_ID
-from ha.conf.keys import NAMESERVICES as ALL_NAMESERVICES
-from ha.conf.known import NOT_USED, RENAMED
+from ha.conf.keys.cluster import INTERNAL_NAMESERVICES, NAMENODE_ID, NAMENODES, NAMESERVICE_ID
+from ha.conf.keys.cluster import NAMESERVICES as ALL_NAMESERVICES
+from ha.conf.keys.key import Key, Scope
+from ha.conf.keys.table import KEYS
+from ha.conf.keys.units import text as plain_text
+from ha.conf.keys.units import words
+from ha.conf.keys.unused import NOT_USED, RENAMED
 from ha.conf.own_user import own_user
 from ha.conf.reader import Origin, Setting, read_settings
 from ha.conf.spelling import doubts
-from ha.conf.units import text as plain_text
-from ha.conf.units import words
 
 T = TypeVar("T")
 

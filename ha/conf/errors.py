@@ -11,6 +11,6 @@ class ConfigurationError(Exception):
 class BadValue(ValueError):
     """A value does not have the shape that its key wants; the message names that shape.
 
-    Raised by the parsers of ``ha.conf.units``.  ``Configuration`` turns it into a
+    Raised by the parsers of ``ha.conf.keys.units``.  ``Configuration`` turns it into a
     ``ConfigurationError`` that also names the key and where it was set.
     """

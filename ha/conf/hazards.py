@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from ha.conf import keys_security as keys
 from ha.conf.configuration import Configuration, nodes_of
 from ha.conf.errors import ConfigurationError
-from ha.conf.key import Key
+from ha.conf.keys import security as keys
+from ha.conf.keys.key import Key
 
 
 class Daemon(StrEnum):

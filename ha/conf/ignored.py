@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ha.conf.configuration import Configuration, nodes_of
-from ha.conf.known import reason_not_used
+from ha.conf.keys.unused import reason_not_used
 from ha.conf.reader import Origin
 from ha.conf.spelling import split_suffix
 

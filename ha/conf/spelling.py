@@ -4,9 +4,10 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from ha.conf.errors import ConfigurationError
-from ha.conf.key import Scope
-from ha.conf.keys import KEYS, NAMENODES
-from ha.conf.known import NOT_USED, RENAMED, reason_not_used
+from ha.conf.keys.cluster import NAMENODES
+from ha.conf.keys.key import Scope
+from ha.conf.keys.table import KEYS
+from ha.conf.keys.unused import NOT_USED, RENAMED, reason_not_used
 from ha.conf.reader import Setting
 
 OURS = "nnha."

@@ -5,10 +5,11 @@ import socket
 from dataclasses import dataclass
 from urllib.parse import urlparse
 
-from ha.conf import keys, keys_journal
 from ha.conf.configuration import Configuration
 from ha.conf.errors import BadValue, ConfigurationError
-from ha.conf.units import HostPort, host_port
+from ha.conf.keys import cluster as keys
+from ha.conf.keys import journal as keys_journal
+from ha.conf.keys.units import HostPort, host_port
 
 __all__ = [
     "HostPort",

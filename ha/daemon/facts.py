@@ -14,7 +14,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import CollectorRegistry
 
 from ha.conf.configuration import COMMAND_LINE, Configuration
-from ha.conf.keys import NAMENODE_ID, NAMESERVICE_ID
+from ha.conf.keys.cluster import NAMENODE_ID, NAMESERVICE_ID
 from ha.daemon.version import version
 
 if TYPE_CHECKING:

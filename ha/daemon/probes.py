@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from ha.conf.errors import BadValue
-from ha.conf.units import duration
+from ha.conf.keys.units import duration
 from ha.daemon.pages import Answer, Page, json_answer, text_answer
 
 ACTIVE: Final = "active"

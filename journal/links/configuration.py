@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from ha.conf import keys_journal as keys
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
-from ha.conf.keys_namenode import TAIL_RPC_MAX_TXNS
+from ha.conf.keys import journal as keys
+from ha.conf.keys.namenode import TAIL_RPC_MAX_TXNS
 from journal.links.grpc_link import GrpcLink
 from journal.links.hadoop_link import HadoopLink
 from journal.links.link import LinkFactory

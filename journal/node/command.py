@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from ha.conf import keys_journal as keys
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
-from ha.conf.key import Key
-from ha.conf.keys import NAMESERVICES
-from ha.conf.keys_namenode import IMAGE_TRANSFER_BANDWIDTH, TAIL_IN_PROGRESS
+from ha.conf.keys import journal as keys
+from ha.conf.keys.cluster import NAMESERVICES
+from ha.conf.keys.key import Key
+from ha.conf.keys.namenode import IMAGE_TRANSFER_BANDWIDTH, TAIL_IN_PROGRESS
 from ha.conf.topology import HostPort
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging

@@ -10,10 +10,10 @@ from typing import Final
 
 import structlog
 
-from ha.conf import keys_journal as keys
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
-from ha.conf.keys import NAMENODES, NAMESERVICES
+from ha.conf.keys import journal as keys
+from ha.conf.keys.cluster import NAMENODES, NAMESERVICES
 from ha.conf.topology import JournalUri, shared_edits
 
 log = structlog.get_logger()

@@ -2,9 +2,9 @@
 
 import posixpath
 
-from ha.conf import keys_files as keys
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.keys import files as keys
 from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Settings
 
 

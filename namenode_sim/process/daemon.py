@@ -8,8 +8,10 @@ from typing import Any, Final
 
 import structlog
 
-from ha.conf import keys, keys_files, keys_namenode
 from ha.conf.configuration import Configuration
+from ha.conf.keys import cluster as keys
+from ha.conf.keys import files as keys_files
+from ha.conf.keys import namenode as keys_namenode
 from ha.conf.own_user import own_user
 from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint

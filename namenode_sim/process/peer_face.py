@@ -6,8 +6,8 @@ from functools import partial
 import structlog
 from aiohttp import web
 
-from ha.conf import keys_namenode
 from ha.conf.configuration import Configuration
+from ha.conf.keys import namenode as keys_namenode
 from ha.rpc.protocol import RpcProtocol
 from journal.errors import JournalError
 from journal.model import TxId

@@ -13,8 +13,8 @@ from typing import Final
 
 import structlog
 
-from ha.conf import keys_namenode
 from ha.conf.configuration import Configuration
+from ha.conf.keys import namenode as keys_namenode
 from ha.conf.topology import NameNodeAddress
 from ha.daemon.process import ExitWith
 from ha.rpc.errors import RemoteFault, RpcError

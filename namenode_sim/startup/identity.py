@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ha.conf import keys_namenode
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.keys import namenode as keys_namenode
 from ha.conf.topology import (
     JournalUri,
     NameNodeAddress,

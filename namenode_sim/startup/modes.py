@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from ha.conf.configuration import Configuration
-from ha.conf.keys import FORMAT_LAYOUT
-from ha.conf.keys_namenode import ALLOW_FORMAT, REFORMAT_DISABLED
+from ha.conf.keys.cluster import FORMAT_LAYOUT
+from ha.conf.keys.namenode import ALLOW_FORMAT, REFORMAT_DISABLED
 from ha.daemon.process import ExitWith
 from journal.model import LAYOUT_VERSION
 from namenode_sim.startup.bootstrap import bootstrap_standby

@@ -9,8 +9,8 @@ from typing import NoReturn
 
 import click
 
-from ha.conf import units
 from ha.conf.errors import BadValue
+from ha.conf.keys import units
 from ha.console.exit_codes import FAILED, USAGE
 from ha.console.output import console
 from spark.reports.document import document_of

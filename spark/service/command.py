@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from ha.conf import keys_checkpoint as keys
-from ha.conf import keys_namenode
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
+from ha.conf.keys import checkpoint as keys
+from ha.conf.keys import namenode as keys_namenode
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging

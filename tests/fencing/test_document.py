@@ -3,7 +3,8 @@
 import re
 
 from fencing.spec import parse_methods
-from ha.conf.keys import FENCING_METHOD_TIMEOUT, FENCING_TOTAL_TIMEOUT, KEYS, SSH_COMMAND_TIMEOUT
+from ha.conf.keys.cluster import FENCING_METHOD_TIMEOUT, FENCING_TOTAL_TIMEOUT, SSH_COMMAND_TIMEOUT
+from ha.conf.keys.table import KEYS
 from tests import ROOT
 
 TEXT = (ROOT / "docs" / "fencing.md").read_text(encoding="utf-8")

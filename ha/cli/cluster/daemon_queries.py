@@ -20,8 +20,9 @@ from ha.cli.cluster.view import (
     by_its_member,
 )
 from ha.cli.cluster.zookeeper_queries import ask_zookeeper
-from ha.conf import keys, keys_journal
 from ha.conf.configuration import Configuration
+from ha.conf.keys import cluster as keys
+from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import HostPort, JournalUri, NameNodeAddress, namenodes, shared_edits
 from ha.elector.zookeeper.settings import zookeeper_settings
 from ha.service.client import ServiceClient

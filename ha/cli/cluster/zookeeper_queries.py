@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ha.cli.cluster.snapshot import MAX_TEXT_CHARACTERS, Look, NoAnswer, to_the_end
 from ha.cli.cluster.view import LockView, NoticesView, ZooKeeperRow
+from ha.conf.keys.units import hosts_and_ports
 from ha.conf.topology import HostPort
-from ha.conf.units import hosts_and_ports
 from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session

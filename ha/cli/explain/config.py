@@ -19,9 +19,10 @@ from ha.conf.configuration import Configuration, load_configuration, nodes_of
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import HAZARDS, Daemon, Danger, Hazard, dangers
 from ha.conf.ignored import ignored
-from ha.conf.key import Key, Scope
-from ha.conf.keys import FENCING_METHODS, KEYS, NAMENODES, NAMESERVICES
-from ha.conf.known import NOT_USED, reason_not_used
+from ha.conf.keys.cluster import FENCING_METHODS, NAMENODES, NAMESERVICES
+from ha.conf.keys.key import Key, Scope
+from ha.conf.keys.table import KEYS
+from ha.conf.keys.unused import NOT_USED, reason_not_used
 from ha.conf.spelling import split_suffix
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
 from ha.console.exit_codes import DONE, REFUSED, UNHEALTHY, USAGE

@@ -14,9 +14,9 @@ import click
 from ha.cli.hadoop.direct_access import DirectHands
 from ha.cli.hadoop.java_address import java_host, java_name
 from ha.cli.hadoop.manual_failover import FailoverFailed, Force, OutcomeUnknown, fail_over
-from ha.conf import keys
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, NameNodeAddress, namenodes, nameservice_of
 from ha.console.exit_codes import DONE, HADOOP_FAILURE, OUTCOME_UNKNOWN
 from ha.service.client import ServiceClient

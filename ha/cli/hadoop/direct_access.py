@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from fencing.model import Report
-from ha.conf import keys
 from ha.conf.configuration import Configuration
+from ha.conf.keys import cluster as keys
 from ha.conf.topology import NameNodeAddress
 from ha.service.client import ServiceClient
 from ha.service.model import RequestSource, ServiceStatus

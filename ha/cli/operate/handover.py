@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ha.cli.operate.handover_plan import Plan
-from ha.conf import keys
 from ha.conf.configuration import Configuration
+from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.console.result import Code, Ending, Outcome
 from ha.service.client import ServiceClient

@@ -11,8 +11,8 @@ import click
 
 from ha.cli.operate.notice_results import Members
 from ha.conf.errors import BadValue
+from ha.conf.keys.units import duration
 from ha.conf.own_user import own_user
-from ha.conf.units import duration
 from ha.console.durations import span
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.settings import ZooKeeperSettings

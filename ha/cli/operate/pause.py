@@ -18,7 +18,7 @@ from ha.cli.operate.notice_options import (
     terms,
 )
 from ha.cli.operate.notice_results import already, not_automatic, planned, seen
-from ha.conf import keys
+from ha.conf.keys import cluster as keys
 from ha.console.cluster_options import Place, about_a_cluster
 from ha.console.library_logs import silence_libraries
 from ha.console.result import Ended, Ending

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ha.conf import keys, keys_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
-from ha.conf.key import Key
+from ha.conf.keys import cluster as keys
+from ha.conf.keys import zookeeper as keys_zookeeper
+from ha.conf.keys.key import Key
 from ha.elector.model import BREADCRUMB_ZNODE, LOCK_ZNODE, TERM_ZNODE
 from ha.elector.zookeeper.credentials import (
     CREATOR_ALL,

@@ -8,10 +8,12 @@ from fencing.errors import BadSpec
 from fencing.model import MethodSpec
 from fencing.spec import parse_methods
 from fencing.ssh_settings import HostKeys, SshSettings
-from ha.conf import keys, keys_candidate, keys_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
-from ha.conf.keys_security import AUTHORIZATION
+from ha.conf.keys import candidate as keys_candidate
+from ha.conf.keys import cluster as keys
+from ha.conf.keys import zookeeper as keys_zookeeper
+from ha.conf.keys.security import AUTHORIZATION
 from ha.conf.own_user import own_user
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings

@@ -11,10 +11,10 @@ import click
 import structlog
 
 from fencing.fencer import load_code_of
-from ha.conf import keys
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
+from ha.conf.keys import cluster as keys
 from ha.conf.topology import local_namenode, nameservice_of
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.facts import publish_facts

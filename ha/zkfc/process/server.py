@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from ha.conf import keys
+from ha.conf.keys import cluster as keys
 from ha.daemon.process import ExitWith
 from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from ha.conf import keys_namenode
 from ha.conf.configuration import Configuration
+from ha.conf.keys import namenode as keys_namenode
 from ha.conf.topology import JournalUri, NameNodeAddress, namenodes, nameservice_of, shared_edits
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.service.client import ServiceClient

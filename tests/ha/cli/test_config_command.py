@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from ha.cli.explain.config import config
 from ha.cli.operate.fence import fence
-from ha.conf.known import NOT_USED
+from ha.conf.keys.unused import NOT_USED
 from tests.fencing.sshd import victim
 from tests.ha.cli import schema
 from tests.ha.cli.nnha_run import untouched_logging

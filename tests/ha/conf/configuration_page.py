@@ -4,7 +4,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ha.conf.hazards import HAZARDS, Daemon
-from ha.conf.known import NOT_USED, NOT_USED_PREFIXES
+from ha.conf.keys.unused import NOT_USED, NOT_USED_PREFIXES
 
 PAGE = Path(__file__).parents[3] / "docs/configuration.md"
 

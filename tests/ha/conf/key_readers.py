@@ -6,11 +6,11 @@ from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 
-from ha.conf.key import Key
+from ha.conf.keys.key import Key
+from tests import ROOT
 
-ROOT = Path(__file__).parents[3]
 PACKAGES = ("ha", "journal", "fencing", "namenode_sim", "spark", "deploy")
-CONF = "ha.conf"
+KEYS_FOLDER = ROOT / "ha/conf/keys"
 LOOKUPS = frozenset({"get", "raw", "require", "is_set", "where"})
 """Methods of ``Configuration``; a key's bare name counts only as an argument of one of them."""
 
@@ -20,7 +20,7 @@ Constants = Mapping[tuple[str, str], str]
 
 def modules_of_keys() -> list[str]:
     """The modules that define keys."""
-    return sorted(f"{CONF}.{path.stem}" for path in (ROOT / "ha/conf").glob("keys*.py"))
+    return sorted(f"ha.conf.keys.{path.stem}" for path in KEYS_FOLDER.glob("[a-z]*.py"))
 
 
 def constants(modules: Iterable[str]) -> Constants:
@@ -39,7 +39,7 @@ def sources() -> Iterator[Path]:
     """The product's files but for those that define keys."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            if not (path.parent == ROOT / "ha/conf" and path.name.startswith("keys")):
+            if path.parent != KEYS_FOLDER:
                 yield path
 
 

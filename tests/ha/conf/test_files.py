@@ -7,9 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ha.conf import keys, keys_files, reader
+from ha.conf import reader
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.keys import cluster as keys
+from ha.conf.keys import files as keys_files
+from ha.conf.keys.table import KEYS
 
 PROPERTY = "<property><name>{}</name><value>{}</value>{}</property>"
 
@@ -197,7 +200,7 @@ TEXT = st.text(
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(values=st.dictionaries(st.sampled_from(sorted(keys.KEYS)), TEXT, max_size=6))
+@given(values=st.dictionaries(st.sampled_from(sorted(KEYS)), TEXT, max_size=6))
 def test_any_text_survives_the_way_through_xml(tmp_path: Path, values: dict[str, str]) -> None:
     escaped = [
         (name, value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))

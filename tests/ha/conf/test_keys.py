@@ -7,9 +7,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ha.conf import keys, keys_files, keys_journal, keys_namenode
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.keys import cluster as keys
+from ha.conf.keys import files as keys_files
+from ha.conf.keys import journal as keys_journal
+from ha.conf.keys import namenode as keys_namenode
+from ha.conf.keys.table import KEYS
 
 CLUSTER = ("dfs.nameservices=ns1", "dfs.ha.namenodes.ns1=nn1,nn2")
 
@@ -22,7 +26,7 @@ def configured(folder: Path, *overrides: str) -> Configuration:
 
 def test_every_default_parses(tmp_path: Path) -> None:
     found = configured(tmp_path)
-    for key in keys.KEYS.values():
+    for key in KEYS.values():
         found.get(key)
 
 
@@ -187,8 +191,8 @@ def test_our_defaults_are_those_of_hadoop_where_its_own_table_is_at_hand() -> No
     }
     # Left empty there, because the code falls back to an older key.
     del theirs["hadoop.zk.ssl.enabled"]
-    common = theirs.keys() & keys.KEYS.keys()
+    common = theirs.keys() & KEYS.keys()
     assert len(common) > 20
-    assert {name: keys.KEYS[name].default.strip() for name in common} == {
+    assert {name: KEYS[name].default.strip() for name in common} == {
         name: theirs[name].strip() for name in common
     }

@@ -6,12 +6,13 @@ from dataclasses import fields
 import pytest
 
 from ha.conf.hazards import HAZARDS
-from ha.conf.keys import KEYS
-from ha.conf.known import NOT_USED, NOT_USED_PREFIXES, RENAMED
+from ha.conf.keys.table import KEYS
+from ha.conf.keys.unused import NOT_USED, NOT_USED_PREFIXES, RENAMED
 from namenode_sim.client_protocol.configured import client_settings
 from namenode_sim.client_protocol.model import Settings
+from tests import ROOT
 from tests.ha.conf.configuration_page import PAGE, with_tables
-from tests.ha.conf.key_readers import ROOT, constants, keys_read, modules_of_keys, sources
+from tests.ha.conf.key_readers import constants, keys_read, modules_of_keys, sources
 
 
 def in_another_default() -> set[str]:
@@ -36,19 +37,25 @@ def test_each_key_that_is_not_used_has_a_plain_reason_and_only_that() -> None:
 
 
 PLANTED = {
-    "read by its module": ("from ha.conf import keys\nconf.get(keys.ZKFC_PORT)", True),
-    "read by another name": ("from ha.conf.keys import ZKFC_PORT as P\nconf.get(P)", True),
-    "given to a function": ("from ha.conf import keys as k\nserve(port=k.ZKFC_PORT)", True),
-    "looked up by its name": (
-        'from ha.conf import keys\nconf.raw(f"{keys.ZKFC_PORT.name}.{ns}")',
+    "read by its module": (
+        "from ha.conf.keys import cluster as keys\nconf.get(keys.ZKFC_PORT)",
         True,
     ),
-    "only imported": ("from ha.conf.keys import ZKFC_PORT", False),
+    "read by another name": ("from ha.conf.keys.cluster import ZKFC_PORT as P\nconf.get(P)", True),
+    "given to a function": ("from ha.conf.keys import cluster as k\nserve(port=k.ZKFC_PORT)", True),
+    "looked up by its name": (
+        'from ha.conf.keys import cluster as keys\nconf.raw(f"{keys.ZKFC_PORT.name}.{ns}")',
+        True,
+    ),
+    "only imported": ("from ha.conf.keys.cluster import ZKFC_PORT", False),
     "only quoted": (
-        'from ha.conf import keys\nraise Bad(f"{keys.ZKFC_PORT.name} is bad")',
+        'from ha.conf.keys import cluster as keys\nraise Bad(f"{keys.ZKFC_PORT.name} is bad")',
         False,
     ),
-    "written into a file": ("from ha.conf import keys\nsite = {keys.ZKFC_PORT.name: 1}", False),
+    "written into a file": (
+        "from ha.conf.keys import cluster as keys\nsite = {keys.ZKFC_PORT.name: 1}",
+        False,
+    ),
     "a constant of another module": ("from mine import keys\nconf.get(keys.ZKFC_PORT)", False),
 }
 
@@ -56,7 +63,7 @@ PLANTED = {
 @pytest.mark.parametrize("case", PLANTED.values(), ids=PLANTED.keys())
 def test_the_walk_finds_readers_and_nothing_else(case: tuple[str, bool]) -> None:
     text, read = case
-    found = keys_read(text, constants(["ha.conf.keys"]))
+    found = keys_read(text, constants(["ha.conf.keys.cluster"]))
     assert found == ({"dfs.ha.zkfc.port"} if read else set())
 
 

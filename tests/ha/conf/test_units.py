@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ha.conf import units
 from ha.conf.errors import BadValue
-from ha.conf.units import HostPort
+from ha.conf.keys import units
+from ha.conf.keys.units import HostPort
 
 GOOD: dict[str, tuple[Callable[[str], object], str, object]] = {
     "seconds": (units.duration("ms"), "10s", 10.0),

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ha.conf import keys_journal as keys
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
-from ha.conf.keys_namenode import TAIL_IN_PROGRESS
+from ha.conf.keys import journal as keys
+from ha.conf.keys.namenode import TAIL_IN_PROGRESS
 from journal.errors import CacheMiss
 from journal.model import LAYOUT_VERSION, Epoch, Segment, TxId
 from journal.node.command import edits_cache_bytes, memory_limit

@@ -23,7 +23,7 @@ from ha.cli.explain.doctor.local import (
     check_names,
 )
 from ha.cli.explain.doctor.znodes import check_znodes
-from ha.conf import keys
+from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, namenodes
 from ha.console.cluster_options import Place, about_a_cluster
 from ha.console.exit_codes import DONE, UNHEALTHY

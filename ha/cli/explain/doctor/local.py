@@ -23,11 +23,12 @@ from fencing.model import (
 from fencing.ssh_settings import HostKeys, SshSettings
 from ha.cli.cluster.finding import Finding, Verdict, fail, ok, unknown, warn
 from ha.cli.explain.config import problems_of
-from ha.conf import keys, keys_journal
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.ignored import ignored
+from ha.conf.keys import cluster as keys
+from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import NameNodeAddress, namenodes, shared_edits
 from ha.zkfc.candidacy.settings import fencing_plan
 

@@ -1,7 +1,7 @@
 """The keys of the file system that a NameNode serves: its limits, defaults and permissions."""
 
-from ha.conf.key import Key, Scope
-from ha.conf.units import duration, flag, group_overrides, one_of, size, text, whole, words
+from ha.conf.keys.key import Key, Scope
+from ha.conf.keys.units import duration, flag, group_overrides, one_of, size, text, whole, words
 
 _G = Scope.GLOBAL
 _ms, _s = duration("ms"), duration("s")

@@ -1,7 +1,7 @@
 """The keys of Hadoop's security that nnha cannot honour: a daemon that they concern stops."""
 
-from ha.conf.key import Key, Scope
-from ha.conf.units import flag, optional_text, text
+from ha.conf.keys.key import Key, Scope
+from ha.conf.keys.units import flag, optional_text, text
 
 _G, _NN = Scope.GLOBAL, Scope.NAMENODE
 

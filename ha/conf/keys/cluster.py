@@ -1,21 +1,10 @@
-"""The keys of failover and of the whole cluster, and the table of all keys.
+"""The keys of failover and of the whole cluster.
 
 See docs/reference/operations.md#configuration-keys.
 """
 
-from collections.abc import Mapping
-
-from ha.conf import (
-    keys_candidate,
-    keys_checkpoint,
-    keys_files,
-    keys_journal,
-    keys_namenode,
-    keys_security,
-    keys_zookeeper,
-)
-from ha.conf.key import Key, Scope
-from ha.conf.units import (
+from ha.conf.keys.key import Key, Scope
+from ha.conf.keys.units import (
     duration,
     flag,
     host_port,
@@ -228,25 +217,3 @@ POLITE_ANSWER_TIMEOUT = Key(
     "an old active that does not connect, or says nothing, for so long is fenced without waiting "
     "for ha.failover-controller.graceful-fence.rpc-timeout.ms",
 )
-
-
-_OTHERS = (
-    keys_candidate,
-    keys_checkpoint,
-    keys_files,
-    keys_journal,
-    keys_namenode,
-    keys_security,
-    keys_zookeeper,
-)
-
-
-def _collect() -> dict[str, Key[object]]:
-    found: dict[str, Key[object]] = {}
-    for names in (globals(), *map(vars, _OTHERS)):
-        found |= {key.name: key for key in names.values() if isinstance(key, Key)}
-    return found
-
-
-KEYS: Mapping[str, Key[object]] = _collect()
-"""Every key with a type and a default, by name: this module's and those of its siblings."""

@@ -3,8 +3,8 @@
 See docs/reference/operations.md#configuration-keys.
 """
 
-from ha.conf.key import Key, Scope
-from ha.conf.units import duration, flag, fraction, size, text, whole, words
+from ha.conf.keys.key import Key, Scope
+from ha.conf.keys.units import duration, flag, fraction, size, text, whole, words
 
 _G, _NN = Scope.GLOBAL, Scope.NAMENODE
 _ms, _s = duration("ms"), duration("s")

@@ -1,7 +1,7 @@
 """The keys of a protected way to ZooKeeper, and of what happens when there is none."""
 
-from ha.conf.key import Key, Scope
-from ha.conf.units import duration, flag, optional_text, text
+from ha.conf.keys.key import Key, Scope
+from ha.conf.keys.units import duration, flag, optional_text, text
 
 _G, _NN = Scope.GLOBAL, Scope.NAMENODE
 

@@ -1,7 +1,7 @@
 """The keys of the checkpoint service (``nnha checkpoint run``)."""
 
-from ha.conf.key import Key, Scope
-from ha.conf.units import duration, host_port, text
+from ha.conf.keys.key import Key, Scope
+from ha.conf.keys.units import duration, host_port, text
 
 _G = Scope.GLOBAL
 

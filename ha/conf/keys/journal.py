@@ -3,8 +3,8 @@
 See docs/reference/operations.md#configuration-keys.
 """
 
-from ha.conf.key import Key, Scope
-from ha.conf.units import (
+from ha.conf.keys.key import Key, Scope
+from ha.conf.keys.units import (
     duration,
     flag,
     fraction,

@@ -1,7 +1,7 @@
 """The keys of a candidate: how its health is judged, and when it stands for election."""
 
-from ha.conf.key import Key, Scope
-from ha.conf.units import duration, flag, optional_text, whole
+from ha.conf.keys.key import Key, Scope
+from ha.conf.keys.units import duration, flag, optional_text, whole
 
 _NN = Scope.NAMENODE
 _s = duration("s")
