@@ -10,8 +10,6 @@ from ha.cli.cluster.daemon_queries import look_at
 from ha.cli.cluster.successors import until
 from ha.cli.cluster.view import ClusterView
 from ha.cli.cluster.zookeeper_session import CONNECT_SECONDS, visit
-from ha.cli.operate.drain_plan import refusal
-from ha.cli.operate.handover_plan import judged
 from ha.cli.operate.notice_options import (
     DRY_RUN,
     FOR,
@@ -22,7 +20,9 @@ from ha.cli.operate.notice_options import (
     members_that_lack,
     terms,
 )
-from ha.cli.operate.notice_results import Members, already, planned, seen
+from ha.cli.operate.plan.drain import refusal
+from ha.cli.operate.plan.handover import judged
+from ha.cli.operate.plan.notice_results import Members, already, planned, seen
 from ha.console.cluster_options import Place, about_a_cluster
 from ha.console.completion import namenode_ids
 from ha.console.library_logs import silence_libraries

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ha.cli.operate.handover_plan import Plan
+from ha.cli.operate.plan.handover import Plan
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, NameNodeAddress

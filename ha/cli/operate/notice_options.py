@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ha.cli.operate.notice_results import Members
+from ha.cli.operate.plan.notice_results import Members
 from ha.conf.errors import BadValue
 from ha.conf.keys.units import duration
 from ha.conf.own_user import own_user

@@ -17,7 +17,7 @@ from ha.cli.operate.notice_options import (
     members_that_lack,
     terms,
 )
-from ha.cli.operate.notice_results import already, not_automatic, planned, seen
+from ha.cli.operate.plan.notice_results import already, not_automatic, planned, seen
 from ha.conf.keys import cluster as keys
 from ha.console.cluster_options import Place, about_a_cluster
 from ha.console.library_logs import silence_libraries

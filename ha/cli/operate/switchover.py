@@ -11,7 +11,7 @@ from ha.cli.cluster.daemon_queries import look_at
 from ha.cli.cluster.status_table import Screen
 from ha.cli.cluster.view import ClusterView
 from ha.cli.operate.handover import HandOver, patience_seconds
-from ha.cli.operate.handover_plan import Plan, judged, plan_failover, plan_switchover
+from ha.cli.operate.plan.handover import Plan, judged, plan_failover, plan_switchover
 from ha.cli.operate.progress import on_stderr, progress
 from ha.conf.topology import namenodes
 from ha.console.cluster_options import Place, about_a_cluster

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from ha.cli.cluster.view import NoticesView
-from ha.cli.operate.drain_plan import refusal
+from ha.cli.operate.plan.drain import refusal
 from ha.console.result import Code
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.outcome import Done, Refusal, Refused

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from ha.cli.operate.handover_plan import Plan, plan_failover, plan_switchover
+from ha.cli.operate.plan.handover import Plan, plan_failover, plan_switchover
 from ha.console.result import Code, Ending, Outcome
 from ha.notices.model import Drain, Pause
 from ha.service.errors import NO_ZOOKEEPER_TO_ASK

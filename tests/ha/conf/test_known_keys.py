@@ -8,8 +8,8 @@ import pytest
 from ha.conf.hazards import HAZARDS
 from ha.conf.keys.table import KEYS
 from ha.conf.keys.unused import NOT_USED, NOT_USED_PREFIXES, RENAMED
-from namenode_sim.client_protocol.configured import client_settings
 from namenode_sim.client_protocol.model import Settings
+from namenode_sim.process.client_settings import client_settings
 from tests import ROOT
 from tests.ha.conf.configuration_page import PAGE, with_tables
 from tests.ha.conf.key_readers import constants, keys_read, modules_of_keys, sources
@@ -68,10 +68,10 @@ def test_the_walk_finds_readers_and_nothing_else(case: tuple[str, bool]) -> None
 
 
 def test_every_field_of_the_client_settings_has_a_key_and_the_daemon_passes_them() -> None:
-    text = (ROOT / "namenode_sim/client_protocol/configured.py").read_text()
+    text = (ROOT / "namenode_sim/process/client_settings.py").read_text()
     given = set(re.findall(r"^        (\w+)=", text, re.MULTILINE))
     assert given == {field.name for field in fields(Settings)}
-    assert client_settings.__module__ == "namenode_sim.client_protocol.configured"
+    assert client_settings.__module__ == "namenode_sim.process.client_settings"
     callers = [
         path
         for path in sources()

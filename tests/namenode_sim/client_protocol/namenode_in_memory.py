@@ -13,10 +13,10 @@ from ha.rpc.java_names import CLIENT_PROTOCOL, STANDBY_EXCEPTION
 from ha.rpc.protocol import Call
 from journal.model import LAYOUT_VERSION, TxId
 from namenode_sim.client_protocol.model import Settings
-from namenode_sim.client_protocol.protocol import ClientFace
 from namenode_sim.edits.codec import decode_all, encode
 from namenode_sim.edits.ops import Op
 from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.process.client_face import ClientFace
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto, HdfsFileStatusProto
 

@@ -2,8 +2,8 @@
 
 from ha.cli.cluster.successors import ranked, until
 from ha.cli.cluster.view import ClusterView
-from ha.cli.operate.handover_plan import judged
-from ha.cli.operate.notice_results import not_automatic
+from ha.cli.operate.plan.handover import judged
+from ha.cli.operate.plan.notice_results import not_automatic
 from ha.console.result import Code, Ending, Outcome
 
 
