@@ -27,7 +27,7 @@ COMMIT_VARIABLE: Final = "NNHA_COMMIT"
 
 
 class DaemonFacts:
-    """One daemon's facts; ``open_to`` names what it believes without proof."""
+    """One daemon's facts; ``open_to`` names its interfaces without authentication."""
 
     def __init__(self, process: str, configuration: Configuration, open_to: Iterable[str]) -> None:
         self._process = process
@@ -43,11 +43,11 @@ class DaemonFacts:
         """The facts, worked out now."""
         name = {"process": self._process}
         build = {"version": version(), "commit": os.environ.get(COMMIT_VARIABLE, "unknown")}
-        yield InfoMetricFamily("nnha_build", "What runs here", {**build, **name})
+        yield InfoMetricFamily("nnha_build", "The running version", {**build, **name})
         hashed = {"hash": configuration_hash(self._configuration)}
         yield InfoMetricFamily(
             "nnha_config_hash",
-            "The hash of the configuration files, equal on all nodes whose files say the same",
+            "The hash of the configuration files, equal on all nodes with the same configuration",
             {**hashed, **name},
         )
         start = GaugeMetricFamily(
@@ -57,7 +57,7 @@ class DaemonFacts:
         yield start
         insecure = GaugeMetricFamily(
             "nnha_insecure_mode",
-            "1 for what is believed without proof of identity",
+            "1 for each interface that is open without authentication",
             labels=["what"],
         )
         for what in self._open_to:

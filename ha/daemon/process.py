@@ -29,7 +29,7 @@ LAG_WORTH_A_LINE_SECONDS = 1.0
 
 _lag = Gauge(
     "nnha_loop_lag_seconds",
-    "How much later than asked the event loop woke up the last time",
+    "How late the event loop woke up the last time",
     ["process"],
 )
 
