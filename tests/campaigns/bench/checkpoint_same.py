@@ -19,7 +19,7 @@ from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.strings import Strings, read_strings
 from tests.worlds.large.rows import Numbers, mixed
 
-_CHUNK_BYTES: Final = 2 * 1024 * 1024
+CHUNK_BYTES: Final = 2 * 1024 * 1024
 """What numpy makes of them stays in the cache: larger ones take twice the time."""
 _SEEDS: Final = (11, 12)
 """Two sums of 64 bits each."""
@@ -91,7 +91,7 @@ def _chunks(path: Path, section: Section | None) -> Iterator[tuple[Octets, Posit
     if section is None:
         return
     at, end = section.offset, section.offset + section.length
-    size = _CHUNK_BYTES
+    size = CHUNK_BYTES
     with path.open("rb") as file:
         while at < end:
             file.seek(at)
@@ -100,7 +100,7 @@ def _chunks(path: Path, section: Section | None) -> Iterator[tuple[Octets, Posit
             if not starts:
                 size *= 2  # one message is larger than all that
                 continue
-            size = _CHUNK_BYTES
+            size = CHUNK_BYTES
             at += ends[-1]
             padded = np.frombuffer(data + bytes(16), np.uint8)
             yield padded, np.array(starts, np.int64), np.array(ends, np.int64)

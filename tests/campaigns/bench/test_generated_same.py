@@ -37,7 +37,7 @@ def test_order_numbers_and_sections_do_not_count(
     other = saved_again(load_image(image), tmp_path / image.name)
     assert other.read_bytes() != image.read_bytes()
     assert content_of(image).differences(content_of(other)) == []
-    monkeypatch.setattr(checkpoint_same, "_CHUNK_BYTES", 5000)
+    monkeypatch.setattr(checkpoint_same, "CHUNK_BYTES", 5000)
     assert content_of(image).differences(content_of(other)) == []
 
 

@@ -30,7 +30,7 @@ class OurNodes:
         """A writer of a journal; a new one if it has no name."""
         return QuorumWriter(
             [("127.0.0.1", port) for port in ports or self.ports],
-            journal_id=JournalId(name or f"bench{next(_NUMBERS)}"),
+            journal_id=JournalId(name or new_name()),
             nameservice_id="ns1",
             namespace=NAMESPACE,
         )
@@ -38,13 +38,11 @@ class OurNodes:
     @asynccontextmanager
     async def open(self, ports: Sequence[int] | None = None) -> AsyncIterator[QuorumWriter]:
         """A writer with a new journal and its first segment open."""
-        writer = self.writer()
+        name = new_name()
+        writer = self.writer(name=name)
         await writer.format()
         await writer.close()
-        if ports is not None:
-            writer = self.writer(ports, writer_journal(writer))
-        else:
-            writer = self.writer(name=writer_journal(writer))
+        writer = self.writer(ports, name)
         await writer.become_writer()
         await writer.start_segment(TxId(1))
         try:
@@ -53,9 +51,9 @@ class OurNodes:
             await writer.close()
 
 
-def writer_journal(writer: QuorumWriter) -> str:
-    """The name of a writer's journal."""
-    return str(writer._journal_id)
+def new_name() -> str:
+    """A name that no journal has yet."""
+    return f"bench{next(_NUMBERS)}"
 
 
 @dataclass(slots=True)

@@ -121,11 +121,11 @@ class Contender:
 
     async def live(self) -> None:
         """Play the plan.  Any loss of the quorum ends it, as it ends a NameNode."""
-        writer = self._writer()
+        writer = self.new_writer()
         try:
             await self._rule(writer)
         except (QuorumLost, InvariantBroken) as end:
-            self._judge(end)
+            self.judge_end(end)
         finally:
             if writer.epoch:
                 self._oracle.won(self.life.name, writer.epoch)
@@ -140,7 +140,7 @@ class Contender:
             QuorumLost: this attempt failed; late messages of the storm may still do that.
             Violated: a node that could take part does not.
         """
-        writer = self._writer()
+        writer = self.new_writer()
         try:
             recovered = await writer.become_writer()
             self._oracle.won(self.life.name, recovered.epoch)
@@ -150,7 +150,7 @@ class Contender:
                 SegmentPlan((1, 2), False, True, 0, 0),
                 SegmentPlan((1,), True, True, 0, 0),
             ):
-                first = await self._segment(writer, plan, first)
+                first = await self.segment(writer, plan, first)
             await writer.settle(timeout_seconds=_SETTLE_SECONDS)
             behind = self._behind(writer)
             if behind:
@@ -168,7 +168,7 @@ class Contender:
         """Keep one more segment open until every node takes part and has a vote."""
         await writer.start_segment(TxId(first))
         self._oracle.started(self.life.name, first)
-        await self._write(writer, first, 1)
+        await self.write_some(writer, first, 1)
         until = self._loop.time() + _SETTLE_SECONDS
         while (behind := self._behind(writer)) and self._loop.time() < until:
             await asyncio.sleep(0.25)
@@ -185,7 +185,7 @@ class Contender:
             and self._machines[status.node.rpartition(":")[0]].promised <= writer.epoch
         ]
 
-    def _writer(self) -> QuorumWriter:
+    def new_writer(self) -> QuorumWriter:
         writer = QuorumWriter(
             [(name, RPC_PORT) for name in self._machines],
             journal_id=JOURNAL,
@@ -220,7 +220,7 @@ class Contender:
         try:
             for plan in self.life.segments:
                 await asyncio.sleep(plan.idle_before)
-                next_txid = await self._segment(writer, plan, next_txid)
+                next_txid = await self.segment(writer, plan, next_txid)
                 if not plan.closed:
                     break
                 self._let_go(writer, next_txid - 1)
@@ -236,7 +236,7 @@ class Contender:
             self._trace.add(self.life.name, f"purges below {minimum}")
             writer.purge_logs(TxId(minimum))
 
-    async def _segment(self, writer: QuorumWriter, plan: SegmentPlan, first: int) -> int:
+    async def segment(self, writer: QuorumWriter, plan: SegmentPlan, first: int) -> int:
         await writer.start_segment(TxId(first))
         self._oracle.started(self.life.name, first)
         txid, writes = first, []
@@ -244,10 +244,10 @@ class Contender:
             if number and plan.idle_inside:
                 await asyncio.sleep(plan.idle_inside)
             if plan.together:
-                writes.append(asyncio.create_task(self._write(writer, txid, size)))
+                writes.append(asyncio.create_task(self.write_some(writer, txid, size)))
                 await asyncio.sleep(0)  # the writer takes batches in the order of their tasks
             else:
-                await self._write(writer, txid, size)
+                await self.write_some(writer, txid, size)
             txid += size
         outcomes = await asyncio.gather(*writes, return_exceptions=True)
         for outcome in outcomes:
@@ -259,7 +259,7 @@ class Contender:
             self._trace.add(self.life.name, f"closed {first}-{txid - 1}")
         return txid
 
-    async def _write(self, writer: QuorumWriter, first: int, size: int) -> None:
+    async def write_some(self, writer: QuorumWriter, first: int, size: int) -> None:
         tags: list[Tag] = []
         nonce = int(self.life.name[1:])
         for _ in range(size):
@@ -271,7 +271,7 @@ class Contender:
         self._oracle.acked(self.life.name, first, tuple(tags))
         self._trace.add(self.life.name, f"ack {first}-{first + size - 1}")
 
-    def _judge(self, end: JournalError) -> None:
+    def judge_end(self, end: JournalError) -> None:
         """Every error has a cause that the run has put there."""
         self._trace.add(self.life.name, f"ends: {end}")
         self._oracle.guarded(lambda: judge(end, self.life.name, self._machines))

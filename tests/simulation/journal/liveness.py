@@ -26,7 +26,7 @@ async def heal(world: "World") -> None:
     world.trace.add("-", "liveness: all faults end, one clean writer")
     world.faults.over = True
     world.network.heal_all()
-    for process in [*world._writers.values(), *world._readers.values()]:
+    for process in [*world.writers.values(), *world.readers.values()]:
         process.kill()
     for machine in world.machines.values():
         machine.platter.blows.clear()
@@ -41,7 +41,7 @@ async def heal(world: "World") -> None:
     if world.oracle.learners():
         _tend(world)
     await asyncio.sleep(0.1)
-    world._look()
+    world.look()
 
 
 async def go_on(world: "World", *, alike: bool = True) -> None:
@@ -50,7 +50,7 @@ async def go_on(world: "World", *, alike: bool = True) -> None:
     for attempt in range(_ATTEMPTS):
         if await _take_over(world, f"w{90 + attempt}", last=attempt == _ATTEMPTS - 1):
             break
-    world._look()
+    world.look()
     took = world.loop.time() - began
     if took > _LIVENESS_SECONDS:
         raise Violated("L1", f"with all faults gone it took {took:.1f} s to go on")
@@ -60,11 +60,11 @@ async def go_on(world: "World", *, alike: bool = True) -> None:
         await _take_over(world, "w99", last=True)
     if alike:
         await _become_alike(world)
-    world._look()
+    world.look()
 
 
 async def _take_over(world: "World", name: str, *, last: bool) -> bool:
-    process = world._writers[name] = Process(name, world.loop)
+    process = world.writers[name] = Process(name, world.loop)
     return bool(await process.spawn(_conclude(world, name, last=last)))
 
 
@@ -100,7 +100,7 @@ async def _become_alike(world: "World") -> None:
         if world.loop.time() > until:
             raise Violated("L4", f"with all faults gone and the syncers on, {differ}")
         await asyncio.sleep(0.25)
-        world._look()
+        world.look()
     await _look_for_leftovers(world)
 
 

@@ -72,11 +72,11 @@ class Machine:
     def format(self, *, founding: bool = True) -> None:
         """Make an empty journal."""
         files = SimulatedFiles(self.platter, lambda: True, self._rng)
-        disk = Disk(self.root, files, fresh_id=self._fresh_id)
+        disk = Disk(self.root, files, fresh_id=self.fresh_id)
         disk.load()
-        disk.run((FormatStorage(NAMESPACE, self._fresh_id(), founding),))
+        disk.run((FormatStorage(NAMESPACE, self.fresh_id(), founding),))
 
-    def _fresh_id(self) -> str:
+    def fresh_id(self) -> str:
         return f"{self._ids.getrandbits(128):032x}"
 
     @property
@@ -97,7 +97,7 @@ class Machine:
 
     def _boot(self, process: Process) -> None:
         files = SimulatedFiles(self.platter, lambda: process.alive, self._rng)
-        disk = Disk(self.root, files, fresh_id=self._fresh_id)
+        disk = Disk(self.root, files, fresh_id=self.fresh_id)
         try:
             state = disk.load()
         except PowerCut:

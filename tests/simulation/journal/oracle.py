@@ -39,10 +39,10 @@ class Oracle:
         self._chosen_in: dict[int, int] = {}
         self._trace = trace
         self._platters = platters
-        self._names = tuple(platters)
+        self.names = tuple(platters)
         self._readers = {name: FileReader(name) for name in platters}
-        self._majorities = majorities(self._names)
-        self._least = len(self._names) // 2 + 1
+        self._majorities = majorities(self.names)
+        self._least = len(self.names) // 2 + 1
         self._views = {name: View() for name in platters}
         self._winners: dict[int, str] = {}
         self._decided: dict[tuple[int, int], tuple[int, bytes]] = {}

@@ -135,18 +135,18 @@ class _Script:
         """Two writers, then the healed world."""
         world = self.world
         for machine in world.machines.values():
-            machine.booted = world._compare(machine)
+            machine.booted = world.compare(machine)
             machine.boot()
         first, second = self._contender(1), self._contender(2)
         one, other = self._process(first), self._process(second)
-        old, new = one.context.run(first._writer), other.context.run(second._writer)
+        old, new = one.context.run(first.new_writer), other.context.run(second.new_writer)
         await self._until_done(one, self._rule(first, old, (_SEGMENT_1, _SEGMENT_2)))
         await asyncio.sleep(_TAKEOVER_SECONDS)
         if self._is_familiar("takeover", old):
             return
         await self._until_done(other, self._rule(second, new, (_SEGMENT_3,)))
         for name in self._back_later:
-            world._restart(world.machines[name])
+            world.restart(world.machines[name])
         await self._until_done(one, self._say_more(first, old))
         for process, writer in ((one, old), (other, new)):
             await self._until_done(process, writer.close())
@@ -171,12 +171,12 @@ class _Script:
 
     def _process(self, contender: Contender) -> Process:
         name = contender.life.name
-        process = self.world._writers[name] = Process(name, self.world.loop)
+        process = self.world.writers[name] = Process(name, self.world.loop)
         return process
 
     async def _until_done(self, process: Process, work: Coroutine[Any, Any, None]) -> None:
         await asyncio.wait([process.spawn(work)], timeout=_PATIENCE_SECONDS)
-        self.world._look()
+        self.world.look()
 
     async def _rule(
         self, who: Contender, writer: QuorumWriter, plans: tuple[SegmentPlan, ...]
@@ -188,9 +188,9 @@ class _Script:
             oracle.adopted(name, recovered.epoch, recovered.last_txid)
             txid = recovered.last_txid + 1
             for plan in plans:
-                txid = await who._segment(writer, plan, txid)
+                txid = await who.segment(writer, plan, txid)
         except (QuorumLost, InvariantBroken) as end:
-            who._judge(end)
+            who.judge_end(end)
 
     async def _say_more(self, who: Contender, writer: QuorumWriter) -> None:
         """What a writer does that has not heard of its successor."""
@@ -198,9 +198,9 @@ class _Script:
             return
         self._late_word = True
         try:
-            await who._write(writer, writer._window.next, 1)
+            await who.write_some(writer, writer._window.next, 1)
         except (QuorumLost, InvariantBroken) as end:
-            who._judge(end)
+            who.judge_end(end)
 
     # ---- the strikes ----
 
@@ -249,7 +249,7 @@ class _Script:
     def _crash_before(self, call: Call, what: str, arrive: Action) -> None:
         if self._lose_power(call, Kind.CRASH_BEFORE, what):
             world = self.world
-            world.loop.call_later(BACK_SOON_SECONDS, world._restart, world.machines[call.node])
+            world.loop.call_later(BACK_SOON_SECONDS, world.restart, world.machines[call.node])
         arrive()
 
     def _lose_power(self, call: Call, kind: Kind, what: str) -> bool:

@@ -58,12 +58,12 @@ class Stage:
     async def play(self, scenes: Sequence[Scene]) -> None:
         """The scenes in order, then the end of all plays."""
         for machine in self.world.machines.values():
-            machine.booted = self.world._compare(machine)
+            machine.booted = self.world.compare(machine)
             machine.boot()
         try:
             for scene in scenes:
                 await scene(self)
-                self.world._look()
+                self.world.look()
         except Violated:
             raise
         except (AssertionError, JournalError) as failure:
@@ -78,11 +78,11 @@ class Stage:
         self.writers += 1
         name = f"w{self.writers}"
         world = self.world
-        process = world._writers[name] = Process(name, world.loop)
+        process = world.writers[name] = Process(name, world.loop)
         contender = Contender(
             Life(name, 0.0, (), 0.0), world.machines, world.loop, world.oracle, world.trace
         )
-        actor = Actor(self, contender, process, process.context.run(contender._writer))
+        actor = Actor(self, contender, process, process.context.run(contender.new_writer))
         actor.lose(*without)
         return actor
 
@@ -176,7 +176,7 @@ class Actor:
 
     async def write(self, first: int, last: int) -> bool:
         """Write one batch."""
-        return await self._did(self.contender._write(self.quorum, first, last - first + 1))
+        return await self._did(self.contender.write_some(self.quorum, first, last - first + 1))
 
     async def finalize(self, last: int) -> bool:
         """Close the segment."""
@@ -213,5 +213,5 @@ class Actor:
         try:
             return await self.process.spawn(work)
         except QuorumLost as lost:
-            self.contender._judge(lost)
+            self.contender.judge_end(lost)
             return None

@@ -35,10 +35,10 @@ def wipe(stage: Stage, node: str) -> None:
     machine.kill("its disk is replaced")
     watcher, machine.platter.watcher = machine.platter.watcher, lambda: None
     files = SimulatedFiles(machine.platter, lambda: True, machine._rng)
-    disk = Disk(machine.root, files, fresh_id=machine._fresh_id)
+    disk = Disk(machine.root, files, fresh_id=machine.fresh_id)
     disk.load()
-    disk.run((FormatStorage(NAMESPACE, machine._fresh_id(), founding=False),))
-    oracle._majorities = (tuple(name for name in oracle._names if name != node),)
+    disk.run((FormatStorage(NAMESPACE, machine.fresh_id(), founding=False),))
+    oracle._majorities = (tuple(name for name in oracle.names if name != node),)
     oracle._views[node] = oracle._readers[node].view(machine.platter.durable)
     machine.platter.watcher = watcher
     machine.boot()

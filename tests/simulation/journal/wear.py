@@ -43,7 +43,7 @@ def wear(event: Event, world: "World") -> None:
         platter.copy(source.platter, source.name, machine.name)
     platter.watcher = watcher
     world.oracle.reborn(machine.name)
-    world.loop.call_later(event.lasts, world._restart, machine)
+    world.loop.call_later(event.lasts, world.restart, machine)
 
 
 def _rot(machine: "Machine", event: Event, world: "World") -> None:

@@ -115,8 +115,8 @@ class World:
             machine.format()
         platters = {name: machine.platter for name, machine in self.machines.items()}
         self.oracle = Oracle(platters, self.trace)
-        self._writers: dict[str, Process] = {}
-        self._readers: dict[str, Process] = {}
+        self.writers: dict[str, Process] = {}
+        self.readers: dict[str, Process] = {}
         self.loop.set_exception_handler(self._unhandled)
 
     @contextmanager
@@ -146,7 +146,7 @@ class World:
         """Both phases."""
         rng = self.faults.random("plan")
         for machine in self.machines.values():
-            machine.booted = self._compare(machine)
+            machine.booted = self.compare(machine)
             machine.boot()
         lives, horizon = self._lives()
         for life in lives:
@@ -157,7 +157,7 @@ class World:
             self.loop.call_at(event.at, self._happen, event)
         while self.loop.time() < horizon + _LINGER_SECONDS and self._someone_lives(horizon):
             await asyncio.sleep(0.25)
-            self._look()
+            self.look()
         await heal(self)
         await go_on(self)
 
@@ -171,7 +171,7 @@ class World:
     def end(self) -> None:
         """Unwind every process, so that nothing is left for the collector to complain about."""
         self.faults.over = True
-        processes = [*self._writers.values(), *self._readers.values()]
+        processes = [*self.writers.values(), *self.readers.values()]
         for machine in self.machines.values():
             machine.platter.watcher = lambda: None
             if machine.process is not None:
@@ -196,7 +196,7 @@ class World:
         return lives, begins + 1.0
 
     def _begin(self, life: Life) -> None:
-        process = self._writers[life.name] = Process(life.name, self.loop)
+        process = self.writers[life.name] = Process(life.name, self.loop)
         upkeep, chance = self.swarm.upkeep, self.faults.random("habits", life.name)
         habits = Habits(upkeep.lease_seconds, upkeep.purging, chance)
         contender = Contender(life, self.machines, self.loop, self.oracle, self.trace, habits)
@@ -221,7 +221,7 @@ class World:
             if self.faults.allowed(f"fade@{name}"):
                 self.trace.add(name, f"loses {cut_off}, then its life", f"fade@{name}")
                 self._sever(name, cut_off)
-                self.loop.call_later(patience, self._writers[name].kill)
+                self.loop.call_later(patience, self.writers[name].kill)
 
         if fade:
             self.network.when_sending(name, count, begin_to_fade)
@@ -232,7 +232,7 @@ class World:
             self.network.cut((node, name))
 
     def _tail(self, name: str, interval: float) -> None:
-        process = self._readers[name] = Process(name, self.loop)
+        process = self.readers[name] = Process(name, self.loop)
         self.oracle.positions[name] = 1
         follow = self.faults.random("follows the open segment", name).random() < 0.7
 
@@ -247,14 +247,14 @@ class World:
             return True
         return any(
             process.alive and any(not task.done() for task in process.tasks)
-            for process in self._writers.values()
+            for process in self.writers.values()
         )
 
     def _happen(self, event: Event) -> None:
         if event.kind.endswith("-at-disk") or event.kind in {"eio", "enospc"}:
             machine = self._victim(event)
             machine.strike(event.after, event.kind.removesuffix("-at-disk"), event.name)
-            self.loop.call_later(event.lasts + 1.0, self._restart, machine)
+            self.loop.call_later(event.lasts + 1.0, self.restart, machine)
             return
         if event.kind in WEAR_KINDS:
             wear(event, self)
@@ -263,7 +263,7 @@ class World:
             return
         match event.kind:
             case "partition" | "isolate" | "one-way":
-                links = cuts(event, tuple(self.machines), (*self._writers, *self._readers))
+                links = cuts(event, tuple(self.machines), (*self.writers, *self.readers))
                 self.trace.add("net", f"{event.kind} for {event.lasts:.2f} s: {_named(links)}",
                                event.name)  # fmt: skip
                 for link in links:
@@ -272,17 +272,17 @@ class World:
             case "power-all":
                 for machine in self.machines.values():
                     machine.cut_power("everywhere", event.name)
-                    self.loop.call_later(event.lasts, self._restart, machine)
+                    self.loop.call_later(event.lasts, self.restart, machine)
             case "kill" | "power":
                 machine = self._victim(event)
                 end = machine.kill if event.kind == "kill" else machine.cut_power
                 end("by plan", event.name)
-                self.loop.call_later(event.lasts, self._restart, machine)
+                self.loop.call_later(event.lasts, self.restart, machine)
             case _:
                 self._strike_process(event)
 
     def _strike_process(self, event: Event) -> None:
-        victims = list(self._writers.values())
+        victims = list(self.writers.values())
         if event.kind == "freeze-node":
             victims = [m.process for m in self.machines.values() if m.process is not None]
         if not victims:
@@ -299,7 +299,7 @@ class World:
     def _victim(self, event: Event) -> Machine:
         return list(self.machines.values())[event.victim % len(self.machines)]
 
-    def _restart(self, machine: Machine) -> None:
+    def restart(self, machine: Machine) -> None:
         """What a supervisor does: start it when it is gone, or has stopped its journal."""
         if machine.up and machine.owner is not None and machine.owner.failed_because is not None:
             machine.kill("its journal has stopped")
@@ -308,7 +308,7 @@ class World:
 
     # ---- small matters ----
 
-    def _look(self) -> None:
+    def look(self) -> None:
         bound = max(self.oracle.on_quorum, self.oracle.settled, *self.oracle.must, 0)
         for machine in self.machines.values():
             if not machine.up or machine.owner is None:
@@ -335,7 +335,7 @@ class World:
             raise FileNotFoundError(str(path))
         return bytes(files[path].cached[offset:])
 
-    def _compare(self, machine: Machine) -> Any:  # noqa: ANN401
+    def compare(self, machine: Machine) -> Any:  # noqa: ANN401
         def compare() -> None:
             assert machine.owner is not None
             state = machine.owner.state
