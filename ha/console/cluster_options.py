@@ -14,6 +14,7 @@ from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import nameservice_of
 from ha.console.exit_codes import USAGE
+from ha.console.options import configuration as configuration_options
 from ha.console.output import FORMATS, NotWritten, plain, show
 from ha.console.result import Code, Ended, Ending, Outcome
 
@@ -46,13 +47,7 @@ def about_a_cluster(
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @click.option(
-            "--conf-dir",
-            type=click.Path(path_type=Path),
-            default=None,
-            help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
-        )
-        @click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key.")
+        @configuration_options
         @click.option("-ns", "--nameservice", default=None, help="Which nameservice, if several.")
         @click.option("-o", "--output", type=click.Choice(formats), default=formats[0])
         @wraps(function)

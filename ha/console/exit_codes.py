@@ -7,6 +7,7 @@ from typing import Final
 
 DONE: Final = 0
 UNEXPECTED: Final = 1
+"""Also of a daemon that could not start, and of Hadoop's commands with no better code."""
 USAGE: Final = 2
 REFUSED: Final = 3
 """Refused, and nothing was changed."""

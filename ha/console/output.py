@@ -12,7 +12,6 @@ from rich.text import Text
 
 from ha.console.yaml_text import as_yaml
 
-API_VERSION: Final = "nnha/v1"
 FORMATS: Final = ("table", "json", "yaml")
 WIDE_ENOUGH: Final = 160
 """Columns when nobody's terminal says otherwise: a line in a file must not be broken."""

@@ -8,9 +8,12 @@ See docs/reference/operations.md#form-of-an-answer.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never
+from typing import Final, assert_never
 
 from ha.console import exit_codes
+
+API_VERSION: Final = "nnha/v1"
+"""Of every JSON document that a command prints."""
 
 
 class Outcome(StrEnum):
@@ -107,7 +110,7 @@ class Ending:
     def as_json(self) -> Mapping[str, object]:
         """Fixed keys; what is not known is null."""
         return {
-            "apiVersion": "nnha/v1",
+            "apiVersion": API_VERSION,
             "command": self.command,
             "outcome": self.outcome.value,
             "exit_code": self.outcome.exit_code,

@@ -1,21 +1,17 @@
 """``nnha journal admit --founding``: give the nodes of an imported journal their first votes."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
 import click
 
+from ha.console.exit_codes import FAILED, UNEXPECTED, UNREACHABLE
 from journal.cli.options import (
     ASK_SECONDS,
-    EXIT_FAILED,
-    EXIT_INCOMPLETE,
-    EXIT_UNREACHABLE,
     Place,
+    about_a_journal,
     ask_each,
     bad,
-    options,
-    place_of,
     print_json,
     refused,
 )
@@ -28,12 +24,12 @@ from journal.proto import journal_pb2 as pb
 
 @click.command("admit")
 @click.option("--founding", is_flag=True, help="Say that you mean it: nothing else is checked.")
-@options
+@about_a_journal
 def admit_command(
-    conf_dir: Path | None,
-    overrides: Sequence[str],
+    *,
+    place: Place,
     output: str,
-    founding: bool,  # noqa: FBT001 - click's
+    founding: bool,
 ) -> None:
     """Make voters of all nodes of a journal that has none, as after an import from Hadoop.
 
@@ -44,7 +40,6 @@ def admit_command(
     Exit status: 0 done; 3 refused, nothing was changed; 4 some were admitted and others not; 6 a
     node cannot be reached, nothing was changed.
     """
-    place = place_of(conf_dir, overrides)
     statuses = asyncio.run(ask_each(place, _status))
     _ensure_founding(place, statuses, founding=founding)
     told = good(statuses)
@@ -75,7 +70,7 @@ def admit_command(
         for name, why in failures:
             click.echo(f"Error: {name}  {why}", err=True)
         click.echo("  next: nnha journal status; a writer admits the rest by itself", err=True)
-        raise click.exceptions.Exit(EXIT_INCOMPLETE if good(done) else EXIT_FAILED)
+        raise click.exceptions.Exit(FAILED if good(done) else UNEXPECTED)
 
 
 async def _status(remote: RemoteNode) -> pb.JournalStatus:
@@ -90,7 +85,7 @@ def _ensure_founding(
             "all nodes must answer, so that no voter is overlooked",
             silent,
             "start these nodes, then the same command",
-            EXIT_UNREACHABLE,
+            UNREACHABLE,
         )
     told = good(statuses)
     not_ready = [

@@ -6,17 +6,14 @@ from pathlib import Path
 
 import click
 
+from ha.console.exit_codes import FAILED, UNEXPECTED, UNREACHABLE
 from journal.cli.options import (
     ASK_SECONDS,
-    EXIT_FAILED,
-    EXIT_INCOMPLETE,
-    EXIT_UNREACHABLE,
     Place,
+    about_a_journal,
     ask_each,
     bad,
     failure,
-    options,
-    place_of,
     print_json,
     refused,
 )
@@ -35,14 +32,14 @@ from journal.proto import journal_pb2 as pb
     help="The VERSION of a NameNode, for its namespace and cluster id; not needed with --node.",
 )
 @click.option("--force", is_flag=True, help="Destroy the edits that lie there.")
-@options
+@about_a_journal
 def format_command(
-    conf_dir: Path | None,
-    overrides: Sequence[str],
+    *,
+    place: Place,
     output: str,
     node: str | None,
     version_file: Path | None,
-    force: bool,  # noqa: FBT001 - click's
+    force: bool,
 ) -> None:
     """Make empty storage for the journal on all nodes together, or on a single one.
 
@@ -52,7 +49,6 @@ def format_command(
     Exit status: 0 done; 3 refused, nothing was changed; 4 some nodes were formatted and others
     not; 6 a node that is needed cannot be reached, nothing was changed.
     """
-    place = place_of(conf_dir, overrides)
     names = [NodeName(f"{host}:{port}") for host, port in place.nodes]
     if node is not None and node not in names:
         raise refused(
@@ -81,7 +77,7 @@ def format_command(
         for name, why in failures:
             click.echo(f"Error: {name}  {why}", err=True)
         click.echo("  next: nnha journal status; then the same command with --force", err=True)
-        raise click.exceptions.Exit(EXIT_INCOMPLETE if good(done) else EXIT_FAILED)
+        raise click.exceptions.Exit(FAILED if good(done) else UNEXPECTED)
 
 
 async def _status(remote: RemoteNode) -> pb.JournalStatus | None:
@@ -104,7 +100,7 @@ def _ensure_reachable(
             "each node that is to be formatted must answer, so that none is left with old promises",
             silent,
             "start these nodes, then the same command",
-            EXIT_UNREACHABLE,
+            UNREACHABLE,
         )
 
 
@@ -206,7 +202,7 @@ def _read_version(path: Path) -> NamespaceInfo:
             told.get("blockpoolID", ""),
         )
     except (KeyError, ValueError) as problem:
-        raise failure(f"{path} is no VERSION file of a NameNode: {problem}", EXIT_FAILED) from None
+        raise failure(f"{path} is no VERSION file of a NameNode: {problem}", UNEXPECTED) from None
 
 
 async def _format(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -12,6 +13,9 @@ from rich.console import Console
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import JournalUri, namenodes, nameservice_of, shared_edits
+from ha.console.exit_codes import REFUSED, UNEXPECTED
+from ha.console.options import configuration
+from ha.console.result import API_VERSION
 from journal.errors import JournalError
 from journal.links.quorum_call import failed
 from journal.links.remote_node import JournalAddress, RemoteNode, ask_once
@@ -19,17 +23,8 @@ from journal.model import JournalId, NodeName
 from journal.quorum import majority
 
 T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
 
-EXIT_FAILED: Final = 1
-EXIT_REFUSED: Final = 3
-EXIT_INCOMPLETE: Final = 4
-EXIT_UNREACHABLE: Final = 6
-EXIT_UNHEALTHY: Final = 8
 ASK_SECONDS: Final = 5.0
-WIDE_ENOUGH: Final = 160
-"""Columns when nobody's terminal says otherwise: headings in a file are not to be cut."""
-API_VERSION: Final = "nnha/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,50 +46,39 @@ class Place:
         return majority(len(self.uri.nodes))
 
 
-def screen() -> Console:
-    """Standard output, as wide as the terminal, and wide enough where there is none."""
-    found = Console()
-    return found if found.is_terminal else Console(width=WIDE_ENOUGH)
+def about_a_journal(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --conf-dir, -D and -o: the command gets ``place`` and ``output``."""
+
+    @configuration
+    @click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        help="How to print.",
+    )
+    @click.option("--json", "output", flag_value="json", help="The same as -o json.")
+    @wraps(command)
+    def wrapper(
+        *,
+        conf_dir: Path | None,
+        overrides: Sequence[str],
+        **own: Any,  # noqa: ANN401 - the command's own options, of click's making
+    ) -> None:
+        command(place=_place_of(conf_dir, overrides), **own)
+
+    return wrapper
 
 
-def options(command: F) -> F:
-    """``--conf-dir``, ``-D`` and ``-o``, which every subcommand has."""
-    for option in reversed(
-        (
-            click.option(
-                "--conf-dir",
-                "-conf-dir",
-                type=click.Path(path_type=Path),
-                default=None,
-                help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
-            ),
-            click.option(
-                "-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key."
-            ),
-            click.option(
-                "-o",
-                "--output",
-                type=click.Choice(["table", "json"]),
-                default="table",
-                show_default=True,
-                help="How to print.",
-            ),
-            click.option("--json", "output", flag_value="json", help="The same as -o json."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def place_of(conf_dir: Path | None, overrides: Sequence[str]) -> Place:
-    """The journal of the configured nameservice."""
+def _place_of(conf_dir: Path | None, overrides: Sequence[str]) -> Place:
     try:
         conf = load_configuration(conf_dir, overrides)
         nameservice = nameservice_of(conf)
         # Every NameNode of a nameservice has the same shared edits, so any one will do.
         uri = shared_edits(conf, nameservice, namenodes(conf, nameservice)[0].namenode)
     except ConfigurationError as error:
-        raise failure(str(error), EXIT_FAILED) from error
+        raise failure(str(error), UNEXPECTED) from error
     return Place(conf, uri, JournalAddress(JournalId(uri.journal_id), nameservice))
 
 
@@ -105,7 +89,7 @@ def failure(message: str, code: int) -> click.exceptions.Exit:
 
 
 def refused(
-    what: str, reasons: Iterable[tuple[NodeName, str]], then: str, code: int = EXIT_REFUSED
+    what: str, reasons: Iterable[tuple[NodeName, str]], then: str, code: int = REFUSED
 ) -> click.exceptions.Exit:
     """A refusal as everywhere: what was tried, each node's reason, what to do next."""
     click.echo(f"REFUSED (nothing was changed): {what}", err=True)

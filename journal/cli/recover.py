@@ -1,24 +1,21 @@
 """``nnha journal recover --dry-run``: what a new writer would make of the newest segment."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
 import click
 from rich.table import Column, Table
 
+from ha.console.exit_codes import UNHEALTHY, UNREACHABLE
+from ha.console.output import console
 from journal.cli.options import (
     ASK_SECONDS,
-    EXIT_UNHEALTHY,
-    EXIT_UNREACHABLE,
     Place,
+    about_a_journal,
     ask_each,
     bad,
-    options,
-    place_of,
     print_json,
     refused,
-    screen,
     tell,
 )
 from journal.errors import InvariantBroken, JournalError, NotAdmitted
@@ -35,12 +32,12 @@ Chosen = Copy | Skip | str | None
 
 @click.command("recover")
 @click.option("--dry-run", is_flag=True, help="Only tell; this command can do nothing else.")
-@options
+@about_a_journal
 def recover_command(
-    conf_dir: Path | None,
-    overrides: Sequence[str],
+    *,
+    place: Place,
     output: str,
-    dry_run: bool,  # noqa: FBT001 - click's
+    dry_run: bool,
 ) -> None:
     """Tell what recovery would choose for the newest segment, from which node, and why.
 
@@ -49,7 +46,6 @@ def recover_command(
     Exit status: 0 it would succeed; 3 without --dry-run; 6 no majority of the voting nodes
     answers; 8 the copies contradict each other, so that a recovery would stop.
     """
-    place = place_of(conf_dir, overrides)
     if not dry_run:
         raise refused(
             "recovery is the work of the NameNode that becomes active",
@@ -69,9 +65,9 @@ def recover_command(
     else:
         _show(place, first, answers, chosen)
     if len(told) < place.needed:
-        raise click.exceptions.Exit(EXIT_UNREACHABLE)
+        raise click.exceptions.Exit(UNREACHABLE)
     if isinstance(chosen, str):
-        raise click.exceptions.Exit(EXIT_UNHEALTHY)
+        raise click.exceptions.Exit(UNHEALTHY)
 
 
 async def _ask(place: Place) -> tuple[TxId | None, dict[NodeName, Answer | JournalError]]:
@@ -103,7 +99,7 @@ def _show(
     answers: Mapping[NodeName, Answer | JournalError],
     chosen: Chosen,
 ) -> None:
-    console = screen()
+    out = console()
     if first is not None:
         table = Table(
             Column("node", no_wrap=True),
@@ -116,9 +112,9 @@ def _show(
         )
         for node, answer in answers.items():
             table.add_row(node, *_cells(answer))
-        console.print(table)
-    tell(console, bad(answers))
-    console.print(
+        out.print(table)
+    tell(out, bad(answers))
+    out.print(
         _verdict(place, first, answers, chosen), highlight=False, soft_wrap=True, markup=False
     )
 

@@ -2,24 +2,21 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import click
 from rich.table import Column, Table
 
+from ha.console.exit_codes import UNHEALTHY, UNREACHABLE
+from ha.console.output import console
 from journal.cli.inventory import Row, judge, rows
 from journal.cli.learners import Learner, ask_learners, learner_lines, learner_rows
 from journal.cli.options import (
     ASK_SECONDS,
-    EXIT_UNHEALTHY,
-    EXIT_UNREACHABLE,
     Place,
+    about_a_journal,
     ask_each,
     bad,
-    options,
-    place_of,
     print_json,
-    screen,
     tell,
 )
 from journal.errors import JournalError, NotFormatted
@@ -33,31 +30,29 @@ Answers = Mapping[NodeName, pb.JournalStatus | JournalError]
 
 
 @click.command("status")
-@options
-def status_command(conf_dir: Path | None, overrides: Sequence[str], output: str) -> None:
+@about_a_journal
+def status_command(*, place: Place, output: str) -> None:
     """Ask each node what it has promised and holds.
 
     Exit status: 0 a majority answers and serves; 6 it does not.
     """
-    place = place_of(conf_dir, overrides)
     answers = asyncio.run(ask_each(place, _status))
     if output == "json":
         print_json(place, {"nodes": [_status_json(node, answers) for node in answers]})
     else:
         _show_status(place, answers)
     if sum(votes(answer) for answer in answers.values()) < place.needed:
-        raise click.exceptions.Exit(EXIT_UNREACHABLE)
+        raise click.exceptions.Exit(UNREACHABLE)
 
 
 @click.command("segments")
-@options
-def segments_command(conf_dir: Path | None, overrides: Sequence[str], output: str) -> None:
+@about_a_journal
+def segments_command(*, place: Place, output: str) -> None:
     """Show which node holds which segment, and mark what differs.
 
     A learner's copies are shown, and not counted.
     Exit status: 0 all is well; 6 no majority of the nodes can be reached; 8 lists differ.
     """
-    place = place_of(conf_dir, overrides)
     listed, learners, failures = asyncio.run(ask_lists_and_learners(place))
     counted, silent = _rows_of(listed), len(failures) + len(learners)
     findings = judge(counted, silent=silent, answering=len(listed)) if listed else ()
@@ -78,14 +73,14 @@ def segments_command(conf_dir: Path | None, overrides: Sequence[str], output: st
         print_json(place, body)
     else:
         _show_segments(place, held, sorted({*dict(failures), *listed, *learners}))
-        console = screen()
-        tell(console, [*failures, *learner_lines(learners, voters)])
+        out = console()
+        tell(out, [*failures, *learner_lines(learners, voters)])
         for finding in findings:
-            console.print(f"[bold red]{finding.kind}[/]: {finding.message}", soft_wrap=True)
+            out.print(f"[bold red]{finding.kind}[/]: {finding.message}", soft_wrap=True)
     if len(listed) < place.needed:
-        raise click.exceptions.Exit(EXIT_UNREACHABLE)
+        raise click.exceptions.Exit(UNREACHABLE)
     if findings:
-        raise click.exceptions.Exit(EXIT_UNHEALTHY)
+        raise click.exceptions.Exit(UNHEALTHY)
 
 
 async def _status(remote: RemoteNode) -> pb.JournalStatus:
@@ -201,20 +196,20 @@ def _show_status(place: Place, answers: Answers) -> None:
             _number(answer, "open_segment_first_txid"),
             _free(answer),
         )
-    console = screen()
-    console.print(table)
-    tell(console, [(node, why) for node in answers for why in _remarks(answers[node])])
+    out = console()
+    out.print(table)
+    tell(out, [(node, why) for node in answers for why in _remarks(answers[node])])
     voting = sum(votes(answer) for answer in answers.values())
     spare = voting - place.needed
     word = "could lose no more node" if spare == 0 else f"could lose {spare} more"
-    console.print(
+    out.print(
         f"{voting} of {len(answers)} nodes serve and vote; the quorum "
         + (word if spare >= 0 else f"is lost: it takes {place.needed}"),
         highlight=False,
         soft_wrap=True,
     )
     if spare < 0 and any("not formatted" in state_of(node, answers) for node in answers):
-        console.print(
+        out.print(
             "  next: nnha namenode --format for a new file system, --initialize-shared-edits for "
             "one that exists",
             highlight=False,
@@ -297,7 +292,7 @@ def _show_segments(place: Place, held: Sequence[Row], nodes: Sequence[NodeName])
             ",".join(map(str, writers)) or "-",
             *(_cell(row, node) for node in nodes),
         )
-    screen().print(table)
+    console().print(table)
 
 
 def _cell(row: Row, node: NodeName) -> str:

@@ -2,22 +2,19 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import click
 from rich.table import Column, Table
 
+from ha.console.exit_codes import UNHEALTHY, UNREACHABLE
+from ha.console.output import console
 from journal.cli.inventory import judge, rows
 from journal.cli.learners import Learner, ask_learners, learner_lines, learner_rows
 from journal.cli.options import (
-    EXIT_UNHEALTHY,
-    EXIT_UNREACHABLE,
     Place,
+    about_a_journal,
     failure,
-    options,
-    place_of,
     print_json,
-    screen,
     tell,
 )
 from journal.cli.status import ask_lists_and_learners, damaged_in
@@ -32,12 +29,12 @@ Learners = Mapping[NodeName, Learner]
 
 @click.command("verify")
 @click.option("--deep", is_flag=True, help="Read every byte of every copy, and compare the bytes.")
-@options
+@about_a_journal
 def verify_command(
-    conf_dir: Path | None,
-    overrides: Sequence[str],
+    *,
+    place: Place,
     output: str,
-    deep: bool,  # noqa: FBT001 - click's
+    deep: bool,
 ) -> None:
     """Compare all nodes' copies: their lists and digests or, with --deep, every byte.
 
@@ -45,10 +42,9 @@ def verify_command(
     Exit status: 0 all is well; 6 no majority of the nodes can be reached; 8 copies differ, are
     damaged, or too few, or edits are missing.
     """
-    place = place_of(conf_dir, overrides)
     well = _deep(place, output) if deep else _shallow(place, output)
     if not well:
-        raise click.exceptions.Exit(EXIT_UNHEALTHY)
+        raise click.exceptions.Exit(UNHEALTHY)
 
 
 def _shallow(place: Place, output: str) -> bool:
@@ -57,7 +53,7 @@ def _shallow(place: Place, output: str) -> bool:
         silent = [*failures, *((node, "a learner") for node in learners)]
         reasons = "; ".join(f"{node}: {why}" for node, why in silent)
         message = f"verifying needs {place.needed} of {len(place.nodes)} JournalNodes; {reasons}"
-        raise failure(message, EXIT_UNREACHABLE)
+        raise failure(message, UNREACHABLE)
     held = rows(
         {node: segments for node, (_, segments) in listed.items()},
         {node: damaged_in(status) for node, (status, _) in listed.items()},
@@ -79,15 +75,15 @@ def _shallow(place: Place, output: str) -> bool:
         }
         print_json(place, body)
         return not findings
-    console = screen()
-    tell(console, [*failures, *learner_lines(learners, voters)])
+    out = console()
+    tell(out, [*failures, *learner_lines(learners, voters)])
     for finding in findings:
-        console.print(
+        out.print(
             f"[bold red]{finding.kind}[/]: {finding.message}", highlight=False, soft_wrap=True
         )
     ranges = _text(_merged((row.first, row.last) for row in held)) or "no transactions"
     verdict = f"{len(findings)} problems" if findings else "no difference, no gap"
-    console.print(
+    out.print(
         f"lists and digests of {ranges} on {len(listed)} nodes: {verdict}"
         " (--deep reads every byte)",
         highlight=False,
@@ -100,7 +96,7 @@ def _deep(place: Place, output: str) -> bool:
     try:
         result, learners = asyncio.run(_verified(place))
     except QuorumLost as lost:
-        raise failure(str(lost), EXIT_UNREACHABLE) from lost
+        raise failure(str(lost), UNREACHABLE) from lost
     if output == "json":
         print_json(place, _verification_json(result, learners))
     else:
@@ -143,25 +139,25 @@ def _show_verification(place: Place, result: Verification, learners: Learners) -
     silent = {node: str(why) for node, why in result.failures.items() if node not in learners}
     for node in sorted(silent):
         table.add_row(node, "?", "?", "not reachable")
-    console = screen()
-    console.print(table)
-    tell(console, [*sorted(silent.items()), *learner_lines(learners, _listed(result))])
+    out = console()
+    out.print(table)
+    tell(out, [*sorted(silent.items()), *learner_lines(learners, _listed(result))])
     for node, told in sorted(report.stale.items()):
         for line in told:
-            console.print(f"note: {node}: {line}", highlight=False, soft_wrap=True)
+            out.print(f"note: {node}: {line}", highlight=False, soft_wrap=True)
     if report.unconfirmed:
-        console.print(
+        out.print(
             f"note: {_text(report.unconfirmed)} cannot be confirmed on a majority while nodes"
             " are not reachable",
             soft_wrap=True,
         )
     for finding in report.findings:
-        console.print(
+        out.print(
             f"[bold red]{finding.kind}[/]: {finding.message}", highlight=False, soft_wrap=True
         )
     compared = f"{_text(report.held) or 'no transactions'} compared on {len(result.views)} nodes"
     verdict = f"{len(report.findings)} problems" if report.findings else "no difference, no gap"
-    console.print(f"{compared}: {verdict}", highlight=False, soft_wrap=True)
+    out.print(f"{compared}: {verdict}", highlight=False, soft_wrap=True)
 
 
 def _verification_json(result: Verification, learners: Learners) -> dict[str, object]:

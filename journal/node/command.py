@@ -15,6 +15,7 @@ from ha.conf.keys.cluster import NAMESERVICES
 from ha.conf.keys.key import Key
 from ha.conf.keys.namenode import IMAGE_TRANSFER_BANDWIDTH, TAIL_IN_PROGRESS
 from ha.conf.topology import HostPort
+from ha.console.options import configuration
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, run_daemon
@@ -32,14 +33,7 @@ _CONTAINER_LIMITS = (
 
 
 @click.command()
-@click.option(
-    "--conf-dir",
-    "-conf-dir",
-    type=click.Path(path_type=Path),
-    default=None,
-    help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
-)
-@click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key.")
+@configuration
 @click.option("--log-level", default="info", show_default=True)
 def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_level: str) -> None:
     """Keep edits for NameNodes until SIGTERM."""

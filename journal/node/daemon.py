@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -116,23 +117,15 @@ class JournalNodeDaemon:
             healthy=node.why_unwell,
             routes=lambda: self._routes(node),
         )
-        try:
+        with _binding("dfs.journalnode.http-address", settings.http_host, settings.http_port):
             self.http_port = await endpoint.start(settings.http_host, settings.http_port)
-        except OSError as failure:
-            raise _taken(
-                "dfs.journalnode.http-address", settings.http_host, settings.http_port, failure
-            ) from failure
         self._endpoint = endpoint
         self._preparing = asyncio.create_task(_prepare(endpoint, node), name="prepare to serve")
         node.http_port = self.http_port
         server = build_server(node)
         host = f"[{settings.rpc_host}]" if ":" in settings.rpc_host else settings.rpc_host
-        try:
+        with _binding("dfs.journalnode.rpc-address", settings.rpc_host, settings.rpc_port):
             self.rpc_port = server.add_insecure_port(f"{host}:{settings.rpc_port}")
-        except RuntimeError as failure:
-            raise _taken(
-                "dfs.journalnode.rpc-address", settings.rpc_host, settings.rpc_port, failure
-            ) from failure
         await server.start()
         self._server = server
         await self._listen_for_hadoop(node)
@@ -147,15 +140,9 @@ class JournalNodeDaemon:
         from journal.node.faces.hadoop_face import build_hadoop_server
 
         server = build_hadoop_server(node)
-        try:
-            self.hadoop_port = await server.start(settings.hadoop_host, settings.hadoop_port)
-        except OSError as failure:
-            raise _taken(
-                "nnha.journalnode.hadoop-rpc-address",
-                settings.hadoop_host,
-                settings.hadoop_port,
-                failure,
-            ) from failure
+        host, port = settings.hadoop_host, settings.hadoop_port
+        with _binding("nnha.journalnode.hadoop-rpc-address", host, port):
+            self.hadoop_port = await server.start(host, port)
         self._hadoop = server
 
     def _routes(self, node: JournalNode) -> "Sequence[web.RouteDef]":
@@ -185,11 +172,16 @@ class JournalNodeDaemon:
         }
 
 
-def _taken(key: str, host: str, port: int, failure: Exception) -> PortTaken:
-    return PortTaken(
-        f"{key}: cannot listen on {host}:{port}: {failure}. No journal was changed. Stop what "
-        "listens there, or choose another port."
-    )
+@contextmanager
+def _binding(key: str, host: str, port: int) -> Iterator[None]:
+    """Say which key to change where an address cannot be bound; gRPC raises RuntimeError then."""
+    try:
+        yield
+    except (OSError, RuntimeError) as failure:
+        raise PortTaken(
+            f"{key}: cannot listen on {host}:{port}: {failure}. No journal was changed. Stop what "
+            "listens there, or choose another port."
+        ) from failure
 
 
 async def _prepare(endpoint: Endpoint, node: JournalNode) -> None:

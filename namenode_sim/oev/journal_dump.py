@@ -6,13 +6,15 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, cast
 
 import click
 
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
+from ha.console.exit_codes import REFUSED, UNEXPECTED, UNHEALTHY, UNREACHABLE
+from ha.console.options import configuration
 from journal.errors import JournalError, QuorumLost
 from journal.frame import file_header
 from journal.links.configuration import reader_settings
@@ -23,21 +25,9 @@ from namenode_sim.edits.errors import EditsError
 from namenode_sim.oev.command import PROCESSORS, convert, output_to
 from namenode_sim.oev.sources import BinarySource
 
-EXIT_FAILED: Final = 1
-EXIT_REFUSED: Final = 3
-EXIT_UNREACHABLE: Final = 6
-EXIT_DAMAGED: Final = 8
-
 
 @click.command("dump", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--conf-dir",
-    "-conf-dir",
-    type=click.Path(path_type=Path),
-    default=None,
-    help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
-)
-@click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key.")
+@configuration
 @click.option("--from", "first", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--to", "last", type=click.IntRange(min=1), default=None, help="All, if not given.")
 @click.option("--in-progress", is_flag=True, help="Also what is durable of the open segment.")
@@ -78,18 +68,18 @@ def dump(
             file = cast(BinaryIO, temporary)
             count = asyncio.run(_gather(reader, file, TxId(first), last, in_progress=in_progress))
             if count == 0:
-                raise _failed(f"the journal has no edit from {first} on", EXIT_REFUSED)
+                raise _failed(f"the journal has no edit from {first} on", REFUSED)
             file.seek(0)
             with output_to(target) as out:
                 convert(processor, BinarySource(file, "the journal", recover=False), out)
     except BrokenPipeError:
-        sys.exit(EXIT_FAILED)
+        sys.exit(UNEXPECTED)
     except QuorumLost as lost:
-        raise _failed(str(lost), EXIT_UNREACHABLE) from lost
+        raise _failed(str(lost), UNREACHABLE) from lost
     except (JournalError, EditsError) as problem:
-        raise _failed(str(problem), EXIT_DAMAGED) from problem
+        raise _failed(str(problem), UNHEALTHY) from problem
     except (ConfigurationError, OSError) as problem:
-        raise _failed(str(problem), EXIT_FAILED) from problem
+        raise _failed(str(problem), UNEXPECTED) from problem
 
 
 async def _gather(

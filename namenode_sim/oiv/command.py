@@ -10,13 +10,12 @@ from typing import Final, TextIO
 
 import click
 
+from ha.console.exit_codes import HADOOP_FAILURE
 from namenode_sim.image.errors import ImageError
 from namenode_sim.oiv.delimited import Columns
 from namenode_sim.oiv.progress import shown_progress
 from namenode_sim.oiv.viewer import PROCESSORS, Options, Processor, process
 
-FAILED: Final = 255
-"""Hadoop's -1, as a shell sees it."""
 _BUFFER_CHARS: Final = 1 << 20
 
 
@@ -84,13 +83,13 @@ def oiv(  # noqa: PLR0913 - as many as Hadoop's has
     except BrokenPipeError:
         # Whoever read has seen enough; nothing can be said to him on standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(FAILED)
+        sys.exit(HADOOP_FAILURE)
     except ImageError as problem:
         click.echo(f"oiv: {source} cannot be viewed: {problem}", err=True)
-        sys.exit(FAILED)
+        sys.exit(HADOOP_FAILURE)
     except OSError as problem:
         click.echo(f"oiv: {problem}", err=True)
-        sys.exit(FAILED)
+        sys.exit(HADOOP_FAILURE)
     if remark:
         click.echo(f"oiv: {remark}", err=True)
 
@@ -113,7 +112,7 @@ def _processor(name: str) -> Processor:
     click.echo(
         f"oiv: there is no processor {name!r} here; there are {', '.join(PROCESSORS)}", err=True
     )
-    sys.exit(FAILED)
+    sys.exit(HADOOP_FAILURE)
 
 
 @contextmanager

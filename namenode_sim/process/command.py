@@ -11,6 +11,9 @@ import click
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
+from ha.console.exit_codes import UNEXPECTED
+from ha.console.options import configuration
+from ha.console.prompts import ask_letter, confirmed
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, run_daemon
@@ -25,9 +28,6 @@ from namenode_sim.startup.questions import Consent
 from namenode_sim.storage.errors import StorageError
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-FAILED = 1
-"""Hadoop's exit code of whatever did not work and has no code of its own."""
 
 
 def _mode_options(command: F) -> F:
@@ -44,8 +44,7 @@ def _mode_options(command: F) -> F:
 
 
 @click.command()
-@click.option("--conf-dir", type=click.Path(path_type=Path), help="Where hdfs-site.xml is.")
-@click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Set one key.")
+@configuration
 @_mode_options
 @click.option(
     "--genclusterid", "-genclusterid", is_flag=True, help="Print a new cluster id and exit."
@@ -119,7 +118,7 @@ def _refuse_unbuilt(modes: Mapping[str, object]) -> None:
     for spelling, advice in NOT_BUILT.items():
         if modes[f"unbuilt_{spelling[1:].lower()}"] is not None:
             click.echo(f"namenode: {spelling} is not built in nnha. {advice}", err=True)
-            sys.exit(FAILED)
+            sys.exit(UNEXPECTED)
 
 
 def _run(mode: Mode, request: Request) -> int:
@@ -130,14 +129,14 @@ def _run(mode: Mode, request: Request) -> int:
         return refusal.code
     except (StorageError, ImageError, EditsError, ConfigurationError, JournalError) as problem:
         click.echo(f"namenode: {problem}", err=True)
-        return FAILED
+        return UNEXPECTED
     except OSError as problem:
         click.echo(
             f"namenode: {mode.spellings[0]} stopped halfway: {problem}. Mend that and run the same "
             "command again; a name directory without current/VERSION counts as not formatted.",
             err=True,
         )
-        return FAILED
+        return UNEXPECTED
     prefix = "" if mode.name == "metadata_version" else "namenode: "
     click.echo(f"{prefix}{text}")
     return 0
@@ -151,7 +150,7 @@ def _configured(conf_dir: Path | None, overrides: tuple[str, ...]) -> tuple[Conf
         return conf, Place.from_configuration(conf)
     except ConfigurationError as problem:
         click.echo(f"namenode: {problem}", err=True)
-        sys.exit(FAILED)
+        sys.exit(UNEXPECTED)
 
 
 async def _serve(conf: Configuration, stop: asyncio.Event) -> None:
@@ -159,36 +158,18 @@ async def _serve(conf: Configuration, stop: asyncio.Event) -> None:
         check_start(conf, Daemon.NAMENODE)
         await run_namenode(conf, stop)
     except (StorageError, ImageError, EditsError, ConfigurationError) as problem:
-        raise ExitWith(FAILED, str(problem)) from problem
-
-
-def confirmed(question: str) -> bool:
-    """Ask until the answer is one; the end of input is a no, never a loop."""
-    return _letter(question, {"y": "yes", "n": "no"}, at_end="n") == "y"
+        raise ExitWith(UNEXPECTED, str(problem)) from problem
 
 
 def chosen_letter(trouble: str, choices: Mapping[str, str]) -> str:
     """Show a trouble and ask for one of the letters; the end of input means quit."""
     shown = "\n".join(f"  {letter}  {meaning}" for letter, meaning in choices.items())
-    return _letter(f"{trouble}\n{shown}", choices, at_end="q")
+    return ask_letter(f"{trouble}\n{shown}", choices, at_end="q")
 
 
 def _refuse_choice(trouble: str, _choices: Mapping[str, str]) -> str:
     raise ExitWith(
-        FAILED,
+        UNEXPECTED,
         f"{trouble}. Nothing was changed; run without --non-interactive to decide, or with --force "
         "to go on without what is lost.",
     )
-
-
-def _letter(question: str, choices: Mapping[str, str], *, at_end: str) -> str:
-    while True:
-        click.echo(question, err=True)
-        line = sys.stdin.readline()
-        word = line.strip().lower()
-        for letter, meaning in choices.items():
-            if word and word in (letter, meaning):
-                return letter
-        if not line:
-            return at_end
-        click.echo(f"Please answer {' or '.join(letter.upper() for letter in choices)}.", err=True)

@@ -13,13 +13,14 @@ from typing import Final
 from ha.conf.configuration import Configuration
 from ha.conf.keys.cluster import FORMAT_LAYOUT
 from ha.conf.keys.namenode import ALLOW_FORMAT, REFORMAT_DISABLED
+from ha.console.exit_codes import UNEXPECTED
 from ha.daemon.process import ExitWith
 from journal.model import LAYOUT_VERSION
 from namenode_sim.startup.bootstrap import bootstrap_standby
 from namenode_sim.startup.format import ABORTED, format_all, new_namespace_info
 from namenode_sim.startup.identity import Place, name_directories
 from namenode_sim.startup.questions import Choose, Consent
-from namenode_sim.startup.recover import FAILED, Recovery, recover
+from namenode_sim.startup.recover import Recovery, recover
 from namenode_sim.startup.shared_edits import initialize_shared_edits
 from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.format import occupied
@@ -133,7 +134,7 @@ def recover_namespace(request: Request) -> str:
         "on a corrupt filesystem. Metadata recovery mode often permanently deletes data from your "
         "HDFS filesystem. Please back up your edit log and image before trying this! Are you ready "
         "to proceed? (Y or N)",
-        code=FAILED,
+        code=UNEXPECTED,
         refusal="recovery was not begun; nothing was changed.",
     )
     recovery = Recovery(choose=request.choose, always=consent.force)

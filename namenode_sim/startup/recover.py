@@ -14,6 +14,7 @@ from typing import Final, assert_never
 import structlog
 
 from ha.conf.configuration import Configuration
+from ha.console.exit_codes import UNEXPECTED
 from ha.daemon.process import ExitWith
 from journal.errors import JournalError, NotFormatted, QuorumLost
 from journal.model import TxId
@@ -42,7 +43,6 @@ from namenode_sim.transfer.peers import one_is_active
 
 log = structlog.get_logger()
 
-FAILED: Final = 1
 PEER_SECONDS: Final = 2.0
 
 
@@ -140,7 +140,7 @@ def _summary(recovery: Recovery, image: Path, kept: list[str]) -> str:
 async def _refuse_beside_an_active(place: Place) -> None:
     if await one_is_active(place.peers, deadline_seconds=PEER_SECONDS):
         raise ExitWith(
-            FAILED,
+            UNEXPECTED,
             "another NameNode of this nameservice is active, so its namespace is whole; nothing "
             "was changed. Copy it instead: nnha namenode --bootstrap-standby --force.",
         )
@@ -167,7 +167,7 @@ async def _read(
     except JournalError as failure:
         if not _not_formatted(failure):
             raise ExitWith(
-                FAILED,
+                UNEXPECTED,
                 f"the journal cannot be read, and nothing was changed: {failure}. Start a "
                 "majority of the JournalNodes first.",
             ) from failure

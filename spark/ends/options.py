@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import click
 
 from ha.conf.configuration import load_configuration
+from ha.console.options import configuration
 from namenode_sim.storage.storage import path_of
 from spark.ends.hadoop_files import OpenHadoop
 from spark.ends.sinks.directory import DirectorySink
@@ -66,15 +67,7 @@ def end_options(command: F) -> F:
             ),
             click.option("--out", help="Directory for fsimage_M and its .md5; a path or a URI."),
             click.option("--upload", is_flag=True, help="Upload the image to the active NameNode."),
-            click.option(
-                "--conf-dir",
-                type=click.Path(path_type=Path),
-                help="Folder with core-site.xml and hdfs-site.xml of the cluster; "
-                "$HADOOP_CONF_DIR if not given.",
-            ),
-            click.option(
-                "-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key."
-            ),
+            configuration,
         )
     ):
         command = option(command)

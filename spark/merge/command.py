@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn
 import click
 
 from ha.conf.errors import ConfigurationError
+from ha.console.exit_codes import FAILED, INTERRUPTED, REFUSED
 from ha.daemon.logs import configure_logging
 from namenode_sim.checkpoint.publication import MergeRefused
 from namenode_sim.edits.errors import EditsError
@@ -25,11 +26,6 @@ from spark.merge.merger import DEFAULT_MASTER, EngineName, Merger, Report
 from spark.merge.parent_watch import end_with_stdin_s_writer
 from spark.merge.progress import Tell
 from spark.merge.progress_display import shown
-
-EXIT_REFUSED: Final = 3
-EXIT_FAILED: Final = 4
-EXIT_CALLED_OFF: Final = 130
-"""As a shell tells of SIGINT."""
 
 REFUSALS: Final = (MergeRefused, SinkRefused, StorageError)
 FAILURES: Final = (
@@ -108,11 +104,11 @@ def merge_command(
     except ConfigurationError as problem:
         raise click.UsageError(str(problem)) from problem
     except REFUSALS as refusal:
-        _end(EXIT_REFUSED, str(refusal))
+        _end(REFUSED, str(refusal))
     except KeyboardInterrupt:
-        _end(EXIT_CALLED_OFF, "called off: its image is there whole, or not at all")
+        _end(INTERRUPTED, "called off: its image is there whole, or not at all")
     except FAILURES as failure:
-        _end(EXIT_FAILED, f"{str(failure).rstrip('.')}. Nothing was published.")
+        _end(FAILED, f"{str(failure).rstrip('.')}. Nothing was published.")
     _print(report, published, time.monotonic() - began, as_json=as_json)
 
 

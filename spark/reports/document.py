@@ -1,11 +1,10 @@
 """A report as JSON: fixed keys, exact numbers; the schema is in schemas/report.json."""
 
 from dataclasses import asdict, fields
-from typing import Any, Final
+from typing import Any
 
+from ha.console.result import API_VERSION
 from spark.reports.model import Report, Section
-
-API_VERSION: Final = "nnha/v1"
 
 
 def document_of(report: Report) -> dict[str, Any]:

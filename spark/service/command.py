@@ -12,6 +12,8 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
 from ha.conf.keys import checkpoint as keys
 from ha.conf.keys import namenode as keys_namenode
+from ha.console.exit_codes import UNEXPECTED
+from ha.console.options import configuration
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
@@ -26,16 +28,10 @@ from spark.service.merging import MergeProcess
 from spark.service.service import CheckpointService
 
 NAME = "checkpoint"
-FAILED = 1
 
 
 @click.command("run")
-@click.option(
-    "--conf-dir",
-    type=click.Path(path_type=Path),
-    help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
-)
-@click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key.")
+@configuration
 @click.option("--log-level", default="info", show_default=True)
 @click.argument("merge_arguments", nargs=-1, type=click.UNPROCESSED)
 def run_command(
@@ -60,7 +56,7 @@ def run_command(
         work = path_of(conf.get(keys.CHECKPOINT_WORK))
     except (ConfigurationError, ValueError) as problem:
         click.echo(f"{NAME}: {problem}", err=True)
-        sys.exit(FAILED)
+        sys.exit(UNEXPECTED)
     for warning in conf.warnings:
         click.echo(f"{NAME}: warning: {warning}", err=True)
     publish_facts(NAME, conf)
@@ -101,12 +97,12 @@ async def _serve(
             running.result()  # raises: it ends by itself only when it cannot go on
     except StorageError as problem:
         raise ExitWith(
-            FAILED,
+            UNEXPECTED,
             f"{problem.path} {problem.found}. Stop that process, or give this one another "
             f"{keys.CHECKPOINT_WORK.name}.",
         ) from problem
     except OSError as problem:
-        raise ExitWith(FAILED, f"{problem}. Nothing was changed.") from problem
+        raise ExitWith(UNEXPECTED, f"{problem}. Nothing was changed.") from problem
     finally:
         if running is not None:
             running.cancel()

@@ -5,19 +5,17 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import NoReturn
 
 import click
 
+from ha.console.exit_codes import FAILED, REFUSED
 from ha.daemon.logs import configure_logging
 from namenode_sim.image.errors import ImageError
 from spark.engine.model import TaskFailed
 from spark.tables.engines import EngineUnavailable, local_engine, spark_engine
 from spark.tables.export import Exported, ExportProgress, export
 from spark.tables.export_output import ExportRefused, refuse_in_the_way
-
-EXIT_REFUSED: Final = 3
-EXIT_FAILED: Final = 4
 
 
 @click.group()
@@ -77,9 +75,9 @@ def export_command(
         with starting or local_engine(image) as running:
             result = export(image, out, running, at=at, overwrite=overwrite, tell=_tell)
     except ExportRefused as refusal:
-        _end(EXIT_REFUSED, str(refusal))
+        _end(REFUSED, str(refusal))
     except (ImageError, EngineUnavailable, TaskFailed, OSError) as failure:
-        _end(EXIT_FAILED, f"{str(failure).rstrip('.')}. Nothing was written.")
+        _end(FAILED, f"{str(failure).rstrip('.')}. Nothing was written.")
     _report(result, time.monotonic() - began, as_json=as_json)
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from ha.cli.cluster.successors import what_blocks
 from ha.cli.cluster.view import ClusterView, NameNodeRow, ZkfcRow
-from ha.console.output import API_VERSION
+from ha.console.result import API_VERSION
 from ha.notices.model import Pause, time_text
 
 

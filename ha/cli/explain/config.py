@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from fencing.environment import is_secret
@@ -26,11 +25,12 @@ from ha.conf.keys.unused import NOT_USED, reason_not_used
 from ha.conf.spelling import split_suffix
 from ha.conf.topology import namenodes, nameservice_of, shared_edits
 from ha.console.exit_codes import DONE, REFUSED, UNHEALTHY, USAGE
+from ha.console.options import configuration as configuration_options
+from ha.console.output import console
+from ha.console.result import API_VERSION
 from ha.zkfc.candidacy.settings import automatic_failover, fencing_plan
 
-API_VERSION: Final = "nnha/v1"
 HIDDEN: Final = "(hidden)"
-WIDTH: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +51,8 @@ class Given:
     overrides: tuple[str, ...]
 
 
-_CONF_DIR = click.option(
-    "--conf-dir",
-    type=click.Path(path_type=Path),
-    default=None,
-    help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
-)
-_OVERRIDES = click.option(
-    "-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key."
-)
-
-
 @click.group()
-@_CONF_DIR
-@_OVERRIDES
+@configuration_options
 @click.pass_context
 def config(ctx: click.Context, *, conf_dir: Path | None, overrides: tuple[str, ...]) -> None:
     """Show the configuration, explain a key, or check everything before a start."""
@@ -77,8 +65,7 @@ def _about_the_configuration(function: Callable[..., None]) -> Callable[..., Non
     The function gets the ``Configuration``; one that cannot be read ends it with exit code 2.
     """
 
-    @_CONF_DIR
-    @_OVERRIDES
+    @configuration_options
     @wraps(function)
     def wrapper(
         *,
@@ -123,7 +110,7 @@ def show(configuration: Configuration, *, output: str, everything: bool) -> None
         table = Table("KEY", "VALUE", "FROM", box=None, pad_edge=False)
         for row in rows:
             table.add_row(row.name, row.value, row.origin)
-        _console().print(table)
+        console().print(table)
     _warn(configuration)
     sys.exit(DONE)
 
@@ -300,8 +287,3 @@ def _forms(key: Key[object]) -> str:
 def _warn(configuration: Configuration) -> None:
     for warning in configuration.warnings:
         click.echo(f"warning: {warning}", err=True)
-
-
-def _console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=WIDTH)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ha.cli.cluster.successors import Obstacle, Prospect, prospects, ranked, until
 from ha.cli.cluster.view import ClusterView
 from ha.console.durations import since, span
+from ha.console.result import API_VERSION
 from ha.notices.model import FailoverRecord, HistoryEntry, time_text
 
 
@@ -66,7 +67,7 @@ class Explanation:
     def as_json(self) -> Mapping[str, object]:
         """The fixed keys."""
         return {
-            "apiVersion": "nnha/v1",
+            "apiVersion": API_VERSION,
             "command": "explain",
             "nameservice": self.nameservice,
             "taken_at": self.taken_at,

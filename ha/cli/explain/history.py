@@ -14,8 +14,8 @@ from ha.cli.cluster.zookeeper_session import visit
 from ha.console.cluster_options import Place, about_a_cluster
 from ha.console.durations import since, span
 from ha.console.library_logs import silence_libraries
-from ha.console.output import API_VERSION, plain, show
-from ha.console.result import Code, Ending, Outcome
+from ha.console.output import plain, show
+from ha.console.result import API_VERSION, Code, Ending, Outcome
 from ha.notices.model import (
     FailoverRecord,
     FailoverResult,

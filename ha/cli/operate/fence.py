@@ -16,8 +16,8 @@ from ha.console.cluster_options import Place, about_a_cluster
 from ha.console.completion import namenode_ids
 from ha.console.exit_codes import DONE, FAILED
 from ha.console.library_logs import silence_libraries
-from ha.console.output import API_VERSION, plain, show
-from ha.console.result import Code, Ended, Ending, Outcome
+from ha.console.output import plain, show
+from ha.console.result import API_VERSION, Code, Ended, Ending, Outcome
 from ha.zkfc.candidacy.settings import FencingPlan, fencing_plan
 from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 

@@ -16,6 +16,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import local_namenode, nameservice_of
+from ha.console.options import configuration
 from ha.daemon.endpoint import Endpoint
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import configure_logging
@@ -81,10 +82,7 @@ class _Command(click.Command):
 
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "-help", "--help"]})
-@click.option(
-    "--conf-dir", "--config", type=click.Path(path_type=Path), help="Folder of *-site.xml."
-)
-@click.option("-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key.")
+@configuration
 @click.option("--format-zk", "-formatZK", is_flag=True, help="Create the znodes, then end.")
 @click.option("--clear-zk", is_flag=True, help="Delete the znodes, then end.")
 @click.option("--check-zk", is_flag=True, help="Say what lies in ZooKeeper, then end.")

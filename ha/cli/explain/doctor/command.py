@@ -28,7 +28,8 @@ from ha.conf.topology import HostPort, namenodes
 from ha.console.cluster_options import Place, about_a_cluster
 from ha.console.exit_codes import DONE, UNHEALTHY
 from ha.console.library_logs import silence_libraries
-from ha.console.output import API_VERSION, plain, show
+from ha.console.output import plain, show
+from ha.console.result import API_VERSION
 
 LOOK_SECONDS = 3.0
 _STYLE = {
