@@ -28,7 +28,6 @@ class ShellMethod:
     command: str
 
     def __str__(self) -> str:
-        """As configured."""
         return f"shell({self.command})"
 
 
@@ -49,7 +48,6 @@ class KillMethod:
     """``kill``: kill the NameNode's process where it runs on this very machine."""
 
     def __str__(self) -> str:
-        """As configured."""
         return "kill"
 
 
@@ -62,7 +60,6 @@ class JournalEpochMethod:
     """
 
     def __str__(self) -> str:
-        """As configured."""
         return "journal-epoch"
 
 

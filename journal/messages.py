@@ -5,7 +5,6 @@ from journal.proto import journal_pb2 as pb
 
 
 def namespace_message(info: NamespaceInfo) -> pb.NamespaceInfo:
-    """A namespace as it is sent."""
     return pb.NamespaceInfo(
         layout_version=info.layout_version,
         namespace_id=info.namespace_id,
@@ -27,7 +26,6 @@ def namespace_of(message: pb.NamespaceInfo) -> NamespaceInfo:
 
 
 def segment_message(segment: Segment) -> pb.SegmentState:
-    """A segment as it is sent."""
     return pb.SegmentState(
         first_txid=segment.first,
         last_txid=segment.last,

@@ -87,7 +87,6 @@ _BY_NUMBER: Final = {kind.number: kind for kind in KINDS}
 
 
 def kind_of(error: JournalError) -> Kind:
-    """How that error is told."""
     return next((kind for kind in KINDS if isinstance(error, kind.error)), _UNKNOWN)
 
 

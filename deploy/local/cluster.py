@@ -184,7 +184,6 @@ class Cluster:
         return [*base, "--conf-dir", str(self.conf_dir), *rest]
 
     def logs(self) -> dict[str, Path]:
-        """The log of each part."""
         return {name: process.log for name, process in self.supervisor.processes.items()}
 
     def _start_missing(self) -> None:

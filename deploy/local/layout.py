@@ -27,7 +27,7 @@ class NameNodePorts:
 
 @dataclass(frozen=True, slots=True)
 class JournalNodePorts:
-    """One JournalNode's ports."""
+    """Where one JournalNode listens."""
 
     rpc: int
     http: int
@@ -60,11 +60,11 @@ class Layout:
         return f"http://{HOST}:{self.namenodes[namenode].http}"
 
     def zkfc_url(self, namenode: str) -> str:
-        """The same of the ZKFC beside it."""
+        """The address of the ZKFC's pages beside a NameNode."""
         return f"http://{HOST}:{self.namenodes[namenode].zkfc_http}"
 
     def journalnode_url(self, journalnode: str) -> str:
-        """The same of a JournalNode."""
+        """The address of a JournalNode's pages."""
         return f"http://{HOST}:{self.journalnodes[journalnode].http}"
 
     def all_ports(self) -> tuple[int, ...]:

@@ -75,7 +75,6 @@ class ManagedProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
         return self.process.pid
 
     @property
@@ -223,7 +222,7 @@ class Supervisor:
         return managed.wait(STOP_SECONDS)
 
     def stop_together(self, names: Sequence[str]) -> None:
-        """The same to several at once."""
+        """Stop several processes at once."""
         started = [self._processes[name] for name in names if name in self._processes]
         self._terminate(started, STOP_SECONDS)
 

@@ -36,7 +36,6 @@ class Screen:
         self.console.print(f"[dim]{time.monotonic() - self.began:6.1f} s[/]  {text}")
 
     def title(self, text: str) -> None:
-        """A line that begins a part."""
         self.console.print()
         if self.console.is_terminal:
             self.console.rule(f"[bold]{text}", align="left")
@@ -76,7 +75,6 @@ class Screen:
         )
 
     def summary(self, title: str, rows: Iterable[tuple[str, str]], *, well: bool) -> None:
-        """The last panel."""
         table = Table.grid(padding=(0, 2))
         for name, value in rows:
             table.add_row(name, f"[bold]{value}[/]")

@@ -13,7 +13,6 @@ _FAILOVER_PROXY = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverP
 
 
 def core_site(layout: Layout) -> dict[str, str]:
-    """The keys of core-site.xml."""
     return {
         "fs.defaultFS": f"hdfs://{NAMESERVICE}",
         "hadoop.tmp.dir": str(layout.directory / "tmp"),

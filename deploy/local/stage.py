@@ -72,7 +72,7 @@ def request_failover(cluster: Cluster, old: str, new: str) -> None:
 
 
 def ask_for_failover(conf_dir: Path, old: str, new: str) -> None:
-    """The same of any cluster that has this configuration."""
+    """Ask for a failover in any cluster that has this configuration."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         code = haadmin.run(("--conf-dir", str(conf_dir), "-failover", old, new))

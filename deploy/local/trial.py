@@ -55,7 +55,7 @@ def the_active(cluster: Cluster) -> tuple[str, int]:
 
 
 def other(namenode: str) -> str:
-    """The other one of the two."""
+    """Which of the two NameNodes is not this one."""
     (peer,) = (name for name in NAMENODES if name != namenode)
     return peer
 

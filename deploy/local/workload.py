@@ -50,7 +50,6 @@ class Write:
 
     @property
     def seconds(self) -> float:
-        """How long the caller waited."""
         return self.ended - self.started
 
 
@@ -70,7 +69,6 @@ class Workload:
     _calls_under_way: int = 0
 
     def start(self) -> None:
-        """Begin to write."""
         for number in range(self.writers):
             thread = threading.Thread(
                 target=self._write, args=(number, f"{self.root}/w{number}"), daemon=True

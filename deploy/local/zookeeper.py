@@ -77,7 +77,6 @@ class ZooKeeper:
 
     @property
     def pid(self) -> int:
-        """The server's process id."""
         return self.process.pid
 
 

@@ -19,7 +19,7 @@ async def load_late(module: str) -> None:
 
 
 def load(module: str) -> None:
-    """The same at once, for a process that will need it anyway."""
+    """Import a module at once, for a process that will need it anyway."""
     with _loading:
         importlib.import_module(module)
         _loaded.add(module)

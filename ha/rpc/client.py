@@ -250,7 +250,7 @@ class _Wire(asyncio.Protocol):
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """The transport takes bytes again."""
         self._writable.set()
 
     # Our own.

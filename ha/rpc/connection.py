@@ -19,7 +19,7 @@ class Owner(Protocol):
         """Whether one more connection may be."""
 
     def forget(self, connection: "ServerConnection") -> None:
-        """It is gone."""
+        """A connection is gone."""
 
     def has_room(self, connection: "ServerConnection") -> bool:
         """Whether one more call may be taken; if not, ``pump`` is called once it may."""
@@ -91,7 +91,7 @@ class ServerConnection(asyncio.Protocol):
         self._since.stalled = self._loop.time()
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """The transport takes bytes again."""
         self._since.stalled = None
         self.pump()
 

@@ -42,7 +42,7 @@ class HaService(Protocol):
     """A NameNode as HAServiceProtocol sees it.  Refusals are ``ServiceRefused`` kinds."""
 
     async def status(self) -> ServiceStatus:
-        """Its state, and whether it could become active."""
+        """The NameNode's state, and whether it could become active."""
 
     async def monitor_health(self) -> None:
         """Return if well, raise HealthCheckFailed with the reason if not."""

@@ -61,7 +61,6 @@ async def ask_learners(
 def learner_rows(
     learners: Mapping[NodeName, Learner], listed: Iterable[Segment]
 ) -> list[dict[str, object]]:
-    """As JSON."""
     told = tuple(listed)
     return [
         {
@@ -82,7 +81,6 @@ def learner_rows(
 def learner_lines(
     learners: Mapping[NodeName, Learner], listed: Iterable[Segment]
 ) -> list[tuple[NodeName, str]]:
-    """As a line for each."""
     told = tuple(listed)
     lines = []
     for node, learner in sorted(learners.items()):

@@ -35,7 +35,6 @@ def without_vote(state: JournalState, done: Step) -> Step:
 
 
 def admit_founding(state: JournalState, request: AdmitFounding) -> Step:
-    """Take an operator's word."""
     _require_meant(state, request.incarnation)
     return _admitted(state, PersistAdmission(state.incarnation, None))
 

@@ -138,7 +138,6 @@ class JournalState:
         return replace(self, decisions={**self.decisions, decision.segment.first: decision})
 
     def without_decision(self, first: TxId) -> "JournalState":
-        """Forget an accepted recovery."""
         return replace(self, decisions={k: v for k, v in self.decisions.items() if k != first})
 
 

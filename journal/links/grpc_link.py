@@ -62,7 +62,6 @@ class GrpcLink:
     async def call(
         self, method: str, request: Message, reply: type[M], timeout_seconds: float
     ) -> M:
-        """Call a method; see ``Link``."""
         try:
             answer = await getattr(self._stub, method)(request, timeout=timeout_seconds)
         except grpc.aio.AioRpcError as failure:
@@ -75,6 +74,5 @@ class GrpcLink:
 
 
 def translated(failure: grpc.aio.AioRpcError) -> JournalError:
-    """gRPC's error as ours."""
     metadata = failure.trailing_metadata()
     return codec.rpc_error(failure.code(), failure.details(), metadata)

@@ -62,7 +62,6 @@ class HadoopLink:
     async def call(
         self, method: str, request: Message, reply: type[M], timeout_seconds: float
     ) -> M:
-        """Call a method; see ``Link``."""
         try:
             async with asyncio.timeout(timeout_seconds):
                 connection = await self.connected()
@@ -105,7 +104,6 @@ class _Stream:
         self._cancelled = False
 
     async def write(self, request: pb.WriteRequest) -> None:
-        """Send one request."""
         if self._connection is None:
             self._connection = await self._link.connected()
         try:
@@ -138,11 +136,9 @@ class _Stream:
         return True
 
     async def code(self) -> grpc.StatusCode:
-        """How it ended."""
         return grpc.StatusCode.UNAVAILABLE
 
     async def details(self) -> str | None:
-        """Why it ended."""
         return "the connection is gone"
 
     async def trailing_metadata(self) -> Any:  # noqa: ANN401 - gRPC's own type

@@ -119,7 +119,6 @@ class RemoteNode:
         await self._order("Format", request, timeout_seconds)
 
     async def journal_state(self, timeout_seconds: float) -> pb.GetJournalStateReply:
-        """What the node has promised."""
         return await self._link.call(
             "GetJournalState",
             pb.JournalRequest(**self._names),
@@ -147,7 +146,6 @@ class RemoteNode:
     async def start_segment(
         self, info: pb.RequestInfo, first: TxId, layout_version: int, timeout_seconds: float
     ) -> None:
-        """Open a segment."""
         request = pb.StartLogSegmentRequest(
             info=info, first_txid=first, layout_version=layout_version
         )
@@ -249,7 +247,6 @@ class RemoteNode:
         await self._order("Upgrade", request, timeout_seconds)
 
     async def finalize_upgrade(self, info: pb.RequestInfo, timeout_seconds: float) -> None:
-        """Give up the way back."""
         await self._order("FinalizeUpgrade", pb.WriterRequest(info=info), timeout_seconds)
 
     async def roll_back(self, info: pb.RequestInfo, timeout_seconds: float) -> None:

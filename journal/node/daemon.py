@@ -48,7 +48,6 @@ class JournalNodeDaemon:
 
     @property
     def node(self) -> JournalNode:
-        """The journals."""
         if self._node is None:
             raise StorageFailed("the node is not running")
         return self._node

@@ -133,7 +133,6 @@ class EditsCache:
                 return
 
     def clear(self) -> None:
-        """Forget everything."""
         self._batches.clear()
         self.size_bytes = 0
         self._begins = None

@@ -385,7 +385,6 @@ class _Late:
 
     @property
     def group(self) -> Sequence[Waiting]:
-        """Who waits for it."""
         return [waiting for waiting, _ in self.decided.answers]
 
 

@@ -123,7 +123,6 @@ class Audit:
                 before = segment
 
     def report(self) -> Report:
-        """Judge the whole."""
         held: list[Range] = []
         unconfirmed: list[Range] = []
         missing: dict[NodeName, list[Range]] = {node: [] for node in self.nodes}

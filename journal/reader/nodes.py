@@ -56,7 +56,6 @@ class SourceNodes:
         return len(self._remotes)
 
     async def close(self) -> None:
-        """Drop every connection."""
         for task in self._asking:
             task.cancel()
         if self._asking:

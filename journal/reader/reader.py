@@ -48,7 +48,6 @@ class JournalReader:
         self._last_finalized = TxId(0)
 
     async def close(self) -> None:
-        """Drop every connection."""
         await self._nodes.close()
 
     async def last_finalized(self) -> TxId:

@@ -375,7 +375,6 @@ class Download:
         self._file = file
 
     def append(self, data: bytes) -> None:
-        """Add verified bytes."""
         with self._disk._working("write a recovery's bytes"):
             self._file.append(data)
 

@@ -33,7 +33,6 @@ class Judged:
     ends: dict[TxId, int] = field(default_factory=dict)
 
     def hurt(self, segment: Segment, why: str) -> None:
-        """Note damage."""
         log.error("segment.damaged", file=segment.name(), because=why)
         self.damaged[segment.first] = Damage(segment, why)
 
@@ -126,7 +125,6 @@ class Judge:
             self._keep(path, sound, contents)
 
     def move_aside(self, first: TxId, suffix: str, why: str) -> None:
-        """Take a file out of the way."""
         path = self.current / layout.in_progress_name(first)
         self.files.rename(path, path.with_name(layout.aside_name(path.name, suffix)))
         log.info("segment.moved_aside", file=path.name, suffix=suffix, why=why)

@@ -87,7 +87,6 @@ def adopt(files: Files, root: Path, namespace: NamespaceInfo) -> None:
 
 
 def drop_previous(files: Files, root: Path) -> None:
-    """Give up the way back."""
     files.rename(root / layout.PREVIOUS, root / layout.FINALIZED_UNFINISHED)
     files.sync_folder(root)
     files.remove(root / layout.FINALIZED_UNFINISHED)

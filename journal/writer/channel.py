@@ -109,7 +109,6 @@ class NodeChannel:
         return self._acked
 
     def status(self) -> ChannelStatus:
-        """How this node fares."""
         return ChannelStatus(
             node=self.name,
             in_sync=self.in_sync,

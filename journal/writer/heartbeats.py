@@ -156,7 +156,6 @@ class Heartbeats:
             metrics.LEASE_REMAINING.set_function(self._lease.remaining_seconds)
 
     async def stop(self) -> None:
-        """Send no more."""
         self._lease.end()
         for task in self._tasks:
             task.cancel()

@@ -5,7 +5,6 @@ from journal.recovery import Answer, Copy, Empty, Held, Skip
 
 
 def brief(told: Answer | Copy | Skip) -> str:
-    """What a log line needs of it."""
     match told:
         case Skip() | Empty():
             return "none"

@@ -53,7 +53,6 @@ class JournalUpgrades:
         )
 
     async def finalize(self) -> None:
-        """Give up the way back."""
         await self._on_all(
             "finalizing the upgrade",
             lambda node: node.remote.finalize_upgrade(node.info(), self._timeout),

@@ -159,7 +159,6 @@ class Window:
         return mark
 
     def close(self) -> None:
-        """Nobody waits any more."""
         self._countdown.stop()
         for batch in self._waiting:
             batch.waiter.cancel()

@@ -98,7 +98,6 @@ def remove_entries(scene: Scene, request: calls.RemoveAclEntriesRequestProto) ->
 
 
 def remove_default(scene: Scene, request: calls.RemoveDefaultAclRequestProto) -> Plan:
-    """Remove all default entries."""
     route, node = _target(scene, request.src)
     kept = tuple(entry for entry in logical_acl(node) if entry.scope == AclScope.ACCESS)
     return Plan((_edit(route, node, kept),), calls.RemoveDefaultAclResponseProto)

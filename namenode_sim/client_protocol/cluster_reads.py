@@ -44,7 +44,6 @@ def get_server_defaults(
 
 
 def get_fs_stats(_: Scene, __: calls.GetFsStatusRequestProto) -> calls.GetFsStatsResponseProto:
-    """Capacity and block health."""
     return calls.GetFsStatsResponseProto(
         capacity=0,
         used=0,
@@ -61,7 +60,6 @@ def get_fs_stats(_: Scene, __: calls.GetFsStatusRequestProto) -> calls.GetFsStat
 def get_fs_replicated_block_stats(
     _: Scene, __: calls.GetFsReplicatedBlockStatsRequestProto
 ) -> calls.GetFsReplicatedBlockStatsResponseProto:
-    """Health of replicated blocks."""
     return calls.GetFsReplicatedBlockStatsResponseProto(
         low_redundancy=0,
         corrupt_blocks=0,
@@ -104,7 +102,6 @@ def get_datanode_storage_report(
 def get_storage_policies(
     _: Scene, __: calls.GetStoragePoliciesRequestProto
 ) -> calls.GetStoragePoliciesResponseProto:
-    """All block storage policies."""
     policies = [policy.to_proto() for policy in POLICIES.values()]
     return calls.GetStoragePoliciesResponseProto(policies=policies)
 
@@ -186,7 +183,6 @@ def get_delegation_token(
 def get_current_edit_log_txid(
     scene: Scene, _: calls.GetCurrentEditLogTxidRequestProto
 ) -> calls.GetCurrentEditLogTxidResponseProto:
-    """The last transaction."""
     check_superuser(scene.caller)
     return calls.GetCurrentEditLogTxidResponseProto(txid=scene.namespace.last_applied)
 

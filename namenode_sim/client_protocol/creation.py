@@ -28,7 +28,6 @@ class NewIds:
     last: int
 
     def next(self) -> int:
-        """The next id."""
         self.last += 1
         return self.last
 

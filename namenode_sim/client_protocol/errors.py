@@ -36,32 +36,26 @@ def io_error(message: str) -> FsError:
 
 
 def snapshot_error(message: str) -> FsError:
-    """SnapshotException."""
     return FsError(SNAPSHOT, message)
 
 
 def not_found(message: str) -> FsError:
-    """FileNotFoundException."""
     return FsError(java_names.FILE_NOT_FOUND, message)
 
 
 def already_exists(message: str) -> FsError:
-    """FileAlreadyExistsException."""
     return FsError(java_names.FILE_ALREADY_EXISTS, message)
 
 
 def denied(message: str) -> FsError:
-    """AccessControlException."""
     return FsError(java_names.ACCESS_CONTROL, message)
 
 
 def invalid_path(message: str) -> FsError:
-    """InvalidPathException."""
     return FsError(java_names.INVALID_PATH, message)
 
 
 def lease_expired(message: str) -> FsError:
-    """LeaseExpiredException."""
     return FsError(java_names.LEASE_EXPIRED, message)
 
 

@@ -324,7 +324,6 @@ def fsync(scene: Scene, request: calls.FsyncRequestProto) -> Plan:
 
 
 def renew_lease(scene: Scene, request: calls.RenewLeaseRequestProto) -> Plan:
-    """Note that a writer is alive."""
     if request.clientName in scene.namespace.tree.leases:
         scene.leases.renew(request.clientName, scene.now)
     return no_edits(calls.RenewLeaseResponseProto())

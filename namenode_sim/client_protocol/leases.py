@@ -17,7 +17,6 @@ class LeaseTimes:
         self._renewed: dict[str, float] = {}
 
     def renew(self, holder: str, now: float) -> None:
-        """Note that a holder is alive."""
         self._renewed[holder] = now
 
     def idle_seconds(self, holder: str, now: float) -> float:

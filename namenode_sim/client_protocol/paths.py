@@ -43,7 +43,6 @@ class Route:
 
     @property
     def last(self) -> INode | None:
-        """What the path leads to."""
         return self.nodes[-1]
 
     @property

@@ -149,7 +149,6 @@ def get_preferred_block_size(
 def get_link_target(
     scene: Scene, request: calls.GetLinkTargetRequestProto
 ) -> calls.GetLinkTargetResponseProto:
-    """Where a symlink points."""
     route = find(scene, request.path, follow_last=False)
     if route.last is None:
         raise not_found(f"File does not exist: {route.path}")

@@ -156,7 +156,6 @@ def _check_room(scene: Scene, taken: int) -> None:
 
 
 def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> Plan:
-    """Drop a snapshot."""
     route = find(scene, request.snapshotRoot)
     if not scene.caller.exempt:
         check_owner(scene.caller, route)

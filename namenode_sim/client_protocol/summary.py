@@ -38,7 +38,6 @@ class Counts:
     in_snapshots: "Counts | None" = None
 
     def add(self, node: INode) -> None:
-        """Count one inode."""
         if isinstance(node, INodeDirectory):
             self.directories += 1
             return
@@ -103,7 +102,6 @@ def content_summary(node: INode, counts: Counts) -> ContentSummaryProto:
 
 
 def quota_usage(node: INode, counts: Counts) -> QuotaUsageProto:
-    """The answer to getQuotaUsage."""
     quotas = quotas_of(node)
     return QuotaUsageProto(
         fileAndDirectoryCount=counts.files + counts.directories,

@@ -96,7 +96,6 @@ def write_cancel_token(op: ops.CancelDelegationToken, _layout: int) -> bytes:
 
 
 def read_master_key(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_UPDATE_MASTER_KEY (21)."""
     key_id, pos = read_vint(data, pos)
     expiry, pos = read_vlong(data, pos)
     size, behind = read_vint(data, pos)
@@ -107,19 +106,16 @@ def read_master_key(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_master_key(op: ops.UpdateMasterKey, _layout: int) -> bytes:
-    """OP_UPDATE_MASTER_KEY (21)."""
     key = op.key.key
     head = vint(op.key.key_id) + vlong(op.key.expiry_date)
     return head + (vint(-1) if key is None else vint(len(key)) + key)
 
 
 def read_end_log_segment(_data: bytes, pos: int, _layout: int) -> Read:
-    """OP_END_LOG_SEGMENT (23)."""
     return ops.EndLogSegment(), pos
 
 
 def read_start_log_segment(_data: bytes, pos: int, _layout: int) -> Read:
-    """OP_START_LOG_SEGMENT (24)."""
     return ops.StartLogSegment(), pos
 
 
@@ -164,7 +160,6 @@ def _directive(directive: CacheDirective) -> bytes:
 
 
 def read_add_directive(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_ADD_CACHE_DIRECTIVE (34)."""
     directive, pos = _read_directive(data, pos)
     ids, pos = read_rpc_ids(data, pos)
     return ops.AddCacheDirective(directive, ids), pos
@@ -240,14 +235,12 @@ def _pool(pool: CachePool) -> bytes:
 
 
 def read_add_pool(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_ADD_CACHE_POOL (36)."""
     pool, pos = _read_pool(data, pos)
     ids, pos = read_rpc_ids(data, pos)
     return ops.AddCachePool(pool, ids), pos
 
 
 def read_modify_pool(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_MODIFY_CACHE_POOL (37)."""
     pool, pos = _read_pool(data, pos)
     ids, pos = read_rpc_ids(data, pos)
     return ops.ModifyCachePool(pool, ids), pos
@@ -259,7 +252,6 @@ def write_pool(op: ops.AddCachePool | ops.ModifyCachePool, _layout: int) -> byte
 
 
 def read_remove_pool(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_REMOVE_CACHE_POOL (38)."""
     name, pos = read_string(data, pos)
     ids, pos = read_rpc_ids(data, pos)
     return ops.RemoveCachePool(name, ids), pos

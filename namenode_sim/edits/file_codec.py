@@ -61,7 +61,6 @@ def refuse_loss(layout: int, **fields: object) -> None:
 
 
 def read_add(data: bytes, pos: int, layout: int) -> Read:
-    """OP_ADD (0)."""
     (inode_id,) = I64.unpack_from(data, pos)
     path, pos = read_string(data, pos + 8)
     replication, mtime, atime, block_size = _FILE.unpack_from(data, pos)
@@ -101,7 +100,6 @@ def _old_add_tail(data: bytes, pos: int, layout: int) -> tuple[bool, int, int, i
 
 
 def write_add(op: ops.Add, layout: int) -> bytes:
-    """OP_ADD (0)."""
     if layout > ERASURE_CODING_LAYOUT:
         return _write_old_add(op, layout)
     return b"".join((
@@ -160,7 +158,6 @@ def inherited(
 
 
 def read_close(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_CLOSE (9)."""
     (inode_id,) = I64.unpack_from(data, pos)
     path, pos = read_string(data, pos + 8)
     replication, mtime, atime, block_size = _FILE.unpack_from(data, pos)
@@ -170,7 +167,6 @@ def read_close(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_close(op: ops.Close, _layout: int) -> bytes:
-    """OP_CLOSE (9)."""
     return b"".join((
         I64.pack(op.inode_id),
         string(op.path),
@@ -181,7 +177,6 @@ def write_close(op: ops.Close, _layout: int) -> bytes:
 
 
 def read_append(data: bytes, pos: int, layout: int) -> Read:
-    """OP_APPEND (47)."""
     path, pos = read_string(data, pos)
     client, pos = read_string(data, pos)
     machine, pos = read_string(data, pos)
@@ -194,7 +189,6 @@ def read_append(data: bytes, pos: int, layout: int) -> Read:
 
 
 def write_append(op: ops.Append, layout: int) -> bytes:
-    """OP_APPEND (47)."""
     if layout <= NEW_BLOCK_LAYOUT:
         flag = b"\x01" if op.new_block else b"\x00"
     else:
@@ -205,7 +199,6 @@ def write_append(op: ops.Append, layout: int) -> bytes:
 
 
 def read_add_block(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_ADD_BLOCK (33)."""
     path, pos = read_string(data, pos)
     found, pos = read_compact_blocks(data, pos)
     if len(found) not in (1, 2):
@@ -216,13 +209,11 @@ def read_add_block(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_add_block(op: ops.AddBlock, _layout: int) -> bytes:
-    """OP_ADD_BLOCK (33)."""
     found = (op.last,) if op.penultimate is None else (op.penultimate, op.last)
     return string(op.path) + compact_blocks(found) + rpc_ids(op.rpc)
 
 
 def read_update_blocks(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_UPDATE_BLOCKS (25)."""
     path, pos = read_string(data, pos)
     found, pos = read_compact_blocks(data, pos)
     ids, pos = read_rpc_ids(data, pos)
@@ -230,12 +221,10 @@ def read_update_blocks(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_update_blocks(op: ops.UpdateBlocks, _layout: int) -> bytes:
-    """OP_UPDATE_BLOCKS (25)."""
     return string(op.path) + compact_blocks(op.blocks) + rpc_ids(op.rpc)
 
 
 def read_truncate(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_TRUNCATE (46)."""
     path, pos = read_string(data, pos)
     client, pos = read_string(data, pos)
     machine, pos = read_string(data, pos)
@@ -248,7 +237,6 @@ def read_truncate(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_truncate(op: ops.Truncate, _layout: int) -> bytes:
-    """OP_TRUNCATE (46)."""
     return b"".join((
         string(op.path),
         string(op.client_name),
@@ -260,7 +248,6 @@ def write_truncate(op: ops.Truncate, _layout: int) -> bytes:
 
 
 def read_concat_delete(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_CONCAT_DELETE (16)."""
     target, pos = read_string(data, pos)
     (count,) = I32.unpack_from(data, pos)
     pos += 4
@@ -277,25 +264,21 @@ def read_concat_delete(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_concat_delete(op: ops.ConcatDelete, _layout: int) -> bytes:
-    """OP_CONCAT_DELETE (16)."""
     sources = b"".join(map(string, op.sources))
     head = string(op.target) + I32.pack(len(op.sources)) + sources
     return head + I64.pack(op.time) + rpc_ids(op.rpc)
 
 
 def read_set_replication(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_SET_REPLICATION (4)."""
     path, pos = read_string(data, pos)
     return ops.SetReplication(path, I16.unpack_from(data, pos)[0]), pos + 2
 
 
 def write_set_replication(op: ops.SetReplication, _layout: int) -> bytes:
-    """OP_SET_REPLICATION (4)."""
     return string(op.path) + I16.pack(op.replication)
 
 
 def read_reassign_lease(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_REASSIGN_LEASE (22)."""
     holder, pos = read_string(data, pos)
     path, pos = read_string(data, pos)
     new_holder, pos = read_string(data, pos)
@@ -303,17 +286,14 @@ def read_reassign_lease(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_reassign_lease(op: ops.ReassignLease, _layout: int) -> bytes:
-    """OP_REASSIGN_LEASE (22)."""
     return string(op.lease_holder) + string(op.path) + string(op.new_holder)
 
 
 def read_set_genstamp_v1(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_SET_GENSTAMP_V1 (10)."""
     return ops.SetGenstampV1(I64.unpack_from(data, pos)[0]), pos + 8
 
 
 def read_set_genstamp_v2(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_SET_GENSTAMP_V2 (31)."""
     return ops.SetGenstampV2(I64.unpack_from(data, pos)[0]), pos + 8
 
 
@@ -323,12 +303,10 @@ def write_set_genstamp(op: ops.SetGenstampV1 | ops.SetGenstampV2, _layout: int) 
 
 
 def read_allocate_block_id(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_ALLOCATE_BLOCK_ID (32)."""
     return ops.AllocateBlockId(I64.unpack_from(data, pos)[0]), pos + 8
 
 
 def write_allocate_block_id(op: ops.AllocateBlockId, _layout: int) -> bytes:
-    """OP_ALLOCATE_BLOCK_ID (32)."""
     return I64.pack(op.block_id)
 
 

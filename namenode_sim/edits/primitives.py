@@ -36,12 +36,10 @@ def read_bool(data: bytes, pos: int) -> tuple[bool, int]:
 
 
 def read_i32(data: bytes, pos: int) -> tuple[int, int]:
-    """A signed 32-bit number."""
     return I32.unpack_from(data, pos)[0], pos + 4
 
 
 def read_i64(data: bytes, pos: int) -> tuple[int, int]:
-    """A signed 64-bit number."""
     return I64.unpack_from(data, pos)[0], pos + 8
 
 
@@ -183,7 +181,6 @@ def read_mode(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def mode(bits: int) -> bytes:
-    """Permission bits."""
     return _U16.pack(bits)
 
 

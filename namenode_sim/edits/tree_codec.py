@@ -39,7 +39,6 @@ _STORAGE_TYPES: Final = tuple(StorageType)
 
 
 def read_rename_old(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_RENAME_OLD (1)."""
     src, pos = read_string(data, pos)
     dst, pos = read_string(data, pos)
     time, pos = read_i64(data, pos)
@@ -48,12 +47,10 @@ def read_rename_old(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_rename_old(op: ops.RenameOld, _layout: int) -> bytes:
-    """OP_RENAME_OLD (1)."""
     return string(op.src) + string(op.dst) + I64.pack(op.time) + rpc_ids(op.rpc)
 
 
 def read_rename(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_RENAME (15)."""
     src, pos = read_string(data, pos)
     dst, pos = read_string(data, pos)
     time, pos = read_i64(data, pos)
@@ -66,13 +63,11 @@ def read_rename(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_rename(op: ops.Rename, _layout: int) -> bytes:
-    """OP_RENAME (15)."""
     head = string(op.src) + string(op.dst) + I64.pack(op.time)
     return head + I32.pack(len(op.options)) + bytes(op.options) + rpc_ids(op.rpc)
 
 
 def read_delete(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_DELETE (2)."""
     path, pos = read_string(data, pos)
     time, pos = read_i64(data, pos)
     ids, pos = read_rpc_ids(data, pos)
@@ -80,12 +75,10 @@ def read_delete(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_delete(op: ops.Delete, _layout: int) -> bytes:
-    """OP_DELETE (2)."""
     return string(op.path) + I64.pack(op.time) + rpc_ids(op.rpc)
 
 
 def read_mkdir(data: bytes, pos: int, layout: int) -> Read:
-    """OP_MKDIR (3)."""
     (inode_id,) = I64.unpack_from(data, pos)
     path, pos = read_string(data, pos + 8)
     time, atime = I64I64.unpack_from(data, pos)
@@ -96,7 +89,6 @@ def read_mkdir(data: bytes, pos: int, layout: int) -> Read:
 
 
 def write_mkdir(op: ops.Mkdir, layout: int) -> bytes:
-    """OP_MKDIR (3)."""
     return b"".join((
         I64.pack(op.inode_id),
         string(op.path),
@@ -107,7 +99,6 @@ def write_mkdir(op: ops.Mkdir, layout: int) -> bytes:
 
 
 def read_symlink(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_SYMLINK (17)."""
     inode_id, pos = read_i64(data, pos)
     path, pos = read_string(data, pos)
     target, pos = read_string(data, pos)
@@ -118,25 +109,21 @@ def read_symlink(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_symlink(op: ops.Symlink, _layout: int) -> bytes:
-    """OP_SYMLINK (17)."""
     head = I64.pack(op.inode_id) + string(op.path) + string(op.target)
     return head + I64I64.pack(op.mtime, op.atime) + permission(op.permission) + rpc_ids(op.rpc)
 
 
 def read_set_permissions(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_SET_PERMISSIONS (7)."""
     path, pos = read_string(data, pos)
     bits, pos = read_mode(data, pos)
     return ops.SetPermissions(path, bits), pos
 
 
 def write_set_permissions(op: ops.SetPermissions, _layout: int) -> bytes:
-    """OP_SET_PERMISSIONS (7)."""
     return string(op.path) + mode(op.mode)
 
 
 def read_set_owner(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_SET_OWNER (8)."""
     path, pos = read_string(data, pos)
     user, pos = read_string(data, pos)
     group, pos = read_string(data, pos)
@@ -144,51 +131,42 @@ def read_set_owner(data: bytes, pos: int, _layout: int) -> Read:
 
 
 def write_set_owner(op: ops.SetOwner, _layout: int) -> bytes:
-    """OP_SET_OWNER (8)."""
     return string(op.path) + string(op.user) + string(op.group)
 
 
 def read_times(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_TIMES (13)."""
     path, pos = read_string(data, pos)
     return ops.Times(path, *I64I64.unpack_from(data, pos)), pos + 16
 
 
 def write_times(op: ops.Times, _layout: int) -> bytes:
-    """OP_TIMES (13)."""
     return string(op.path) + I64I64.pack(op.mtime, op.atime)
 
 
 def read_set_ns_quota(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_SET_NS_QUOTA (11)."""
     path, pos = read_string(data, pos)
     return ops.SetNsQuota(path, I64.unpack_from(data, pos)[0]), pos + 8
 
 
 def write_set_ns_quota(op: ops.SetNsQuota, _layout: int) -> bytes:
-    """OP_SET_NS_QUOTA (11)."""
     return string(op.path) + I64.pack(op.ns_quota)
 
 
 def read_clear_ns_quota(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_CLEAR_NS_QUOTA (12)."""
     path, pos = read_string(data, pos)
     return ops.ClearNsQuota(path), pos
 
 
 def write_clear_ns_quota(op: ops.ClearNsQuota, _layout: int) -> bytes:
-    """OP_CLEAR_NS_QUOTA (12)."""
     return string(op.path)
 
 
 def read_set_quota(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_SET_QUOTA (14)."""
     path, pos = read_string(data, pos)
     return ops.SetQuota(path, *I64I64.unpack_from(data, pos)), pos + 16
 
 
 def write_set_quota(op: ops.SetQuota, _layout: int) -> bytes:
-    """OP_SET_QUOTA (14)."""
     return string(op.path) + I64I64.pack(op.ns_quota, op.ds_quota)
 
 
@@ -210,36 +188,30 @@ def write_set_quota_by_storage_type(op: ops.SetQuotaByStorageType, layout: int) 
 
 
 def read_set_storage_policy(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_SET_STORAGE_POLICY (45)."""
     path, pos = read_string(data, pos)
     return ops.SetStoragePolicy(path, _I8.unpack_from(data, pos)[0]), pos + 1
 
 
 def write_set_storage_policy(op: ops.SetStoragePolicy, _layout: int) -> bytes:
-    """OP_SET_STORAGE_POLICY (45)."""
     return string(op.path) + _I8.pack(op.policy_id)
 
 
 def read_set_acl(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_SET_ACL (40)."""
     path, entries, pos = read_acl_edit(data, pos)
     return ops.SetAcl(path, entries), pos
 
 
 def write_set_acl(op: ops.SetAcl, _layout: int) -> bytes:
-    """OP_SET_ACL (40)."""
     return acl_edit(op.path, op.entries)
 
 
 def read_set_xattr(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_SET_XATTR (43)."""
     path, found, pos = read_xattrs(data, pos)
     ids, pos = read_rpc_ids(data, pos)
     return ops.SetXAttr(path, found, ids), pos
 
 
 def read_remove_xattr(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_REMOVE_XATTR (44)."""
     path, found, pos = read_xattrs(data, pos)
     ids, pos = read_rpc_ids(data, pos)
     return ops.RemoveXAttr(path, found, ids), pos
@@ -266,7 +238,6 @@ def _snapshot_tail(mtime: int | None, ids: RpcIds, layout: int) -> bytes:
 
 
 def read_create_snapshot(data: bytes, pos: int, layout: int) -> Read:
-    """OP_CREATE_SNAPSHOT (26)."""
     root, pos = read_string(data, pos)
     name, pos = read_string(data, pos)
     mtime, ids, pos = _read_snapshot_tail(data, pos, layout)
@@ -274,7 +245,6 @@ def read_create_snapshot(data: bytes, pos: int, layout: int) -> Read:
 
 
 def read_delete_snapshot(data: bytes, pos: int, layout: int) -> Read:
-    """OP_DELETE_SNAPSHOT (27)."""
     root, pos = read_string(data, pos)
     name, pos = read_string(data, pos)
     mtime, ids, pos = _read_snapshot_tail(data, pos, layout)
@@ -288,7 +258,6 @@ def write_snapshot(op: ops.CreateSnapshot | ops.DeleteSnapshot, layout: int) -> 
 
 
 def read_rename_snapshot(data: bytes, pos: int, layout: int) -> Read:
-    """OP_RENAME_SNAPSHOT (28)."""
     root, pos = read_string(data, pos)
     old_name, pos = read_string(data, pos)
     new_name, pos = read_string(data, pos)
@@ -297,19 +266,16 @@ def read_rename_snapshot(data: bytes, pos: int, layout: int) -> Read:
 
 
 def write_rename_snapshot(op: ops.RenameSnapshot, layout: int) -> bytes:
-    """OP_RENAME_SNAPSHOT (28)."""
     head = string(op.snapshot_root) + string(op.old_name) + string(op.new_name)
     return head + _snapshot_tail(op.mtime, op.rpc, layout)
 
 
 def read_allow_snapshot(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_ALLOW_SNAPSHOT (29)."""
     root, pos = read_string(data, pos)
     return ops.AllowSnapshot(root), pos
 
 
 def read_disallow_snapshot(data: bytes, pos: int, _layout: int) -> Read:
-    """OP_DISALLOW_SNAPSHOT (30)."""
     root, pos = read_string(data, pos)
     return ops.DisallowSnapshot(root), pos
 

@@ -55,7 +55,6 @@ def read_ns_info(section: Iterator[bytes], namespace: Namespace) -> int:
 
 
 def write_ns_info(write: Write, namespace: Namespace, namespace_id: int, layout: int) -> None:
-    """Counters and the last txid."""
     counters = namespace.counters
     message = pb.NameSystemSection(
         namespaceId=namespace_id,
@@ -73,7 +72,6 @@ def write_ns_info(write: Write, namespace: Namespace, namespace_id: int, layout:
 
 
 def read_secrets(section: Iterator[bytes], namespace: Namespace) -> None:
-    """Delegation keys and tokens."""
     raw = next_message(section)
     header = pb.SecretManagerSection.FromString(raw)
     secrets, kept = namespace.secrets, namespace.unknown_fields
@@ -103,7 +101,6 @@ def read_secrets(section: Iterator[bytes], namespace: Namespace) -> None:
 
 
 def write_secrets(write: Write, namespace: Namespace) -> None:
-    """Delegation keys and tokens."""
     secrets, kept = namespace.secrets, namespace.unknown_fields
     header = pb.SecretManagerSection(
         currentId=secrets.current_key_id,
@@ -133,7 +130,6 @@ def write_secrets(write: Write, namespace: Namespace) -> None:
 
 
 def read_cache(section: Iterator[bytes], namespace: Namespace) -> None:
-    """Cache pools and directives."""
     raw = next_message(section)
     header = pb.CacheManagerSection.FromString(raw)
     cache, kept = namespace.cache, namespace.unknown_fields

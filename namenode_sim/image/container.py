@@ -239,7 +239,6 @@ class SectionStream:
         self._stream: Compressor | None = None
 
     def __call__(self, data: bytes) -> None:
-        """Add messages."""
         if self._writer.codec:
             self._stream = self._stream or compressor(self._writer.codec)
             data = self._stream.compress(data)
@@ -252,7 +251,6 @@ class SectionStream:
         self._start = self._writer.position
 
     def end(self) -> None:
-        """End the section."""
         if self._sub_name:
             self.split()
         else:
@@ -297,7 +295,6 @@ class ImageWriter:
         return self._summary
 
     def put(self, data: bytes | memoryview) -> None:
-        """Write bytes as they are."""
         self._check()
         self._file.write(data)
         self._digest.update(data)

@@ -244,7 +244,6 @@ def _read_quotas(message: pb.INodeDirectory) -> Quotas:
 
 
 def _read_other(inode_id: int, message: pb.INode, strings: Strings) -> INode:
-    """A directory or a symlink."""
     if message.type == _DIRECTORY:
         return read_directory(inode_id, message.name, message.directory, strings)
     link = message.symlink

@@ -151,7 +151,6 @@ class _PlainFile:
         self._serialize = self._message.SerializeToString
 
     def bytes_of(self, inode: INodeFile) -> bytes:
-        """The file as a message."""
         message, file, packed = self._message, self._file, inode.packed_blocks
         message.id = inode.id
         message.name = inode.name
@@ -183,7 +182,6 @@ def add_blocks(targets: RepeatedCompositeFieldContainer[pb.BlockProto], packed: 
 
 
 def inode_message(inode: INode, numbers: StringNumbers, layout: int) -> pb.INode:
-    """Any inode as a message."""
     message = pb.INode(id=inode.id, name=inode.name)
     match inode:
         case INodeFile():

@@ -98,7 +98,6 @@ class _Loader:
         self._section = sections.open
 
     def load(self) -> Namespace:
-        """The whole image."""
         for name in ("NS_INFO", "STRING_TABLE", "INODE"):
             if name not in self._sections:
                 raise ImageError(f"it has no section {name}")

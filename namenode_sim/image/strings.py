@@ -164,7 +164,6 @@ class StringNumbers:
         return packed
 
     def acl_entry(self, entry: AclEntry) -> int:
-        """Pack an entry of an ACL."""
         names = self._groups if entry.type is AclType.GROUP else self._users
         serial = names.of(entry.name) if entry.name is not None else 0
         return serial << 6 | entry.scope << 5 | entry.type << 3 | entry.permission

@@ -69,7 +69,6 @@ def apply_secrets(secrets: Secrets, op: SecretsOp) -> None:
 
 
 def apply_cache(cache: CacheState, op: CacheOp) -> None:
-    """Cache pools and directives."""
     match op:
         case ops.AddCacheDirective(directive=directive):
             _pool(cache, directive.pool or "")

@@ -98,7 +98,6 @@ class INodeFile:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """The file's blocks in order."""
         return tuple(starmap(Block, PACKED_BLOCK.iter_unpack(self.packed_blocks)))
 
     @blocks.setter

@@ -69,7 +69,6 @@ def delete(tree: Tree, snapshots: Snapshots, op: ops.Delete) -> None:
 
 
 def symlink(tree: Tree, op: ops.Symlink, inode_id: int) -> None:
-    """Create a symbolic link."""
     parent, name = tree.parent_of(op.path)
     if parent is None or not name:
         raise ApplyError(f"{op.path} has no directory to be created in")

@@ -41,7 +41,6 @@ class JsonLinesSink:
         self._layout = 0
 
     def take(self, event: Event) -> None:
-        """Write one line."""
         line: dict[str, Any]
         match event:
             case Start():

@@ -21,7 +21,6 @@ class XmlSink:
         self._write(b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<EDITS>\n')
 
     def take(self, event: Event) -> None:
-        """Write one record."""
         if isinstance(event, Edit):
             self._write(to_xml(event.txid, event.op, NAME_OF[type(event.op)]).encode())
         elif isinstance(event, Start):
@@ -41,14 +40,12 @@ class StatsSink:
         self._counts: Counter[int] = Counter()
 
     def take(self, event: Event) -> None:
-        """Count one op."""
         if isinstance(event, Edit):
             self._counts[event.op.opcode] += 1
         elif isinstance(event, Start):
             self._layout = event.layout
 
     def finish(self) -> None:
-        """Write the counts."""
         lines = [f"    {'VERSION':<30}      : {self._layout}"]
         lines += [
             f"    {name[:30]:<30} ({opcode:3}): {self._counts[opcode]}"

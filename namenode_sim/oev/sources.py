@@ -31,12 +31,10 @@ class BinarySource:
 
     @property
     def size(self) -> int:
-        """Bytes to read in all."""
         return self._segment.size
 
     @property
     def position(self) -> int:
-        """Bytes read so far."""
         return self._segment.offset
 
     def events(self) -> Iterator[Event]:

@@ -21,7 +21,6 @@ class Stanza:
         self.children: dict[str, list[Stanza]] = {}
 
     def child(self, tag: str) -> "Stanza":
-        """A new child."""
         made = Stanza()
         self.children.setdefault(tag, []).append(made)
         return made

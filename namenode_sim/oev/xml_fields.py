@@ -345,7 +345,6 @@ FIELDS: Final[dict[type[ops.Op], tuple[Field, ...]]] = {
 
 
 def to_xml(txid: int, op: ops.Op, name: str) -> str:
-    """The lines of one <RECORD>."""
     fields = "".join([field.write(op) for field in FIELDS[type(op)]])
     return (
         f"  <RECORD>\n    <OPCODE>{name}</OPCODE>\n    <DATA>\n      <TXID>{txid}</TXID>\n"

@@ -63,7 +63,6 @@ def write_blocks(blocks: Iterable[Block]) -> str:
 
 
 def read_blocks(stanza: Stanza) -> tuple[Block, ...]:
-    """All <BLOCK>."""
     return tuple(
         Block(found.number("BLOCK_ID"), found.number("NUM_BYTES"), found.number("GENSTAMP"))
         for found in stanza.all("BLOCK")
@@ -83,7 +82,6 @@ def read_permission(stanza: Stanza) -> Permission:
 
 
 def read_mode(stanza: Stanza) -> int:
-    """<MODE>."""
     return stanza.number("MODE") & MODE_BITS
 
 
@@ -99,7 +97,6 @@ def write_acl(entries: Iterable[AclEntry]) -> str:
 
 
 def read_acl(stanza: Stanza) -> tuple[AclEntry, ...]:
-    """All <ENTRY>."""
     entries = []
     for found in stanza.all("ENTRY"):
         symbol = found.value("PERM")
@@ -123,7 +120,6 @@ def write_xattrs(xattrs: Iterable[XAttr]) -> str:
 
 
 def read_xattrs(stanza: Stanza) -> tuple[XAttr, ...]:
-    """All <XATTR>."""
     return tuple(
         XAttr(found.name("NAMESPACE", XAttrNamespace), found.value("NAME"),
                   _xattr_value(found.value_or_none("VALUE")))

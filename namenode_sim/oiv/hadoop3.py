@@ -211,7 +211,6 @@ def _cache(found: Messages, _reading: Reading) -> Elements:
 
 
 def pool_fields(pool: pb.CachePoolInfo) -> Elements:
-    """A cache pool."""
     yield "poolName", pool.poolName
     yield "ownerName", pool.ownerName
     yield "groupName", pool.groupName

@@ -65,7 +65,6 @@ def file_fields(file: pb.INodeFile, reading: Reading) -> Iterator[Element]:
 
 
 def block_fields(block: pb.BlockProto) -> Iterator[Element]:
-    """One block."""
     yield "id", signed(block.blockId)
     yield "genstamp", block.genStamp
     yield "numBytes", block.numBytes

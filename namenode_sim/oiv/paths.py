@@ -124,7 +124,6 @@ def join(parent: str, name: str) -> str:
 
 
 def text(name: bytes) -> str:
-    """A name as Java shows it."""
     return name.decode("utf-8", "replace")
 
 

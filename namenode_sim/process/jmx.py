@@ -40,7 +40,6 @@ class NameNodeBeans:
         namenode.listen_for_roles(self._role_changed)
 
     def page(self, query: str) -> Answer:
-        """The beans whose names fit."""
         asked = parse_qs(query).get("qry", ["*:*"])[-1].replace("*:*", "*")
         beans = [bean for bean in self._beans() if fnmatchcase(str(bean["name"]), asked)]
         return json_answer({"beans": beans})

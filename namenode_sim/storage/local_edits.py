@@ -38,7 +38,6 @@ class LocalSegment:
 
     @property
     def empty(self) -> bool:
-        """Whether it holds no edit."""
         return self.last < self.first
 
 

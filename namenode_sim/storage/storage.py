@@ -241,7 +241,6 @@ class NameStorage:
         self.directories = tuple(good)
 
     def close(self) -> None:
-        """Release the locks."""
         for directory, lock in self._locks.items():
             try:
                 lock.release()

@@ -95,7 +95,6 @@ def escape(content: str) -> str:
 
 
 def unescape(stored: str) -> str:
-    """Undo ``escape``."""
     plain = _ESCAPE.sub(
         lambda found: (
             chr(int(found[1], 16)) if found[1] else _PLAIN_ESCAPES.get(found[2], found[2])

@@ -46,7 +46,6 @@ class JournalSet:
         self._quorum.purge_logs(minimum)
 
     def node_statuses(self) -> Sequence[ChannelStatus]:
-        """How each JournalNode fares."""
         return self._quorum.node_statuses()
 
     async def close(self) -> None:

@@ -38,7 +38,6 @@ class Peers:
         return await asyncio.shield(self._round)
 
     async def close(self) -> None:
-        """Drop the connections."""
         if self._round is not None:
             self._round.cancel()
             await asyncio.gather(self._round, return_exceptions=True)

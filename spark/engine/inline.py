@@ -14,7 +14,6 @@ class InlineEngine:
 
     @property
     def name(self) -> str:
-        """Its name for people."""
         return "inline"
 
     @property

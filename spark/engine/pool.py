@@ -32,7 +32,6 @@ class PoolEngine:
 
     @property
     def name(self) -> str:
-        """Its name for people."""
         return "pool"
 
     @property

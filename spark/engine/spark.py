@@ -41,7 +41,6 @@ class _Mail:
         self._mailbox = mailbox
 
     def zero(self, value: list[Any]) -> list[Any]:
-        """Nothing yet."""
         return []
 
     def addInPlace(self, value1: list[Any], value2: list[Any]) -> list[Any]:
@@ -64,7 +63,6 @@ class SparkEngine:
 
     @property
     def name(self) -> str:
-        """Its name for people."""
         return "spark"
 
     @property
@@ -124,7 +122,6 @@ class _Stage(Generic[R]):
         self._queue: SimpleQueue[Done[R] | Failed | _Ended] = SimpleQueue()
 
     def start(self, function: Callable[[T], R], tasks: Sequence[T], attempts: int) -> None:
-        """Submit the job."""
         _mailboxes[self._group] = self._queue
         mail = self._context.accumulator([], _Mail(self._group))
         rdd = self._context.parallelize(list(enumerate(tasks)), len(tasks))

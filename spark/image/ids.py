@@ -75,7 +75,6 @@ def save_ids(path: Path, ids: Numbers) -> str:
 
 
 def load_hashes(path: str) -> Words:
-    """Hashes of a file."""
     found: Words = np.load(path)
     return found
 

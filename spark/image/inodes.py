@@ -37,12 +37,10 @@ class Heads:
     name_lengths: Numbers
 
     def name(self, row: int) -> bytes:
-        """The name of one of them."""
         start = int(self.name_starts[row])
         return bytes(self.names.data[start : start + int(self.name_lengths[row])])
 
     def all_names(self) -> list[bytes]:
-        """The names of all."""
         data = memoryview(self.names.data)
         ends = (self.name_starts + self.name_lengths).tolist()
         spans = zip(self.name_starts.tolist(), ends, strict=True)
@@ -94,7 +92,7 @@ def heads(window: Window, chunk: Chunk) -> Heads:
 
 
 def _parsed(window: Window, chunk: Chunk) -> Heads:
-    """The same, one message after another."""
+    """Parse the heads one message after another."""
     ids: list[int] = []
     types: list[int] = []
     names: list[bytes] = []

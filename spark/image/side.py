@@ -40,14 +40,12 @@ def save_inodes(path: Path, index: INodeIndex) -> str:
 
 
 def load_inode_ids(path: str) -> Numbers:
-    """The ids alone."""
     with Path(path).open("rb") as file:
         ids: Numbers = np.load(file)
     return ids
 
 
 def load_inodes(path: str) -> INodeIndex:
-    """An index as it was written."""
     with Path(path).open("rb") as file:
         ids: Numbers = np.load(file)
         starts, ends = np.load(file), np.load(file)

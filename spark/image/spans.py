@@ -36,7 +36,7 @@ class RangeReader:
         return self._window
 
     def all_bytes(self) -> memoryview:
-        """The same, without what lies behind the range."""
+        """The bytes of the range, without what lies behind it."""
         return memoryview(self.window().data)[: self.item.length]
 
     def spans(self, starts: Numbers, ends: Numbers) -> bytes:

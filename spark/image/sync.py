@@ -37,7 +37,7 @@ def next_inode(data: bytes, *, at_end: bool) -> int | None:
 
 
 def next_directory(data: bytes, *, at_end: bool) -> int | None:
-    """The same for INODE_DIR."""
+    """Where the next message of INODE_DIR begins."""
     found = np.flatnonzero(np.frombuffer(data, np.uint8) == directories.PARENT_TAG)
     return _first_chained(data, found.tolist(), directories.plausible, at_end=at_end)
 

@@ -156,7 +156,6 @@ def _end(code: int, message: str) -> NoReturn:
 
 
 def as_facts(report: Report, published: Published, seconds: float) -> dict[str, object]:
-    """What ``--json`` prints."""
     merged, start = report.merged, report.spark_start_seconds
     return {
         "image": str(merged.image),

@@ -159,7 +159,6 @@ class _Encoder:
 
 
 def _attributes(node: INode) -> tuple[object, ...]:
-    """All that a message holds."""
     common = (node.id, node.name, node.user, node.group, node.mode, node.mtime)
     match node:
         case INodeFile():

@@ -51,7 +51,6 @@ class SparseChildren:
         self.taken_for_empty = False
 
     def put(self, name: bytes, child: INode) -> None:
-        """A child that the image has."""
         self._held[name] = child
 
     def get(self, name: bytes, default: T | None = None) -> INode | T | None:
@@ -89,7 +88,6 @@ class SparseChildren:
         return len(self._held)
 
     def values(self) -> ValuesView[INode]:
-        """The known children."""
         return self._held.values()
 
     def ids_by_name(self) -> dict[bytes, int]:
@@ -219,5 +217,4 @@ def _link(sparse: Sparse, trie: BaseTrie, ids: list[int], nodes: dict[int, INode
 
 
 def known_ids(found: Collection[int]) -> Ids:
-    """Inode ids, sorted."""
     return np.sort(np.fromiter(found, dtype=np.int64, count=len(found)))

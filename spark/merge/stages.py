@@ -24,7 +24,6 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time what is inside."""
         began = time.monotonic()
         self.seconds.setdefault(name, 0.0)
         try:
@@ -33,11 +32,10 @@ class Stages:
             self.seconds[name] += time.monotonic() - began
 
     def tell(self, stage: str, done: int, total: int | None, unit: str) -> None:
-        """Say how far a stage is."""
         self.progress(Progress(stage, done, total, unit))
 
     def progress(self, at: Progress) -> None:
-        """The same, for parts that make their own words."""
+        """Say how far a stage is, for parts that make their own words."""
         self._tell(at)
 
     def counted(self, items: Iterable[T], stage: str, total: int | None, unit: str) -> Iterator[T]:

@@ -23,7 +23,6 @@ class Words:
         return self.numbers.setdefault(word, len(self.numbers))
 
     def names(self) -> list[str]:
-        """The words by their numbers."""
         return list(self.numbers)
 
 

@@ -123,7 +123,6 @@ class TreeChanges:
         return first(np.flatnonzero(shown), amounts, self.id, count)
 
     def described(self, rows: Ints, paths: dict[int, str]) -> tuple[TreeGrowth, ...]:
-        """Rows as the report's trees."""
         return tuple(
             TreeGrowth(
                 paths[int(self.id[row])],

@@ -12,7 +12,6 @@ from spark.reports.units import full
 
 
 def page_of(report: Report, sheets: Sequence[Sheet]) -> str:
-    """The whole page."""
     at = datetime.fromtimestamp(report.source.as_of_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     page = _environment().get_template("page.html")
     return page.render(source=report.source, at=at, sheets=sheets)

@@ -75,7 +75,6 @@ class Tally:
         self._quotas: list[tuple[Ints, Ints, Ints]] = []
 
     def add(self, batch: Inodes) -> None:
-        """Count a batch."""
         self.rows += len(batch.id)
         files = batch.kind == FILE
         self.under_construction += int(np.count_nonzero(batch.under_construction & files))

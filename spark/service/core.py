@@ -171,7 +171,6 @@ class Step:
 
 
 def step(state: State, event: Event, rules: Rules, now: float) -> Step:
-    """Decide."""
     match event:
         case WokeUp():
             return Step(replace(state, phase=Phase.LOOKING), Look(), "checkpoint.looking", {})

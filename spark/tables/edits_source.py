@@ -22,7 +22,6 @@ class EditsSource(datasource.DataSource):  # type: ignore[misc]  # pyspark's own
 
     @classmethod
     def name(cls) -> str:
-        """What ``format`` is given."""
         return "edits"
 
     def schema(self) -> str:
@@ -30,7 +29,6 @@ class EditsSource(datasource.DataSource):  # type: ignore[misc]  # pyspark's own
         return ddl_of(chosen(self.options, EDIT_TYPES))
 
     def reader(self, schema: Any) -> "EditsReader":  # noqa: ANN401 - Spark's StructType
-        """Reads them."""
         columns = tuple(schema.fieldNames())
         return EditsReader(path_of(self.options), columns, flag(self.options, "inProgress"))
 

@@ -163,7 +163,6 @@ class _Stages:
         return load_parents(self._work / "tree")
 
     def inodes(self, out: Path) -> list[InodePart]:
-        """The table of inodes."""
         tree, work = str(self._work / "tree"), str(self._work)
         tasks = [InodeTask(piece, work, tree, str(out)) for piece in self._image.inode_pieces]
         parts = self._run("inodes", write_inodes, tasks)

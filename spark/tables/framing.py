@@ -43,7 +43,6 @@ class Chunk:
         return Chunk(self.data, self.starts[1:], self.ends[1:], self.offset)
 
     def first(self) -> bytes:
-        """The first message."""
         return self.data[int(self.starts[0]) : int(self.ends[0])]
 
 

@@ -39,7 +39,6 @@ class FsImageSource(datasource.DataSource):  # type: ignore[misc]  # pyspark's o
 
     @classmethod
     def name(cls) -> str:
-        """What ``format`` is given."""
         return "fsimage"
 
     def schema(self) -> str:
@@ -47,7 +46,6 @@ class FsImageSource(datasource.DataSource):  # type: ignore[misc]  # pyspark's o
         return ddl_of(self._columns())
 
     def reader(self, schema: Any) -> "FsImageReader":  # noqa: ANN401 - Spark's StructType
-        """Reads that table."""
         size = int(self.options.get("split_bytes") or SPLIT_BYTES)
         if size < 1:
             raise ValueError(f"option split_bytes is {size}, expected a positive number")

@@ -17,7 +17,6 @@ class Tallies:
 
     @classmethod
     def nothing(cls, slots: int) -> "Tallies":
-        """For so many directories."""
         return cls(*(np.zeros(slots, np.int64) for _ in range(3)))
 
     def count(self, slots: Ints, directory: Flags, length: Ints) -> None:

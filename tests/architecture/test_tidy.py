@@ -1,7 +1,9 @@
 """The rules of the house that no linter knows."""
 
 import ast
+import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,11 @@ from tests import ROOT
 PACKAGES = ("ha", "journal", "fencing", "namenode_sim", "spark", "deploy", "tests")
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
+SHORT_DOCSTRING = 60
+NEEDS_THE_LINE_ABOVE = re.compile(
+    r"(It|Its|He|His|She|They|Their|The same|The other|The longer way|The way back|And|Or|Also)\b"
+)
+FILLERS = {"a", "an", "the", "of", "to", "in", "for", "it", "one", "all", "i", "are", "be", "s"}
 BANNED_FILE_NAMES = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py", "manager.py"}
 
 
@@ -57,7 +64,27 @@ def findings(name: str, text: str) -> list[str]:
                 )
         if isinstance(node, ast.ClassDef) and _inherits_from_our_own(node):
             found.append(f"{name}: class {node.name} inherits; only errors and protocols may")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.extend(f"{name}: {node.name}: {odd}" for odd in odd_docstring(node))
     return found
+
+
+def odd_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Iterator[str]:
+    """Why a docstring does not stand alone, or says nothing; a test's may speak of its subject."""
+    text = ast.get_docstring(node)
+    if not text or node.name.startswith("test_"):
+        return
+    if len(text) < SHORT_DOCSTRING and NEEDS_THE_LINE_ABOVE.match(text):
+        yield f"the docstring {text!r} needs the line above it"
+    if _words(text) <= _words(node.name):
+        yield f"the docstring {text!r} only repeats the name"
+
+
+def _words(text: str) -> set[str]:
+    """Words without their endings, so that "Sections" counts as "section"."""
+    parted = re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower()
+    found = set(re.findall("[a-z0-9]+", parted)) - FILLERS
+    return {re.sub("(ing|ed|es|e|s)$", "", word) for word in found}
 
 
 def _inherits_from_our_own(node: ast.ClassDef) -> bool:
@@ -128,6 +155,14 @@ def test_nothing_names_a_place_outside_the_project() -> None:
         ('"""Doc."""\n' + "x = 1\n" * 401, "lines, at most"),
         ('"""Doc."""\ndef long():\n' + "    x = 1\n" * 61, "long has 62 lines"),
         ('"""Doc."""\nclass A(B):\n    pass\n', "inherits"),
+        ('"""Doc."""\ndef finish() -> None:\n    """Its end."""\n', "needs the line above"),
+        ('"""Doc."""\ndef resume() -> None:\n    """The longer way back."""\n', "the line above"),
+        ('"""Doc."""\nclass Reply:\n    """The same of a node."""\n', "needs the line above"),
+        ('"""Doc."""\ndef close_files() -> None:\n    """Closes the files."""\n', "repeats"),
+        (
+            '"""Doc."""\nclass SegmentState:\n    """A segment\'s state."""\n',
+            "only repeats the name",
+        ),
     ],
 )
 def test_each_rule_catches_its_offender(text: str, complaint: str) -> None:

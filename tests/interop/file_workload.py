@@ -23,7 +23,6 @@ class Client:
     fs: JavaObject
 
     def paths(self, *paths: str) -> JavaObject:
-        """A ``Path[]``."""
         return self.java.array(self.java.hadoop.fs.Path, [self.java.path(path) for path in paths])
 
     def write(

@@ -80,7 +80,6 @@ class Hadoop:
         return cls.getField(name).get(None)
 
     def path(self, path: str) -> JavaObject:
-        """A Hadoop ``Path``."""
         return self.hadoop.fs.Path(path)
 
     def configuration(self, settings: Mapping[str, str]) -> JavaObject:

@@ -10,6 +10,6 @@ from tests.journal.writer.journal_cluster import Nodes, formatted_nodes
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
-    """They run in this process, on real sockets and folders."""
+    """Nodes in this process, on real sockets and folders."""
     async with formatted_nodes(tmp_path) as running:
         yield running

@@ -48,6 +48,6 @@ def write_segment(
 
 
 def write_log(folder: Path, log: Log, *, layout: int = NEWEST_LAYOUT, closed: bool = True) -> Path:
-    """The same of edits that have their transactions with them."""
+    """Write a log of edits that have their transactions with them."""
     edits = [op for _, op in log]
     return write_segment(folder, log[0][0], edits, layout=layout, closed=closed)

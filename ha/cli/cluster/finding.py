@@ -42,15 +42,15 @@ def ok(check: str, found: str) -> Finding:
 
 
 def warn(check: str, found: str, then: str) -> Finding:
-    """It works, but."""
+    """A finding that leaves the cluster working."""
     return Finding(check, Verdict.WARN, found, then)
 
 
 def fail(check: str, found: str, then: str) -> Finding:
-    """It does not work."""
+    """A finding of something that does not work."""
     return Finding(check, Verdict.FAIL, found, then)
 
 
 def unknown(check: str, found: str, then: str = "") -> Finding:
-    """It could not be looked at."""
+    """A finding of something that could not be looked at."""
     return Finding(check, Verdict.UNKNOWN, found, then)

@@ -56,7 +56,7 @@ class Prospect:
 
     @property
     def callable(self) -> bool:
-        """It may become active where nobody is, if it is called."""
+        """Whether a call makes it active where no NameNode is."""
         return all(one.bars is Bars.FOR_NOW for one in self.obstacles)
 
     def why_not(self) -> str:

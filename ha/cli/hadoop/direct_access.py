@@ -32,7 +32,7 @@ class DirectHands:
         return fencing_plan(self._configuration, self._nameservice, node.namenode)
 
     async def status(self, node: NameNodeAddress) -> ServiceStatus:
-        """Its state, and whether it could become active."""
+        """A NameNode's state, and whether it could become active."""
         async with self._client(node) as client:
             return await client.status(deadline_seconds=TRANSITION_SECONDS)
 

@@ -27,7 +27,7 @@ class Hands(Protocol):
     """What can be done to a NameNode; everything but ``fence`` raises ServiceError."""
 
     async def status(self, node: NameNodeAddress) -> ServiceStatus:
-        """Its state, and whether it could become active."""
+        """A NameNode's state, and whether it could become active."""
 
     async def check_health(self, node: NameNodeAddress) -> None:
         """Returns if it is well."""

@@ -28,14 +28,14 @@ class Doubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[T_co]):
-    """It took effect, with this answer."""
+    """The request took effect, with this answer."""
 
     value: T_co
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It had no effect."""
+    """The request had no effect."""
 
     why: Refusal
     text: str

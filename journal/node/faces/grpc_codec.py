@@ -35,7 +35,6 @@ def seen_promised(message: pb.FormatRequest) -> Epoch | None:
 
 
 def stamp(message: pb.RequestInfo) -> requests.Stamp:
-    """Who asks."""
     committed = txid(message.committed_txid) if message.HasField("committed_txid") else None
     writer = _writers_epoch(message.epoch)
     if message.read_lease_micros > MAX_READ_LEASE_MICROS:
@@ -44,7 +43,6 @@ def stamp(message: pb.RequestInfo) -> requests.Stamp:
 
 
 def new_epoch(message: pb.NewEpochRequest) -> requests.NewEpoch:
-    """A proposed writer."""
     writer = _writers_epoch(message.epoch)
     return requests.NewEpoch(namespace(message.namespace_info), writer)
 
@@ -96,7 +94,6 @@ def segment(message: pb.SegmentState) -> Segment:
 
 
 def prepared(reply: replies.Prepared, http_port: int) -> pb.PrepareRecoveryReply:
-    """What is here of a segment."""
     message = pb.PrepareRecoveryReply(last_writer_epoch=reply.writer, http_port=http_port)
     if reply.segment is not None:
         message.segment.CopyFrom(segment_message(reply.segment))
@@ -108,7 +105,6 @@ def prepared(reply: replies.Prepared, http_port: int) -> pb.PrepareRecoveryReply
 
 
 def manifest(reply: replies.Manifest, http_port: int) -> pb.GetEditLogManifestReply:
-    """What can be read."""
     message = pb.GetEditLogManifestReply(
         segments=[segment_message(held) for held in reply.segments], http_port=http_port
     )
@@ -120,7 +116,6 @@ def manifest(reply: replies.Manifest, http_port: int) -> pb.GetEditLogManifestRe
 
 
 def journaled_edits(found: Retrieved, committed: TxId) -> pb.GetJournaledEditsReply:
-    """Edits from memory."""
     message = pb.GetJournaledEditsReply(
         count=found.count,
         layout_version=found.layout_version,

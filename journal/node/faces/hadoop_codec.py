@@ -102,7 +102,6 @@ def start_segment(message: hp.StartLogSegmentRequestProto) -> requests.StartLogS
 
 
 def journal(message: hp.JournalRequestProto) -> requests.Journal:
-    """A batch."""
     return requests.Journal(
         stamp(message.reqInfo),
         txid(message.segmentTxnId),
@@ -146,7 +145,6 @@ def journaled_edits(found: Retrieved) -> hp.GetJournaledEditsResponseProto:
 
 
 def manifest(reply: replies.Manifest) -> hp.RemoteEditLogManifestProto:
-    """What can be read."""
     return hp.RemoteEditLogManifestProto(
         logs=[
             hp.RemoteEditLogProto(

@@ -39,7 +39,6 @@ class Reclaim:
 
 
 def destroy_file(context: Reclaim, file: INodeFile) -> None:
-    """Remove a file for good."""
     file.packed_blocks = b""
     if file.history is not None:
         file.history.diffs.clear()

@@ -14,7 +14,6 @@ class DirectorySink:
     directory: Path
 
     def folder(self, work: Path) -> Path:
-        """The directory itself."""
         del work
         return self.directory
 

@@ -97,7 +97,6 @@ class View:
 
     @property
     def namespace(self) -> NamespaceInfo:
-        """Whose cluster it is."""
         return next(iter(self.facts.values())).namespace
 
     @property

@@ -70,7 +70,6 @@ class HadoopSource:
         )
 
     def _image(self, files: HadoopFiles) -> HadoopFile:
-        """The image that is meant."""
         found = files.find(self.image)
         if found is None:
             raise SourceError(f"{self.image} does not exist; give an fsimage_N or its directory")

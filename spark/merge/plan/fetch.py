@@ -45,7 +45,6 @@ class ChildrenFound:
 
 
 def find_children(task: ChildrenTask) -> ChildrenFound:
-    """A task over INODE_DIR."""
     index = load_directories(task.index)
     rows, _ = index.rows_of(load_ids(task.wanted))
     children, counts = children_of(RangeReader(task.item), index, rows)
@@ -121,7 +120,6 @@ class Fetched:
 
 
 def read_fetched(path: str) -> Iterator[Fetched]:
-    """What `fetch` has written."""
     with Path(path).open("rb") as file:
         ids, parents, sizes = np.load(file)
         data = file.read()

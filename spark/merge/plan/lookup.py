@@ -164,7 +164,6 @@ class _Fetch:
         self._directories = 0
 
     def run(self) -> Looked:
-        """Everything that is there."""
         ids, trie = self._ids, self._trie
         known = np.flatnonzero(ids != ABSENT)
         node_of = dict(zip(ids[known].tolist(), known.tolist(), strict=True))

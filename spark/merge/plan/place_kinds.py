@@ -25,7 +25,6 @@ class Kinds:
     by_node: Sequence[int]
 
     def of(self, node: int) -> int:
-        """The kind of one node."""
         return self.by_node[node] if node < len(self.by_node) else UNKNOWN
 
 

@@ -267,7 +267,6 @@ class _Planner:
         return kind
 
     def _exists(self, node: int, *, likely: bool) -> bool:
-        """Whether ``node`` is there."""
         if likely:
             return self._kind(node, OTHER, fine=1 << DIRECTORY) != ABSENT
         return self._kind(node, ABSENT) != ABSENT

@@ -50,7 +50,6 @@ class INodesFound:
 
 
 def scan_inodes(task: INodeScan) -> INodesFound:
-    """A task of the first scan."""
     item = task.item
     window = read_window(item)
     wanted = HashSet(load_hashes(task.names))
@@ -132,7 +131,6 @@ def load_candidates(paths: tuple[str, ...]) -> tuple[Numbers, Words]:
 
 
 def scan_directories(task: DirectoryScan) -> DirectoriesFound:
-    """A task of the second scan."""
     item = task.item
     window = read_window(item)
     edges = _EdgeFinder(task, window)

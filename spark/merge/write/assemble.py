@@ -123,7 +123,7 @@ class Assembly:
 
     @property
     def md5(self) -> str:
-        """Its digest in hex, once it is written."""
+        """The image's digest in hex, once the image is written."""
         return self._outcome.md5
 
     def _run(self) -> None:

@@ -48,7 +48,6 @@ class INodesWritten:
 
 
 def write_inodes(task: INodesTask) -> INodesWritten:
-    """A task over INODE."""
     index, reader = load_inodes(task.index), RangeReader(task.item)
     updates = Messages(task.updates)
     updated = IdSet(updates.ids).rows_in(index.ids)

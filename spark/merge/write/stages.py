@@ -77,7 +77,6 @@ class _Writing:
         self._work = work
 
     def write(self, out_file: Path, tell: Tell) -> Written:
-        """All of it."""
         expanded = self._expand()
         self._refuse_snapshottable(expanded)
         siblings, empty = self._siblings()
@@ -122,7 +121,6 @@ class _Writing:
         return delimited(message.SerializeToString())
 
     def _expand(self) -> Expanded:
-        """All that goes."""
         delta = self._delta
         if not delta.tombstones.size:
             return Expanded(self._saved("deleted", delta.gone), delta.gone.size)
@@ -247,7 +245,7 @@ class _Numbered(Protocol):
 
     @property
     def part(self) -> Part:
-        """The part."""
+        """The part that a task has written."""
 
 
 R = TypeVar("R", bound=_Numbered)

@@ -111,7 +111,6 @@ class _Watch:
         return states[0]
 
     def until_active(self, name: str) -> None:
-        """Until this one is."""
         wait_until(
             lambda: self._is(name, ServiceState.ACTIVE),
             what=f"Hadoop's {name} to be active",

@@ -41,7 +41,7 @@ class Person:
 
     @property
     def keeper(self) -> KazooKeeper:
-        """Its door."""
+        """The keeper of this person's session."""
         assert isinstance(self.elector.keeper, KazooKeeper)
         return self.elector.keeper
 

@@ -65,7 +65,7 @@ def controller(own: ToyNameNode, door: Door, *others: ToyNameNode) -> Controller
 
 @asynccontextmanager
 async def listening(*namenodes: ToyNameNode) -> AsyncIterator[None]:
-    """They take calls for so long."""
+    """Servers that take calls for so long."""
     for namenode in namenodes:
         await namenode.start()
     try:

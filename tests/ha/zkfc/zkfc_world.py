@@ -145,7 +145,7 @@ class Node:
 
     @property
     def keeper(self) -> KazooKeeper:
-        """Its door to ZooKeeper."""
+        """The controller's session with ZooKeeper."""
         return self.gate.inner
 
     def check(self) -> None:

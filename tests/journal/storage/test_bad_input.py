@@ -55,7 +55,7 @@ class Target:
         raise AssertionError(f"{self.folder} does not come to rest")
 
     def memory_kb(self) -> int:
-        """Its resident memory."""
+        """The process's resident memory."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         (line,) = [line for line in status.splitlines() if line.startswith("VmRSS:")]
         return int(line.split()[1])

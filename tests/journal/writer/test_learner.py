@@ -53,7 +53,7 @@ async def formatted_alone(nodes: Nodes) -> None:
 
 
 async def formatted_by_force(nodes: Nodes) -> None:
-    """The same over the edits that it has."""
+    """Format a node over the edits that it has."""
     await nodes.start(1)
     node = remote(nodes, 1)
     await node.format(NAMESPACE, force=True, timeout_seconds=TIMEOUT)

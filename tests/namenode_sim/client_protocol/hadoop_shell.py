@@ -66,7 +66,6 @@ class HadoopShell:
         return self.gateway.jvm.org.apache.hadoop.fs.FileSystem.newInstance(uri, configuration)
 
     def path(self, path: str) -> JavaObject:
-        """A Hadoop Path."""
         return self.gateway.jvm.org.apache.hadoop.fs.Path(path)
 
 

@@ -51,7 +51,7 @@ def same_seed_same_trace(run: Run, seeds: Iterable[int]) -> None:
 
 
 def told_or_not_is_the_same(run: Run, seeds: Iterable[int]) -> None:
-    """Or a failure could not be told."""
+    """A walk goes the same way with a trace and without; else no failure could be told."""
     for seed in seeds:
         quiet, told = run(seed), run(seed, keep_trace=True)
         assert (quiet.steps, quiet.fired, quiet.seconds) == (told.steps, told.fired, told.seconds)

@@ -49,7 +49,7 @@ class Conduct:
     # ---- told by the world -----------------------------------------------------------------
 
     def took_lock(self, name: str) -> None:
-        """Its session has created the lock."""
+        """A controller's session has created the lock."""
         if name in self._seen:
             self._seen[name].lock_since = self._cluster.loop.now
 

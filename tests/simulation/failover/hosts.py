@@ -111,12 +111,12 @@ class Life:
 
     @property
     def alive(self) -> bool:
-        """It has not ended (it may be frozen)."""
+        """Whether the process has not ended; a frozen one has not."""
         return self.process.alive
 
     @property
     def runs(self) -> bool:
-        """It is neither dead nor frozen."""
+        """Whether the process is neither dead nor frozen."""
         return self.process.alive and not self.process.frozen
 
 

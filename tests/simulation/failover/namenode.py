@@ -37,7 +37,7 @@ class Witness(Protocol):
         """It is active already when the call of this number asks for that."""
 
     def told_that_predecessor_is_gone(self, namenode: str) -> None:
-        """Its controller says that nobody else can serve anything."""
+        """The controller says that nobody else can serve anything."""
 
 
 class Journal:
@@ -136,7 +136,7 @@ class NameNode:
     # ---- HAServiceProtocol -----------------------------------------------------------------
 
     async def status(self) -> ServiceStatus:
-        """Its state, and which process it is."""
+        """The NameNode's state, and which process it is."""
         identity = ProcessIdentity(self.life.pid, self.life.pid, self.name)
         reason = "" if self.condition.ready else "in safe mode"
         return ServiceStatus(self.state, self.condition.ready, reason, identity)

@@ -233,7 +233,7 @@ class Oracle:
         self._note_owner()
 
     def confirmed(self, namenode: str, asked: int) -> None:
-        """It is active by the call of this number, or was so already."""
+        """A NameNode is active by the call of this number, or was so already."""
         self.told[namenode].obeyed = max(self.told[namenode].obeyed, asked)
         self.conduct.obeyed(namenode, asked)
 

@@ -73,7 +73,7 @@ def place(store: Path, tmp_path: Path) -> str:
 
 @pytest.fixture
 def current(store: Path, tmp_path: Path) -> Path:
-    """The same name directory's ``current`` as local files."""
+    """The name directory's ``current`` as local files."""
     return store / tmp_path.name / "current"
 
 

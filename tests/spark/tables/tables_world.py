@@ -46,7 +46,6 @@ def _text(raw: bytes) -> tuple[str, bytes | None]:
 
 
 def inode_row(node: INode) -> Row:
-    """The row of an inode."""
     name, name_bytes = _text(node.name)
     row: Row = {
         "id": node.id, "type": "SYMLINK", "name": name, "name_bytes": name_bytes,

@@ -13,7 +13,7 @@ from ha.console.result import Code, Ending, Outcome, Reason
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """It can be tried."""
+    """A hand-over that can be tried."""
 
     target: str
     active: str | None
