@@ -26,7 +26,7 @@ from ha.notices.model import Drain, FailoverResult, HistoryEntry, Pause, encode_
 from ha.notices.store import namesakes_path
 from tests.ha.cli import schema
 from tests.ha.cli.nnha_run import nnha
-from tests.ha.cli.stand_ins import running_cluster, write_configuration
+from tests.ha.cli.stand_ins import Cluster, write_configuration
 from tests.ha.cli.test_cluster_view import ACTIVE, GONE, STANDBY, WELL, journals
 from tests.ha.cli.zookeeper_scope import Scope
 from tests.ha.notices.test_model import MEMBER, NOON, RECORD
@@ -344,9 +344,8 @@ async def test_the_text_has_each_check_and_quiet_only_what_is_not_well(tmp_path:
     assert "FAIL     one active" in quiet.out
 
 
-async def test_clocks_are_compared_by_the_date_of_the_daemons_answers(tmp_path: Path) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        told = await nnha("doctor", "--conf-dir", str(cluster.conf_dir), "-o", "json")
+async def test_clocks_are_compared_by_the_date_of_the_daemons_answers(cluster: Cluster) -> None:
+    told = await nnha("doctor", "--conf-dir", str(cluster.conf_dir), "-o", "json")
     found = [one for one in told.document["checks"] if one["check"] == "clocks"]
     assert [(one["verdict"], one["found"]) for one in found] == [
         ("ok", "4 daemons agree with this machine to 2 s")

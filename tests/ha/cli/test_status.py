@@ -18,7 +18,7 @@ from ha.cli.cluster.status_table import as_text
 from ha.cli.cluster.view import ClusterView
 from ha.conf.configuration import load_configuration
 from tests.ha.cli import schema
-from tests.ha.cli.stand_ins import frozen_process, running_cluster
+from tests.ha.cli.stand_ins import Cluster, frozen_process
 
 DEADLINE_SECONDS = 2.0
 """Long enough that a busy machine answers within it; the journal's client is loaded in it, too."""
@@ -44,11 +44,12 @@ def text_of(view: ClusterView) -> str:
     return captured.get()
 
 
-async def test_the_active_its_epoch_and_the_standbys_lag_are_shown(tmp_path: Path) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        cluster.namenodes["nn1"].page = {"epoch": 7, "last_txid": 12345}
-        cluster.namenodes["nn2"].page = {"epoch": None, "last_txid": 12000}
-        view = await look(tmp_path)
+async def test_the_active_its_epoch_and_the_standbys_lag_are_shown(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.namenodes["nn1"].page = {"epoch": 7, "last_txid": 12345}
+    cluster.namenodes["nn2"].page = {"epoch": None, "last_txid": 12000}
+    view = await look(tmp_path)
     assert view.active is not None
     assert view.active.namenode == "nn1"
     assert view.epoch == 7
@@ -59,10 +60,11 @@ async def test_the_active_its_epoch_and_the_standbys_lag_are_shown(tmp_path: Pat
     assert "345 tx" in nn2
 
 
+@pytest.mark.usefixtures("cluster")
 async def test_a_frozen_process_costs_no_more_than_the_deadline_and_is_named(
     tmp_path: Path,
 ) -> None:
-    async with running_cluster(tmp_path), frozen_process() as port:
+    async with frozen_process() as port:
         started = time.monotonic()
         view = await look(tmp_path, f"dfs.namenode.rpc-address.ns1.nn2=127.0.0.1:{port}")
         assert time.monotonic() - started < DEADLINE_SECONDS + SLACK_SECONDS
@@ -70,8 +72,9 @@ async def test_a_frozen_process_costs_no_more_than_the_deadline_and_is_named(
     assert view.problems() == ("NameNode nn2: no answer in 2 s",)
 
 
+@pytest.mark.usefixtures("cluster")
 async def test_frozen_journalnode_zkfc_and_zookeeper_are_named_in_time(tmp_path: Path) -> None:
-    async with running_cluster(tmp_path), frozen_process() as port:
+    async with frozen_process() as port:
         started = time.monotonic()
         view = await look(
             tmp_path,
@@ -91,16 +94,16 @@ async def test_frozen_journalnode_zkfc_and_zookeeper_are_named_in_time(tmp_path:
     assert "! the journal has no quorum" in told
 
 
+@pytest.mark.usefixtures("cluster")
 async def test_processes_that_do_not_run_are_told_from_silent_ones(tmp_path: Path) -> None:
-    async with running_cluster(tmp_path):
-        view = await look(
-            tmp_path,
-            "dfs.ha.automatic-failover.enabled=true",
-            "ha.zookeeper.quorum=127.0.0.1:1",
-            "dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:1",
-            "nnha.zkfc.http-address.ns1.nn1=127.0.0.1:1",
-            "dfs.namenode.shared.edits.dir=qjournal://127.0.0.1:1/ns1",
-        )
+    view = await look(
+        tmp_path,
+        "dfs.ha.automatic-failover.enabled=true",
+        "ha.zookeeper.quorum=127.0.0.1:1",
+        "dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:1",
+        "nnha.zkfc.http-address.ns1.nn1=127.0.0.1:1",
+        "dfs.namenode.shared.edits.dir=qjournal://127.0.0.1:1/ns1",
+    )
     refused = "not running (connection refused)"
     assert view.namenodes[0].error == refused
     assert view.zkfcs[0].error == refused
@@ -109,38 +112,38 @@ async def test_processes_that_do_not_run_are_told_from_silent_ones(tmp_path: Pat
     assert "no NameNode is active" in view.problems()
 
 
-async def test_something_else_behind_a_port_is_an_error_in_its_row_only(tmp_path: Path) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        http = cluster.ports["http-nn1"]
-        view = await look(
-            tmp_path,
-            f"dfs.namenode.rpc-address.ns1.nn2=127.0.0.1:{http}",
-            f"dfs.namenode.shared.edits.dir=qjournal://127.0.0.1:{http}/ns1",
-        )
+async def test_something_else_behind_a_port_is_an_error_in_its_row_only(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    http = cluster.ports["http-nn1"]
+    view = await look(
+        tmp_path,
+        f"dfs.namenode.rpc-address.ns1.nn2=127.0.0.1:{http}",
+        f"dfs.namenode.shared.edits.dir=qjournal://127.0.0.1:{http}/ns1",
+    )
     assert view.namenodes[0].error is None
     assert view.namenodes[1].error
     assert view.journalnodes[0].error
 
 
 async def test_pages_full_of_nonsense_neither_crash_nor_steer_the_terminal(
-    tmp_path: Path,
+    cluster: Cluster, tmp_path: Path
 ) -> None:
-    async with running_cluster(tmp_path) as cluster:
-        nn2 = cluster.namenodes["nn2"]
-        nn2.unwell = "\x1b[2J[bold]not markup[/bold] " + "x" * 5000
-        nn2.page = {"epoch": "seven", "last_txid": True, "journal": [1, {"node": 3}, None]}
-        cluster.namenodes["nn1"].page = {"journal": "all of them"}
-        view = await look(tmp_path)
-        told = text_of(view)
+    nn2 = cluster.namenodes["nn2"]
+    nn2.unwell = "\x1b[2J[bold]not markup[/bold] " + "x" * 5000
+    nn2.page = {"epoch": "seven", "last_txid": True, "journal": [1, {"node": 3}, None]}
+    cluster.namenodes["nn1"].page = {"journal": "all of them"}
+    view = await look(tmp_path)
+    told = text_of(view)
     assert view.namenodes[1].last_txid is None
     assert "\x1b" not in told
     assert "[bold]not markup[/bold]" in told
 
 
+@pytest.mark.usefixtures("cluster")
 async def test_json_has_fixed_keys_whatever_was_found(tmp_path: Path) -> None:
-    async with running_cluster(tmp_path):
-        well = as_json(await look(tmp_path))
-        ill = as_json(await look(tmp_path, "dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:1"))
+    well = as_json(await look(tmp_path))
+    ill = as_json(await look(tmp_path, "dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:1"))
     for document in (well, ill):
         assert schema.faults("status", json.loads(json.dumps(document))) == []
     assert json.loads(json.dumps(ill)) == ill

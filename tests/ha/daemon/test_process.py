@@ -88,10 +88,12 @@ def test_a_line_is_json_with_time_level_process_and_fields() -> None:
     assert len(line["timestamp"]) == len("2026-01-01T00:00:00.000000Z")
 
 
-def test_sigterm_lets_the_daemon_stop_in_its_own_order_with_exit_code_0() -> None:
+@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGHUP])
+def test_the_daemon_stops_in_its_own_order_with_exit_code_0(asked: signal.Signals) -> None:
+    """SIGHUP comes from a terminal that closes."""
     with daemon("waits") as process:
         until(process, "main.started")
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(asked)
         until(process, "main.stopping")
         assert process.wait(timeout=10) == 0
 
@@ -136,14 +138,6 @@ def test_a_daemon_may_open_as_many_files_as_the_system_allows() -> None:
     )
     assert until(process, "main.files")["limit"] == [500, 500]
     process.communicate(timeout=30)
-
-
-def test_a_terminal_that_closes_is_asked_for_an_orderly_end() -> None:
-    with daemon("waits") as process:
-        until(process, "main.started")
-        process.send_signal(signal.SIGHUP)
-        until(process, "main.stopping")
-        assert process.wait(timeout=30) == 0
 
 
 def test_one_that_says_so_twice_does_not_cut_the_end_short() -> None:

@@ -265,21 +265,17 @@ async def test_an_image_of_edits_that_were_never_written_is_refused(tmp_path: Pa
         assert active.files() == []
 
 
-async def test_a_directory_that_fails_is_dropped_and_the_image_taken(tmp_path: Path) -> None:
-    image = saved_image(tmp_path / "from")
-    async with receiving(tmp_path) as (active, at):
-        (tmp_path / "two" / "current").rename(tmp_path / "two" / "gone")
-        assert await offer(at, image) is UploadAnswer.ACCEPTED
-        assert active.got == [(TXID, 1)]
-        assert active.storage.failed == (tmp_path / "two",)
-
-
-async def test_a_directory_that_was_emptied_and_made_anew_is_no_copy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("made_anew", [False, True])
+async def test_a_directory_that_fails_is_dropped_and_the_image_taken(
+    tmp_path: Path, made_anew: bool
+) -> None:
     """Local edits make a lost `current` again; without its VERSION no image there can be loaded."""
     image = saved_image(tmp_path / "from")
     async with receiving(tmp_path) as (active, at):
-        (tmp_path / "two" / "current").rename(tmp_path / "two" / "gone")
-        (tmp_path / "two" / "current").mkdir()
+        current = tmp_path / "two" / "current"
+        current.rename(tmp_path / "two" / "gone")
+        if made_anew:
+            current.mkdir()
         assert await offer(at, image) is UploadAnswer.ACCEPTED
         assert active.got == [(TXID, 1)]
         assert active.storage.failed == (tmp_path / "two",)

@@ -103,10 +103,9 @@ async def test_ids_and_image_are_copied_into_every_directory(tmp_path: Path, clo
     assert_copied(b)
 
 
-async def test_nobody_answers_is_2(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        with pytest.raises(ExitWith, match="no other NameNode answers") as refusal:
-            await bootstrap(at, [])
+async def test_nobody_answers_is_2(at: World, tmp_path: Path) -> None:
+    with pytest.raises(ExitWith, match="no other NameNode answers") as refusal:
+        await bootstrap(at, [])
     assert refusal.value.code == 2
     assert not (tmp_path / "name").exists()
 
@@ -118,39 +117,41 @@ VERSIONS = {
 
 
 @pytest.mark.parametrize("case", VERSIONS)
-async def test_another_version_is_3(tmp_path: Path, case: str) -> None:
-    async with world(tmp_path) as at, peer(VERSIONS[case], tmp_path) as overrides:
+async def test_another_version_is_3(at: World, tmp_path: Path, case: str) -> None:
+    async with peer(VERSIONS[case], tmp_path) as overrides:
         with pytest.raises(ExitWith) as refusal:
             await bootstrap(at, overrides)
     assert refusal.value.code == 3
     assert not (tmp_path / "name").exists()
 
 
-async def test_a_file_system_that_is_there_is_5_unless_it_is_forced(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        await write_journal(at)
-        in_use(at.name_dir)
-        before = snapshot(at.name_dir)
-        async with peer(facts(), saved(tmp_path / "peer")) as overrides:
-            with pytest.raises(ExitWith, match="holds a file system already") as refusal:
-                await bootstrap(at, overrides)
-            assert refusal.value.code == 5
-            assert snapshot(at.name_dir) == before
-            await bootstrap(at, overrides, FORCE)
+async def test_a_file_system_that_is_there_is_5_unless_it_is_forced(
+    at: World, tmp_path: Path
+) -> None:
+    await write_journal(at)
+    in_use(at.name_dir)
+    before = snapshot(at.name_dir)
+    async with peer(facts(), saved(tmp_path / "peer")) as overrides:
+        with pytest.raises(ExitWith, match="holds a file system already") as refusal:
+            await bootstrap(at, overrides)
+        assert refusal.value.code == 5
+        assert snapshot(at.name_dir) == before
+        await bootstrap(at, overrides, FORCE)
     assert_copied(tmp_path / "name")
 
 
 @pytest.mark.row("8.7 BootstrapStandbyWithQJM")
-async def test_edits_that_the_journal_lacks_are_6_unless_not_asked_for(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        await write_journal(at)
-        too_far = facts(IMAGE.last_applied + BEHIND + 1)
-        async with peer(too_far, saved(tmp_path / "peer")) as overrides:
-            with pytest.raises(ExitWith, match="does not serve the edits 24 to 27") as refusal:
-                await bootstrap(at, overrides)
-            assert refusal.value.code == 6
-            assert not (tmp_path / "name" / "current").exists()
-            await bootstrap(at, overrides, check=False)
+async def test_edits_that_the_journal_lacks_are_6_unless_not_asked_for(
+    at: World, tmp_path: Path
+) -> None:
+    await write_journal(at)
+    too_far = facts(IMAGE.last_applied + BEHIND + 1)
+    async with peer(too_far, saved(tmp_path / "peer")) as overrides:
+        with pytest.raises(ExitWith, match="does not serve the edits 24 to 27") as refusal:
+            await bootstrap(at, overrides)
+        assert refusal.value.code == 6
+        assert not (tmp_path / "name" / "current").exists()
+        await bootstrap(at, overrides, check=False)
     assert_copied(tmp_path / "name")
 
 

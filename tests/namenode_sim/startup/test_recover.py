@@ -63,13 +63,12 @@ def loaded(directory: Path) -> tuple[list[str], int]:
     return [path for path, _ in dump_tree(namespace.tree.root)], namespace.last_applied
 
 
-async def test_continue_leaves_out_what_is_damaged_and_keeps_the_file(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        path = broken(at.name_dir)
-        damaged = path.read_bytes()
-        operator = Operator("c")
-        said = await run(at, operator)
-        assert loaded(at.name_dir) == (["/", "/b", "/c", "/d"], 6)
+async def test_continue_leaves_out_what_is_damaged_and_keeps_the_file(at: World) -> None:
+    path = broken(at.name_dir)
+    damaged = path.read_bytes()
+    operator = Operator("c")
+    said = await run(at, operator)
+    assert loaded(at.name_dir) == (["/", "/b", "/c", "/d"], 6)
     (trouble,) = operator.asked
     assert trouble.startswith(f"{path}: offset 25: ")
     assert "transaction 2 lost" in trouble
@@ -104,27 +103,25 @@ async def test_always_asks_only_once(at: World) -> None:
     assert "2 troubles were found" in said
 
 
-async def test_an_edit_that_does_not_apply_is_left_out_and_nothing_else(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        misfit = replace(mkdir("/none/x"), inode_id=99_999)
-        broken(at.name_dir, StartLogSegment(), mkdir("/a"), misfit, mkdir("/a/below"))
-        operator = Operator("c")
-        await run(at, operator)
-        assert loaded(at.name_dir) == (["/", "/a", "/a/below", "/d"], 6)
-        storage = open_name_dirs([at.name_dir])
-        # What the misfit had changed before it was found out is gone too.
-        assert storage.load().counters.last_inode_id < 99_999
-        storage.close()
+async def test_an_edit_that_does_not_apply_is_left_out_and_nothing_else(at: World) -> None:
+    misfit = replace(mkdir("/none/x"), inode_id=99_999)
+    broken(at.name_dir, StartLogSegment(), mkdir("/a"), misfit, mkdir("/a/below"))
+    operator = Operator("c")
+    await run(at, operator)
+    assert loaded(at.name_dir) == (["/", "/a", "/a/below", "/d"], 6)
+    storage = open_name_dirs([at.name_dir])
+    # What the misfit had changed before it was found out is gone too.
+    assert storage.load().counters.last_inode_id < 99_999
+    storage.close()
     (trouble,) = operator.asked
     assert "transaction 3, Mkdir, cannot be applied" in trouble
 
 
-async def test_a_missing_segment_is_one_trouble(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        broken(at.name_dir).unlink()
-        operator = Operator("c")
-        await run(at, operator)
-        assert loaded(at.name_dir) == (["/", "/d"], 6)
+async def test_a_missing_segment_is_one_trouble(at: World) -> None:
+    broken(at.name_dir).unlink()
+    operator = Operator("c")
+    await run(at, operator)
+    assert loaded(at.name_dir) == (["/", "/d"], 6)
     assert "transactions 1 to 4 are missing" in operator.asked[0]
 
 
@@ -138,13 +135,12 @@ async def test_a_sound_copy_in_another_directory_is_taken_without_asking(tmp_pat
         assert loaded(a) == loaded(b) == (["/", "/a", "/b", "/c"], 4)
 
 
-async def test_a_header_that_cannot_be_read_costs_the_segment(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        path = broken(at.name_dir)
-        flip(path, 2)
-        operator = Operator("c")
-        await run(at, operator)
-        assert loaded(at.name_dir) == (["/", "/d"], 6)
+async def test_a_header_that_cannot_be_read_costs_the_segment(at: World) -> None:
+    path = broken(at.name_dir)
+    flip(path, 2)
+    operator = Operator("c")
+    await run(at, operator)
+    assert loaded(at.name_dir) == (["/", "/d"], 6)
     assert "nothing of it can be read" in operator.asked[0]
 
 
@@ -182,28 +178,28 @@ async def journal_with_a_damaged_segment(at: World, tmp_path: Path, first: int) 
         flip(folder / f"edits_{first:019d}-{first + 1:019d}", len(file_header()) + 20)
 
 
-async def test_a_shared_segment_that_is_damaged_everywhere_is_asked_for(tmp_path: Path) -> None:
-    async with world(tmp_path) as at:
-        await journal_with_a_damaged_segment(at, tmp_path, 3)
-        operator = Operator("c")
-        await run(at, operator)
-        assert loaded(at.name_dir) == (["/", "/a", "/c"], 6)
+async def test_a_shared_segment_that_is_damaged_everywhere_is_asked_for(
+    at: World, tmp_path: Path
+) -> None:
+    await journal_with_a_damaged_segment(at, tmp_path, 3)
+    operator = Operator("c")
+    await run(at, operator)
+    assert loaded(at.name_dir) == (["/", "/a", "/c"], 6)
     assert "the journal: edits 4 to 4 cannot be read" in operator.asked[0]
 
 
 async def test_the_last_segment_is_asked_for_when_all_nodes_know_that_theirs_is_damaged(
-    tmp_path: Path,
+    at: World, tmp_path: Path
 ) -> None:
     """No node lists it then; its numbers must not be given again all the same."""
-    async with world(tmp_path) as at:
-        await journal_with_a_damaged_segment(at, tmp_path, 5)
-        for daemon in at.nodes.daemons:
-            assert daemon is not None
-            (owner,) = daemon.node.owners()
-            assert await scrub(owner, 0) == 1
-        operator = Operator("c")
-        await run(at, operator)
-        assert loaded(at.name_dir) == (["/", "/a", "/b"], 6)
+    await journal_with_a_damaged_segment(at, tmp_path, 5)
+    for daemon in at.nodes.daemons:
+        assert daemon is not None
+        (owner,) = daemon.node.owners()
+        assert await scrub(owner, 0) == 1
+    operator = Operator("c")
+    await run(at, operator)
+    assert loaded(at.name_dir) == (["/", "/a", "/b"], 6)
     assert "the journal: edits 6 to 6 cannot be read" in operator.asked[0]
 
 
