@@ -129,8 +129,8 @@ async def _try(
             return outcome, detail, ""
         case JournalEpochMethod():
             detail = (
-                "nothing was touched: the journal refuses its edits from the next epoch on, and it "
-                "may serve reads until its lease ends"
+                "nothing was done to its process: the journal refuses its edits from the next "
+                "epoch on, and it may serve reads until its lease ends"
             )
             return Outcome.SUCCEEDED, detail, ""
     assert_never(method)
@@ -148,7 +148,9 @@ async def _try_shell(
             what = "killed by signal" if ended.status < 0 else "exit status"
             return Outcome.FAILED, f"{what} {abs(ended.status)}", ended.output
         case Overran():
-            detail = f"killed with all it had started after {allowed_seconds:.1f} s"
+            detail = (
+                f"killed, with all processes that it had started, after {allowed_seconds:.1f} s"
+            )
             return Outcome.TIMED_OUT, detail, ended.output
         case NotStarted():
             return Outcome.NOT_RUN, ended.reason, ""

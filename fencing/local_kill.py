@@ -62,13 +62,13 @@ class _Attempt:
         self.doing = f"asking whether {host} is this machine"
         if not _is_here(host):
             return Outcome.NOT_RUN, f"{host} is not this machine"
-        self.doing = f"looking for who listens on port {port}"
+        self.doing = f"looking for the process that listens on port {port}"
         inodes = _listening(port)
         if not inodes:
-            return Outcome.SUCCEEDED, f"nobody listens on port {port} of this machine"
+            return Outcome.SUCCEEDED, f"no process listens on port {port} of this machine"
         pids = _holders(inodes)
         if not pids:
-            return Outcome.FAILED, f"somebody listens on port {port}; we may not see who"
+            return Outcome.FAILED, f"a process listens on port {port}, but we may not see which"
         for pid in sorted(pids):
             self.doing = f"killing process {pid}"
             why = self._kill(pid, inodes)
@@ -86,7 +86,9 @@ class _Attempt:
         try:
             # Its number may have gone to another process since we looked; the descriptor's cannot.
             if pid not in _holders(inodes, f"{pid}/fd"):
-                return f"process {pid} does not listen any more; whether it is gone, nobody knows"
+                return (
+                    f"process {pid} does not listen any more; it is not known whether it has ended"
+                )
             with self._leave:
                 if self._called_off:
                     return "the time was up"

@@ -66,7 +66,7 @@ def _method(number: int, content: str, line: str) -> MethodSpec:
             return JournalEpochMethod()
         case _:
             raise BadSpec(
-                f"Line {number} of the fencing methods names {name!r}, which is none of ours: "
+                f"Line {number} of the fencing methods names {name!r}, which nnha does not have: "
                 "use sshfence, shell(command), kill or journal-epoch. (Java classes cannot be run "
                 "here.)"
             )

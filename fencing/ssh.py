@@ -156,14 +156,14 @@ class _Session:
 
     def _kill(self) -> Verdict:
         port = shlex.quote(str(self._target.port))
-        self.doing = f"killing what holds port {port}"
+        self.doing = f"killing the process on port {port}"
         status, out = self._command(f"{_PATH}fuser -k -n tcp {port}")
         killed = Killed(status, _pids(out))
         left = self._who_is_left(killed, port) if status == 0 else frozenset[int]()
         verdict = judge_killed(killed, left)
         if verdict is not None:
             return verdict
-        self.doing = f"looking whether port {port} is closed"
+        self.doing = f"checking whether port {port} is closed"
         return judge_port(self._probe_there(), self._probe_from_here())
 
     def _who_is_left(self, killed: Killed, port: str) -> frozenset[int]:

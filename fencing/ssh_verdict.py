@@ -66,11 +66,11 @@ def judge_port(on_host: Port, from_here: Port) -> Verdict:
     if Port.LISTENS in (on_host, from_here):
         return Verdict(
             Outcome.FAILED,
-            f"somebody listens whom fuser could not kill: {seen}; may this user kill him?",
+            f"a process listens that fuser could not kill: {seen}; may this user kill it?",
         )
     if on_host is Port.CLOSED:
-        return Verdict(Outcome.SUCCEEDED, f"nobody was there to kill: {seen}")
-    return Verdict(Outcome.FAILED, f"fuser found nobody, and nothing confirms it: {seen}")
+        return Verdict(Outcome.SUCCEEDED, f"there was no process to kill: {seen}")
+    return Verdict(Outcome.FAILED, f"fuser found no process, and nothing confirms it: {seen}")
 
 
 def _pids(pids: list[int]) -> str:

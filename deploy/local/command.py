@@ -76,7 +76,7 @@ def up(*, directory: Path | None, base_port: int | None) -> None:
 def down(*, directory: Path | None) -> None:
     """Stop the cluster that runs in another terminal; its data and logs stay.
 
-    Without --directory that is the newest one that runs below ./var, or was the last one here.
+    Without --directory, stops the newest one below ./var, or the last one used here.
     """
     running = [directory] if directory is not None else running_clusters()
     where = running[0] if running else None

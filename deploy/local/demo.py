@@ -156,7 +156,7 @@ def machine_facts(stage: Stage) -> Mapping[str, object]:
 )
 @click.option("--keep", is_flag=True, help="Leave the cluster running until Ctrl-C.")
 def demo(*, as_object: bool, directory: Path | None, keep: bool) -> None:
-    """Show a failover in front of the real Hadoop client, and prove that it lost nothing.
+    """Show a failover under the load of the real Hadoop client, and check that nothing was lost.
 
     Exit code 0 only if no acknowledged write is missing, none was applied twice, and the client
     saw no error.

@@ -77,7 +77,7 @@ def configured_directory(given: Path | None) -> Path:
 def dfs(context: click.Context, arguments: tuple[str, ...]) -> None:
     """Run Hadoop's file system shell, e.g. nnha dfs --conf-dir DIR -ls -R /
 
-    Everything after --conf-dir is passed on untouched; the exit code is the shell's own.  Without
+    Everything after --conf-dir is passed on unchanged; the exit code is the shell's own.  Without
     it the configuration is taken from HADOOP_CONF_DIR, else from the last local cluster.
     """
     if arguments[:1] == ("--help",):

@@ -125,7 +125,7 @@ class JavaClient:
         except Py4JJavaError as failure:
             raise CallFailed(_first_line(failure)) from failure
         except Py4JError as failure:
-            raise CallFailed("the Java client is gone") from failure
+            raise CallFailed("the Java client has ended") from failure
 
 
 def _first_line(failure: Any) -> str:  # noqa: ANN401 - py4j has no types
@@ -133,7 +133,7 @@ def _first_line(failure: Any) -> str:  # noqa: ANN401 - py4j has no types
     try:
         return str(failure.java_exception.toString()).splitlines()[0]
     except Py4JError:
-        return "the Java client is gone"
+        return "the Java client has ended"
 
 
 def start_java_client(

@@ -28,7 +28,7 @@ def soak() -> None:
 @click.option("--count", default=10, show_default=True, type=click.IntRange(min=1))
 @click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
 @click.option("--directory", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--seeds", type=int, expose_value=False, help="Taken for all soaks; unused here.")
+@click.option("--seeds", type=int, expose_value=False, help="Accepted by all soaks; not used here.")
 @click.option("--first-seed", type=int, expose_value=False, help="The same.")
 @click.option("--jobs", type=int, expose_value=False, help="The same.")
 def kill(*, count: int, as_object: bool, directory: Path | None) -> None:

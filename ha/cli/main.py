@@ -32,13 +32,11 @@ COMMANDS: Mapping[str, Entry] = {
     "switchover": Entry(
         "ha.cli.operate.switchover:switchover", "Have the active NameNode hand over to another."
     ),
-    "failover": Entry(
-        "ha.cli.operate.switchover:failover", "Make a NameNode active where none is."
-    ),
+    "failover": Entry("ha.cli.operate.switchover:failover", "Make a NameNode active when none is."),
     "pause": Entry("ha.cli.operate.pause:pause", "Stop automatic failover for a time."),
     "resume": Entry("ha.cli.operate.pause:resume", "End a pause."),
     "drain": Entry(
-        "ha.cli.operate.drain:drain", "Keep one NameNode from being active, for a time."
+        "ha.cli.operate.drain:drain", "Take one NameNode out of the election for a time."
     ),
     "history": Entry(
         "ha.cli.explain.history:history", "List the failovers so far, with their causes."
@@ -47,7 +45,7 @@ COMMANDS: Mapping[str, Entry] = {
         "ha.cli.explain.command:explain", "Say why the active is active, and who would be next."
     ),
     "doctor": Entry(
-        "ha.cli.explain.doctor.command:doctor", "Check everything before it is needed."
+        "ha.cli.explain.doctor.command:doctor", "Check configuration and daemons for problems."
     ),
     "haadmin": Entry(
         "ha.cli.hadoop.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."
@@ -63,7 +61,7 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "journal": Entry(
         "journal.cli.group:journal",
-        "Look into the quorum journal.",
+        "Inspect and format the quorum journal.",
         parts={
             "dump": Entry(
                 "namenode_sim.oev.journal_dump:dump", "Show edits of the journal, through oev."
@@ -71,14 +69,15 @@ COMMANDS: Mapping[str, Entry] = {
         },
     ),
     "config": Entry("ha.cli.explain.config:config", "Show, explain and check the configuration."),
-    "fence": Entry("ha.cli.operate.fence:fence", "Try the fencing methods before they are needed."),
+    "fence": Entry("ha.cli.operate.fence:fence", "Show and test the fencing methods."),
     "oev": Entry("namenode_sim.oev.command:oev", "Hadoop's offline edits viewer, and JSON lines."),
     "checkpoint": Entry(
         "namenode_sim.checkpoint.command:checkpoint",
         "Make a newer image from files.",
         parts={
             "merge": Entry(
-                "spark.merge.command:merge_command", "Replay edits on an image, on Spark or here."
+                "spark.merge.command:merge_command",
+                "Merge an image and edits, on Spark or in one process.",
             ),
             "run": Entry(
                 "spark.service.command:run_command",
@@ -89,7 +88,7 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "namespace": Entry(
         "spark.tables.command:namespace",
-        "A namespace as tables and reports.",
+        "Export a namespace as tables, and report on it.",
         parts={
             "report": Entry(
                 "spark.reports.command:report", "Report on an export: usage, small files, growth."
@@ -98,9 +97,7 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "oiv": Entry("namenode_sim.oiv.command:oiv", "View an fsimage offline."),
     "dfs": Entry("deploy.local.dfs:dfs", "Hadoop's own file system shell."),
-    "completion": Entry(
-        "ha.console.completion:completion", "Print what a shell needs to complete nnha's words."
-    ),
+    "completion": Entry("ha.console.completion:completion", "Print a shell's completion script."),
     "cluster": Entry("deploy.local.command:cluster", "Run a local cluster in the foreground."),
     "demo": Entry("deploy.local.demo:demo", "Watch a local cluster fail over."),
 }

@@ -54,7 +54,7 @@ HAZARDS: Final = (
         keys.AUTHENTICATION,
         _other_than("simple"),
         EVERY_DAEMON,
-        "nnha has no Kerberos: it would believe every caller the name that he claims",
+        "nnha has no Kerberos: it would accept any user name that a caller gives",
         "Keep strangers away from the ports by the network, and give nnha's daemons simple",
     ),
     Hazard(
@@ -70,7 +70,7 @@ HAZARDS: Final = (
         keys.HTTP_AUTHENTICATION,
         _other_than("simple"),
         _SERVERS,
-        "nnha asks nobody who opens its pages who he is: images and edits would be open",
+        "nnha does not authenticate requests for its pages: images and edits would be open",
         "Keep strangers away from the HTTP ports by the network, and give these daemons simple",
     ),
     Hazard(

@@ -43,10 +43,10 @@ def new_lines(namenode: str, before: Steps | None, now: Steps, *, is_target: boo
         return
     if not is_target:
         if before.holds_lock and not now.holds_lock:
-            yield f"the zkfc of {namenode} has let go of the lock"
+            yield f"the zkfc of {namenode} has released the lock"
         return
     if now.asking and before.asking != now.asking:
-        yield f"the zkfc of {namenode} asks that of {now.asking} to step back"
+        yield f"the zkfc of {namenode} asks the zkfc of {now.asking} to cede"
     seen = before.done if before.attempt == now.attempt else ()
     for phase, seconds in now.done[len(seen) :]:
         if phase != "active":  # the NameNode itself says that

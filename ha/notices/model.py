@@ -19,7 +19,7 @@ class Pause:
     reason: str
     since: datetime
     until: datetime | None
-    """None: until somebody ends it."""
+    """None: until an operator ends it."""
 
     def over(self, now: datetime) -> bool:
         """Has it expired?  Then it is as if it were not there."""

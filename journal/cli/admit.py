@@ -23,7 +23,9 @@ from journal.proto import journal_pb2 as pb
 
 
 @click.command("admit")
-@click.option("--founding", is_flag=True, help="Say that you mean it: nothing else is checked.")
+@click.option(
+    "--founding", is_flag=True, help="Confirm that these are all nodes: nothing else is checked."
+)
 @about_a_journal
 def admit_command(
     *,
@@ -31,11 +33,11 @@ def admit_command(
     output: str,
     founding: bool,
 ) -> None:
-    """Make voters of all nodes of a journal that has none, as after an import from Hadoop.
+    """Give a vote to all nodes of a journal without voters, as after an import from Hadoop.
 
-    A node whose folder was copied there is a learner, as it may lack promises and edits that its
-    original has given. Only you can know that these are the whole journal, and its newest state.
-    Where a single node votes, this is refused: then a writer admits the others by itself.
+    A node whose folder was copied is a learner, because it may lack promises and edits of the
+    original node.  Only you can know that these nodes are the whole journal, in its newest state.
+    If any node has a vote, the command refuses: a writer then admits the others automatically.
 
     Exit status: 0 done; 3 refused, nothing was changed; 4 some were admitted and others not; 6 a
     node cannot be reached, nothing was changed.
@@ -84,7 +86,7 @@ def _ensure_founding(
         raise refused(
             "all nodes must answer, so that no voter is overlooked",
             silent,
-            "start these nodes, then the same command",
+            "start these nodes, then run the same command",
             UNREACHABLE,
         )
     told = good(statuses)
@@ -111,5 +113,5 @@ def _ensure_founding(
         raise refused(
             "only you can know that these are the whole journal",
             held,
-            "the same with --founding",
+            "run the same command with --founding",
         )

@@ -25,13 +25,13 @@ from journal.proto import journal_pb2 as pb
 
 
 @click.command("format")
-@click.option("--node", metavar="HOST:PORT", help="Only this one; it comes back as a learner.")
+@click.option("--node", metavar="HOST:PORT", help="Format only this node; it becomes a learner.")
 @click.option(
     "--version-file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="The VERSION of a NameNode, for its namespace and cluster id; not needed with --node.",
 )
-@click.option("--force", is_flag=True, help="Destroy the edits that lie there.")
+@click.option("--force", is_flag=True, help="Delete the edits that are there.")
 @about_a_journal
 def format_command(
     *,
@@ -41,10 +41,11 @@ def format_command(
     version_file: Path | None,
     force: bool,
 ) -> None:
-    """Make empty storage for the journal on all nodes together, or on a single one.
+    """Create empty storage for the journal on all nodes together, or on a single node.
 
-    All together they are voters at once.  A node that is formatted alone is a learner: it copies
-    what the others have, and votes again once the active NameNode's writer admits it.
+    Nodes that are formatted together have a vote at once.  A node that is formatted alone is a
+    learner: it copies the edits of the others, and gets a vote when the active NameNode's writer
+    admits it.
 
     Exit status: 0 done; 3 refused, nothing was changed; 4 some nodes were formatted and others
     not; 6 a node that is needed cannot be reached, nothing was changed.
@@ -99,7 +100,7 @@ def _ensure_reachable(
         raise refused(
             "each node that is to be formatted must answer, so that none is left with old promises",
             silent,
-            "start these nodes, then the same command",
+            "start these nodes, then run the same command",
             UNREACHABLE,
         )
 
@@ -134,10 +135,11 @@ def _ensure_empty(statuses: Statuses, targets: Sequence[NodeName], *, force: boo
         raise refused(
             "these nodes have storage for the journal already",
             held,
-            "nnha journal verify; only if these edits may be destroyed, the same with --force",
+            "nnha journal verify; only if these edits may be deleted, run the same command with "
+            "--force",
         )
     for name, what in held:
-        click.echo(f"{name}  {what}; this is destroyed now", err=True)
+        click.echo(f"{name}  {what}; this is deleted now", err=True)
 
 
 def _ensure_learners_are_known(statuses: Statuses, targets: Sequence[NodeName]) -> None:
@@ -178,7 +180,7 @@ def _namespace(
         return found.pop()
     if len(targets) > 1 or not found:
         raise refused(
-            "which file system the journal is for is not known",
+            "it is not known for which file system the journal is",
             (),
             "nnha namenode -initializeSharedEdits on the NameNode, or give --version-file"
             " NAMEDIR/current/VERSION",

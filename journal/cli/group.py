@@ -11,7 +11,7 @@ from journal.cli.verify import verify_command
 
 @click.group()
 def journal() -> None:
-    """Look into the quorum journal, and format it."""
+    """Inspect and format the quorum journal."""
 
 
 for _command in (

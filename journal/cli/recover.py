@@ -31,7 +31,7 @@ Chosen = Copy | Skip | str | None
 
 
 @click.command("recover")
-@click.option("--dry-run", is_flag=True, help="Only tell; this command can do nothing else.")
+@click.option("--dry-run", is_flag=True, help="Only report; this command cannot do anything else.")
 @about_a_journal
 def recover_command(
     *,
@@ -39,12 +39,12 @@ def recover_command(
     output: str,
     dry_run: bool,
 ) -> None:
-    """Tell what recovery would choose for the newest segment, from which node, and why.
+    """Show what recovery would choose for the newest segment, from which node, and why.
 
-    Nothing is promised and nothing is closed; a segment that a writer has open stays open.
+    No promise changes and no segment is closed; a segment that a writer has open stays open.
 
     Exit status: 0 it would succeed; 3 without --dry-run; 6 no majority of the voting nodes
-    answers; 8 the copies contradict each other, so that a recovery would stop.
+    answers; 8 the copies contradict each other, and a recovery would stop.
     """
     if not dry_run:
         raise refused(
@@ -146,13 +146,13 @@ def _verdict(
     if len(told) < place.needed:
         return (
             f"recovery cannot begin: {len(told)} voting nodes answer, it takes {place.needed}."
-            " Nothing was changed. Bring nodes back, then ask again."
+            " Nothing was changed. Start more nodes, then run this again."
         )
     match chosen:
         case None:
             return "the journal has no edit yet: a writer would begin at transaction 1"
         case Skip():
-            return f"segment {first} would be left out: nobody who answers holds an edit of it"
+            return f"segment {first} would be left out: no answering node holds an edit of it"
         case Copy():
             return _why(chosen, told)
         case str():
@@ -178,7 +178,8 @@ def _why(chosen: Copy, told: Mapping[NodeName, Answer]) -> str:
     done = " It is finalized already." if segment.finalized and not replaced else ""
     return (
         f"recovery would choose {segment.first}-{segment.last} from {best}: {why}{copies}."
-        f"{done} With other nodes answering, the end may lie elsewhere behind what is committed."
+        f"{done} If other nodes answer, the result may end at another transaction, but not "
+        "before a committed one."
     )
 
 

@@ -73,10 +73,10 @@ def oev(
 ) -> None:
     """Show an edit log as XML (as Hadoop's oev), JSON lines or statistics, or make one of these.
 
-    XML has no place for some fields, as Hadoop's; JSON lines give back the very same bytes.
+    XML lacks some fields, as Hadoop's does; JSON lines convert back to the same bytes.
 
     Exit codes: 0 done, 2 wrong usage, 255 the edits are damaged or cannot be read or written;
-    what stands before the damage has been written then.
+    the edits before the damage have been written then.
     """
     if target_path.exists() and target_path.samefile(source_path):
         raise click.UsageError("the output would overwrite the input")

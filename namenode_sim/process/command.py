@@ -117,7 +117,7 @@ def _chosen(modes: Mapping[str, object]) -> Mode | None:
 def _refuse_unbuilt(modes: Mapping[str, object]) -> None:
     for spelling, advice in NOT_BUILT.items():
         if modes[f"unbuilt_{spelling[1:].lower()}"] is not None:
-            click.echo(f"namenode: {spelling} is not built in nnha. {advice}", err=True)
+            click.echo(f"namenode: {spelling} is not implemented in nnha. {advice}", err=True)
             sys.exit(UNEXPECTED)
 
 
@@ -132,8 +132,8 @@ def _run(mode: Mode, request: Request) -> int:
         return UNEXPECTED
     except OSError as problem:
         click.echo(
-            f"namenode: {mode.spellings[0]} stopped halfway: {problem}. Mend that and run the same "
-            "command again; a name directory without current/VERSION counts as not formatted.",
+            f"namenode: {mode.spellings[0]} stopped halfway: {problem}. Repair that and run the "
+            "same command again; a name directory without current/VERSION counts as not formatted.",
             err=True,
         )
         return UNEXPECTED

@@ -62,7 +62,7 @@ async def bootstrap_standby(
 
     Raises:
         ExitWith: with Hadoop's codes 2, 3, 5 and 6, and 4 when the image could not be fetched;
-            the name directories are then as they were.
+            the name directories are then unchanged.
         StorageError: if another process uses a name directory.
     """
     source, facts = await _ask_peers(place)
@@ -84,8 +84,8 @@ async def bootstrap_standby(
         except FetchFailed as failure:
             raise ExitWith(
                 FETCH_FAILED,
-                f"the image of transaction {facts.image_txid} could not be had: {failure}. The "
-                "name directories are as they were; run the same command again.",
+                f"the image of transaction {facts.image_txid} could not be fetched: {failure}. The "
+                "name directories are unchanged; run the same command again.",
             ) from failure
         finally:
             for directory in directories:

@@ -71,8 +71,8 @@ async def format_all(
         except StorageError as problem:
             raise ExitWith(
                 ABORTED,
-                f"the journal is formatted, but {str(problem).rstrip('.')}. Mend that, and format "
-                "again with --force: nothing has been written to the new journal yet.",
+                f"the journal is formatted, but {str(problem).rstrip('.')}. Repair that, and "
+                "format again with --force: nothing has been written to the new journal yet.",
             ) from problem
     log.info(
         "namenode.formatted",
@@ -83,13 +83,13 @@ async def format_all(
 
 
 async def _refuse_active(place: Place) -> None:
-    """A journal that somebody writes to is no one's to format."""
+    """Refuse while another NameNode is active: its journal is in use."""
     if await one_is_active(place.peers, deadline_seconds=ASK_SECONDS):
         raise ExitWith(
             ABORTED,
             f"another NameNode of {place.address.nameservice} is active, and formatting would "
-            "erase the file system that it serves; nothing was changed, as not even force is "
-            "meant for that. Stop all NameNodes first. To become its standby instead: "
+            "erase the file system that it serves; nothing was changed, and --force does not "
+            "override this. Stop all NameNodes first. To become its standby instead: "
             "nnha namenode --bootstrap-standby.",
         )
 

@@ -173,7 +173,7 @@ MODES: Final = (
     Mode(
         "recover",
         ("--recover", "-recover"),
-        "Load what damaged edits still hold, asking at each trouble, and save it.",
+        "Load what can be read of damaged edits, ask at each problem, and save the result.",
         recover_namespace,
     ),
     Mode(

@@ -57,9 +57,9 @@ class Answer(StrEnum):
 
 CHOICES: Final[Mapping[str, str]] = {
     Answer.CONTINUE: "continue without what is lost here",
-    Answer.STOP: "stop reading here, and drop everything behind",
+    Answer.STOP: "stop here, and drop all later edits",
     Answer.QUIT: "quit without saving anything",
-    Answer.ALWAYS: "continue here and at every later trouble",
+    Answer.ALWAYS: "continue here and at every later problem",
 }
 
 
@@ -87,7 +87,7 @@ class Recovery:
             if answer is Answer.ALWAYS:
                 self.always, answer = True, Answer.CONTINUE
             if answer is Answer.QUIT:
-                raise ExitWith(0, "recovery was left as asked; nothing was changed.")
+                raise ExitWith(0, "recovery was quit as requested; nothing was changed.")
             self.decided[trouble] = answer
         return self.decided[trouble]
 
@@ -126,7 +126,7 @@ async def recover(conf: Configuration, place: Place, recovery: Recovery) -> str:
 
 
 def _summary(recovery: Recovery, image: Path, kept: list[str]) -> str:
-    lines = [f"{len(recovery.troubles)} troubles were found; the namespace is saved as {image}."]
+    lines = [f"{len(recovery.troubles)} problems were found; the namespace is saved as {image}."]
     if kept:
         lines.append(f"Damaged files are kept: {', '.join(kept)}.")
     if recovery.troubles:
@@ -141,7 +141,7 @@ async def _refuse_beside_an_active(place: Place) -> None:
     if await one_is_active(place.peers, deadline_seconds=PEER_SECONDS):
         raise ExitWith(
             UNEXPECTED,
-            "another NameNode of this nameservice is active, so its namespace is whole; nothing "
+            "another NameNode of this nameservice is active, so its namespace is complete; nothing "
             "was changed. Copy it instead: nnha namenode --bootstrap-standby --force.",
         )
 

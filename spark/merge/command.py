@@ -85,11 +85,11 @@ def merge_command(
 ) -> None:
     """Apply edits to an image and publish the result as a newer image.
 
-    A second run with the same input finds its image there and changes nothing.
+    A second run with the same input finds its image and changes nothing.
 
-    Exit codes: 0 the image is there, 2 wrong usage, 3 another image of that transaction is in the
-    way and nothing was changed, 4 something is damaged or missing and nothing was published, 130
-    called off by Ctrl-C.
+    Exit codes: 0 the image is complete, 2 wrong usage, 3 another image of that transaction exists
+    and nothing was changed, 4 some input is damaged or missing and nothing was published, 130
+    interrupted by Ctrl-C.
     """
     configure_logging("checkpoint", level="warning")
     if end_with_stdin:
@@ -106,7 +106,7 @@ def merge_command(
     except REFUSALS as refusal:
         _end(REFUSED, str(refusal))
     except KeyboardInterrupt:
-        _end(INTERRUPTED, "called off: its image is there whole, or not at all")
+        _end(INTERRUPTED, "interrupted: its image is there completely, or not at all")
     except FAILURES as failure:
         _end(FAILED, f"{str(failure).rstrip('.')}. Nothing was published.")
     _print(report, published, time.monotonic() - began, as_json=as_json)
@@ -132,7 +132,8 @@ def _room(ends: Ends, work: Path | None) -> Path:
     if work is None:
         if ends.out is None or ends.need_java or ends.from_cluster:
             raise click.UsageError(
-                "give --work DIR, a directory for files on the way: not everything is local here"
+                "give --work DIR, a local directory for temporary files: an input or the output "
+                "is not local"
             )
         work = path_of(ends.out)
     if ends.image is not None and not ends.need_java and not path_of(ends.image).exists():

@@ -31,7 +31,7 @@ from spark.reports.text import show_sheets
     "sections",
     multiple=True,
     type=click.Choice([section.value for section in Section]),
-    help="Only this one; may be given again.  Default: all.",
+    help="Only this section; may be given more than once.  Default: all.",
 )
 @click.option(
     "--since",
@@ -39,10 +39,12 @@ from spark.reports.text import show_sheets
     help="An older export of the same namespace: shows growth.",
 )
 @click.option("--top", type=click.IntRange(1, 10_000), default=20, show_default=True,
-              help="How long lists are.")  # fmt: skip
-@click.option("--small-below", default="1m", show_default=True, help="Files below are small.")
+              help="Length of the lists.")  # fmt: skip
+@click.option(
+    "--small-below", default="1m", show_default=True, help="Files below this size are small."
+)
 @click.option("--cold-days", type=click.IntRange(1, 36_500), default=365, show_default=True,
-              help="Files that nobody used for so long are cold.")  # fmt: skip
+              help="Files that were not used for this many days are cold.")  # fmt: skip
 @click.option("--png", "pictures", type=click.Path(path_type=Path, file_okay=False),
               help="Draw the charts into this folder.")  # fmt: skip
 @click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False),

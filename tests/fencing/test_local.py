@@ -35,7 +35,7 @@ async def test_kill_ends_who_listens_here() -> None:
 async def test_kill_finds_nobody_to_kill() -> None:
     report = await fenced_by("kill", free_port())
     assert report.fenced
-    assert "nobody listens" in str(report)
+    assert "no process listens" in str(report)
 
 
 async def test_kill_says_nothing_about_another_machine() -> None:

@@ -61,7 +61,7 @@ BAD = {
     "two on one line": ("sshfence shell(true)", "Unable to parse line 1"),
     "the second line is named": ("shell(true)\nshell(", "line 2"),
     "a comment sign eats the bracket": ("shell(echo #1)", "everything from # on is a comment"),
-    "a Java class": ("com.example.Power(a)", "none of ours"),
+    "a Java class": ("com.example.Power(a)", "which nnha does not have"),
     "ssh: only a colon": ("sshfence(:)", "Unable to parse user and port"),
     "ssh: no port after the colon": ("sshfence(bar.com:)", "Unable to parse user and port"),
     "ssh: a port that is a word": ("sshfence(:xx)", "Unable to parse user and port"),

@@ -166,7 +166,7 @@ async def test_a_command_that_hangs_ends_with_its_limit(sshd: Sshd) -> None:
     report = await fenced(sshd, free_port(), how)
     assert not report.fenced
     assert time.monotonic() - began < 10
-    assert "killing what holds port" in str(report)
+    assert "killing the process on port" in str(report)
 
 
 @pytest.mark.row("W10")

@@ -27,14 +27,16 @@ WATCH_SECONDS = 2.0
 
 @click.command()
 @about_a_cluster("status", formats=("table", "wide", "json", "yaml"))
-@click.option("-w", "--watch", is_flag=True, help="Look again every 2 s until interrupted.")
-@click.option("--check", is_flag=True, help="Exit 8 if anything is not as it should be.")
+@click.option(
+    "-w", "--watch", is_flag=True, help="Show the status again every 2 s until interrupted."
+)
+@click.option("--check", is_flag=True, help="Exit 8 on a problem, or if no failover is possible.")
 def status(*, place: Place, watch: bool, check: bool) -> None:
     """Show who is active, and every NameNode, ZKFC, JournalNode and ZooKeeper server.
 
-    All are asked at once, and what has not answered 1.5 s after the start is shown so.  Exits 0
-    whatever is found, unless --check: then 8 if there is a problem, or if nobody could take over
-    from the active and nobody has paused that.
+    All are asked at once; one that has not answered after 1.5 s is shown as such.  Exits 0, even
+    with problems; with --check 8 if there is a problem, or if no NameNode could take over from
+    the active and automatic failover is not paused.
     """
     silence_libraries()
     try:

@@ -90,8 +90,8 @@ def _notices(view: ClusterView) -> Iterator[str]:
             yield f"failover is blocked: {reason}  → nnha explain"
     if trusting := [row.namenode for row in view.zkfcs if _fences_edits_only(row)]:
         yield (
-            f"the ZKFC of {' and '.join(trusting)} fences edits only: a former active that cannot "
-            "be asked may serve reads until its lease ends  → nnha fence test"
+            f"the ZKFC of {' and '.join(trusting)} fences edits only: a former active that "
+            "does not answer may serve reads until its lease ends  → nnha fence test"
         )
     yield from view.notices.unreadable
 

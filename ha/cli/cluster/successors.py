@@ -131,7 +131,7 @@ def _obstacles(view: ClusterView, row: NameNodeRow, member: Member | None) -> It
     yield from _of_the_namenode(row)
     if member is not None and member.nofailover:
         yield Obstacle(
-            "it does not become active by itself (nnha.candidate.nofailover)",
+            "it never becomes active automatically (nnha.candidate.nofailover)",
             f"nnha switchover {name}",
             Bars.ELECTION,
         )
@@ -151,7 +151,7 @@ def _of_the_namenode(row: NameNodeRow) -> Iterator[Obstacle]:
             f"start it on {_host(row)}: nnha namenode -D dfs.ha.namenode.id={row.namenode}",
         )
     elif row.state == "observer":
-        yield Obstacle("it is an observer, and those are never candidates", "")
+        yield Obstacle("it is an observer, and observers are never candidates", "")
     elif row.state == "initializing":
         yield Obstacle("NameNode: it is still starting", "wait, and look again: nnha status -w")
     elif row.ready is False and row.state != "active":
@@ -184,13 +184,14 @@ def _of_the_zkfc(view: ClusterView, row: NameNodeRow, *, drained: bool) -> Itera
         if not _is_told_already(because):
             text = f"ZKFC: not in the election: {because}"
             if "another zkfc" in because:
-                yield Obstacle(text, "ask the other one, or stop it: nnha doctor")
+                yield Obstacle(text, "send the request to the other one, or stop it: nnha doctor")
             else:
-                yield Obstacle(text, "wait: it comes back by itself", Bars.FOR_NOW)
+                yield Obstacle(text, "wait: it rejoins the election automatically", Bars.FOR_NOW)
 
 
 def _look_at(row: NameNodeRow) -> str:
-    return f"look on {_host(row)}: its process hangs (end it, start it again) or the way is cut"
+    host = _host(row)
+    return f"look on {host}: its process hangs (kill and restart it) or the network is broken"
 
 
 def _is_told_already(because: str) -> bool:

@@ -137,7 +137,7 @@ def by_its_member(row: ZkfcRow, notices: NoticesView) -> ZkfcRow:
         in_election=member.in_election,
         out_because=member.out_because or None,
         elector="in" if member.in_election else "out",
-        note=f"as it shows itself in ZooKeeper; status page: {row.error}",
+        note=f"from its znode; status page: {row.error}",
         error=None,
     )
 
@@ -294,7 +294,7 @@ class ClusterView:
             *self.problems_of_roles(),
             *self._problems_of_the_journal(),
             *self._problems_of_processes(),
-            *(f"{in_excess(one)}; it may not stand" for one in self.notices.namesakes),
+            *(f"{in_excess(one)}; it may not join the election" for one in self.notices.namesakes),
         )
 
     def _problems_of_the_looker(self) -> Iterator[str]:
@@ -302,7 +302,7 @@ class ClusterView:
         errors = [row.error for row in self.namenodes] + [row.error for row in self.zkfcs]
         errors += [row.error for row in self.journalnodes] + [row.error for row in self.zookeepers]
         if len(errors) > 1 and all(map(is_silence, errors)):
-            yield "nothing at all answers: look at this machine's network and load first"
+            yield "no daemon answers: check this machine's network and load first"
 
     def problems_of_roles(self) -> Iterator[str]:
         """Not exactly one is active, or the lock is another's."""
@@ -317,7 +317,7 @@ class ClusterView:
         elif self.lock.holder is not None and self.lock.holder != actives[0]:
             yield f"{actives[0]} is active, but {self.lock.holder} holds the lock"
         elif self.automatic_failover and self.lock.holder is None and self.lock.error is None:
-            yield f"{actives[0]} is active, but nobody holds the lock"
+            yield f"{actives[0]} is active, but no ZKFC holds the lock"
 
     def _problems_of_the_journal(self) -> Iterator[str]:
         if not self.journalnodes:
@@ -348,6 +348,6 @@ class ClusterView:
             if server.error is not None:
                 yield f"ZooKeeper {server.server}: {server.error}"
         if self.zookeepers and serving < len(self.zookeepers) // 2 + 1:
-            yield "ZooKeeper has no quorum: nobody can fail over until it is back"
+            yield "ZooKeeper has no quorum: no failover is possible until it is back"
         elif self.lock.error is not None:
             yield f"who holds the lock is not known: {self.lock.error}"

@@ -57,7 +57,7 @@ def _not_formatted(command: str, settings: ZooKeeperSettings) -> Ending:
         command=command,
         outcome=Outcome.REFUSED,
         code=Code.NOT_FORMATTED,
-        message=f"{settings.scope} is not there in ZooKeeper at {settings.hosts}",
+        message=f"{settings.scope} does not exist in ZooKeeper at {settings.hosts}",
         hint="nnha zkfc --format-zk, once for each nameservice",
     )
 
@@ -68,7 +68,7 @@ def _unknown(command: str, reason: str) -> Ending:
         outcome=Outcome.UNKNOWN,
         code=Code.OUTCOME_UNKNOWN,
         message=f"ZooKeeper stopped answering: {reason}",
-        hint="see what holds with: nnha status",
+        hint="see the present state with: nnha status",
     )
 
 
@@ -78,7 +78,7 @@ def _unavailable(command: str, reason: str) -> Ending:
         outcome=Outcome.UNREACHABLE,
         code=Code.ZOOKEEPER_UNREACHABLE,
         message=reason,
-        hint="nnha status shows which servers answer; nnha doctor checks the way to them",
+        hint="nnha status shows which servers answer; nnha doctor checks the connections to them",
     )
 
 
@@ -99,5 +99,5 @@ def _bad_notice(command: str, reason: str) -> Ending:
         outcome=Outcome.REFUSED,
         code=Code.BAD_NOTICE,
         message=reason,
-        hint="somebody else wrote there: look at that znode, and delete it if it is junk",
+        hint="another program wrote there: read that znode, and delete it if it is of no use",
     )

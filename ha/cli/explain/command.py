@@ -21,9 +21,9 @@ LOOK_SECONDS = 2.0
 @click.argument("node", required=False, shell_complete=namenode_ids)
 @about_a_cluster("explain")
 def explain(*, place: Place, node: str | None) -> None:
-    """Say why the active NameNode is active, who would be next, and why not each other.
+    """Say why the active NameNode is active, who would be next, and why not the others.
 
-    With NODE, only that one is judged.  Exits 0 whatever is found.
+    With NODE, judges only that one.  Exits 0 in every case.
     """
     silence_libraries()
     view = asyncio.run(

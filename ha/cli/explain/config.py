@@ -88,7 +88,7 @@ def _about_the_configuration(function: Callable[..., None]) -> Callable[..., Non
 
 @config.command()
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
-@click.option("--all", "everything", is_flag=True, help="Also the keys that have their default.")
+@click.option("--all", "everything", is_flag=True, help="Also keys with their default values.")
 @_about_the_configuration
 def show(configuration: Configuration, *, output: str, everything: bool) -> None:
     """List every key that is set, with the file and line that set it."""
@@ -117,8 +117,8 @@ def show(configuration: Configuration, *, output: str, everything: bool) -> None
 
 @config.command()
 @click.argument("key")
-@click.option("-ns", "--nameservice", default=None, help="As this nameservice sees it.")
-@click.option("-nn", "--namenode", default=None, help="As this NameNode sees it.")
+@click.option("-ns", "--nameservice", default=None, help="The value for this nameservice.")
+@click.option("-nn", "--namenode", default=None, help="The value for this NameNode.")
 @_about_the_configuration
 def explain(
     configuration: Configuration, *, key: str, nameservice: str | None, namenode: str | None
@@ -194,8 +194,8 @@ def _before_suffix(
 def validate(configuration: Configuration) -> None:
     """Read every key, every address and the fencing methods as the daemons would.
 
-    Exits 0 if all can be used, 8 if not; doubts, and settings that nnha does not use, are told and
-    change no exit code.
+    Exits 0 if all can be used, 8 if not; warnings, and settings that nnha does not use, are shown
+    and do not change the exit code.
     """
     problems = problems_of(configuration)
     for problem in dict.fromkeys(problems):
@@ -232,8 +232,8 @@ def problems_of(configuration: Configuration) -> list[str]:
         _note(problems, partial(shared_edits, configuration, nameservice, node.namenode))
     if automatic_failover(configuration, nameservice):
         problems += [
-            f"{node.namenode} has no fencing method: set dfs.ha.fencing.methods, or nobody could "
-            "be made harmless before a takeover"
+            f"{node.namenode} has no fencing method: set dfs.ha.fencing.methods; without one "
+            "the old active cannot be fenced before a takeover"
             for node in nodes
             if not configuration.get(
                 FENCING_METHODS, nameservice=nameservice, namenode=node.namenode

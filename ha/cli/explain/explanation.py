@@ -28,16 +28,16 @@ class Unheard:
         """What it is, and how long it goes on."""
         name = self.namenode
         if self.silent:
-            yield f"{name} holds the lock and gives no answer: it hangs, or the way is cut"
+            yield f"{name} holds the lock and gives no answer: it hangs, or the network is broken"
         else:
             yield f"{name} holds the lock, but its NameNode is {self.error}"
         if self.zkfc_error is not None:
             yield f"its ZKFC: {self.zkfc_error}; the lock ends with its session in ZooKeeper"
         elif self.paused:
-            yield "its ZKFC keeps the lock in a pause, whatever becomes of the NameNode"
+            yield "its ZKFC keeps the lock during a pause, even if the NameNode fails"
         elif self.silent:
             yield (
-                f"its ZKFC keeps the lock until {name} has been silent to it for "
+                f"its ZKFC keeps the lock until {name} has not answered it for "
                 "ha.health-monitor.rpc-timeout.ms; then the next one fences it and takes over"
             )
 
@@ -111,16 +111,16 @@ class Explanation:
             yield from self._lines_of(one, width)
 
     def _future(self) -> str:
-        went = "if it went away now" if self.active else "now"
+        went = "if it failed now" if self.active else "now"
         if self.next_active is None:
-            return f"Nobody could become active {went}:"
+            return f"No NameNode could become active {went}:"
         arrow = ""
         if self.unheard is not None:
             went = f"once {self.unheard.namenode} has lost the lock"
             if self.unheard.zkfc_error is None and len(self.in_general) == self.unheard.paused:
                 arrow = f"  → at once: nnha switchover {self.next_active}"
         if self.in_general:
-            went = f"{went}, but for what stands above"
+            went = f"{went}, if nothing above prevented it"
         return f"{self.next_active} would become active {went}:{arrow}"
 
     def _lines_of(self, one: Prospect, width: int) -> Iterator[str]:
@@ -231,7 +231,7 @@ def _in_general(view: ClusterView) -> Iterator[Obstacle]:
     if view.journalnodes and view.spare_journalnodes < 0:
         yield Obstacle("the journal has no quorum", _mend_journal(view))
     for problem in view.notices.unreadable:
-        yield Obstacle(problem, "look at that znode, and delete it if it is junk")
+        yield Obstacle(problem, "read that znode, and delete it if it is of no use")
 
 
 def _mend_zookeeper(error: str) -> str:

@@ -33,14 +33,16 @@ SHOWN = 20
 @about_a_cluster("history")
 @click.option(
     "-n", "count", type=click.IntRange(1, KEPT_RECORDS), default=SHOWN, show_default=True,
-    help="How many, from the newest on.",
+    help="How many of the newest.",
 )  # fmt: skip
-@click.option("--show", "number", type=int, default=None, help="Only this one, in full.")
+@click.option(
+    "--show", "number", type=int, default=None, help="Show only this record, with all its details."
+)
 def history(*, place: Place, count: int, number: int | None) -> None:
     """List failovers and attempts at them, the newest first: cause, actor, phases, result.
 
-    ZooKeeper keeps the newest 100; a ZKFC writes each one after it is over, so that one of this
-    moment may be a second late.  Exits 6 if ZooKeeper does not answer.
+    ZooKeeper keeps the newest 100.  A ZKFC writes a record after the failover, so the newest one
+    may be a second late.  Exits 6 if ZooKeeper does not answer.
     """
     silence_libraries()
     wanted = KEPT_RECORDS if number is not None else count
@@ -123,7 +125,7 @@ def _in_full(entry: HistoryEntry, now: datetime) -> RenderableType:
 
 
 def _lines(number: int, record: FailoverRecord, now: datetime) -> Iterator[str]:
-    way = f"{record.previous or 'nobody known'} -> {record.namenode}"
+    way = f"{record.previous or 'unknown'} -> {record.namenode}"
     yield f"{number}  {way}  {record.result.value} in {span(record.seconds)}"
     yield f"  at        {time_text(record.at)}, {since(record.at, now)} ago"
     yield f"  kind      {record.kind.value}"

@@ -94,7 +94,7 @@ async def _check(old: NameNodeAddress, new: NameNodeAddress, force: Force, hands
     if not status.ready_to_become_active and not force.active:
         raise FailoverFailed(
             f"{new.namenode} is not ready to become active: {status.not_ready_reason}. Nothing was "
-            "changed. --forceactive promotes it all the same"
+            "changed. --forceactive promotes it anyway"
         )
     try:
         await hands.check_health(new)

@@ -44,7 +44,7 @@ Errand = Callable[[Session, ZooKeeperSettings], Awaitable[Ending]]
 @UNTIL_ENDED
 @REASON
 @click.option("--end", "ends", is_flag=True, help="End the drain of NODE.")
-@click.option("--anyway", is_flag=True, help="Also if nobody could take over from NODE now.")
+@click.option("--anyway", is_flag=True, help="Even if no other NameNode can take over now.")
 @WAIT
 @DRY_RUN
 def drain(  # noqa: PLR0913 - its options
@@ -61,12 +61,12 @@ def drain(  # noqa: PLR0913 - its options
 ) -> None:
     """Take NODE out of the election, for a time and with a reason; --end brings it back.
 
-    If NODE is active it hands over first.  Exits 0 once that is so, 3 if nobody could take over,
-    4 if it has not happened in time (the drain stays written).
+    If NODE is active it hands over first.  Exits 0 when NODE is out of the election, 3 if no other
+    NameNode could take over, 4 if it has not happened in time (the drain stays written).
     """
     silence_libraries()
     if ends and (for_seconds is not None or until_ended or anyway):
-        raise click.UsageError("--end goes with none of --for, --until-ended and --anyway.")
+        raise click.UsageError("--end cannot be combined with --for, --until-ended or --anyway.")
     wanted = (
         None if ends else terms(for_seconds=for_seconds, until_ended=until_ended, reason=reason)
     )

@@ -24,7 +24,7 @@ from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 
 @click.group()
 def fence() -> None:
-    """Try the fencing methods before they are needed."""
+    """Show and test the fencing methods."""
 
 
 @fence.command()
@@ -35,8 +35,8 @@ def fence() -> None:
 def test(*, place: Place, node: str, number: int | None, really: bool) -> None:
     """Show how NODE would be fenced, in which order and within which limits.
 
-    With --really the methods run, against a NameNode that may be serving: use a standby, or
-    a time when a failover does no harm.  Exits 0 if it was fenced, 4 if no method succeeded.
+    With --really the methods run against a NameNode that may be serving: use a standby, or a time
+    when a failover does no harm.  Exits 0 if it was fenced, 4 if no method succeeded.
     """
     silence_libraries()
     address = namenode(place.configuration, place.nameservice, node)
@@ -118,7 +118,7 @@ class Trial:
         yield "to become standby; if it does not confirm that, in this order until one succeeds:"
         for number, method in self.methods:
             means = (
-                "a success means that it serves nobody any more"
+                "a success means that it serves no client any more"
                 if proves_gone(method)
                 else "a success fences edits only; it may serve reads until its lease ends"
             )
@@ -145,10 +145,10 @@ class Trial:
         if not report.fenced:
             yield "It was NOT fenced."
         elif report.proven_gone:
-            yield "It was fenced: it serves nobody any more."
+            yield "It was fenced: it serves no client any more."
         else:
-            yield "It was fenced, but for reads: the next active's epoch shuts out its edits, and"
-            yield "nothing shows that it is gone."
+            yield "Its edits are fenced, but its reads are not: the journal refuses its edits from"
+            yield "the next epoch on, and there is no proof that it has ended."
 
 
 def _text(lines: Iterator[str]) -> Text:

@@ -140,7 +140,7 @@ class HandOver:
             Outcome.UNREACHABLE,
             Code.ZOOKEEPER_UNREACHABLE,
             f"the ZKFC of {self._plan.target} {reason}; {_in_words(states)}",
-            "bring ZooKeeper back, nobody can fail over without it; nnha doctor",
+            "restore ZooKeeper, no failover is possible without it; nnha doctor",
         )
 
     async def _after_silence(self, reason: str) -> Ending:
@@ -166,7 +166,7 @@ class HandOver:
             {},
             Outcome.UNAUTHORISED,
             Code.ACCESS_DENIED,
-            f"the ZKFC of {self._plan.target} does not take this from us: {failure}",
+            f"the ZKFC of {self._plan.target} refuses this request from us: {failure}",
             "run it as the user of the ZKFC, or add yours to dfs.cluster.administrators",
         )
 

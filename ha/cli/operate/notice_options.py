@@ -48,12 +48,12 @@ FOR = click.option(
     type=Duration(),
     default=None,
     metavar="TIME",
-    help="How long: 90s, 30m, 2h, 1d.  It ends by itself then.",
+    help="How long: 90s, 30m, 2h, 1d.  It ends automatically.",
 )
 UNTIL_ENDED = click.option(
-    "--until-ended", is_flag=True, help="Instead of --for: until somebody ends it."
+    "--until-ended", is_flag=True, help="Instead of --for: until an operator ends it."
 )
-REASON = click.option("--reason", default=None, help="Why; everybody sees it.")
+REASON = click.option("--reason", default=None, help="The reason, shown to all operators.")
 WAIT = click.option(
     "--wait",
     "wait_seconds",
@@ -77,7 +77,7 @@ class Terms:
     def in_words(self) -> str:
         """``for 2h 0m, until 2026-...``."""
         if self.until is None:
-            return "until somebody ends it"
+            return "until an operator ends it"
         left = span((self.until - self.since).total_seconds())
         return f"for {left}, until {time_text(self.until)}"
 
@@ -85,7 +85,7 @@ class Terms:
 def terms(*, for_seconds: float | None, until_ended: bool, reason: str | None) -> Terms:
     """From the options.  Raises click.UsageError where they do not say enough."""
     if reason is None or not reason.strip():
-        raise click.UsageError("Say why, for those who find it later: --reason TEXT.")
+        raise click.UsageError("Give the reason, for other operators: --reason TEXT.")
     if (for_seconds is None) is not until_ended:
         raise click.UsageError("Say for how long: --for TIME, or --until-ended.")
     # ZooKeeper's copy has milliseconds: compared with it, ours must not have more.
@@ -93,7 +93,7 @@ def terms(*, for_seconds: float | None, until_ended: bool, reason: str | None) -
     try:
         until = None if for_seconds is None else since + timedelta(seconds=for_seconds)
     except OverflowError as error:
-        raise click.UsageError("--for is longer than the calendar; see --until-ended.") from error
+        raise click.UsageError("--for is too long; see --until-ended.") from error
     owner = f"{own_user()}@{socket.gethostname()}"
     return Terms(owner=owner, reason=reason.strip(), since=since, until=until)
 

@@ -48,8 +48,8 @@ def pause(
 ) -> None:
     """Stop automatic failover in the whole nameservice, for a time and with a reason.
 
-    Roles stay as they are, whatever fails; nnha switchover still works.  It ends by itself, or
-    with nnha resume.  Exits 0 once all running ZKFCs have seen it, 4 if one has not.
+    Roles do not change, even if a daemon fails; nnha switchover still works.  The pause ends at its
+    time, or with nnha resume.  Exits 0 once all running ZKFCs have seen it, 4 if one has not.
     """
     wanted = terms(for_seconds=for_seconds, until_ended=until_ended, reason=reason)
 

@@ -24,8 +24,8 @@ from ha.console.result import Code, Ending, Outcome
 LOOK_SECONDS = 2.0
 
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-_YES = click.option("-y", "--yes", is_flag=True, help="Do not ask whether you are sure.")
-_REASON = click.option("--reason", default="", help="Goes into the history, for the others.")
+_YES = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+_REASON = click.option("--reason", default="", help="The reason, recorded in the history.")
 _WAIT = click.option(
     "--wait",
     "wait_seconds",
@@ -53,9 +53,9 @@ def switchover(
 ) -> None:
     """Have the active NameNode hand over to TARGET, or to the best candidate.
 
-    The ZKFC of TARGET carries it out; afterwards the NameNodes are asked what has become of it.
-    Exits 0 done, 3 refused and nothing changed, 4 failed and the state known, 5 outcome unknown,
-    6 its ZKFC or ZooKeeper does not answer and nothing changed, 7 not allowed.
+    The ZKFC of TARGET carries it out; afterwards the command asks the NameNodes for their state.
+    Exits 0 done, 3 refused and nothing changed, 4 failed and the state is known, 5 outcome unknown,
+    6 the ZKFC or ZooKeeper does not answer and nothing changed, 7 not allowed.
     """
     _run(
         place,
@@ -77,11 +77,11 @@ def switchover(
 def failover(
     *, place: Place, target: str, dry_run: bool, yes: bool, wait_seconds: float | None
 ) -> None:
-    """Make TARGET active where no NameNode is.
+    """Make TARGET active when no NameNode is.
 
-    The ZKFCs of the other candidates stand back, that of TARGET is called into the election at
-    once.  Nothing is forced: fencing and the journal protect the edits as ever.  While somebody
-    is active this is refused; use switchover.  Exit codes as of switchover.
+    The ZKFCs of the other candidates leave the election for a time, and that of TARGET joins it at
+    once.  No check is overridden: fencing and the journal protect the edits as usual.  While a
+    NameNode is active this is refused; use switchover.  The exit codes are those of switchover.
     """
     _run(
         place,
@@ -172,7 +172,7 @@ def _confirmed(place: Place, command: str, plan: Plan, view: ClusterView) -> boo
 
 def _change(plan: Plan) -> str:
     if plan.active is None:
-        return f"nobody is active; {plan.target} would become active"
+        return f"no NameNode is active; {plan.target} would become active"
     if plan.unheard:
         former = f"{plan.active}, which does not answer, would be fenced"
         return f"{plan.target} would become active; {former}"

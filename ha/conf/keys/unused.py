@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-_NO_BLOCKS = "this NameNode has no DataNodes: it stores no block and commands nobody"
+_NO_BLOCKS = "this NameNode has no DataNodes: it stores no blocks and sends no commands"
 _NO_SAFE_MODE = "this NameNode has no safe mode: without DataNodes there is nothing to wait for"
 _CLIENTS = "Hadoop's clients read it, and none of nnha's daemons does"
 _NO_KERBEROS = (
@@ -79,7 +79,7 @@ _REASONS: Mapping[str, str] = {
         hadoop.ssl.enabled.protocols hadoop.ssl.require.client.cert""",
     "nnha's pages have no filters; its daemons do not start with another "
     "hadoop.http.authentication.type than simple": "hadoop.http.filter.initializers",
-    "nnha's pages call nobody by a name: they only show": "hadoop.http.staticuser.user",
+    "nnha's pages have no users: they are read-only": "hadoop.http.staticuser.user",
     _NO_WEBHDFS: """
         dfs.web.authentication.kerberos.keytab dfs.web.authentication.kerberos.principal
         dfs.webhdfs.enabled""",
@@ -105,7 +105,7 @@ _REASONS: Mapping[str, str] = {
         dfs.namenode.storage.dir.perm""",
     "an image is loaded by one thread": "dfs.image.parallel.threads",
     "an image is sent with its length, not in chunks": "dfs.image.transfer.chunksize",
-    "edits are durable on the JournalNodes; a local directory that fails is dropped and told, "
+    "edits are durable on the JournalNodes; a local directory that fails is dropped and reported, "
     "and dfs.namenode.edits.dir.required names those without which an active must not go on": """
         dfs.namenode.edits.dir.minimum""",
     "edits are always written while calls go on, in batches": """
@@ -172,7 +172,7 @@ NOT_USED: Mapping[str, str] = {
 """Keys of Hadoop that an ordinary cluster's files contain and that nnha does not use, and why."""
 
 NOT_USED_PREFIXES: Mapping[str, str] = {
-    "hadoop.proxyuser.": "nnha asks nobody for a proof of who he is, so that nobody needs a proxy",
+    "hadoop.proxyuser.": "nnha does not authenticate callers, so there are no proxy users",
     "dfs.namenode.edits.journal-plugin.": "it names a Java class",
 }
 """The same for keys whose names end in anything."""

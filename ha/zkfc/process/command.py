@@ -83,16 +83,19 @@ class _Command(click.Command):
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "-help", "--help"]})
 @configuration
-@click.option("--format-zk", "-formatZK", is_flag=True, help="Create the znodes, then end.")
-@click.option("--clear-zk", is_flag=True, help="Delete the znodes, then end.")
-@click.option("--check-zk", is_flag=True, help="Say what lies in ZooKeeper, then end.")
+@click.option("--format-zk", "-formatZK", is_flag=True, help="Create the znodes, then exit.")
+@click.option("--clear-zk", is_flag=True, help="Delete the znodes, then exit.")
+@click.option("--check-zk", is_flag=True, help="Show what is in ZooKeeper, then exit.")
 @click.option(
-    "--force", "-force", is_flag=True, help="Format or clear without asking, and over a held lock."
+    "--force",
+    "-force",
+    is_flag=True,
+    help="Format or clear without asking, even if the lock is held.",
 )
 @click.option(
     "--non-interactive", "-nonInteractive", is_flag=True, help="Refuse instead of asking."
 )
-@click.option("--supervised", is_flag=True, help="Restart it, in its session, when it is killed.")
+@click.option("--supervised", is_flag=True, help="If it is killed, restart it in the same session.")
 def zkfc(
     conf_dir: Path | None,
     overrides: Sequence[str],

@@ -114,7 +114,7 @@ def _whose(content: bytes | None) -> str:
     try:
         info = decode(content)
     except BadBreadcrumb as failure:
-        return f"bytes that name nobody ({failure})"
+        return f"bytes that cannot be decoded ({failure})"
     return f"{info.namenode} ({info.hostname}:{info.port}, zkfc port {info.zkfc_port})"
 
 
@@ -155,7 +155,7 @@ def _answer(question: str) -> bool:
             case "n" | "no":
                 return False
             case _ if not line:
-                click.echo("no answer: taken for N", err=True)
+                click.echo("no answer: taken as N", err=True)
                 return False
             case other:
                 click.echo(f"Invalid input: {other}", err=True)

@@ -82,13 +82,13 @@ SITUATIONS: dict[str, tuple[dict[str, object], list[str]]] = {
             "lock": LockView(error="no ZooKeeper server answers"),
         },
         [
-            "nothing at all answers: look at this machine's network and load first",
+            "no daemon answers: check this machine's network and load first",
             "no NameNode is active",
             f"NameNode nn1: {SILENT}",
             f"NameNode nn2: {SILENT}",
             f"ZKFC of nn1: {SILENT}",
             f"ZooKeeper z:1: {SILENT}",
-            "ZooKeeper has no quorum: nobody can fail over until it is back",
+            "ZooKeeper has no quorum: no failover is possible until it is back",
         ],
     ),
     "two are active": (
@@ -99,7 +99,7 @@ SITUATIONS: dict[str, tuple[dict[str, object], list[str]]] = {
         {"lock": LockView(holder="nn2")},
         ["nn1 is active, but nn2 holds the lock"],
     ),
-    "nobody holds the lock": ({"lock": LockView()}, ["nn1 is active, but nobody holds the lock"]),
+    "nobody holds the lock": ({"lock": LockView()}, ["nn1 is active, but no ZKFC holds the lock"]),
     "nobody needs a lock without controllers": (
         {"lock": LockView(), "automatic_failover": False, "zkfcs": (), "zookeepers": ()},
         [],
@@ -144,7 +144,7 @@ SITUATIONS: dict[str, tuple[dict[str, object], list[str]]] = {
         {"zookeepers": (ZooKeeperRow("z:1", error=GONE),), "lock": LockView(error="none answers")},
         [
             f"ZooKeeper z:1: {GONE}",
-            "ZooKeeper has no quorum: nobody can fail over until it is back",
+            "ZooKeeper has no quorum: no failover is possible until it is back",
         ],
     ),
 }

@@ -183,7 +183,7 @@ def test_fence_test_shows_and_does_nothing(tmp_path: Path) -> None:
         really = run("fence", conf_dir, "test", "nn1", "--method", "1", "--really", *with_port)
         assert really.exit_code == 0, really.output
         assert process.wait(5) == -9
-        assert "It was fenced: it serves nobody any more." in really.output
+        assert "It was fenced: it serves no client any more." in really.output
 
 
 def test_a_method_that_cannot_run_from_here_is_doubted_before_it_is_tried(tmp_path: Path) -> None:
@@ -232,4 +232,4 @@ def test_fence_test_for_programs(tmp_path: Path) -> None:
     assert fenced.exit_code == 0
     assert 'result: "fenced"' in fenced.output
     told_so = run("fence", conf_dir, "test", "nn1", "--really")
-    assert "nothing shows that it is gone" in told_so.output
+    assert "there is no proof that it has ended" in told_so.output

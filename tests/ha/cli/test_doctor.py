@@ -118,7 +118,7 @@ SITUATIONS: dict[str, tuple[dict[str, object], dict[str, Verdict]]] = {
     "a ZKFC is down": (zkfc(error=GONE), {"ZKFC of nn2": F, "failover ready": F}),
     "a takeover failed": (zkfc(last_failure="no method"), {"ZKFC of nn2": F}),
     "a page is bound to its own host": (
-        zkfc(note="as it shows itself in ZooKeeper; status page: x"),
+        zkfc(note="from its znode; status page: x"),
         {"ZKFC of nn2": W},
     ),
     "a short pause": (noted(pause=PAUSE), {"pause": W, "failover ready": F}),

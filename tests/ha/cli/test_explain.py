@@ -35,7 +35,7 @@ def test_the_history_tells_why_the_active_is_active() -> None:
         "  because nn1 stopped answering health checks (history 12: auto after nn2, in 0.25 s, "
         "12d 4h ago at 2026-05-01T12:00:00.000Z)",
         "  because its ZKFC holds the lock in ZooKeeper",
-        "nn2 would become active if it went away now:",
+        "nn2 would become active if it failed now:",
         "  nn1  active",
         "  nn2  1. fit: 10 transactions behind, priority 100",
     ]
@@ -66,7 +66,7 @@ def test_a_pause_stands_above_the_future() -> None:
         "! automatic failover is paused by ann@ops1 until it is ended: new switch  → nnha resume"
         in told
     )
-    assert "nn2 would become active if it went away now, but for what stands above:" in told
+    assert "nn2 would become active if it failed now, if nothing above prevented it:" in told
 
 
 NOBODYS: dict[str, tuple[dict[str, object], str]] = {
@@ -115,12 +115,12 @@ def silent(**of_its_zkfc: str) -> ClusterView:
 def test_an_active_that_hangs_is_told_from_a_takeover_and_what_ends_the_wait() -> None:
     assert lines(silent()) == [
         "NO NameNode says that it is active",
-        "  because nn1 holds the lock and gives no answer: it hangs, or the way is cut",
-        "  because its ZKFC keeps the lock until nn1 has been silent to it for "
+        "  because nn1 holds the lock and gives no answer: it hangs, or the network is broken",
+        "  because its ZKFC keeps the lock until nn1 has not answered it for "
         "ha.health-monitor.rpc-timeout.ms; then the next one fences it and takes over",
         "nn2 would become active once nn1 has lost the lock:  → at once: nnha switchover nn2",
-        f"  nn1  no: NameNode: {SILENT}  → look on h: its process hangs (end it, start it again) "
-        "or the way is cut",
+        f"  nn1  no: NameNode: {SILENT}  → look on h: its process hangs (kill and restart it) "
+        "or the network is broken",
         "  nn2  1. fit: 10 transactions behind, priority 100",
     ]
 
@@ -139,10 +139,10 @@ def test_a_pause_in_which_the_active_is_gone_is_no_takeover() -> None:
     assert told[:3] == [
         "NO NameNode is active",
         f"  because nn1 holds the lock, but its NameNode is {GONE}",
-        "  because its ZKFC keeps the lock in a pause, whatever becomes of the NameNode",
+        "  because its ZKFC keeps the lock during a pause, even if the NameNode fails",
     ]
     assert (
-        "nn2 would become active once nn1 has lost the lock, but for what stands above:  "
+        "nn2 would become active once nn1 has lost the lock, if nothing above prevented it:  "
         "→ at once: nnha switchover nn2"
     ) in told
 
@@ -182,7 +182,7 @@ def test_each_obstacle_has_its_line_and_what_helps() -> None:
     zkfc = dataclasses.replace(WELL.zkfcs[1], error=GONE)
     view = dataclasses.replace(VIEW, namenodes=(ACTIVE, down), zkfcs=(WELL.zkfcs[0], zkfc))
     told = lines(view)
-    assert "Nobody could become active if it went away now:" in told
+    assert "No NameNode could become active if it failed now:" in told
     start = "start it on h: nnha"
     ours = "-D dfs.ha.namenode.id=nn2"
     assert f"  nn2  no: NameNode: {GONE}  → {start} namenode {ours}" in told

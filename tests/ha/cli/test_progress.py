@@ -27,7 +27,7 @@ NEWS: dict[str, tuple[Steps | None, Steps, bool, list[str]]] = {
     "an earlier hand-over is no news": (None, BEFORE, True, []),
     "asked": (
         BEFORE, Steps(asking="nn1", attempt=6, done=BEFORE.done), True,
-        ["the zkfc of nn2 asks that of nn1 to step back"]),
+        ["the zkfc of nn2 asks the zkfc of nn1 to cede"]),
     "the lock, then fenced": (
         Steps(attempt=7, done=(LOCK,)), Steps(attempt=7, done=(LOCK, FENCED)), True,
         ["the old active is fenced, after 0.71 s"]),
@@ -39,7 +39,7 @@ NEWS: dict[str, tuple[Steps | None, Steps, bool, list[str]]] = {
         Steps(attempt=7, done=(LOCK,)), Steps(attempt=7, done=(LOCK, ("failed", 2.0))), True,
         ["the zkfc of nn2: failed, after 2.00 s"]),
     "another one lets go": (
-        Steps(holds_lock=True), Steps(), False, ["the zkfc of nn2 has let go of the lock"]),
+        Steps(holds_lock=True), Steps(), False, ["the zkfc of nn2 has released the lock"]),
     "another one's takeover is not of this hand-over": (
         BEFORE, Steps(asking="nn3", attempt=7, done=(LOCK,)), False, []),
 }  # fmt: skip
@@ -72,11 +72,11 @@ async def _plays(cluster: Cluster, told: Sequence[str]) -> None:
     """A hand-over to nn2 as the pages of real controllers show it, each step once it was told."""
     old, new = cluster.controllers["nn1"].page, cluster.controllers["nn2"].page
     new["handing_over_from"] = "nn1"
-    await until(lambda: "asks that of nn1" in told[-1], "asked")
+    await until(lambda: "asks the zkfc of nn1" in told[-1], "asked")
     cluster.namenodes["nn1"].state = ServiceState.STANDBY
     await until(lambda: "nn1 is standby" in told[-1], "standby")
     old["elector"] = "init"
-    await until(lambda: "let go" in told[-1], "released")
+    await until(lambda: "released the lock" in told[-1], "released")
     new["takeover"] = _takeover(7, LOCK)
     await until(lambda: "has the lock" in told[-1], "lock")
     new["takeover"] = _takeover(7, LOCK, FENCED, PROMOTING)
@@ -96,9 +96,9 @@ async def test_w9_each_step_is_told_when_it_happens(tmp_path: Path) -> None:
             new |= {"takeover": None, "last_attempt": _takeover(7, LOCK, FENCED, PROMOTING)}
             cluster.namenodes["nn2"].state = ServiceState.ACTIVE
         assert [re.sub(r"^ +\d+\.\d\d s  ", "", line) for line in told[1:]] == [
-            "the zkfc of nn2 asks that of nn1 to step back",
+            "the zkfc of nn2 asks the zkfc of nn1 to cede",
             "nn1 is standby",
-            "the zkfc of nn1 has let go of the lock",
+            "the zkfc of nn1 has released the lock",
             "the zkfc of nn2 has the lock",
             "the old active is fenced, after 0.71 s",
             "nn2 is told to become active",
@@ -117,7 +117,7 @@ async def test_who_falls_silent_does_not_keep_the_others_from_being_told(tmp_pat
         nodes = namenodes(load_configuration(tmp_path, changed), "ns1")
         async with progress(nodes, "nn2", told.append):
             cluster.controllers["nn2"].page["handing_over_from"] = "nn1"
-            await until(lambda: "asks that of nn1" in told[-1], "asked")
+            await until(lambda: "asks the zkfc of nn1" in told[-1], "asked")
             cluster.namenodes["nn2"].state = ServiceState.ACTIVE
             await until(lambda: "nn2 is active" in told[-1], "active")
 

@@ -94,7 +94,7 @@ def test_a_page_bound_to_another_host_is_replaced_by_the_member_in_zookeeper() -
     row = ZkfcRow("nn1", "h:3", error=GONE, page_only=True)
     shown = by_its_member(row, NoticesView(members={"nn1": MEMBER}))
     assert (shown.error, shown.health, shown.in_election) == (None, "healthy", True)
-    assert shown.note == f"as it shows itself in ZooKeeper; status page: {GONE}"
+    assert shown.note == f"from its znode; status page: {GONE}"
 
 
 @pytest.mark.parametrize(

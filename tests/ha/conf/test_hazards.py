@@ -78,7 +78,7 @@ def test_the_refusal_names_key_file_and_line_what_it_means_and_what_to_do(tmp_pa
         check_start(load_configuration(tmp_path), Daemon.NAMENODE)
     assert str(refusal.value) == (
         f"{tmp_path}/hdfs-site.xml line 2: hadoop.security.authentication is kerberos, but nnha "
-        "has no Kerberos: it would believe every caller the name that he claims. The namenode does "
+        "has no Kerberos: it would accept any user name that a caller gives. The namenode does "
         "not start. Keep strangers away from the ports by the network, and give nnha's daemons "
         "simple (in their configuration, or with -D hadoop.security.authentication=...)."
     )

@@ -132,7 +132,7 @@ async def test_check_names_the_holder_and_says_when_we_may_only_read(
         code, said = await site.run("--check-zk")
         assert code == 0
         assert "lock held by:     nn2 (nn2.example:8020, zkfc port 8019)" in said
-        assert "last active:      bytes that name nobody" in said
+        assert "last active:      bytes that cannot be decoded" in said
     async with _inside(settings) as session:
         await session.delete(settings.breadcrumb)
     read_only = Site(tmp_path, zookeeper.connect)

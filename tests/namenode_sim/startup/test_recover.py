@@ -74,7 +74,7 @@ async def test_continue_leaves_out_what_is_damaged_and_keeps_the_file(at: World)
     assert "transaction 2 lost" in trouble
     assert path.with_name(path.name + ".damaged").read_bytes() == damaged
     assert not path.exists()
-    assert "1 troubles were found" in said
+    assert "1 problems were found" in said
     assert "Bootstrap every other NameNode" in said
 
 
@@ -100,7 +100,7 @@ async def test_always_asks_only_once(at: World) -> None:
     said = await run(at, operator)
     assert loaded(at.name_dir) == (["/", "/b", "/d"], 6)
     assert len(operator.asked) == 1
-    assert "2 troubles were found" in said
+    assert "2 problems were found" in said
 
 
 async def test_an_edit_that_does_not_apply_is_left_out_and_nothing_else(at: World) -> None:

@@ -22,7 +22,7 @@ def test_what_is_not_built_is_refused_with_advice(spelling: str) -> None:
     for given in ([spelling], [spelling, "started", "-clusterid", "CID-x"]):
         result = CliRunner().invoke(namenode, given[: 1 if spelling != "-rollingUpgrade" else 4])
         assert result.exit_code == 1
-        assert f"{spelling} is not built in nnha. {NOT_BUILT[spelling]}" in result.output
+        assert f"{spelling} is not implemented in nnha. {NOT_BUILT[spelling]}" in result.output
 
 
 def test_two_modes_at_once_are_wrong_usage() -> None:

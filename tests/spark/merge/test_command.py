@@ -83,7 +83,7 @@ async def test_a_merge_that_is_called_off_says_so_and_leaves_nothing(tmp_path: P
         await process.wait()
     os.close(opened[0])
     assert process.returncode == 130
-    assert b"called off: its image is there whole, or not at all" in said
+    assert b"interrupted: its image is there completely, or not at all" in said
     assert b"Traceback" not in said
     assert not out.exists() or not list(out.iterdir())
 

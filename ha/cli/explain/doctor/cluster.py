@@ -46,7 +46,7 @@ def check_clocks(skews: Sequence[tuple[str, float | None]]) -> Iterator[Finding]
         yield warn(
             "clocks",
             f"{name} is {span(abs(skew))} {way} this machine",
-            "run NTP or chrony everywhere: expiries of pauses and drains go by the wall clock",
+            "run NTP or chrony everywhere: pauses and drains expire by the wall clock",
         )
     if not told:
         yield unknown("clocks", "no daemon's status page answers from here")
@@ -97,7 +97,7 @@ def _namenodes(view: ClusterView) -> Iterator[Finding]:
 
 def _start(error: str) -> str:
     if is_silence(error):
-        return "look on its host: it hangs (end it, start it again) or the way is cut"
+        return "look on its host: it hangs (kill and restart it) or the network is broken"
     return "start it, or open the port"
 
 
@@ -140,7 +140,7 @@ def _majority(view: ClusterView) -> Finding:
         return fail(
             "journal majority",
             f"can lose {spare} more; {'; '.join(lost)}",
-            "bring them back before another one goes: nnha journal status",
+            "restore them before another one fails: nnha journal status",
         )
     return ok("journal majority", f"all {count} take part")
 
@@ -152,7 +152,7 @@ def _disks(view: ClusterView) -> Iterator[Finding]:
         share = row.disk_free_bytes / row.disk_total_bytes
         check, found = f"disk of {row.node}", f"{share:.0%} free"
         if share < NO_DISK:
-            yield fail(check, found, "make room now: a full disk takes the JournalNode out")
+            yield fail(check, found, "make room now: a full disk stops the JournalNode")
         elif share < LITTLE_DISK:
             yield warn(check, found, "make room")
         else:
@@ -163,9 +163,9 @@ def _zookeeper(view: ClusterView) -> Iterator[Finding]:
     count = len(view.zookeepers)
     down = [f"{row.server}: {row.error}" for row in view.zookeepers if row.error is not None]
     if view.lock.error is not None:
-        yield fail("ZooKeeper", view.lock.error, "nobody can fail over until it is back")
+        yield fail("ZooKeeper", view.lock.error, "no failover is possible until it is back")
     elif down:
-        yield fail("ZooKeeper", "; ".join(down), "bring them back before another one goes")
+        yield fail("ZooKeeper", "; ".join(down), "restore them before another one fails")
     else:
         yield ok("ZooKeeper", f"{count} of {count} servers answer")
     if count < FEW_JOURNALNODES or count % 2 == 0:
@@ -195,7 +195,7 @@ def _zkfcs(view: ClusterView) -> Iterator[Finding]:
     for one in view.notices.namesakes:
         yield fail(
             f"ZKFC of {one.namenode}",
-            f"{in_excess(one)}, at {one.zkfc_rpc}; it may not stand",
+            f"{in_excess(one)}, at {one.zkfc_rpc}; it may not join the election",
             "stop one of the two, or give it its own dfs.ha.namenode.id",
         )
     versions = {one.version for one in view.notices.members.values()}
@@ -212,13 +212,13 @@ def _notices(view: ClusterView) -> Iterator[Finding]:
         yield ok("pause", "none")
     elif pause.until is None or view.moment - pause.since > LONG_PAUSE:
         found = f"for {since(pause.since, view.moment)}, {until(pause)}"
-        yield fail("pause", found, "is it still wanted? nnha resume")
+        yield fail("pause", found, "if it is no longer needed: nnha resume")
     else:
         yield warn("pause", until(pause), "nnha resume")
     for name, one in view.drains.items():
         yield warn("drain", f"{name}: {until(one)}", f"nnha drain {name} --end")
     for problem in view.notices.unreadable:
-        yield fail("notices", problem, "look at that znode, and delete it if it is junk")
+        yield fail("notices", problem, "read that znode, and delete it if it is of no use")
 
 
 def _history(view: ClusterView) -> Finding:
@@ -234,6 +234,6 @@ def _history(view: ClusterView) -> Finding:
         return fail("failovers", found, "nnha history")
     automatic = [one for one in recent if one.actor is None]
     if len(automatic) >= FLAPPING_COUNT:
-        found = f"{len(automatic)} by themselves in the last {minutes} minutes"
+        found = f"{len(automatic)} automatic ones in the last {minutes} minutes"
         return warn("failovers", found, "nnha history; nnha pause while you look for the cause")
     return ok("failovers", f"{len(recent)} in the last {minutes} minutes")

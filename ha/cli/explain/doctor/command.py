@@ -42,11 +42,11 @@ _STYLE = {
 
 @click.command()
 @about_a_cluster("doctor")
-@click.option("-q", "--quiet", is_flag=True, help="Only what is not well.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only problems.")
 def doctor(*, place: Place, quiet: bool) -> None:
     """Check configuration, names, quorums, clocks, fencing, rights, disks and notices.
 
-    Nothing is changed.  Exits 0 if nothing fails (warnings may be there), 8 if a check fails.
+    Changes nothing.  Exits 0 if no check fails (there may be warnings), 8 if one fails.
     """
     silence_libraries()
     findings = asyncio.run(_check(place))

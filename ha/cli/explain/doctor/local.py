@@ -109,14 +109,16 @@ def check_fencing(configuration: Configuration, nameservice: str) -> Iterator[Fi
         if not proves_gone(plan.methods[-1]) and isinstance(plan.methods[-1], ShellMethod):
             yield fail(
                 check,
-                f"{shown(plan.methods[-1])} claims success and does nothing",
-                "write journal-epoch instead, which says what it means, or a method that kills",
+                f"{shown(plan.methods[-1])} reports success and does nothing",
+                "use journal-epoch instead, which does the same and says so, or a method that "
+                "kills",
             )
         elif not any(proves_gone(method) for method in plan.methods):
             yield warn(
                 check,
-                "edits only: a cut-off active may answer reads until its lease ends",
-                "put sshfence, kill or shell(...) before journal-epoch, if that matters",
+                "edits only: an active that cannot be reached may answer reads until its lease "
+                "ends",
+                "put sshfence, kill or shell(...) before journal-epoch, if such reads matter",
             )
 
 
@@ -169,15 +171,15 @@ def _ssh(check: str, node: NameNodeAddress, settings: SshSettings) -> Finding:
 
 
 def check_credentials(configuration: Configuration, nameservice: str) -> Iterator[Finding]:
-    """The file behind ha.zookeeper.auth is for its owner alone."""
+    """The file behind ha.zookeeper.authcan be read by its owner only."""
     value = configuration.get(keys.ZOOKEEPER_AUTH, nameservice=nameservice)
     if not value:
         return
     if not value.startswith("@"):
         yield warn(
             "credentials",
-            "ha.zookeeper.auth stands in the configuration file itself",
-            "put it into a file and write @/path/to/it",
+            "the secret of ha.zookeeper.auth is in the configuration file itself",
+            "put it into a separate file and set the key to @/path/of/file",
         )
         return
     path = Path(value[1:])
@@ -189,7 +191,7 @@ def check_credentials(configuration: Configuration, nameservice: str) -> Iterato
     if mode & (stat.S_IRGRP | stat.S_IROTH):
         yield warn("credentials", f"others may read {path}", f"chmod 600 {path}")
     else:
-        yield ok("credentials", f"{path} is for its owner alone")
+        yield ok("credentials", f"{path}can be read by its owner only")
 
 
 def check_machine() -> Iterator[Finding]:
@@ -197,13 +199,13 @@ def check_machine() -> Iterator[Finding]:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < FEW_FILES:
         then = "LimitNOFILE=65536 in the daemons' units"
-        yield warn("open files", f"this shell may have {soft:,}", then)
+        yield warn("open files", f"this shell may open {soft:,}", then)
     else:
-        yield ok("open files", f"this shell may have {soft:,}")
+        yield ok("open files", f"this shell may open {soft:,}")
     try:
         load = os.getloadavg()[0]
     except OSError:
-        yield unknown("load", "not told by this system")
+        yield unknown("load", "this system does not report it")
         return
     cores = os.cpu_count() or 1
     if load > 4 * cores:

@@ -57,13 +57,13 @@ def _traced(lock: bytes | None, crumb: bytes | None) -> Iterator[Finding]:
     if lock is None:
         return
     if crumb == lock:
-        yield ok("breadcrumb", "it names who holds the lock")
+        yield ok("breadcrumb", "it names the holder of the lock")
         return
-    what = "there is none" if crumb is None else "it does not name who holds the lock"
+    what = "there is none" if crumb is None else "it does not name the holder of the lock"
     yield warn(
         "breadcrumb",
-        f"{what}: whoever takes over next would not know whom to fence",
-        "if no takeover is under way, somebody has meddled with it; have it written anew: "
+        f"{what}: the next takeover would not know whom to fence",
+        "if no takeover is under way, the znode was changed by hand; have it written again: "
         "nnha switchover",
     )
 
@@ -76,7 +76,8 @@ def _rights(
     if open_ones:
         yield warn(
             "znode rights",
-            f"anybody may change {len(open_ones)} of {len(found)} znodes below {settings.scope}",
+            f"every client may change {len(open_ones)} of {len(found)} znodes below "
+            f"{settings.scope}",
             "set ha.zookeeper.acl and ha.zookeeper.auth, then: nnha zkfc --format-zk, with all "
             "ZKFCs stopped",
         )

@@ -37,8 +37,8 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             view,
             node,
             Code.NO_CANDIDATE,
-            f"{node} is active, and nobody could take over from it now",
-            f"remove what is in the way, or nnha drain {node} --anyway to have it hand over later",
+            f"{node} is active, and no NameNode can take over from it now",
+            f"solve what prevents it, or nnha drain {node} --anyway to have it hand over later",
         )
     return None
 

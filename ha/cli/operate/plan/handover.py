@@ -38,7 +38,7 @@ def plan_switchover(view: ClusterView, target: str | None) -> Plan | Ending:
             view,
             "switchover",
             Code.NO_ACTIVE,
-            "no NameNode is active, so nobody can hand over",
+            "no NameNode is active, so none can hand over",
             target=target,
             hint="nnha explain, and nnha failover TARGET",
         )
@@ -67,8 +67,8 @@ def _planned(
             view,
             "switchover",
             Code.NO_CANDIDATE,
-            f"nobody can take over from {active} now",
-            hint="remove what is in the way of one of them, then: nnha switchover",
+            f"no NameNode can take over from {active} now",
+            hint="solve what prevents one of them, then: nnha switchover",
         )
     if target not in [one.namenode for one in prospects(view) if one.switchable]:
         return _unfit(view, "switchover", target)
@@ -92,7 +92,8 @@ def plan_failover(view: ClusterView, target: str) -> Plan | Ending:
             view,
             "failover",
             Code.ACTIVE_PRESENT,
-            f"{view.active.namenode} is active and answers; failover is for when nobody is",
+            f"{view.active.namenode} is active and answers; failover is only for when no "
+            "NameNode is active",
             target=target,
             hint=f"nnha switchover {target}",
         )
