@@ -52,6 +52,7 @@ from ha.elector.events import (
     SessionSuspended,
     TakeoverFailed,
 )
+from ha.elector.invariants import checked
 from ha.elector.model import AttemptNumber, Link, Role, SessionNumber, Stage
 from ha.elector.state import ElectorState, Step
 from ha.elector.takeover import answer_takeover
@@ -71,7 +72,15 @@ _LockNews = (
 
 
 def step(state: ElectorState, event: Event) -> Step:
-    """What becomes of the election when this happens, and what is to be done about it."""
+    """What becomes of the election when this happens, and what is to be done about it.
+
+    Raises:
+        InvariantBroken: if that must never be.
+    """
+    return checked(state, event, _step(state, event))
+
+
+def _step(state: ElectorState, event: Event) -> Step:
     match event:
         case JoinRequested():
             return _join(state, event.data)

@@ -29,10 +29,12 @@ from ha.elector.events import (
     QuitRequested,
     TakeoverFailed,
 )
+from ha.elector.invariants import ensure_attempt
 from ha.elector.keeper import Keeper, Post
-from ha.elector.model import AttemptNumber, Breadcrumb, Term
+from ha.elector.model import AttemptNumber, Breadcrumb, Stage, Term
 from ha.elector.state import ElectorState
 from ha.elector.zookeeper.errors import TakeoverImpossible
+from ha.invariant import InvariantBroken
 
 log = structlog.get_logger()
 
@@ -176,11 +178,13 @@ class Elector:
             case FenceOldActive(attempt=attempt, content=content, term=term):
                 fence = partial(application.fence_old_active, attempt, content, term)
                 done = OldActiveFenced(attempt)
-                self._takeover = self._begin(partial(self._attempted, fence, attempt, done))
+                attempted = partial(self._attempted, fence, attempt, Stage.FENCING, done)
+                self._takeover = self._begin(attempted)
             case ServeAsActive(attempt=attempt):
                 promote = partial(application.serve_as_active, attempt)
                 promoted = Promoted(attempt)
-                self._takeover = self._begin(partial(self._attempted, promote, attempt, promoted))
+                attempted = partial(self._attempted, promote, attempt, Stage.PROMOTING, promoted)
+                self._takeover = self._begin(attempted)
             case ServeAsStandby():
                 self._begin(application.serve_as_standby)
             case AbandonTakeover():
@@ -207,11 +211,16 @@ class Elector:
         begun.add_done_callback(self._works.discard)
         return begun
 
-    async def _attempted(self, work: Work, attempt: AttemptNumber, done: Event) -> None:
+    async def _attempted(
+        self, work: Work, attempt: AttemptNumber, stage: Stage, done: Event
+    ) -> None:
         try:
+            ensure_attempt(self._state, attempt, stage)
             await work()
         except TakeoverImpossible as failure:
             self.post(TakeoverFailed(attempt, str(failure)))
+        except InvariantBroken as broken:
+            self._application.gave_up(str(broken))
         except Exception as failure:
             # A bug in fencing must cost this attempt only: the next try, or the peer, may succeed.
             log.exception("elector.takeover.crashed", attempt=attempt)

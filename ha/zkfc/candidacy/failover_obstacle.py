@@ -4,8 +4,8 @@ from ha.elector.model import Link
 from ha.elector.state import ElectorState
 from ha.health.core import Health, HealthState
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.core import Candidacy
 from ha.zkfc.candidacy.eligibility import drained
+from ha.zkfc.candidacy.state import Candidacy
 
 
 def trouble_of(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ha.elector.state import ElectorState
 from ha.health.core import Health, Trouble
 from ha.notices.seen import Notices
 from ha.service.model import ServiceState
@@ -33,8 +34,13 @@ class NoticesSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class LockWon:
-    """The lock is ours, and a takeover has begun."""
+class ElectionMoved:
+    """The elector has another role than before."""
+
+    before: ElectorState
+    after: ElectorState
+    planned: bool = False
+    """An operator wants our NameNode to be active."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +49,16 @@ class TransitionBegun:
 
 
 @dataclass(frozen=True, slots=True)
-class TransitionAbandoned:
-    """The change that we asked for lost its ground; what our NameNode made of it is unknown."""
+class DemotionTried:
+    """The lock is another's, and our NameNode was told to be standby."""
+
+    failure: str = ""
+    """Why it would not say that it is; empty when it did."""
 
 
 @dataclass(frozen=True, slots=True)
-class Elected:
-    """Our NameNode answered that it is active, and the lock is ours."""
-
-    planned: bool = False
-    """An operator wanted it so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Demoted:
-    """The lock is another's; our NameNode was told to be standby."""
-
-
-@dataclass(frozen=True, slots=True)
-class DemotionUnconfirmed:
-    """The lock is another's, and our NameNode would not say that it is standby."""
-
-    reason: str
+class DemotionSpared:
+    """The lock was left by an earlier process of ours: our NameNode stays what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +108,13 @@ Event = (
     HealthChanged
     | StatusReported
     | NoticesSeen
-    | LockWon
+    | ElectionMoved
     | HandOverBegun
     | HandOverEnded
     | DrainTried
     | TransitionBegun
-    | TransitionAbandoned
-    | Elected
-    | Demoted
-    | DemotionUnconfirmed
+    | DemotionTried
+    | DemotionSpared
     | TakeoverFailed
     | CedeAsked
     | CedeEnded
@@ -172,4 +164,10 @@ Decision = Join | Leave | AskAgainAfter | HandOverTo | TakeBack
 
 def shown(event: Event) -> str:
     """For the log.  What was seen of the notices has a line of its own, with every member."""
-    return "NoticesSeen()" if isinstance(event, NoticesSeen) else repr(event)
+    match event:
+        case NoticesSeen():
+            return "NoticesSeen()"
+        case ElectionMoved(before=before, after=after, planned=planned):
+            return f"ElectionMoved({before.role}, {after.role}, {planned=})"
+        case _:
+            return repr(event)

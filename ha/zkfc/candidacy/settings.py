@@ -19,9 +19,9 @@ from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import HealthSettings
 from ha.zkfc.candidacy.access_list import NOBODY, AccessList
-from ha.zkfc.candidacy.core import BackOff
 from ha.zkfc.candidacy.eligibility import Rank
 from ha.zkfc.candidacy.flapping import FlapSettings
+from ha.zkfc.candidacy.state import BackOff
 from ha.zkfc.candidacy.thread_dump import DumpSettings
 
 PROBES_PER_LIMIT = 8

@@ -13,9 +13,9 @@ from ha.notices.model import Member
 from ha.notices.seen import Notices
 from ha.service.errors import ServiceError
 from ha.service.zkfc_client import ZkfcClient
-from ha.zkfc.candidacy.core import Candidacy
 from ha.zkfc.candidacy.eligibility import Standing
 from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.candidacy.state import Candidacy
 
 CONNECT_SECONDS = 2.0
 

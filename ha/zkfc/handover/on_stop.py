@@ -15,9 +15,9 @@ from typing import Protocol
 import structlog
 
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.core import Candidacy
 from ha.zkfc.candidacy.eligibility import paused, successor
 from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.candidacy.state import Candidacy
 
 log = structlog.get_logger()
 

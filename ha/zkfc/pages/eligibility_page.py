@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from ha.notices.model import Pause, encode_member, encode_pause
-from ha.zkfc.candidacy.core import Candidacy
 from ha.zkfc.candidacy.failback import seconds_left
 from ha.zkfc.candidacy.flapping import too_many
+from ha.zkfc.candidacy.state import Candidacy
 
 
 def standing_page(candidacy: Candidacy, *, now: float) -> Mapping[str, object]:

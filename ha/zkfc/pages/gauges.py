@@ -16,7 +16,7 @@ from ha.elector.model import Link, Role
 from ha.elector.state import ElectorState
 from ha.health.core import Health
 from ha.notices.seen import Notices
-from ha.zkfc.candidacy.core import Candidacy
+from ha.zkfc.candidacy.state import Candidacy
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
@@ -152,7 +152,7 @@ def blocking(candidacy: Candidacy, election: ElectorState, health: Health) -> Ma
         "drained": notices.drain is not None,
         "nofailover": standing.rank.nofailover,
         "not_ready": not standing.ready,
-        "stood_back": bool(candidacy.stood_back_because) and not candidacy.joined,
+        "stood_back": candidacy.stood_back is not None,
         "waits": candidacy.waits,
     }
     return {reason: found[reason] for reason in REASONS}

@@ -25,8 +25,8 @@ from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.errors import BadBreadcrumb
 from ha.health.core import Answered, Health, HealthState, Outcome
 from ha.notices.model import FencingAttempt, PhaseDuration
-from ha.zkfc.candidacy.core import Candidacy
 from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.pages import metrics
 from ha.zkfc.pages.eligibility_page import standing_page
 from ha.zkfc.record.attempts import Attempts

@@ -17,20 +17,21 @@ from ha.elector.zookeeper.znodes import active_from, read_active
 from ha.health.core import Health
 from ha.health.monitor import HealthMonitor
 from ha.health.pid_file import PidFile
+from ha.invariant import InvariantBroken
 from ha.notices.seen import Notices
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError
 from ha.service.model import ServiceState, ServiceStatus
-from ha.zkfc.candidacy.core import Candidacy, step
+from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.failover_obstacle import trouble_of, unfit_of
 from ha.zkfc.candidacy.flapping import Flapping
 from ha.zkfc.candidacy.model import (
     AskAgainAfter,
     CedeEnded,
-    Demoted,
-    DemotionUnconfirmed,
+    DemotionSpared,
+    DemotionTried,
     DrainTried,
-    Elected,
+    ElectionMoved,
     Event,
     HandOverBegun,
     HandOverEnded,
@@ -38,17 +39,16 @@ from ha.zkfc.candidacy.model import (
     HealthChanged,
     Join,
     Leave,
-    LockWon,
     NoticesSeen,
     RecheckDue,
     StatusReported,
     TakeBack,
     TakeoverFailed,
-    TransitionAbandoned,
     TransitionBegun,
     shown,
 )
 from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.candidacy.thread_dump import ThreadDump
 from ha.zkfc.candidacy.zookeeper_absence import Absence
 from ha.zkfc.handover.cede import StandingBack
@@ -196,6 +196,8 @@ class Controller:
                 group.create_task(self.monitor.run())
                 group.create_task(self.history.run())
                 group.create_task(self._raise_fatal(self._fatal))
+        except* InvariantBroken as broken:
+            self.gave_up(str(broken.exceptions[0]))
         except* ElectionImpossible:
             # Raised from here it would travel in a group; the future knows what it was.
             pass
@@ -281,14 +283,14 @@ class Controller:
         See docs/reference/zkfc.md#a-demotion-that-is-not-confirmed.
         """
         if await self._earlier_self.holds_lock(self._candidacy.reported):
-            self._decide(TransitionAbandoned())
+            self._decide(DemotionSpared())
             return
         self._decide(TransitionBegun())
         mine = (Role.TAKING_OVER, Role.ACTIVE)
         reason = await self._takeover.demote_surely(lambda: self.elector.state.role not in mine)
         if self.elector.state.role not in mine:
             # Else the lock has come to us meanwhile, and it is promoted next.
-            self._decide(Demoted() if reason is None else DemotionUnconfirmed(reason))
+            self._decide(DemotionTried(reason or ""))
 
     def stepped(self, event: ElectorEvent, before: ElectorState, after: ElectorState) -> None:
         """The election has moved."""
@@ -305,16 +307,11 @@ class Controller:
             self._process.forget()
         if isinstance(event, LockSeen) and after.role is Role.STANDBY and self._earlier_self.spares:
             self.elector.stand_by_again()
-        if before.role is not Role.TAKING_OVER and after.role is Role.TAKING_OVER:
-            self._decide(LockWon())
-        if before.role is Role.ACTIVE and after.role is Role.INIT:
-            # We may have decided to leave, and even to come back, just before it won.
-            self._decide(TransitionAbandoned())
-        if before.role is not Role.TAKING_OVER or after.role is Role.TAKING_OVER:
-            return
-        planned = self.hand_over.asked is not None
-        self._decide(Elected(planned) if after.role is Role.ACTIVE else TransitionAbandoned())
-        self.monitor.probe_now()
+        if before.role is not after.role:
+            planned = self.hand_over.asked is not None
+            self._decide(ElectionMoved(before, after, planned))
+            if before.role is Role.TAKING_OVER:
+                self.monitor.probe_now()
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
         """The attempt failed, and the election was left."""
@@ -330,8 +327,12 @@ class Controller:
 
     def _decide(self, event: Event) -> None:
         loop = asyncio.get_running_loop()
-        before = self._candidacy
-        result = step(before, event, now=loop.time())
+        try:
+            result = step(self._candidacy, event, now=loop.time())
+        except InvariantBroken as broken:
+            # It may be a timer or a caller by RPC that has brought us here: the controller ends.
+            self.gave_up(str(broken))
+            raise
         self._candidacy = result.state
         if result.decisions:
             log.info(
@@ -391,4 +392,5 @@ class Controller:
         )
 
     async def _raise_fatal(self, fatal: "asyncio.Future[str]") -> None:
-        raise ElectionImpossible(await fatal)
+        # Shielded: it is still to be told when a part that has failed ends all others.
+        raise ElectionImpossible(await asyncio.shield(fatal))

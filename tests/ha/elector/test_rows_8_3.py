@@ -50,7 +50,7 @@ from ha.elector.events import (
 )
 from ha.elector.model import AttemptNumber, Breadcrumb, Role, SessionNumber
 from ha.elector.state import ElectorState
-from ha.zkfc.candidacy.core import BackOff
+from ha.zkfc.candidacy.state import BackOff
 
 ME, OTHER = b"me", b"other"
 ONE, TWO = SessionNumber(1), SessionNumber(2)

@@ -13,16 +13,15 @@ from ha.health.core import Health, Trouble
 from ha.notices.model import Member
 from ha.notices.seen import FREE, Notices
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.core import Candidacy, step
+from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.eligibility import Rank, Standing
 from ha.zkfc.candidacy.flapping import Flapping, FlapSettings
 from ha.zkfc.candidacy.model import (
     AskAgainAfter,
     CedeAsked,
     CedeEnded,
-    Demoted,
+    DemotionTried,
     DrainTried,
-    Elected,
     Event,
     HandOverBegun,
     HandOverEnded,
@@ -30,15 +29,15 @@ from ha.zkfc.candidacy.model import (
     HealthChanged,
     Join,
     Leave,
-    LockWon,
     NoticesSeen,
     RecheckDue,
     StatusReported,
     TakeBack,
     TakeoverFailed,
-    TransitionAbandoned,
     TransitionBegun,
 )
+from ha.zkfc.candidacy.state import Candidacy
+from tests.ha.zkfc.elections import ABANDONED, ELECTED, ELECTED_AS_PLANNED, LOCK_WON
 from tests.ha.zkfc.test_standing import DRAIN, PAUSE, PEER
 
 S = ServiceState
@@ -164,7 +163,7 @@ class CandidacyMachine(RuleBasedStateMachine):
     @rule()
     def wins(self) -> None:
         self.taking_over = True
-        self.feed(LockWon())
+        self.feed(LOCK_WON)
 
     @precondition(lambda self: self.taking_over)
     @rule(planned=st.booleans())
@@ -174,13 +173,13 @@ class CandidacyMachine(RuleBasedStateMachine):
             self.taking_over, self.active, self.gave_away = False, True, False
             self.said = S.ACTIVE
             self.feed(StatusReported(S.ACTIVE))
-            self.feed(Elected(planned))
+            self.feed(ELECTED_AS_PLANNED if planned else ELECTED)
 
     @precondition(lambda self: self.taking_over)
     @rule()
     def loses_its_ground(self) -> None:
         self.taking_over = False
-        self.feed(TransitionAbandoned())
+        self.feed(ABANDONED)
 
     @precondition(lambda self: self.taking_over)
     @rule()
@@ -192,10 +191,10 @@ class CandidacyMachine(RuleBasedStateMachine):
     @rule()
     def sees_the_lock_taken(self) -> None:
         self.active = False
-        self.feed(Demoted())
+        self.feed(DemotionTried())
 
     @precondition(lambda self: not self.inside)
-    @rule(event=st.sampled_from([LockWon(), Elected(), Demoted()]))
+    @rule(event=st.sampled_from([LOCK_WON, ELECTED, DemotionTried()]))
     def hears_of_an_election_that_it_has_left(self, event: Event) -> None:
         self.feed(event)
 

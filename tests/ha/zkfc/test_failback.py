@@ -14,14 +14,14 @@ from ha.health.core import Health, Trouble
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult
 from ha.notices.seen import FREE, Notices
 from ha.notices.store import read_history
-from ha.zkfc.candidacy.core import Candidacy, step
+from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.eligibility import Rank
 from ha.zkfc.candidacy.failback import FailBack, weighed
 from ha.zkfc.candidacy.flapping import FlapSettings
 from ha.zkfc.candidacy.model import (
     CedeAsked,
     Decision,
-    Demoted,
+    DemotionTried,
     Event,
     HandOverBegun,
     HandOverEnded,
@@ -31,6 +31,7 @@ from ha.zkfc.candidacy.model import (
     TakeBack,
     TransitionBegun,
 )
+from ha.zkfc.candidacy.state import Candidacy
 from tests.ha.zkfc.test_notices import ranked
 from tests.ha.zkfc.test_standing import (
     DRAIN,
@@ -115,9 +116,9 @@ STORIES: dict[str, tuple[Story, list[float]]] = {
     "not sooner": (((59.0, WELL),), []),
     "a pause in between begins it anew": (
         ((30.0, NoticesSeen(replace(LED, pause=PAUSE))), (40.0, NoticesSeen(LED)),
-        (41.0, Demoted()), (107.0, WELL)), [105.0]),
+        (41.0, DemotionTried()), (107.0, WELL)), [105.0]),
     "two unready reports begin it anew": (
-        ((31.0, UNREADY), (32.0, UNREADY), (36.0, Demoted()), (102.0, WELL)), [100.0]),
+        ((31.0, UNREADY), (32.0, UNREADY), (36.0, DemotionTried()), (102.0, WELL)), [100.0]),
     "one does not": (((31.0, UNREADY), (99.0, WELL)), [60.0]),
     "an operator's hand-over begins it anew": (
         ((30.0, HandOverBegun()), (40.0, HandOverEnded()), (101.0, WELL)), [100.0]),

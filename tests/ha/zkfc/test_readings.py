@@ -12,8 +12,8 @@ from ha.elector.state import ElectorState
 from ha.health.core import Health
 from ha.notices.model import Drain, Pause
 from ha.notices.seen import Notices
-from ha.zkfc.candidacy.core import Candidacy
 from ha.zkfc.candidacy.eligibility import Rank, Standing
+from ha.zkfc.candidacy.state import Candidacy, Out, StandingBy, StoodBack, Waiting
 from ha.zkfc.pages.gauges import REASONS, publish_readings
 
 NODE = "ns1.nn1"
@@ -26,7 +26,7 @@ STANDING_BY = ElectorState(role=Role.STANDBY, link=Link.CONNECTED)
 class Controller:
     """One whose facts are set by hand."""
 
-    candidacy: Candidacy = field(default_factory=lambda: Candidacy(joined=True))
+    candidacy: Candidacy = field(default_factory=lambda: Candidacy(place=StandingBy()))
     election: ElectorState = STANDING_BY
     health: Health = Health.HEALTHY
     zookeeper_contact: float | None = None
@@ -67,7 +67,8 @@ async def test_the_active_is_not_counted_as_one_that_could_take_over() -> None:
 async def test_each_bar_is_named() -> None:
     pause = Pause(owner="me@here", reason="disks", since=NOW, until=UNTIL)
     drain = Drain(owner="me@here", reason="disks", since=NOW, until=None)
-    out = Candidacy(joined=False)
+    out = Candidacy()
+    back = Out("the last takeover failed", StoodBack(9.0, "the last takeover failed"))
     cases: dict[str, Controller] = {
         "health": Controller(health=Health.UNHEALTHY),
         "zookeeper": Controller(election=replace(STANDING_BY, link=Link.SUSPENDED)),
@@ -76,8 +77,8 @@ async def test_each_bar_is_named() -> None:
         "drained": Controller(replace(out, standing=Standing(notices=Notices(drain=drain)))),
         "nofailover": Controller(replace(out, standing=Standing(rank=Rank(nofailover=True)))),
         "not_ready": Controller(replace(out, standing=Standing(ready=False))),
-        "stood_back": Controller(replace(out, stood_back_because="two failed takeovers")),
-        "waits": Controller(replace(out, waits=True)),
+        "stood_back": Controller(replace(out, place=back)),
+        "waits": Controller(replace(out, place=Waiting("nn2 has the higher rank"))),
     }
     assert cases.keys() == set(REASONS)
     for reason, controller in cases.items():

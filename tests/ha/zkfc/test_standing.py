@@ -9,7 +9,7 @@ from ha.health.core import Health, Trouble
 from ha.notices.model import Drain, Member, Pause
 from ha.notices.seen import FREE, Notices
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.core import Candidacy, step
+from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.eligibility import Rank, Standing
 from ha.zkfc.candidacy.flapping import Flapping, FlapSettings
 from ha.zkfc.candidacy.model import (
@@ -17,9 +17,8 @@ from ha.zkfc.candidacy.model import (
     CedeAsked,
     CedeEnded,
     Decision,
-    Demoted,
+    DemotionTried,
     DrainTried,
-    Elected,
     Event,
     HandOverBegun,
     HandOverEnded,
@@ -27,11 +26,12 @@ from ha.zkfc.candidacy.model import (
     HealthChanged,
     Join,
     Leave,
-    LockWon,
     NoticesSeen,
     RecheckDue,
     StatusReported,
 )
+from ha.zkfc.candidacy.state import Active, Candidacy, StandingBy, TakingOver
+from tests.ha.zkfc.elections import ELECTED, ELECTED_AS_PLANNED, LOCK_WON
 
 NOW = 1000.0
 S = ServiceState
@@ -68,7 +68,8 @@ def candidacy(
 
 
 def inside(one: Candidacy, believed: ServiceState = S.STANDBY) -> Candidacy:
-    return replace(one, joined=True, believed=believed, reported=believed)
+    place = Active() if believed is S.ACTIVE else StandingBy()
+    return replace(one, place=place, reported=believed)
 
 
 def sees(one: Candidacy, **notices: object) -> Candidacy:
@@ -113,11 +114,11 @@ CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
     "a pause leaves the active": (
         ACTIVE, NoticesSeen(replace(HELD, pause=PAUSE, lock_holder="nn1")), ()),
     "a pause leaves a takeover that has begun": (
-        replace(STANDBY, taking_over=True), NoticesSeen(replace(HELD, pause=PAUSE)), ()),
+        replace(STANDBY, place=TakingOver(S.STANDBY)), NoticesSeen(replace(HELD, pause=PAUSE)), ()),
     "a paused active may be ill": (PAUSED_ACTIVE, ILL, ()),
     "a paused active may be gone": (PAUSED_ACTIVE, GONE, ()),
     "a paused active may say that it is standby": (
-        replace(PAUSED_ACTIVE, mismatches=1), StatusReported(S.STANDBY), ()),
+        replace(PAUSED_ACTIVE, contradicted=True), StatusReported(S.STANDBY), ()),
     "the end of a pause sends an ill active out": (
         replace(PAUSED_ACTIVE, health=Health.UNHEALTHY), NoticesSeen(HELD),
         (Leave(True, "our NameNode is unhealthy"),)),
@@ -148,10 +149,11 @@ CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
     "not to one that is not ready": (
         sees(DRAINED_ACTIVE, members=(replace(PEER, ready=False),)), RecheckDue(), ()),
     "not while it is handing over": (
-        replace(sees(DRAINED_ACTIVE, members=(PEER,)), handing_over=True), RecheckDue(), ()),
+        replace(sees(DRAINED_ACTIVE, members=(PEER,)), place=Active(handing_over=True)),
+        RecheckDue(), ()),
     "it stays when nobody is there": (DRAINED_ACTIVE, RecheckDue(), ()),
     "it tries again later": (
-        replace(sees(DRAINED_ACTIVE, members=(PEER,)), handing_over=True),
+        replace(sees(DRAINED_ACTIVE, members=(PEER,)), place=Active(handing_over=True)),
         DrainTried("refused"), (AskAgainAfter(5.0),)),
     "not in a pause": (
         sees(DRAINED_ACTIVE, members=(PEER,), pause=PAUSE), RecheckDue(), ()),
@@ -261,7 +263,7 @@ def test_who_gave_the_lock_away_in_a_pause_takes_it_back_if_nobody_has() -> None
     ceded = step(PAUSED_ACTIVE, CedeAsked(10.0, needs_fencing=False), now=NOW).state
     back = step(ceded, CedeEnded(), now=NOW + 1)
     assert back.decisions == (Join(),)
-    beaten = step(back.state, Demoted(), now=NOW + 2)
+    beaten = step(back.state, DemotionTried(), now=NOW + 2)
     assert beaten.decisions == (), "who has the lock may still fail to become active"
     active = Notices(pause=PAUSE, lock_holder="nn2", members=(replace(PEER, state="active"),))
     assert step(beaten.state, NoticesSeen(active), now=NOW + 3).decisions == (Leave(True, PAUSED),)
@@ -279,9 +281,9 @@ def test_the_lock_in_the_hands_of_one_that_is_not_active_yet_does_not_end_the_wa
 def _flapping(count: int) -> Candidacy:
     state = replace(STANDBY, flapping=Flapping(settings=FlapSettings(failovers=3)))
     for number in range(count):
-        for event in (LockWon(), Elected(), Demoted()):
+        for event in (LOCK_WON, ELECTED, DemotionTried()):
             state = step(state, event, now=NOW + number).state
-    return step(step(state, LockWon(), now=NOW).state, Elected(planned=True), now=NOW).state
+    return step(step(state, LOCK_WON, now=NOW).state, ELECTED_AS_PLANNED, now=NOW).state
 
 
 def test_w16_after_repeated_failovers_a_slow_active_is_kept_for_a_while() -> None:
@@ -320,8 +322,9 @@ def test_w16_a_slow_active_that_dies_while_it_is_kept_is_left_at_once() -> None:
 
 @pytest.mark.parametrize("joined", [True, False])
 def test_w25_an_observer_is_never_a_candidate_whoever_asks(*, joined: bool) -> None:
-    state = replace(STANDBY if joined else WELL, reported=S.OBSERVER, believed=S.OBSERVER)
-    state = replace(state, joined=False)
+    before = STANDBY if joined else WELL
+    state = step(before, StatusReported(S.OBSERVER), now=NOW).state
+    assert state.believed is S.OBSERVER
     for event in (CedeEnded(), HandOverBegun(), RecheckDue(), NoticesSeen(OPEN)):
         assert step(state, event, now=NOW).decisions == ()
 

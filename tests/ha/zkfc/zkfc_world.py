@@ -25,8 +25,8 @@ from ha.health.core import HealthSettings
 from ha.notices.board import Board
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
-from ha.zkfc.candidacy.core import BackOff
 from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings
+from ha.zkfc.candidacy.state import BackOff
 from ha.zkfc.process.controller import Controller
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 

@@ -11,10 +11,10 @@ from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
-from ha.zkfc.candidacy.core import BackOff
 from ha.zkfc.candidacy.eligibility import Rank
 from ha.zkfc.candidacy.flapping import FlapSettings
 from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings
+from ha.zkfc.candidacy.state import BackOff
 from ha.zkfc.process.controller import Controller
 from tests.simulation.engine.clock import VirtualLoop
 from tests.simulation.failover.hosts import Host, WorldNetwork

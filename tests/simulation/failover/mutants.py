@@ -5,7 +5,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from tests.simulation.engine.planting import Planting
+from ha.elector import core as election_core
+from ha.elector import runner
+from ha.zkfc.candidacy import core as candidacy_core
+from tests.simulation.engine.planting import Planting, all_of, replacing
 from tests.simulation.failover import planted_control as control
 from tests.simulation.failover import planted_elector as elector
 
@@ -20,11 +23,24 @@ class Mutant:
 
 
 @contextmanager
-def planted(mutant: Mutant) -> Iterator[None]:
-    """The product with this bug in it."""
+def planted(mutant: Mutant, *, own_checks: bool = False) -> Iterator[None]:
+    """The product with this bug in it.
+
+    Its own invariants are off: they would end the controller before the world has shown what comes
+    of the bug, and whether the oracle sees that.
+    """
     with ExitStack() as stack:
         mutant.plant(stack)
+        if not own_checks:
+            _UNCHECKED(stack)
         yield
+
+
+_UNCHECKED: Final = all_of(
+    replacing(election_core, "checked", lambda _before, _event, step: step),
+    replacing(candidacy_core, "checked", lambda _before, _event, step: step),
+    replacing(runner, "ensure_attempt", lambda _state, _attempt, _stage: None),
+)
 
 
 MUTANTS: Final = (

@@ -12,7 +12,8 @@ from ha.service.errors import ServiceUnreachable
 from ha.zkfc.candidacy import core
 from ha.zkfc.candidacy.eligibility import Bar
 from ha.zkfc.candidacy.eligibility import bar as bar_of
-from ha.zkfc.candidacy.model import CedeAsked, CedeEnded, Demoted, RecheckDue, StatusReported
+from ha.zkfc.candidacy.model import CedeAsked, CedeEnded, DemotionTried, RecheckDue, StatusReported
+from ha.zkfc.candidacy.state import Out, Step
 from ha.zkfc.handover import cede
 from ha.zkfc.handover.cede import StandingBack
 from ha.zkfc.handover.graceful_failover import HandOver
@@ -64,7 +65,8 @@ def cede_ends_at_once() -> Planting:
     really = core._stand
 
     def stand(state: Any, now: float) -> Any:  # noqa: ANN401
-        return really(replace(state, out_until=0.0), now)
+        back = state.stood_back
+        return really(state if back is None else replace(state, place=Out(back.because)), now)
 
     return replacing(core, "_stand", stand)
 
@@ -74,8 +76,8 @@ def cede_never_ends() -> Planting:
     really = core.step
 
     def step(state: Any, event: Any, *, now: float) -> Any:  # noqa: ANN401
-        if isinstance(event, RecheckDue | StatusReported) and state.out_until > 0:
-            return core.Step(state)
+        if isinstance(event, RecheckDue | StatusReported) and state.stood_back is not None:
+            return Step(state)
         return really(state, event, now=now)
 
     return replacing(controller, "step", step)
@@ -243,12 +245,12 @@ def ill_leaves_no_breadcrumb() -> Planting:
 
 def reports_not_believed() -> Planting:
     """What the NameNode says that it is does not matter."""
-    return replacing(core, "_mismatch", lambda state, _said, _now: core.Step(state))
+    return replacing(core, "_mismatch", lambda state, _said, _now: Step(state))
 
 
 def bad_health_ignored() -> Planting:
     """An ill NameNode stays in the election."""
-    return replacing(core, "_unwell", lambda state, _now: core.Step(state))
+    return replacing(core, "_unwell", lambda state, _now: Step(state))
 
 
 def wall_clock() -> Planting:
@@ -287,7 +289,7 @@ def demotion_not_sent() -> Planting:
     """The lock is another's, and our NameNode is not told."""
 
     async def serve_as_standby(self: Controller) -> None:
-        self._decide(Demoted())
+        self._decide(DemotionTried())
 
     return replacing(Controller, "serve_as_standby", serve_as_standby)
 

@@ -147,6 +147,7 @@ class World:
     async def _first_active(self) -> None:
         while not self.oracle.counts.takeovers:
             await asyncio.sleep(0.2)
+            self._check_all_go_on()
             if self.loop.now > _FIRST_ACTIVE_BY:
                 raise Violated("L1", f"nobody is active after {_FIRST_ACTIVE_BY} s")
 
@@ -219,10 +220,13 @@ class World:
     def look(self) -> None:
         """What must hold now and then."""
         self.oracle.look()
-        if self.gave_up is not None:
-            raise Violated("L2", f"a controller gave up: {self.gave_up}")
+        self._check_all_go_on()
         if self.loop.steps > _MAX_STEPS:
             raise Stuck(f"{self.loop.steps} steps, and no end")
+
+    def _check_all_go_on(self) -> None:
+        if self.gave_up is not None:
+            raise Violated("L2", f"a controller gave up: {self.gave_up}")
 
     def note(self, failure: Violated | Stuck) -> None:
         """The run ends with this."""

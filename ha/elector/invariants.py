@@ -1,0 +1,91 @@
+"""What must be true after each step of the election; a controller that breaks it must end.
+
+These are the rules that keep two NameNodes from being active, said once more and from the other
+side: not what is to be done next, but what must have been true before it may be done.
+"""
+
+from ha.elector.actions import ServeAsActive, WriteBreadcrumb
+from ha.elector.events import (
+    BreadcrumbRead,
+    BreadcrumbWritten,
+    Event,
+    LockCreated,
+    LockSeen,
+    OldActiveFenced,
+    Promoted,
+)
+from ha.elector.model import Link, Role, Stage
+from ha.elector.state import ElectorState, Step
+from ha.invariant import ensure
+
+
+def checked(before: ElectorState, event: Event, step: Step) -> Step:
+    """The step itself.
+
+    Raises:
+        InvariantBroken: if it must never be.
+    """
+    after = step.state
+    held = after.wanted and after.holding and after.link is Link.CONNECTED
+    taking_over = after.role is Role.TAKING_OVER
+    ensure(
+        held or after.role not in (Role.TAKING_OVER, Role.ACTIVE),
+        "who takes over or is active is in the election and has the lock",
+    )
+    ensure(taking_over is (after.stage is not Stage.NONE), "a takeover waits for one answer")
+    ensure(after.holding or not after.serving, "a promotion counts under the lock it was made")
+    if after.attempt != before.attempt:
+        ensure(_says_ours(event, after), "a takeover begins with our session's own lock")
+    if after.role is Role.ACTIVE and before.role is not Role.ACTIVE:
+        ensure(_promoted(before, event), "an active was promoted in the attempt that has the lock")
+    for action in step.actions:
+        match action:
+            case WriteBreadcrumb():
+                ensure(
+                    _harmless(before, event),
+                    "our name is written when the former active is fenced, or there is none",
+                )
+            case ServeAsActive():
+                ensure(
+                    before.stage is Stage.WRITING
+                    and isinstance(event, BreadcrumbWritten)
+                    and (event.session, event.attempt) == (after.session, after.attempt),
+                    "our NameNode is promoted when our own session has written its name",
+                )
+            case _:
+                pass
+    return step
+
+
+def ensure_attempt(state: ElectorState, attempt: int, stage: Stage) -> None:
+    """Work of a takeover begins only while its attempt waits for it, under the lock."""
+    ensure(
+        (state.role, state.stage, state.attempt) == (Role.TAKING_OVER, stage, attempt),
+        f"attempt {attempt} is {stage.value} while it has the lock",
+    )
+
+
+def _says_ours(event: Event, state: ElectorState) -> bool:
+    """Did our present session hear that the lock is its own?"""
+    ours = isinstance(event, LockCreated) or (isinstance(event, LockSeen) and event.ours)
+    return ours and getattr(event, "session", None) == state.session
+
+
+def _promoted(before: ElectorState, event: Event) -> bool:
+    if isinstance(event, Promoted):
+        return (before.stage, before.attempt) == (Stage.PROMOTING, event.attempt)
+    # The same session has held this lock all the time, and was only out of touch.
+    return before.serving and _says_ours(event, before)
+
+
+def _harmless(before: ElectorState, event: Event) -> bool:
+    """Is whoever was active before known to be fenced, or not to be there?"""
+    match event:
+        case OldActiveFenced(attempt=attempt):
+            return (before.stage, before.attempt) == (Stage.FENCING, attempt)
+        case BreadcrumbRead(session=session, attempt=attempt, breadcrumb=found):
+            asked = (before.session, before.attempt, Stage.READING)
+            nobody = found is None or found.content == before.data
+            return (session, attempt, before.stage) == asked and nobody
+        case _:
+            return False

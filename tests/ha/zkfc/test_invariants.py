@@ -1,0 +1,92 @@
+"""Each invariant of the candidacy is seen to break, by a bug that is planted into the core."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from ha.elector.model import Role
+from ha.health.core import Health
+from ha.invariant import InvariantBroken
+from ha.zkfc.candidacy import core
+from ha.zkfc.candidacy.core import step
+from ha.zkfc.candidacy.model import (
+    CedeAsked,
+    DemotionTried,
+    ElectionMoved,
+    Event,
+    HandOverTo,
+    HealthChanged,
+    Join,
+    RecheckDue,
+    TakeoverFailed,
+)
+from ha.zkfc.candidacy.state import Active, Candidacy, Joined, Out, Step, TakingOver
+from tests.ha.zkfc.elections import ELECTED, LOCK_WON, at
+from tests.ha.zkfc.test_core import ACTIVE, IN, NOW, STANDBY, WELL, S
+
+Bug = tuple[str, Callable[..., Any], Candidacy, Event, str]
+_LEAVE = core._leave
+HAS_LOCK = "has the lock"
+IS_JOINED = "is in the election"
+
+
+def _left_for_another_reason(state: Candidacy, because: str, *, needs_fencing: bool) -> Step:
+    left = _LEAVE(state, because, needs_fencing=needs_fencing)
+    return Step(replace(left.state, place=Out("another")), left.decisions)
+
+
+BUGS: dict[str, Bug] = {
+    "left, and still in": (
+        "_unwell", lambda state, _now: Step(state, _LEAVE(state, "", needs_fencing=True).decisions),
+        STANDBY, HealthChanged(Health.UNHEALTHY), "who has joined it and not left it"),
+    "out, and nobody was told": (
+        "_unwell", lambda state, _now: Step(replace(state, place=Out("ill"))),
+        STANDBY, HealthChanged(Health.UNHEALTHY), "who has joined it and not left it"),
+    "joined twice": (
+        "_stand", lambda state, _now: Step(replace(state, place=Joined()), (Join(), Join())),
+        WELL, RecheckDue(), "who has joined it and not left it"),
+    "in, though the takeover has failed": (
+        "_failed", lambda state, _now: Step(state), IN, TakeoverFailed(),
+        "who has joined it and not left it"),
+    "two reasons to be out": (
+        "_leave", _left_for_another_reason, STANDBY, HealthChanged(Health.UNHEALTHY),
+        "one reason to be out"),
+    "taking over, and not joined": (
+        "_moved",
+        lambda state, _event, _now: Step(replace(state, place=TakingOver(S.STANDBY)), (Join(),)),
+        WELL, LOCK_WON, IS_JOINED),
+    "active, and not joined": (
+        "_moved", lambda state, _event, _now: Step(replace(state, place=Active()), (Join(),)),
+        WELL, ELECTED, IS_JOINED),
+    "active by the end of a demotion": (
+        "_demotion_tried", lambda state, *_: Step(replace(state, place=Active())),
+        STANDBY, DemotionTried(), HAS_LOCK),
+    "a standby hands over": (
+        "_stand", lambda state, _now: Step(state, (HandOverTo("nn2", "there:8019"),)),
+        STANDBY, RecheckDue(), "only an active hands over"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_planted_bug_breaks_an_invariant(bug: str) -> None:
+    name, planted, state, event, invariant = BUGS[bug]
+    step(state, event, now=NOW)
+    with patch.object(core, name, planted), pytest.raises(InvariantBroken, match=invariant):
+        step(state, event, now=NOW)
+
+
+@pytest.mark.parametrize("role", [Role.TAKING_OVER, Role.ACTIVE])
+def test_an_election_without_the_lock_makes_nobody_active(role: Role) -> None:
+    before = Role.STANDBY if role is Role.TAKING_OVER else Role.TAKING_OVER
+    lost = replace(at(role), holding=False)
+    with pytest.raises(InvariantBroken, match=HAS_LOCK):
+        step(IN, ElectionMoved(at(before), lost), now=NOW)
+
+
+def test_who_cedes_has_that_one_reason_to_be_out() -> None:
+    ceded = step(ACTIVE, CedeAsked(5.0, needs_fencing=True), now=NOW).state
+    assert ceded.out_because == "asked to cede"
+    assert ceded.kept_because == ""
