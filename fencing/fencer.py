@@ -4,9 +4,9 @@ import asyncio
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Protocol, assert_never
 
 import structlog
 
@@ -31,6 +31,24 @@ from fencing.ssh_settings import SshSettings
 log = structlog.get_logger()
 
 
+class RunCommand(Protocol):
+    """Runs a shell command; see ``fencing.shell.run_command``."""
+
+    def __call__(
+        self, command: str, environment: Mapping[str, str], *, deadline_seconds: float
+    ) -> Awaitable[Finished | Overran | NotStarted]:
+        """See the class."""
+
+
+class OverSsh(Protocol):
+    """Kills over ssh; see ``fencing.ssh.fence_over_ssh``."""
+
+    def __call__(
+        self, method: SshMethod, target: Target, settings: SshSettings, *, deadline_seconds: float
+    ) -> Awaitable[tuple[Outcome, str, str]]:
+        """See the class."""
+
+
 async def fence(
     methods: Sequence[MethodSpec],
     target: Target,
@@ -39,13 +57,15 @@ async def fence(
     method_timeout_seconds: float,
     total_timeout_seconds: float,
     ssh: SshSettings | None = None,
+    run: RunCommand = run_command,
+    over_ssh: OverSsh | None = None,
 ) -> Report:
     """Try each method in turn; the first success ends it.
 
     ``environment`` is the configuration as the target sees it (``Configuration.promoted``).  A
     method gets ``method_timeout_seconds``, but never more than is left of the total.  Never
     raises for what a method does: everything is in the report.  When cancelled, it kills what it
-    has started.
+    has started.  ``run`` and ``over_ssh`` reach the outside; a simulated world has its own.
 
     See docs/reference/fencing.md#order-of-methods.
     """
@@ -57,8 +77,8 @@ async def fence(
     for number, method in enumerate(methods, start=1):
         before = loop.time()
         allowed = min(method_timeout_seconds, deadline - before)
-        surroundings = _Surroundings(environment, ssh or SshSettings(), allowed)
-        outcome, detail, output = await _supervised(method, target, surroundings)
+        given = _Given(environment, ssh or SshSettings(), allowed, run, over_ssh or _over_ssh)
+        outcome, detail, output = await _supervised(method, target, given)
         attempt = Attempt(
             shown(method), outcome, detail, loop.time() - before, output, proves_gone(method)
         )
@@ -92,16 +112,26 @@ def load_code_of(methods: Iterable[MethodSpec]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Surroundings:
+class _Given:
     """What a method is given beside its target."""
 
     environment: Mapping[str, str]
     ssh: SshSettings
     allowed_seconds: float
+    run: RunCommand
+    over_ssh: OverSsh
+
+
+async def _over_ssh(
+    method: SshMethod, target: Target, settings: SshSettings, *, deadline_seconds: float
+) -> tuple[Outcome, str, str]:
+    from fencing.ssh import fence_over_ssh
+
+    return await fence_over_ssh(method, target, settings, deadline_seconds=deadline_seconds)
 
 
 async def _supervised(
-    method: MethodSpec, target: Target, given: _Surroundings
+    method: MethodSpec, target: Target, given: _Given
 ) -> tuple[Outcome, str, str]:
     try:
         return await _try(method, target, given)
@@ -111,19 +141,16 @@ async def _supervised(
         return Outcome.FAILED, f"unexpected {type(failure).__name__}: {failure}", ""
 
 
-async def _try(
-    method: MethodSpec, target: Target, given: _Surroundings
-) -> tuple[Outcome, str, str]:
+async def _try(method: MethodSpec, target: Target, given: _Given) -> tuple[Outcome, str, str]:
     allowed_seconds = given.allowed_seconds
     if allowed_seconds <= 0:
         return Outcome.NOT_RUN, "the time for all methods together had run out", ""
     match method:
         case ShellMethod():
-            return await _try_shell(method, target, given.environment, allowed_seconds)
+            return await _try_shell(method, target, given)
         case SshMethod():
-            from fencing.ssh import fence_over_ssh
-
-            return await fence_over_ssh(method, target, given.ssh, deadline_seconds=allowed_seconds)
+            limit = allowed_seconds
+            return await given.over_ssh(method, target, given.ssh, deadline_seconds=limit)
         case KillMethod():
             outcome, detail = await kill_on_this_machine(target, deadline_seconds=allowed_seconds)
             return outcome, detail, ""
@@ -137,10 +164,11 @@ async def _try(
 
 
 async def _try_shell(
-    method: ShellMethod, target: Target, environment: Mapping[str, str], allowed_seconds: float
+    method: ShellMethod, target: Target, given: _Given
 ) -> tuple[Outcome, str, str]:
-    variables = command_environment(os.environ, environment, target)
-    ended = await run_command(method.command, variables, deadline_seconds=allowed_seconds)
+    allowed_seconds = given.allowed_seconds
+    variables = command_environment(os.environ, given.environment, target)
+    ended = await given.run(method.command, variables, deadline_seconds=allowed_seconds)
     match ended:
         case Finished(status=0):
             return Outcome.SUCCEEDED, "exit status 0", ended.output

@@ -41,7 +41,7 @@ from ha.elector.events import (
 )
 from ha.elector.model import AttemptNumber, Breadcrumb, SessionNumber, Term
 from ha.elector.term_keeper import TermKeeper
-from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.client import Session, SessionFactory
 from ha.elector.zookeeper.outcome import (
     Done,
     Doubt,
@@ -102,6 +102,7 @@ class KazooKeeper:
         on_release: Callable[[], None] = lambda: None,
         ticket: SessionTicket | None = None,
         keep_ticket: Callable[[SessionTicket | None], None] = lambda _: None,
+        open_session: SessionFactory = Session,
     ) -> None:
         """``ticket`` is of a controller that was killed: the first session goes on with its own.
 
@@ -112,6 +113,7 @@ class KazooKeeper:
         self._on_release = on_release
         self._inherited = ticket
         self._keep_ticket = keep_ticket
+        self._open_session = open_session
         self._sessions: dict[SessionNumber, Session] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._releases: set[asyncio.Future[Outcome[None]]] = set()
@@ -199,7 +201,9 @@ class KazooKeeper:
         if ticket is None:
             return
         heard = asyncio.Event()
-        session = Session(self._settings, lambda _state, _why: heard.set(), ticket=ticket)
+        session = self._open_session(
+            self._settings, lambda _state, _why: heard.set(), ticket=ticket
+        )
         session.open()
         deadline = self._settings.session_timeout_seconds
         with contextlib.suppress(TimeoutError):
@@ -210,7 +214,7 @@ class KazooKeeper:
 
     def _open(self, number: SessionNumber) -> None:
         ticket, self._inherited = self._inherited, None
-        session = Session(
+        session = self._open_session(
             self._settings,
             partial(self._session_changed, number),
             partial(self._fired, number),

@@ -23,6 +23,7 @@ from ha.health.core import (
     step,
 )
 from ha.health.pid_file import Over, PidFile, Running
+from ha.rpc.client import Connect, RpcConnection
 from ha.rpc.errors import ConnectFailed, DeadlineExceeded
 from ha.service.client import ServiceClient
 from ha.service.errors import HealthCheckFailed, ServiceRefused, ServiceUnreachable
@@ -58,11 +59,13 @@ class HealthMonitor:
         *,
         measure: Callable[[float, Outcome], None] = lambda _seconds, _outcome: None,
         process: PidFile | None = None,
+        connect: Connect = RpcConnection.open,
     ) -> None:
         self._address = address
         self._listener = listener
         self._measure = measure
         self._process = process
+        self._connect = connect
         self._state = HealthState(settings=settings)
         self._client: ServiceClient | None = None
         self._hurry = asyncio.Event()
@@ -153,7 +156,9 @@ class HealthMonitor:
         deadline = self._state.settings.rpc_timeout_seconds
         try:
             if self._client is None:
-                self._client = await ServiceClient.open(self._address, deadline_seconds=deadline)
+                self._client = await ServiceClient.open(
+                    self._address, deadline_seconds=deadline, connect=self._connect
+                )
             status = await self._client.status(deadline_seconds=deadline)
             self._listener.status_reported(status)
             await self._client.monitor_health(deadline_seconds=deadline)

@@ -15,7 +15,7 @@ import structlog
 
 from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import decode
-from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.client import Session, SessionFactory
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.outcome import NodeFacts, Outcome, Refusal, Refused, SessionState
 from ha.elector.zookeeper.settings import ZooKeeperSettings
@@ -65,6 +65,7 @@ class Board:
         tell: Callable[[Notices], None],
         *,
         clock: Callable[[], datetime] = utc_now,
+        open_session: SessionFactory = Session,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
         """``tell`` is called on the loop, with every change and at the first reading."""
@@ -72,6 +73,7 @@ class Board:
         self._namenode = namenode
         self._tell = tell
         self._clock = clock
+        self._open_session = open_session
         self._poll_seconds = poll_seconds
         self._hurry = asyncio.Event()
         self._connected = False
@@ -104,7 +106,9 @@ class Board:
         self._over = self._connected = False
         self._shown = b""
         self._namesake = ""
-        session = Session(self._settings, self._state_changed, lambda _: self._hurry.set())
+        session = self._open_session(
+            self._settings, self._state_changed, lambda _: self._hurry.set()
+        )
         session.open()
         try:
             while not self._over:

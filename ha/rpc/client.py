@@ -2,7 +2,8 @@
 
 import asyncio
 import uuid
-from typing import TypeVar, cast
+from collections.abc import Awaitable
+from typing import Protocol, TypeVar, cast
 
 from google.protobuf.message import Message
 
@@ -33,6 +34,42 @@ CLIENT_ID = uuid.uuid4().bytes
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 MAX_CALLS_IN_FLIGHT = 1024
+
+
+class Connection(Protocol):
+    """What a client needs of a connection."""
+
+    async def call(
+        self,
+        method: str,
+        request: Message,
+        response: type[M],
+        *,
+        deadline_seconds: float,
+        context: str = "",
+    ) -> M:
+        """As ``RpcConnection.call``."""
+
+    async def wait_closed(self) -> Exception:
+        """Wait until the connection is gone, and say why."""
+
+    async def close(self) -> None:
+        """Hang up."""
+
+
+class Connect(Protocol):
+    """Opens a connection; see ``RpcConnection.open``."""
+
+    def __call__(
+        self,
+        host: str,
+        port: int,
+        *,
+        protocol: str,
+        user: str | None = None,
+        deadline_seconds: float,
+    ) -> Awaitable[Connection]:
+        """See the class."""
 
 
 class RpcConnection:

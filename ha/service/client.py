@@ -1,8 +1,11 @@
 """Asks a NameNode for its status and health, and tells it to change its role."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from ha.conf.topology import HostPort
 from ha.daemon.identity import clock
-from ha.rpc.client import RpcConnection
+from ha.rpc.client import Connect, Connection, RpcConnection
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL
 from ha.rpc.packets import text
 from ha.rpc.proto.ha_service_pb2 import (
@@ -23,13 +26,6 @@ from ha.rpc.proto.ha_service_pb2 import (
 from ha.service.faults import speaking_to
 from ha.service.model import ProcessIdentity, RequestSource, ServiceState, ServiceStatus
 
-_STATES = {
-    HAServiceStateProto.INITIALIZING: ServiceState.INITIALIZING,
-    HAServiceStateProto.ACTIVE: ServiceState.ACTIVE,
-    HAServiceStateProto.STANDBY: ServiceState.STANDBY,
-    HAServiceStateProto.OBSERVER: ServiceState.OBSERVER,
-}
-
 
 class ServiceClient:
     """One connection to one NameNode's HAServiceProtocol.
@@ -40,13 +36,18 @@ class ServiceClient:
     See docs/reference/rpc.md#haserviceprotocol.
     """
 
-    def __init__(self, address: HostPort, connection: RpcConnection) -> None:
+    def __init__(self, address: HostPort, connection: Connection) -> None:
         self.address = address
         self._connection = connection
 
     @classmethod
     async def open(
-        cls, address: HostPort, *, deadline_seconds: float, user: str | None = None
+        cls,
+        address: HostPort,
+        *,
+        deadline_seconds: float,
+        user: str | None = None,
+        connect: Connect = RpcConnection.open,
     ) -> "ServiceClient":
         """Connect.
 
@@ -54,7 +55,7 @@ class ServiceClient:
             ServiceUnreachable: if there is no connection within the deadline.
         """
         with speaking_to(str(address)):
-            connection = await RpcConnection.open(
+            connection = await connect(
                 address.host,
                 address.port,
                 protocol=HA_SERVICE_PROTOCOL,
@@ -62,6 +63,22 @@ class ServiceClient:
                 deadline_seconds=deadline_seconds,
             )
         return cls(address, connection)
+
+    @classmethod
+    @asynccontextmanager
+    async def connected(
+        cls,
+        address: HostPort,
+        *,
+        deadline_seconds: float,
+        connect: Connect = RpcConnection.open,
+    ) -> AsyncIterator["ServiceClient"]:
+        """A connection for a few calls; errors as for ``open``."""
+        client = await cls.open(address, deadline_seconds=deadline_seconds, connect=connect)
+        try:
+            yield client
+        finally:
+            await client.close()
 
     async def status(self, *, deadline_seconds: float) -> ServiceStatus:
         """The NameNode's state, and whether it could become active."""
@@ -77,7 +94,10 @@ class ServiceClient:
             machine = text(answer.nnhaMachine)
             process = ProcessIdentity(answer.nnhaPid, answer.nnhaStartedTicks, machine)
         return ServiceStatus(
-            _STATES[answer.state], answer.readyToBecomeActive, text(answer.notReadyReason), process
+            ServiceState[HAServiceStateProto.Name(answer.state)],
+            answer.readyToBecomeActive,
+            text(answer.notReadyReason),
+            process,
         )
 
     async def monitor_health(self, *, deadline_seconds: float) -> None:

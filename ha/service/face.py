@@ -28,14 +28,7 @@ from ha.rpc.proto.zkfc_pb2 import (
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from ha.service.errors import ServiceFailed
 from ha.service.faults import answering
-from ha.service.model import RequestSource, ServiceState, ServiceStatus
-
-_STATES = {
-    ServiceState.INITIALIZING: HAServiceStateProto.INITIALIZING,
-    ServiceState.ACTIVE: HAServiceStateProto.ACTIVE,
-    ServiceState.STANDBY: HAServiceStateProto.STANDBY,
-    ServiceState.OBSERVER: HAServiceStateProto.OBSERVER,
-}
+from ha.service.model import RequestSource, ServiceStatus
 
 
 class HaService(Protocol):
@@ -123,7 +116,7 @@ def ha_service_protocol(service: HaService) -> RpcProtocol:
         # Readiness goes out in every state, as Java's own server sends it.
         process = status.process
         return GetServiceStatusResponseProto(
-            state=_STATES[status.state],
+            state=HAServiceStateProto.Value(status.state.name),
             readyToBecomeActive=status.ready_to_become_active,
             notReadyReason=None if status.ready_to_become_active else status.not_ready_reason,
             nnhaPid=None if process is None else process.pid,

@@ -5,7 +5,7 @@ from enum import IntEnum, StrEnum
 
 
 class ServiceState(StrEnum):
-    """A NameNode's role, spelled as Hadoop prints it."""
+    """A NameNode's role, named as on the wire and spelled as Hadoop prints it."""
 
     INITIALIZING = "initializing"
     ACTIVE = "active"

@@ -1,7 +1,10 @@
 """Asks a failover controller to stand back, or to take over."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from ha.conf.topology import HostPort
-from ha.rpc.client import RpcConnection
+from ha.rpc.client import Connect, Connection, RpcConnection
 from ha.rpc.java_names import ZKFC_PROTOCOL
 from ha.rpc.proto.zkfc_pb2 import (
     CedeActiveRequestProto,
@@ -17,13 +20,18 @@ _MAX_MILLIS = 0x7FFFFFFF
 class ZkfcClient:
     """One connection to one controller's ZKFCProtocol; errors as ServiceClient."""
 
-    def __init__(self, address: HostPort, connection: RpcConnection) -> None:
+    def __init__(self, address: HostPort, connection: Connection) -> None:
         self.address = address
         self._connection = connection
 
     @classmethod
     async def open(
-        cls, address: HostPort, *, deadline_seconds: float, user: str | None = None
+        cls,
+        address: HostPort,
+        *,
+        deadline_seconds: float,
+        user: str | None = None,
+        connect: Connect = RpcConnection.open,
     ) -> "ZkfcClient":
         """Connect.
 
@@ -31,7 +39,7 @@ class ZkfcClient:
             ServiceUnreachable: if there is no connection within the deadline.
         """
         with speaking_to(str(address)):
-            connection = await RpcConnection.open(
+            connection = await connect(
                 address.host,
                 address.port,
                 protocol=ZKFC_PROTOCOL,
@@ -39,6 +47,22 @@ class ZkfcClient:
                 deadline_seconds=deadline_seconds,
             )
         return cls(address, connection)
+
+    @classmethod
+    @asynccontextmanager
+    async def connected(
+        cls,
+        address: HostPort,
+        *,
+        deadline_seconds: float,
+        connect: Connect = RpcConnection.open,
+    ) -> AsyncIterator["ZkfcClient"]:
+        """A connection for a few calls; errors as for ``open``."""
+        client = await cls.open(address, deadline_seconds=deadline_seconds, connect=connect)
+        try:
+            yield client
+        finally:
+            await client.close()
 
     async def cede_active(self, millis: int, *, deadline_seconds: float) -> None:
         """Ask it to leave the election for so many milliseconds; 0 or less: come back now.

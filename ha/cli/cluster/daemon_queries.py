@@ -106,11 +106,8 @@ async def _namenode(look: Look, http: aiohttp.ClientSession, node: NameNodeAddre
 
 
 async def _service_status(look: Look, address: HostPort) -> ServiceStatus:
-    client = await ServiceClient.open(address, deadline_seconds=look.left())
-    try:
+    async with ServiceClient.connected(address, deadline_seconds=look.left()) as client:
         return await client.status(deadline_seconds=look.left())
-    finally:
-        await client.close()
 
 
 async def _zkfc(look: Look, http: aiohttp.ClientSession, node: NameNodeAddress) -> ZkfcRow:

@@ -119,8 +119,9 @@ async def all_service_states(asked: Asked) -> int:
 async def check_health(asked: Asked) -> int:
     """-checkHealth: nothing when it is well, else the reason on stderr."""
     try:
-        async with _service(asked.node(asked.arguments[0]).service, asked.check_seconds) as client:
-            await client.monitor_health(deadline_seconds=asked.check_seconds)
+        address, seconds = asked.node(asked.arguments[0]).service, asked.check_seconds
+        async with ServiceClient.connected(address, deadline_seconds=seconds) as client:
+            await client.monitor_health(deadline_seconds=seconds)
     except HealthCheckFailed as error:
         click.echo(f"Health check failed: {error}", err=True)
         return HADOOP_FAILURE
@@ -215,7 +216,8 @@ async def _change(
 ) -> int:
     """Have a NameNode change its role; without an answer nobody knows whether it has."""
     try:
-        async with _service(target.service, asked.check_seconds) as client:
+        seconds = asked.check_seconds
+        async with ServiceClient.connected(target.service, deadline_seconds=seconds) as client:
             await ask(client)
     except ServiceUnreachable as error:
         if not error.sent:
@@ -238,13 +240,13 @@ async def _graceful_failover(asked: Asked, target: NameNodeAddress) -> int:
         + SERVER_SLACK_SECONDS
     )
     try:
-        client = await ZkfcClient.open(target.zkfc, deadline_seconds=asked.check_seconds)
-        try:
+        seconds_to_connect = asked.check_seconds
+        async with (
+            ZkfcClient.connected(target.zkfc, deadline_seconds=seconds_to_connect) as client,
             # On stderr, and only at a terminal: stdout is Hadoop's, byte for byte.
-            async with _told_at_a_terminal(asked, target):
-                await client.graceful_failover(deadline_seconds=seconds)
-        finally:
-            await client.close()
+            _told_at_a_terminal(asked, target),
+        ):
+            await client.graceful_failover(deadline_seconds=seconds)
     except ServiceFailed as error:
         click.echo(f"Failover failed: {error}", err=True)
         return HADOOP_FAILURE
@@ -347,14 +349,5 @@ async def _surely_not_active(node: NameNodeAddress) -> bool:
 
 
 async def _state(address: HostPort, seconds: float) -> ServiceState:
-    async with _service(address, seconds) as client:
+    async with ServiceClient.connected(address, deadline_seconds=seconds) as client:
         return (await client.status(deadline_seconds=seconds)).state
-
-
-@asynccontextmanager
-async def _service(address: HostPort, seconds: float) -> AsyncIterator[ServiceClient]:
-    client = await ServiceClient.open(address, deadline_seconds=seconds)
-    try:
-        yield client
-    finally:
-        await client.close()

@@ -1,7 +1,6 @@
 """Hands that reach NameNodes over HAServiceProtocol and fence them as configured."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 from fencing.model import Report
@@ -58,13 +57,8 @@ class DirectHands:
         """Make it harmless by the configured methods."""
         return await fence_as_planned(self.plan(node), target_at(node))
 
-    @asynccontextmanager
-    async def _client(
+    def _client(
         self, node: NameNodeAddress, seconds: float | None = None
-    ) -> AsyncIterator[ServiceClient]:
+    ) -> AbstractAsyncContextManager[ServiceClient]:
         limit = self._check_seconds if seconds is None else seconds
-        client = await ServiceClient.open(node.service, deadline_seconds=limit)
-        try:
-            yield client
-        finally:
-            await client.close()
+        return ServiceClient.connected(node.service, deadline_seconds=limit)

@@ -63,7 +63,8 @@ class HandOver:
     async def switch(self, *, reason: str = "") -> Ending:
         """The active steps back for the target."""
         try:
-            client = await self._open(self._target.zkfc)
+            limit = min(CONNECT_SECONDS, self._left())
+            client = await ZkfcClient.open(self._target.zkfc, deadline_seconds=limit)
         except ServiceError as failure:
             return self._not_reached(failure)
         try:
@@ -206,15 +207,10 @@ class HandOver:
     def _spent(self) -> float:
         return _now() - self._began
 
-    async def _open(self, address: HostPort) -> ZkfcClient:
-        return await ZkfcClient.open(address, deadline_seconds=min(CONNECT_SECONDS, self._left()))
-
     async def _ask_to_cede(self, address: HostPort, seconds: float) -> None:
-        client = await self._open(address)
-        try:
+        limit = min(CONNECT_SECONDS, self._left())
+        async with ZkfcClient.connected(address, deadline_seconds=limit) as client:
             await client.cede_active(round(seconds * 1000), deadline_seconds=CONNECT_SECONDS)
-        finally:
-            await client.close()
 
     async def _cede(self, address: HostPort, seconds: float) -> None:
         """Best effort: a candidate that does not hear us may win in the target's place."""
@@ -241,11 +237,8 @@ States = dict[str, ServiceState | None]
 
 async def _state(node: NameNodeAddress) -> ServiceState | None:
     try:
-        client = await ServiceClient.open(node.service, deadline_seconds=LOOK_SECONDS)
-        try:
+        async with ServiceClient.connected(node.service, deadline_seconds=LOOK_SECONDS) as client:
             return (await client.status(deadline_seconds=LOOK_SECONDS)).state
-        finally:
-            await client.close()
     except ServiceError:
         return None
 

@@ -88,11 +88,10 @@ class _NameNode:
 
     async def look(self) -> None:
         with suppress(ServiceError):
-            client = await ServiceClient.open(self._node.service, deadline_seconds=ANSWER_SECONDS)
-            try:
+            async with ServiceClient.connected(
+                self._node.service, deadline_seconds=ANSWER_SECONDS
+            ) as client:
                 state = (await client.status(deadline_seconds=ANSWER_SECONDS)).state.value
-            finally:
-                await client.close()
             if self._before and state != self._before:
                 self._tell(f"{self._node.namenode} is {state}")
             self._before = state

@@ -42,6 +42,20 @@ T = TypeVar("T")
 OnState = Callable[[SessionState, str], None]
 
 
+class SessionFactory(Protocol):
+    """Builds a session; see ``Session``."""
+
+    def __call__(
+        self,
+        settings: ZooKeeperSettings,
+        on_state: OnState,
+        on_change: Callable[[bool], None] = ...,
+        *,
+        ticket: SessionTicket | None = None,
+    ) -> "Session":
+        """See the class."""
+
+
 class _AsyncResult(Protocol):
     """What we use of kazoo's result objects."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
-from ha.elector.zookeeper.client import Session
+from ha.elector.zookeeper.client import Session, SessionFactory
 from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refusal, Refused, SessionState
@@ -20,7 +20,7 @@ PROBE_ZNODE = "NnhaProbe"
 
 @asynccontextmanager
 async def connected(
-    settings: ZooKeeperSettings, *, deadline_seconds: float
+    settings: ZooKeeperSettings, *, deadline_seconds: float, open_session: SessionFactory = Session
 ) -> AsyncIterator[Session]:
     """A short session of its own.
 
@@ -35,7 +35,7 @@ async def connected(
         if not first.done() and state is not SessionState.SUSPENDED:
             first.set_result((state, reason))
 
-    session = Session(settings, on_state)
+    session = open_session(settings, on_state)
     session.open()
     try:
         try:
@@ -143,7 +143,7 @@ async def content_of(session: Session, path: str) -> bytes | None:
 
 
 async def read_active(
-    settings: ZooKeeperSettings, *, deadline_seconds: float
+    settings: ZooKeeperSettings, *, deadline_seconds: float, open_session: SessionFactory = Session
 ) -> ActiveNodeInfo | None:
     """Who holds the lock, from a session of its own; None when nobody does.
 
@@ -152,7 +152,9 @@ async def read_active(
     try:
         async with (
             asyncio.timeout(deadline_seconds + CLOSE_DEADLINE_SECONDS),
-            connected(settings, deadline_seconds=deadline_seconds) as session,
+            connected(
+                settings, deadline_seconds=deadline_seconds, open_session=open_session
+            ) as session,
         ):
             outcome = await session.read(settings.lock)
     except TimeoutError as failure:

@@ -9,7 +9,6 @@ failure.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import structlog
 
@@ -25,6 +24,7 @@ from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.candidacy.settings import ZkfcSettings
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
+from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 
 log = structlog.get_logger()
 
@@ -40,15 +40,15 @@ ReadActive = Callable[[], Awaitable[ActiveNodeInfo | None]]
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """How things stand with our controller, whenever it is asked."""
+    """How things stand with our controller now."""
 
-    unfit: Callable[[], str | None]
+    unfit: str | None
     """Why our NameNode cannot be the target."""
-    serving: Callable[[], bool]
+    serving: bool
     """It has been promoted under the lock that we hold."""
-    changing: Callable[[], bool] = lambda: False
+    changing: bool = False
     """It has been asked to change its role, and has not answered yet."""
-    lock_holder: Callable[[], str] = lambda: ""
+    lock_holder: str = ""
     """Whose controller has the lock, as the notices say, or the empty text."""
 
 
@@ -61,9 +61,10 @@ class HandOver:
         attempts: Attempts,
         *,
         read_active: ReadActive,
-        situation: Situation,
+        situation: Callable[[], Situation],
         come_back: Callable[[], None],
         fell_through: Callable[[AttemptRecord], None] = lambda _record: None,
+        around: Surroundings = REAL_WORLD,
     ) -> None:
         """``come_back`` ends our own pause.
 
@@ -75,6 +76,7 @@ class HandOver:
         self._situation = situation
         self._come_back = come_back
         self._fell_through = fell_through
+        self._around = around
         self._turn = asyncio.Lock()
         self._asked: Asked | None = None
         self._active = ""
@@ -169,10 +171,10 @@ class HandOver:
         if active.namenode != self._settings.own.namenode:
             self._active = active.namenode
             await self._replace(active)
-        elif not self._situation.serving():
+        elif not self._situation().serving:
             # To hold the lock is not to be active: the takeover under way may still fail.
             _judge(await self._wait_for_attempt(before))
-        elif self._situation.changing():
+        elif self._situation().changing:
             # Somebody has asked us to cede, and our NameNode may be standby already: to call it
             # active would be a false success, though the lock is still ours.
             raise ServiceFailed(
@@ -186,11 +188,10 @@ class HandOver:
         """Ask our NameNode: an old demotion that it obeys late leaves it standby under our lock."""
         own = self._settings.own
         try:
-            client = await ServiceClient.open(own.service, deadline_seconds=CONFIRM_SECONDS)
-            try:
+            async with ServiceClient.connected(
+                own.service, deadline_seconds=CONFIRM_SECONDS, connect=self._around.connect
+            ) as client:
                 status = await client.status(deadline_seconds=CONFIRM_SECONDS)
-            finally:
-                await client.close()
         except ServiceError as failure:
             raise ServiceFailed(
                 f"we hold the lock, and cannot tell whether our NameNode is still active: {failure}"
@@ -210,7 +211,7 @@ class HandOver:
                 text=reason,
                 fenced="",
                 duration_seconds=seconds,
-                finished_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+                finished_at=self._around.now().isoformat(timespec="milliseconds"),
                 asked=self._asked,
                 previous=self._active,
                 phases=(PhaseDuration("asking", seconds),),
@@ -218,7 +219,7 @@ class HandOver:
         )
 
     def _check_fit(self) -> None:
-        reason = "its zkfc is being stopped" if self._stopping else self._situation.unfit()
+        reason = "its zkfc is being stopped" if self._stopping else self._situation().unfit
         if reason is not None:
             own = self._settings.own
             raise ServiceFailed(
@@ -295,11 +296,10 @@ class HandOver:
 
     async def _cede(self, address: HostPort, seconds: float) -> None:
         deadline = self._cede_seconds if seconds > 0 else PEER_PATIENCE_SECONDS
-        client = await ZkfcClient.open(address, deadline_seconds=min(deadline, 2.0))
-        try:
+        async with ZkfcClient.connected(
+            address, deadline_seconds=min(deadline, 2.0), connect=self._around.connect
+        ) as client:
             await client.cede_active(round(seconds * 1000), deadline_seconds=deadline)
-        finally:
-            await client.close()
 
     async def _wait_for_attempt(self, before: AttemptNumber) -> AttemptRecord:
         while True:
@@ -307,7 +307,7 @@ class HandOver:
             last = self._attempts.last
             if last is not None and last.number > before:
                 return last
-            reason = self._situation.unfit()
+            reason = self._situation().unfit
             if reason is not None:
                 raise ServiceFailed(f"our NameNode became unhealthy meanwhile: {reason}")
             if self._overruled or winner:
@@ -325,7 +325,7 @@ class HandOver:
     async def _third_with_lock(self) -> str:
         """Who has it and is neither we nor the one that cedes, if ZooKeeper itself says so."""
         bystanders = ("", self._settings.own.namenode, self._active)
-        if self._situation.lock_holder() in bystanders:
+        if self._situation().lock_holder in bystanders:
             return ""
         try:
             # What the notices say may be older than this hand-over.

@@ -4,7 +4,6 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Protocol
 
 from ha.conf.topology import HostPort
@@ -16,6 +15,7 @@ from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.candidacy.eligibility import Standing
 from ha.zkfc.candidacy.settings import ZkfcSettings
 from ha.zkfc.candidacy.state import Candidacy
+from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 
 CONNECT_SECONDS = 2.0
 
@@ -37,11 +37,18 @@ OpenBoard = Callable[[Callable[[Notices], None]], NoticeBoard]
 class Membership:
     """Our member in ZooKeeper."""
 
-    def __init__(self, settings: ZkfcSettings, board: NoticeBoard | None, version: str) -> None:
+    def __init__(
+        self,
+        settings: ZkfcSettings,
+        board: NoticeBoard | None,
+        version: str,
+        around: Surroundings = REAL_WORLD,
+    ) -> None:
         self._settings = settings
+        self._around = around
         self._board = board
         self._version = version
-        self._started = datetime.now(UTC)
+        self._started = around.now()
         self._host = socket.gethostname()
         self._draining: asyncio.Task[None] | None = None
 
@@ -114,13 +121,12 @@ class Membership:
         )
         host, _, port = zkfc.rpartition(":")
         try:
-            client = await ZkfcClient.open(
-                HostPort(host, int(port)), deadline_seconds=CONNECT_SECONDS
-            )
-            try:
+            async with ZkfcClient.connected(
+                HostPort(host, int(port)),
+                deadline_seconds=CONNECT_SECONDS,
+                connect=self._around.connect,
+            ) as client:
                 await client.graceful_failover(deadline_seconds=seconds, reason=because)
-            finally:
-                await client.close()
         except (ServiceError, ValueError) as failure:
             return str(failure)
         return ""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 from ha.notices.model import Pause, encode_member, encode_pause
 from ha.zkfc.candidacy.failback import seconds_left
@@ -10,7 +10,7 @@ from ha.zkfc.candidacy.flapping import too_many
 from ha.zkfc.candidacy.state import Candidacy
 
 
-def standing_page(candidacy: Candidacy, *, now: float) -> Mapping[str, object]:
+def standing_page(candidacy: Candidacy, *, now: float, wall: datetime) -> Mapping[str, object]:
     """The part of /status that tells why this NameNode is, or is not, a candidate.
 
     Keys never disappear; ``notices_known`` is false until ZooKeeper was read for the first time.
@@ -23,8 +23,8 @@ def standing_page(candidacy: Candidacy, *, now: float) -> Mapping[str, object]:
         "waits_for_higher_rank": candidacy.waits,
         "kept_because": candidacy.kept_because,
         "notices_known": notices is not None,
-        "pause": None if notices is None else _notice(notices.pause),
-        "drain": None if notices is None else _notice(notices.drain),
+        "pause": None if notices is None else _notice(notices.pause, wall),
+        "drain": None if notices is None else _notice(notices.drain, wall),
         "lock_holder": None if notices is None else notices.lock_holder,
         "ready": standing.ready,
         "not_ready_reason": standing.not_ready_reason,
@@ -36,11 +36,11 @@ def standing_page(candidacy: Candidacy, *, now: float) -> Mapping[str, object]:
     }
 
 
-def _notice(notice: Pause | None) -> object:
+def _notice(notice: Pause | None, wall: datetime) -> object:
     if notice is None:
         return None
     shown: dict[str, object] = json.loads(encode_pause(notice))
     left = None
     if notice.until is not None:
-        left = round((notice.until - datetime.now(UTC)).total_seconds(), 1)
+        left = round((notice.until - wall).total_seconds(), 1)
     return {**shown, "seconds_left": left}

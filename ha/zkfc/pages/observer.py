@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 
 import structlog
 
@@ -32,6 +31,7 @@ from ha.zkfc.pages.eligibility_page import standing_page
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.cause import why_abandoned
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
+from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 
 log = structlog.get_logger()
 
@@ -50,11 +50,13 @@ class Observer:
         attempts: Attempts,
         *,
         write_down: WriteDown = lambda _record: None,
+        around: Surroundings = REAL_WORLD,
     ) -> None:
         own = settings.own
         self._settings = settings
         self._attempts = attempts
         self._write_down = write_down
+        self._around = around
         self._node = f"{own.nameservice}.{own.namenode}"
         self._detected_at: float | None = None
         self._held_as_active = False
@@ -167,7 +169,7 @@ class Observer:
             text=redacted(failure),
             fenced=self._fenced,
             duration_seconds=round(_now() - self._attempt_began, 6),
-            finished_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            finished_at=self._around.now().isoformat(timespec="milliseconds"),
             asked=asked,
             previous=self._previous,
             unreadable=self._unreadable,
@@ -248,7 +250,7 @@ class Observer:
             "in_election": candidacy.joined,
             "failed_takeovers_in_a_row": candidacy.failures,
             "failover_off_because": off_because or None,
-            **standing_page(candidacy, now=_now()),
+            **standing_page(candidacy, now=_now(), wall=self._around.now()),
         }
 
     def _under_way(self, elector: ElectorState) -> Mapping[str, object] | None:

@@ -7,13 +7,11 @@ import structlog
 
 from ha.elector.events import BreadcrumbRead, LockSeen
 from ha.elector.events import Event as ElectorEvent
-from ha.elector.keeper import Keeper, LockReader, Post
+from ha.elector.keeper import Keeper, Post
 from ha.elector.model import AttemptNumber, Role, Term
 from ha.elector.runner import Elector
 from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
-from ha.elector.zookeeper.outcome import Unknown
-from ha.elector.zookeeper.znodes import active_from, read_active
 from ha.health.core import Health
 from ha.health.monitor import HealthMonitor
 from ha.health.pid_file import PidFile
@@ -21,6 +19,7 @@ from ha.invariant import InvariantBroken
 from ha.notices.seen import Notices
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError
+from ha.service.face import zkfc_protocol
 from ha.service.model import ServiceState, ServiceStatus
 from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.failover_obstacle import trouble_of, unfit_of
@@ -56,18 +55,18 @@ from ha.zkfc.handover.graceful_failover import HandOver, Situation
 from ha.zkfc.handover.membership import Membership, OpenBoard
 from ha.zkfc.handover.on_stop import hand_over_first
 from ha.zkfc.pages.observer import Observer
-from ha.zkfc.process.server import ZkfcFace, listen, rpc_server
+from ha.zkfc.process.server import ZkfcFace, listen
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.history import History
 from ha.zkfc.record.takeover_record import Asked
+from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 from ha.zkfc.takeover.former_active import lasting_until
 from ha.zkfc.takeover.local_process import LocalProcess
+from ha.zkfc.takeover.lock_holder import lock_holder
 from ha.zkfc.takeover.own_stale_lock import EarlierSelf
 from ha.zkfc.takeover.takeover import Takeover
 
 log = structlog.get_logger()
-
-READ_ACTIVE_DEADLINE_SECONDS = 5.0
 
 
 class ElectionImpossible(Exception):
@@ -88,28 +87,33 @@ class Controller:
         keeper: Callable[[Post, Callable[[], None]], Keeper],
         board: OpenBoard | None = None,
         version: str = "",
+        around: Surroundings = REAL_WORLD,
     ) -> None:
+        own = settings.own
         self._settings = settings
+        self._around = around
         self.attempts = Attempts()
-        self.history = History(settings)
-        self.observer = Observer(settings, self.attempts, write_down=self.history.add)
-        self._takeover = Takeover(settings, measure=self.observer.fence_tried)
+        self.history = History(settings, around=around)
+        record = self.history.add
+        self.observer = Observer(settings, self.attempts, write_down=record, around=around)
+        self._takeover = Takeover(settings, measure=self.observer.fence_tried, around=around)
         seen = None if board is None else board(self._notices_seen)
-        self._membership = Membership(settings, seen, version)
+        self._membership = Membership(settings, seen, version, around)
         self._candidacy = Candidacy(
             back_off=settings.back_off,
             standing=self._membership.standing(),
             flapping=Flapping(settings=settings.flapping),
         )
         self.monitor = HealthMonitor(
-            settings.own.lifeline,
+            own.lifeline,
             settings.health,
             self,
             measure=self.observer.probed,
             process=None if settings.pid_file is None else PidFile(settings.pid_file),
+            connect=around.connect,
         )
         self.elector = Elector(
-            name=settings.own.namenode,
+            name=own.namenode,
             application=self,
             keeper=lambda post: keeper(post, self.observer.lock_released),
         )
@@ -118,22 +122,16 @@ class Controller:
             settings,
             self.attempts,
             read_active=self._read_active,
-            situation=Situation(
-                unfit=lambda: unfit_of(self.monitor.state, self._candidacy),
-                serving=lambda: self.elector.state.role is Role.ACTIVE,
-                changing=lambda: self._candidacy.in_transition,
-                lock_holder=self._lock_holder,
-            ),
+            situation=self._situation,
             come_back=lambda: self._decide(CedeEnded()),
-            fell_through=self.history.add,
+            fell_through=record,
+            around=around,
         )
         face = ZkfcFace(settings, cede=self.cede, hand_over=self._take_over_as_asked)
-        self._server = rpc_server(face)
-        self._process = LocalProcess()
-        self._earlier_self = EarlierSelf(settings.own.namenode, self._read_active)
-        self.thread_dump = ThreadDump(
-            settings.own.namenode, settings.own.http, settings.thread_dump
-        )
+        self._server = around.serve([zkfc_protocol(face)])
+        self.local_process = LocalProcess(around)
+        self._earlier_self = EarlierSelf(own.namenode, self._read_active)
+        self.thread_dump = ThreadDump(own.namenode, own.http, settings.thread_dump)
         self.absence = Absence(settings.step_down_after_seconds, self._zookeeper_stays_away)
         self._taking_back: asyncio.Task[None] | None = None
         self._predecessor_gone = False
@@ -229,9 +227,14 @@ class Controller:
         self._decide(NoticesSeen(notices))
         self.attempts.wake()
 
-    def _lock_holder(self) -> str:
+    def _situation(self) -> Situation:
         notices = self._candidacy.standing.notices
-        return "" if notices is None else notices.lock_holder or ""
+        return Situation(
+            unfit=unfit_of(self.monitor.state, self._candidacy),
+            serving=self.elector.state.role is Role.ACTIVE,
+            changing=self._candidacy.in_transition,
+            lock_holder="" if notices is None else notices.lock_holder or "",
+        )
 
     def _zookeeper_stays_away(self) -> None:
         if self.believed is ServiceState.ACTIVE:
@@ -247,7 +250,7 @@ class Controller:
     def status_reported(self, status: ServiceStatus) -> None:
         """The NameNode's report of itself."""
         if status.state is ServiceState.ACTIVE and self.believed is ServiceState.ACTIVE:
-            self._process.serves(status.process)
+            self.local_process.serves(status.process)
         ready, reason = status.ready_to_become_active, status.not_ready_reason
         self._decide(StatusReported(status.state, ready, reason))
 
@@ -304,7 +307,7 @@ class Controller:
             self._predecessor_gone = by_hand and event.breadcrumb is None
             self.observer.breadcrumb_read(event.breadcrumb, self.hand_over.active)
         if after.role is not Role.ACTIVE:
-            self._process.forget()
+            self.local_process.forget()
         if isinstance(event, LockSeen) and after.role is Role.STANDBY and self._earlier_self.spares:
             self.elector.stand_by_again()
         if before.role is not after.role:
@@ -347,7 +350,7 @@ class Controller:
                     self.elector.join(self._own_data)
                 case Leave(needs_fencing=needs_fencing):
                     # To see a process end takes a moment when it lives, and then nobody asks.
-                    ended = self._process.ended() if needs_fencing else ""
+                    ended = self.local_process.ended() if needs_fencing else ""
                     self.elector.quit(keep_breadcrumb=needs_fencing, ended=ended)
                 case AskAgainAfter(seconds=seconds):
                     if self._recheck is not None:
@@ -382,14 +385,7 @@ class Controller:
         return self.monitor.client if own.lifeline == own.service else None
 
     async def _read_active(self) -> ActiveNodeInfo | None:
-        keeper = self.elector.keeper
-        asked = keeper.read_lock() if isinstance(keeper, LockReader) else None
-        if asked is not None and not isinstance(outcome := await asked, Unknown):
-            return active_from(outcome, self._settings.zookeeper)
-        # A session for this one question costs 20 ms, in which nothing of the hand-over happens.
-        return await read_active(
-            self._settings.zookeeper, deadline_seconds=READ_ACTIVE_DEADLINE_SECONDS
-        )
+        return await lock_holder(self.elector.keeper, self._settings.zookeeper, self._around)
 
     async def _raise_fatal(self, fatal: "asyncio.Future[str]") -> None:
         # Shielded: it is still to be told when a part that has failed ends all others.

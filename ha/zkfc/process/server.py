@@ -7,9 +7,7 @@ import structlog
 from ha.conf.keys import cluster as keys
 from ha.daemon.process import ExitWith
 from ha.rpc.protocol import Call
-from ha.rpc.server import RpcServer
 from ha.service.errors import AccessDenied
-from ha.service.face import zkfc_protocol
 from ha.zkfc.candidacy.access_list import GroupsOf, groups_here
 from ha.zkfc.candidacy.settings import ZkfcSettings
 from ha.zkfc.record.takeover_record import Asked
@@ -83,8 +81,3 @@ async def listen(
             f"({key or keys.ZKFC_PORT.name}): {reason}. Nothing was changed. Is another zkfc "
             f"running here? Otherwise correct the address",
         ) from failure
-
-
-def rpc_server(face: ZkfcFace) -> RpcServer:
-    """The controller's RPC server, not started."""
-    return RpcServer([zkfc_protocol(face)])

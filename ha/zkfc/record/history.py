@@ -21,18 +21,17 @@ from ha.notices.model import (
     BadNotice,
     FailoverRecord,
     FailoverResult,
-    FencingAttempt,
     HistoryEntry,
     Member,
-    PhaseDuration,
     encode_record,
     record_json,
 )
 from ha.notices.store import append_history, read_history, read_members
 from ha.zkfc.candidacy.settings import ZkfcSettings
 from ha.zkfc.record.cause import cause_of
-from ha.zkfc.record.positions import Position, position_of
 from ha.zkfc.record.takeover_record import AttemptRecord
+from ha.zkfc.surroundings.positions import Position
+from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 
 log = structlog.get_logger()
 
@@ -56,8 +55,15 @@ _Trouble = (ZooKeeperRefused, ZooKeeperUnavailable, BadNotice, TimeoutError)
 class History:
     """The failovers of one controller on their way into ZooKeeper."""
 
-    def __init__(self, settings: ZkfcSettings, *, append: Append = append_history) -> None:
+    def __init__(
+        self,
+        settings: ZkfcSettings,
+        *,
+        append: Append = append_history,
+        around: Surroundings = REAL_WORLD,
+    ) -> None:
         self._settings = settings
+        self._around = around
         self._append = append
         self._waiting: asyncio.Queue[AttemptRecord] = asyncio.Queue(MAX_WAITING)
         self._failures_in_a_row = 0
@@ -111,20 +117,11 @@ class History:
             kind=attempt.kind,
             result=FailoverResult.SUCCEEDED if attempt.succeeded else FailoverResult.FAILED,
             failure=attempt.text or None,
-            phases=tuple(PhaseDuration(one.name, one.seconds) for one in attempt.phases),
+            phases=attempt.phases,
             epoch=position.epoch,
             last_txid=position.last_txid,
             previous=attempt.previous or None,
-            fencing=tuple(
-                FencingAttempt(
-                    method=one.method,
-                    target=one.target,
-                    result=one.result,
-                    seconds=one.seconds,
-                    detail=one.detail,
-                )
-                for one in attempt.fencing
-            ),
+            fencing=attempt.fencing,
             session=session,
             lock_czxid=czxid,
         )
@@ -133,7 +130,8 @@ class History:
         if not attempt.succeeded:
             return Position()
         try:
-            return await position_of(self._settings.own.http, deadline_seconds=POSITION_SECONDS)
+            http = self._settings.own.http
+            return await self._around.position_of(http, deadline_seconds=POSITION_SECONDS)
         except (OSError, TimeoutError, EOFError, ValueError) as failure:
             log.info("history.position.unknown", reason=repr(failure))
             return Position()
@@ -156,7 +154,7 @@ class History:
             return member, f"{facts.owner & (1 << 64) - 1:#x}", facts.written_by
 
         try:
-            return await _in_a_session(zookeeper, look, deadline_seconds=LOOK_SECONDS)
+            return await self._in_a_session(look, deadline_seconds=LOOK_SECONDS)
         except (*_Trouble, BadBreadcrumb) as failure:
             log.info("history.election.unknown", reason=repr(failure))
             return None, None, None
@@ -178,7 +176,7 @@ class History:
 
         while True:
             try:
-                await _in_a_session(zookeeper, write, deadline_seconds=WRITE_SECONDS)
+                await self._in_a_session(write, deadline_seconds=WRITE_SECONDS)
             except _Trouble as failure:
                 log.warning("history.write.failed", reason=str(failure), again_in_seconds=pause)
             else:
@@ -187,21 +185,21 @@ class History:
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_RETRY_SECONDS)
 
+    async def _in_a_session(
+        self, work: Callable[[Session], Awaitable[T]], *, deadline_seconds: float
+    ) -> T:
+        async with (
+            asyncio.timeout(deadline_seconds),
+            connected(
+                self._settings.zookeeper,
+                deadline_seconds=CONNECT_SECONDS,
+                open_session=self._around.session,
+            ) as session,
+        ):
+            return await work(session)
+
 
 def _written(record: FailoverRecord, entries: Sequence[HistoryEntry]) -> bool:
     """Is it among these?  As bytes: the written one is cut and rounded."""
     ours = encode_record(record)
     return any(one.record is not None and encode_record(one.record) == ours for one in entries)
-
-
-async def _in_a_session(
-    zookeeper: ZooKeeperSettings,
-    work: Callable[[Session], Awaitable[T]],
-    *,
-    deadline_seconds: float,
-) -> T:
-    async with (
-        asyncio.timeout(deadline_seconds),
-        connected(zookeeper, deadline_seconds=CONNECT_SECONDS) as session,
-    ):
-        return await work(session)

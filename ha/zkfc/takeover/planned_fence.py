@@ -1,6 +1,6 @@
 """Fences one NameNode as its own configuration plans it."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from fencing.fencer import fence
 from fencing.model import MethodSpec, Report, Target
@@ -14,10 +14,14 @@ def target_at(node: NameNodeAddress) -> Target:
 
 
 async def fence_as_planned(
-    plan: FencingPlan, target: Target, *, only: Sequence[MethodSpec] | None = None
+    plan: FencingPlan,
+    target: Target,
+    *,
+    only: Sequence[MethodSpec] | None = None,
+    by: Callable[..., Awaitable[Report]] = fence,
 ) -> Report:
     """Run the plan's methods, or ``only`` some of them; see ``fencing.fencer.fence``."""
-    return await fence(
+    return await by(
         plan.methods if only is None else only,
         target,
         environment=plan.environment,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 
 import structlog
@@ -18,6 +19,7 @@ from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
 from ha.service.model import RequestSource
 from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 from ha.zkfc.takeover.former_active import Proof, predecessor_gone
 from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 
@@ -50,8 +52,15 @@ class Fenced:
 class Takeover:
     """Speaks to NameNodes on behalf of one controller."""
 
-    def __init__(self, settings: ZkfcSettings, *, measure: Measure = lambda _tried: None) -> None:
+    def __init__(
+        self,
+        settings: ZkfcSettings,
+        *,
+        measure: Measure = lambda _tried: None,
+        around: Surroundings = REAL_WORLD,
+    ) -> None:
         self._settings = settings
+        self._around = around
         self._measure = measure
         self._turn = 0
 
@@ -88,24 +97,14 @@ class Takeover:
         deadline = self._settings.new_active_timeout_seconds
         own = self._settings.own
         try:
-            if client is not None:
-                await client.transition_to_active(
+            fresh = self._connected(own.service, deadline)
+            async with fresh if client is None else nullcontext(client) as asked:
+                await asked.transition_to_active(
                     RequestSource.ZKFC,
                     deadline_seconds=deadline,
                     predecessor_gone_until=predecessor_gone_until,
                     turn=self._turn,
                 )
-                return
-            fresh = await ServiceClient.open(own.service, deadline_seconds=deadline)
-            try:
-                await fresh.transition_to_active(
-                    RequestSource.ZKFC,
-                    deadline_seconds=deadline,
-                    predecessor_gone_until=predecessor_gone_until,
-                    turn=self._turn,
-                )
-            finally:
-                await fresh.close()
         except ServiceError as failure:
             raise TakeoverImpossible(
                 f"Couldn't make NameNode {own.nameservice}.{own.namenode} at {own.service} "
@@ -201,17 +200,22 @@ class Takeover:
         )
 
     async def _run_methods(self, target: Target) -> Report:
-        return await fence_as_planned(self._settings.plan_for(target.namenode), target)
+        plan = self._settings.plan_for(target.namenode)
+        return await fence_as_planned(plan, target, by=self._around.fence)
+
+    def _connected(
+        self, address: HostPort, seconds: float
+    ) -> AbstractAsyncContextManager[ServiceClient]:
+        return ServiceClient.connected(
+            address, deadline_seconds=seconds, connect=self._around.connect
+        )
 
     async def _ask_to_stand_by(
         self, address: HostPort, *, answers_within_seconds: float | None = None
     ) -> _Refusal | None:
         patience = self._settings.graceful_fence_timeout_seconds
         try:
-            client = await ServiceClient.open(
-                address, deadline_seconds=answers_within_seconds or patience
-            )
-            try:
+            async with self._connected(address, answers_within_seconds or patience) as client:
                 if answers_within_seconds is not None:
                     # A stopped process's kernel accepts connections, and nothing answers: it must
                     # not have the time that one is given which ends its segment.
@@ -219,8 +223,6 @@ class Takeover:
                 await client.transition_to_standby(
                     RequestSource.ZKFC, deadline_seconds=patience, turn=self._turn
                 )
-            finally:
-                await client.close()
         except ServiceUnreachable as failure:
             rpc_failure = failure.__cause__
             refused = rpc_failure is not None and isinstance(

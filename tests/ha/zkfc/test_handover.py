@@ -48,19 +48,19 @@ async def test_it_waits_for_no_process_to_end_and_opens_no_session(
     zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both cost 20 ms, a quarter of a whole hand-over, and the first of it every task's time."""
-    monkeypatch.setattr("ha.zkfc.takeover.local_process.EXIT_MILLIS", 60_000)
+    monkeypatch.setattr("ha.zkfc.surroundings.process_watch.EXIT_MILLIS", 60_000)
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
         started = started_ticks(os.getpid())
         assert started is not None
         one.namenode.process = ProcessIdentity(os.getpid(), started, machine())
-        await until(lambda: one.zkfc._process._descriptor is not None, "the process watched")
+        await until(lambda: one.zkfc.local_process.watching, "the process watched")
         await here.standby(two)
 
         async def refuse(*_: object, **__: object) -> None:
             raise AssertionError("a session for one question")
 
-        monkeypatch.setattr("ha.zkfc.process.controller.read_active", refuse)
+        monkeypatch.setattr("ha.zkfc.takeover.lock_holder.read_active", refuse)
         async with asyncio.timeout(30):
             await _to(two)
         await here.active(two)

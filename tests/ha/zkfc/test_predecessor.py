@@ -183,7 +183,7 @@ async def test_a_killed_one_is_gone_when_its_own_controller_saw_the_process_end(
         async with fenced_by(zookeeper.connect, tmp_path, HARMLESS) as made:
             one = made.nodes[0]
             one.namenode.process = identity(process)
-            await until(lambda: one.zkfc._process._descriptor is not None, "the process watched")
+            await until(lambda: one.zkfc.local_process.watching, "the process watched")
             process.kill()
             await one.namenode.die()
             two = await taken_over(made)
@@ -205,7 +205,7 @@ async def test_a_process_that_lives_on_behind_closed_sockets_is_waited_for(
         async with fenced_by(zookeeper.connect, tmp_path, HARMLESS) as made:
             one = made.nodes[0]
             one.namenode.process = identity(process)
-            await until(lambda: one.zkfc._process._descriptor is not None, "the process watched")
+            await until(lambda: one.zkfc.local_process.watching, "the process watched")
             await one.namenode.die()
             two = await taken_over(made)
             assert two.namenode.told_gone == [False]

@@ -46,7 +46,7 @@ def hand_over_from(node: Node, holder_port: int, **settings: float) -> HandOver:
         replace(node.zkfc._settings, **settings),  # type: ignore[arg-type]
         node.zkfc.attempts,
         read_active=active,
-        situation=Situation(unfit=lambda: None, serving=lambda: False),
+        situation=lambda: Situation(unfit=None, serving=False),
         come_back=lambda: None,
     )
 
@@ -115,7 +115,7 @@ async def test_it_is_active_already_only_if_it_says_so_itself(
             one.zkfc._settings,
             one.zkfc.attempts,
             read_active=ours,
-            situation=Situation(unfit=lambda: None, serving=lambda: True),
+            situation=lambda: Situation(unfit=None, serving=True),
             come_back=lambda: None,
         )
         assert one.namenode.state is ServiceState.ACTIVE

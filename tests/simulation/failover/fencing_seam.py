@@ -1,10 +1,11 @@
 """What fencing methods do in the simulated world: what they should, nothing, too late, or a lie."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from typing import Any, Final
 
+from fencing.fencer import fence
 from fencing.model import JournalEpochMethod, MethodSpec, Outcome, Report, SshMethod, Target
 from fencing.shell import Finished, Overran
 from fencing.ssh_settings import SshSettings
@@ -34,12 +35,9 @@ class Fencers:
         self._trace = trace
         self._loop = loop
 
-    async def fence(
-        self, really: Callable[..., Awaitable[Report]], methods: Sequence[MethodSpec],
-        target: Target, **named: Any,  # noqa: ANN401
-    ) -> Report:  # fmt: skip
+    async def fence(self, methods: Sequence[MethodSpec], target: Target, **named: Any) -> Report:  # noqa: ANN401
         """The product's own; but what touches nothing must be told from what does."""
-        report = await really(methods, target, **named)
+        report = await fence(methods, target, run=self.run_command, over_ssh=self.over_ssh, **named)
         if report.fenced and report.attempts[-1].method == str(JournalEpochMethod()):
             self.on_success(target.namenode, LIFE.get().host.name, None)
         return report

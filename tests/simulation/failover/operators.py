@@ -1,12 +1,14 @@
 """People at work: switchovers, cedes, pauses and drains, and what they are told."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from ha.conf.topology import HostPort
-from ha.elector.zookeeper import znodes
+from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.znodes import connected
 from ha.notices.model import Drain, Pause
 from ha.notices.store import clear_drain, clear_pause, write_drain, write_pause
 from ha.service.errors import ServiceError
@@ -71,7 +73,9 @@ class Operators:
     async def _switch(self, event: Event, target: str) -> bool:
         world, began = self._world, self._world.oracle.asks()
         try:
-            client = await ZkfcClient.open(HostPort(target, ZKFC_PORT), deadline_seconds=2.0)
+            client = await ZkfcClient.open(
+                HostPort(target, ZKFC_PORT), deadline_seconds=2.0, connect=world.around.connect
+            )
             if event.kind == "cede":
                 world.trace.add(_WHO, f"asks {target} to cede", event.name)
                 await client.cede_active(round(event.lasts * 1000), deadline_seconds=10.0)
@@ -102,7 +106,7 @@ class Operators:
         what = event.kind if event.kind == "pause" else f"drain of {target}"
         world.trace.add(_WHO, f"wants a {what} until {until}", event.name)
         try:
-            async with znodes.connected(ZOOKEEPER, deadline_seconds=5.0) as session:
+            async with self._session() as session:
                 if event.kind == "pause":
                     pause = Pause(owner="op", reason="test", since=since, until=until)
                     await write_pause(session, ZOOKEEPER, pause)
@@ -116,6 +120,10 @@ class Operators:
         if until is None:
             world.loop.call_later(event.lasts, self._resume, event.kind, target)
 
+    def _session(self) -> AbstractAsyncContextManager[Session]:
+        session = self._world.around.session
+        return connected(ZOOKEEPER, deadline_seconds=5.0, open_session=session)
+
     def _resume(self, kind: str, target: str) -> None:
         process = Process("op3", self._world.loop)
         self._world.operators.append(process)
@@ -123,7 +131,7 @@ class Operators:
 
     async def _clear(self, kind: str, target: str) -> None:
         try:
-            async with znodes.connected(ZOOKEEPER, deadline_seconds=5.0) as session:
+            async with self._session() as session:
                 if kind == "pause":
                     await clear_pause(session, ZOOKEEPER)
                 else:

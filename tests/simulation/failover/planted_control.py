@@ -107,8 +107,12 @@ def lock_is_success() -> Planting:
     really = HandOver.__init__
 
     def init(self: HandOver, *arguments: Any, **named: Any) -> None:  # noqa: ANN401
-        situation = replace(named.pop("situation"), serving=lambda: True)
-        really(self, *arguments, situation=situation, **named)
+        situation = named.pop("situation")
+
+        def serving() -> Any:  # noqa: ANN401
+            return replace(situation(), serving=True)
+
+        really(self, *arguments, situation=serving, **named)
 
     return replacing(HandOver, "__init__", init)
 

@@ -1,7 +1,7 @@
 """Takes the place of the RPC connection and server under the product's own clients and faces."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar
@@ -10,8 +10,7 @@ from google.protobuf.message import Message
 
 from ha.rpc.errors import ConnectFailed, ConnectionLost, DeadlineExceeded, RemoteFault
 from ha.rpc.java_names import IO_EXCEPTION
-from ha.rpc.protocol import Call, Catalogue, NotServed
-from ha.rpc.server import RpcServer
+from ha.rpc.protocol import Call, Catalogue, NotServed, RpcProtocol
 from tests.simulation.engine.clock import PROCESS, Process, VirtualLoop
 from tests.simulation.failover.hosts import LIFE, Host, Life, Listener, WorldNetwork
 
@@ -207,26 +206,27 @@ class SimConnection:
 
 
 class SimServer:
-    """Takes the place of what RpcServer does with sockets."""
+    """As RpcServer."""
 
-    def __init__(self, board: Switchboard) -> None:
+    def __init__(self, board: Switchboard, protocols: Sequence[RpcProtocol]) -> None:
         self._board = board
-        self._ports: dict[RpcServer, int] = {}
+        self._catalogue = Catalogue.of(protocols)
+        self._port = 0
 
-    async def start(self, server: RpcServer, _host: str, port: int) -> int:
+    async def start(self, _host: str, port: int) -> int:
         """As RpcServer.start."""
         life: Life = LIFE.get()
-        serve(self._board.hosts[life.host.name], life, port, server._catalogue)
-        self._ports[server] = port
+        serve(self._board.hosts[life.host.name], life, port, self._catalogue)
+        self._port = port
         return port
 
-    async def stop(self, server: RpcServer) -> None:
+    async def stop(self) -> None:
         """As RpcServer.stop."""
         life: Life = LIFE.get()
-        port = self._ports.pop(server, None)
-        listener = life.host.ports.get(port or 0)
+        port, self._port = self._port, 0
+        listener = life.host.ports.get(port)
         if listener is not None and listener.life is life and life.alive:
-            del life.host.ports[port or 0]
+            del life.host.ports[port]
             for connection in list(listener.connections):
                 connection.hang_up()
 

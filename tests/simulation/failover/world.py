@@ -14,7 +14,7 @@ from ha.notices.board import Board
 from ha.rpc.protocol import Catalogue
 from ha.service.face import ha_service_protocol
 from ha.zkfc.process.controller import Controller, ElectionImpossible
-from ha.zkfc.record.positions import Position
+from ha.zkfc.surroundings.positions import Position
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.network import Network
@@ -28,7 +28,7 @@ from tests.simulation.failover.namenode import Condition, Journal, NameNode
 from tests.simulation.failover.nemesis import Swarm, plan, plan_aimed
 from tests.simulation.failover.oracle import Oracle
 from tests.simulation.failover.rpc_seam import Switchboard, serve
-from tests.simulation.failover.seams import in_place
+from tests.simulation.failover.seams import surroundings, traced
 from tests.simulation.failover.strikes import Strikes
 from tests.simulation.failover.zk_ensemble import Ensemble
 from tests.simulation.failover.zk_tree import Create
@@ -48,7 +48,7 @@ _METHODS: Final[dict[str, tuple[MethodSpec, ...]]] = {
 def run(seed: int, *, only: Set[str] | None = None, keep_trace: bool = False) -> Outcome:
     """Play one seed; ``only`` names the faults that may happen, None allows all that are drawn."""
     world = World(seed, only, keep_trace)
-    with world.in_place(), _no_collection():
+    with traced(world.trace), _no_collection():
         try:
             world.loop.run_until_complete(world.play())
         except (Violated, Stuck) as failure:
@@ -105,6 +105,7 @@ class World:
         self.gave_up: str | None = None
         self._pids = count(100)
         self._lives: list[Life] = []
+        self.around = surroundings(self.board, ensemble, self.fencers, self._position)
         self._connect()
         self.loop.set_exception_handler(self._unhandled)
 
@@ -117,12 +118,6 @@ class World:
         for host in self.cluster.hosts.values():
             host.ended = self._ended
             self.cluster.conditions[host.name] = Condition()
-
-    @contextmanager
-    def in_place(self) -> Iterator[None]:
-        """The simulated world in place of the real one."""
-        with in_place(self.board, self, self._position):
-            yield
 
     async def play(self) -> None:
         """Both phases."""
@@ -178,13 +173,18 @@ class World:
         life.process.spawn(node.start(seconds))
 
     async def _control(self, life: Life) -> None:
-        name = life.host.name
+        name, around = life.host.name, self.around
         controller = Controller(
             settings(
                 name, self.swarm.names, _METHODS[self.swarm.fencing], ranked=self.swarm.ranked
             ),
-            keeper=lambda post, released: KazooKeeper(ZOOKEEPER, post, on_release=released),
-            board=lambda tell: Board(ZOOKEEPER, name, tell),
+            keeper=lambda post, released: KazooKeeper(
+                ZOOKEEPER, post, on_release=released, open_session=around.session
+            ),
+            board=lambda tell: Board(
+                ZOOKEEPER, name, tell, clock=around.now, open_session=around.session
+            ),
+            around=around,
         )
         self.cluster.controllers[name] = controller
         try:

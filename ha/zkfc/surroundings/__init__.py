@@ -1,0 +1,1 @@
+"""What a controller touches outside itself, in one place that a simulated world can replace."""

@@ -1,0 +1,53 @@
+"""Watches one process of this machine, so that its end is seen and never guessed."""
+
+import os
+import select
+from typing import Final, Protocol
+
+from ha.daemon.identity import machine, started_ticks
+from ha.service.model import ProcessIdentity
+
+EXIT_MILLIS: Final = 20
+"""A process that was killed closes its sockets a moment before it has ended."""
+
+
+class Watched(Protocol):
+    """One process that is here."""
+
+    def ended(self) -> bool:
+        """Whether it has ended; waits for a moment where it has not."""
+
+    def close(self) -> None:
+        """Watch it no more."""
+
+
+class _ByDescriptor:
+    """Watched by a descriptor of exactly this process, which no other can be given."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def ended(self) -> bool:
+        """See ``Watched``."""
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        return bool(poll.poll(EXIT_MILLIS))
+
+    def close(self) -> None:
+        """See ``Watched``."""
+        os.close(self._descriptor)
+
+
+def watch_process(process: ProcessIdentity) -> Watched | None:
+    """Watch exactly this process; None when it is not on this machine."""
+    try:
+        if process.machine != machine():
+            return None
+        descriptor = os.pidfd_open(process.pid)
+    except (OSError, OverflowError):  # the number is what the NameNode says, and travels unsigned
+        return None
+    # Only now the number cannot be given to another process without our knowing.
+    if started_ticks(process.pid) != process.started_ticks:
+        os.close(descriptor)
+        return None
+    return _ByDescriptor(descriptor)

@@ -1,0 +1,53 @@
+"""The doors of a controller: to other daemons, to ZooKeeper, to fencing, clock and processes."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from fencing.fencer import fence
+from fencing.model import Report
+from ha.conf.topology import HostPort
+from ha.elector.zookeeper.client import Session, SessionFactory
+from ha.notices.board import utc_now
+from ha.rpc.client import Connect, RpcConnection
+from ha.rpc.protocol import RpcProtocol
+from ha.rpc.server import RpcServer
+from ha.service.model import ProcessIdentity
+from ha.zkfc.surroundings.positions import Position, position_of
+from ha.zkfc.surroundings.process_watch import Watched, watch_process
+
+
+class Server(Protocol):
+    """An RPC server that does not listen yet."""
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; returns the port.  Raises OSError where the address cannot be had."""
+
+    async def stop(self) -> None:
+        """Take no more, and close everything."""
+
+
+class ReadPosition(Protocol):
+    """Asks a NameNode how far its journal has come; see ``position_of``."""
+
+    def __call__(self, address: HostPort, *, deadline_seconds: float) -> Awaitable[Position]:
+        """See the class."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """The real world; a simulation gives another one, and replaces nothing behind our back."""
+
+    connect: Connect = RpcConnection.open
+    serve: Callable[[Sequence[RpcProtocol]], Server] = RpcServer
+    session: SessionFactory = Session
+    fence: Callable[..., Awaitable[Report]] = fence
+    """As ``fencing.fencer.fence``."""
+    watch: Callable[[ProcessIdentity], Watched | None] = watch_process
+    position_of: ReadPosition = position_of
+    now: Callable[[], datetime] = utc_now
+    """The wall clock: for people, and for what is written on other machines."""
+
+
+REAL_WORLD = Surroundings()
