@@ -6,7 +6,11 @@ first such one comes: it takes 11 MB, and most daemons are asked for nothing but
 """
 
 import asyncio
+import io
 import re
+import sys
+import threading
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from email.utils import formatdate
 from http import HTTPStatus
@@ -17,9 +21,8 @@ from prometheus_client import REGISTRY, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from ha.daemon.lazy_import import load_late
-from ha.daemon.pages import METHODS, Answer, Page, json_answer
+from ha.daemon.pages import METHODS, Answer, Page, json_answer, text_answer
 from ha.daemon.probes import RoleSeen, probe_pages
-from ha.daemon.stacks import stacks_page
 from ha.daemon.stalled_readers import Reader
 
 if TYPE_CHECKING:
@@ -262,3 +265,40 @@ def _framed(answer: Answer, method: str) -> bytes:
 
 def _metrics() -> Answer:
     return Answer(HTTPStatus.OK, CONTENT_TYPE_LATEST, generate_latest(REGISTRY))
+
+
+MOST_TASKS: Final = 1000
+"""A page for people, not a dump of a hundred thousand waiting calls."""
+
+
+def stacks_page() -> Answer:
+    """The stacks of all threads, then of the event loop's tasks."""
+    return text_answer(stacks())
+
+
+def stacks() -> str:
+    """The text of the page; called on the event loop."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    text = io.StringIO()
+    text.write(f"{len(names)} threads\n")
+    for ident, frame in sys._current_frames().items():
+        text.write(f'\nThread "{names.get(ident, "?")}" {ident}:\n')
+        text.writelines(traceback.format_stack(frame))
+    tasks = sorted(asyncio.all_tasks(), key=asyncio.Task.get_name)
+    text.write(f"\n{len(tasks)} tasks\n")
+    for task in tasks[:MOST_TASKS]:
+        text.write("\n")
+        text.write(_stack_of(task))
+    if len(tasks) > MOST_TASKS:
+        text.write(f"\nand {len(tasks) - MOST_TASKS} more\n")
+    return text.getvalue()
+
+
+def _stack_of(task: asyncio.Task[object]) -> str:
+    text = io.StringIO()
+    try:
+        task.print_stack(file=text)
+    except TypeError:
+        # gRPC's coroutines are compiled: linecache has nothing where it expects their lines.
+        return f"{task!r}\n"
+    return text.getvalue()

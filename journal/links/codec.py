@@ -6,9 +6,9 @@ import grpc
 
 from journal.errors import JournalError, Unavailable
 from journal.messages import segment_of
-from journal.model import NO_EPOCH, Epoch, TxId
+from journal.model import NO_EPOCH, Epoch, Segment, TxId
 from journal.proto import journal_pb2 as pb
-from journal.recovery import Answer, Empty, Held
+from journal.recovery import Answer, Copy, Empty, Held, Skip
 from journal.refusals import REFUSAL_KEY, error_of
 
 
@@ -40,3 +40,19 @@ def rpc_error(
     for history in ("last error: ", "remote host: ", "connect: "):
         cause = cause.rpartition(history)[2]
     return Unavailable(f"{cause} [{code.name}]" if cause else code.name)
+
+
+def brief(told: Answer | Copy | Skip) -> str:
+    """What a log line tells of a recovery."""
+    match told:
+        case Skip() | Empty():
+            return "none"
+        case Copy():
+            return f"{_name(told.segment)} from {', '.join(told.sources)}"
+        case Held():
+            return f"{_name(told.segment)} writer {told.segment.writer} accepted {told.accepted_in}"
+
+
+def _name(segment: Segment) -> str:
+    state = "finalized" if segment.finalized else "in progress"
+    return f"{segment.first}-{segment.last} {state} {segment.digest.hex()[:16]}"

@@ -112,11 +112,6 @@ def in_progress_name(first: TxId) -> str:
     return Segment(first, first, finalized=False).name()
 
 
-def finalized_name(first: TxId, last: TxId) -> str:
-    """The file of a segment that is closed for good."""
-    return Segment(first, last, finalized=True).name()
-
-
 def download_name(first: TxId, epoch: Epoch) -> str:
     """Where the bytes for a recovery are kept until the decision is durable."""
     return f"{in_progress_name(first)}.epoch={epoch}"

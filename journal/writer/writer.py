@@ -16,6 +16,7 @@ import structlog
 
 from journal.errors import BadRequest, InvariantBroken, JournalError, QuorumLost, ensure
 from journal.links import codec, metrics
+from journal.links.codec import brief
 from journal.links.grpc_link import GrpcLink
 from journal.links.link import LinkFactory
 from journal.links.quorum_call import QuorumCall, T, ask_each
@@ -39,7 +40,6 @@ from journal.writer.channel_status import ChannelStatus
 from journal.writer.epoch_claim import Claim
 from journal.writer.heartbeats import Heartbeats, ReadLease
 from journal.writer.learner_admission import Tutor
-from journal.writer.recovery_log import brief
 from journal.writer.rejoin import serving
 from journal.writer.upgrade import JournalUpgrades
 from journal.writer.window import Mark, Window

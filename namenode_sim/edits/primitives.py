@@ -30,11 +30,6 @@ _NO_RPC_IDS_BYTES = b"\x00\x00\xff\xff\xff\xfe"
 _UUID_BYTES = 16
 
 
-def read_bool(data: bytes, pos: int) -> tuple[bool, int]:
-    """One byte; anything but 0 is true, as in Java."""
-    return data[pos] != 0, pos + 1
-
-
 def read_i32(data: bytes, pos: int) -> tuple[int, int]:
     return I32.unpack_from(data, pos)[0], pos + 4
 

@@ -5,7 +5,8 @@ logged, so that the three cannot differ.  Semantics are those of Hadoop's FSEdit
 (docs/reference/namenode.md#replay).
 """
 
-from typing import assert_never, cast
+from enum import Enum, auto
+from typing import Final, assert_never, cast, get_args
 
 from journal.model import TxId
 from namenode_sim.edits import ops
@@ -13,14 +14,6 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.namespace import admin, attributes, files, paths
 from namenode_sim.namespace.admin import CacheOp, EcOp, SecretsOp
 from namenode_sim.namespace.errors import ApplyError, TxIdOutOfOrder
-from namenode_sim.namespace.families import (
-    FAMILY_OF,
-    AdminOp,
-    AttributeOp,
-    Family,
-    FileOp,
-    PathOp,
-)
 from namenode_sim.namespace.inode import QUOTA_DONT_SET, QUOTA_RESET, INodeDirectory
 from namenode_sim.namespace.retry_cache import DONE, Opened, RetryCache, SnapshotTaken
 from namenode_sim.namespace.snapshots import snapshots
@@ -33,6 +26,64 @@ from namenode_sim.namespace.state import (
     system_ec_policies,
 )
 from namenode_sim.namespace.tree import Tree, new_root
+
+FileOp = (
+    ops.Add
+    | ops.Append
+    | ops.Close
+    | ops.AddBlock
+    | ops.UpdateBlocks
+    | ops.Truncate
+    | ops.ConcatDelete
+    | ops.SetReplication
+    | ops.ReassignLease
+    | ops.SetGenstampV1
+    | ops.SetGenstampV2
+    | ops.AllocateBlockId
+)
+PathOp = ops.Mkdir | ops.Delete | ops.RenameOld | ops.Rename | ops.Symlink
+AttributeOp = (
+    ops.SetPermissions
+    | ops.SetOwner
+    | ops.Times
+    | ops.SetQuota
+    | ops.SetNsQuota
+    | ops.ClearNsQuota
+    | ops.SetQuotaByStorageType
+    | ops.SetAcl
+    | ops.SetXAttr
+    | ops.RemoveXAttr
+    | ops.SetStoragePolicy
+)
+AdminOp = (
+    SecretsOp
+    | CacheOp
+    | EcOp
+    | ops.RollingUpgradeStart
+    | ops.RollingUpgradeFinalize
+    | ops.StartLogSegment
+    | ops.EndLogSegment
+)
+
+
+class Family(Enum):
+    """A group of edits that one method applies."""
+
+    FILE = auto()
+    PATH = auto()
+    ATTRIBUTE = auto()
+    SNAPSHOT = auto()
+    ADMIN = auto()
+
+
+FAMILY_OF: Final[dict[type[Op], Family]] = {
+    **dict.fromkeys(get_args(FileOp), Family.FILE),
+    **dict.fromkeys(get_args(PathOp), Family.PATH),
+    **dict.fromkeys(get_args(AttributeOp), Family.ATTRIBUTE),
+    **dict.fromkeys(get_args(SnapshotOp), Family.SNAPSHOT),
+    **dict.fromkeys(get_args(AdminOp), Family.ADMIN),
+}
+
 
 DEFAULT_REPLICATION_LIMITS = (1, 512)
 """The defaults of dfs.namenode.replication.min and dfs.replication.max.  What a client may ask for

@@ -9,9 +9,12 @@ docs/reference/namenode.md#certain-answers.
 """
 
 import asyncio
+import grp
+import pwd
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import structlog
@@ -24,7 +27,6 @@ from journal.model import TxId
 from namenode_sim.client_protocol import summary
 from namenode_sim.client_protocol.errors import FsError, not_found
 from namenode_sim.client_protocol.file_writes import expired_leases
-from namenode_sim.client_protocol.groups import GroupsOf, SystemGroups
 from namenode_sim.client_protocol.leases import LeaseTimes
 from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Caller, Plan, Scene, Settings
 from namenode_sim.client_protocol.permissions import check_superuser, find
@@ -40,6 +42,48 @@ log = structlog.get_logger()
 
 SUPERGROUP = "supergroup"
 """The default of dfs.permissions.superusergroup."""
+
+GroupsOf = Callable[[str], frozenset[str]]
+
+MAX_REMEMBERED = 10_000
+
+
+class SystemGroups:
+    """Asks the operating system once per user and remembers the answer.
+
+    Hadoop forgets after five minutes (``hadoop.security.groups.cache.secs``); here a change of
+    membership needs ``forget``, since the lookup may block and is not repeated behind our back.
+    ``overrides`` has the groups of users about whom the operating system is not asked.
+    """
+
+    def __init__(self, overrides: Mapping[str, frozenset[str]] = MappingProxyType({})) -> None:
+        self._overrides = overrides
+        self._known: dict[str, frozenset[str]] = {}
+
+    def __call__(self, user: str) -> frozenset[str]:
+        """The groups of a user; none if the machine does not know the user."""
+        if user in self._overrides:
+            return self._overrides[user]
+        groups = self._known.get(user)
+        if groups is None:
+            groups = _ask(user)
+            if len(self._known) >= MAX_REMEMBERED:
+                self._known.clear()
+            self._known[user] = groups
+        return groups
+
+    def forget(self) -> None:
+        """Ask again from now on."""
+        self._known.clear()
+
+
+def _ask(user: str) -> frozenset[str]:
+    groups = {entry.gr_name for entry in grp.getgrall() if user in entry.gr_mem}
+    try:
+        groups.add(grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name)
+    except KeyError:
+        return frozenset(groups)
+    return frozenset(groups)
 
 
 class EditLog(Protocol):

@@ -19,10 +19,9 @@ from ha.daemon.process import ExitWith, halt
 from ha.rpc.limits import RpcLimits
 from ha.rpc.server import RpcServer
 from ha.service.face import ha_service_protocol
-from namenode_sim.client_protocol.groups import SystemGroups
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.retry_cache import MAX_ENTRIES, RetryCache
-from namenode_sim.process.client_face import ClientFace
+from namenode_sim.process.client_face import ClientFace, SystemGroups
 from namenode_sim.process.client_settings import client_settings
 from namenode_sim.process.ha_face import HaFace, disk_trouble_of
 from namenode_sim.process.jmx import NameNodeBeans

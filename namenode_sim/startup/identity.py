@@ -22,8 +22,7 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.storage.local_copies import LocalCopies
 from namenode_sim.storage.retention import Retention
 from namenode_sim.storage.storage import StorageSettings, path_of
-from namenode_sim.term.journal_access import JournalAccess
-from namenode_sim.term.journal_set import JournalSet
+from namenode_sim.term.journal_access import JournalAccess, JournalSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,37 +21,6 @@ from namenode_sim.storage.version_file import version_text
 log = structlog.get_logger()
 
 
-def format_name_dirs(
-    directories: Sequence[Path],
-    namespace_info: NamespaceInfo,
-    namespace: Namespace,
-    *,
-    force: bool = False,
-    comment: str = COMMENT,
-) -> None:
-    """Create a new file system in all directories: VERSION, seen_txid 0 and ``fsimage_0``.
-
-    Nothing is touched unless all directories can be had.  VERSION is written last: a directory
-    with VERSION is formatted, one without is not, whenever the power goes.
-
-    Args:
-        directories: the name directories; created where they do not exist.
-        namespace_info: the ids of the new cluster, and the layout to write.
-        namespace: what the first image holds; ``Namespace.empty(user)``.
-        force: erase what is there.
-        comment: VERSION's first line.
-
-    Raises:
-        NotEmpty: if a directory holds something and ``force`` is not given.
-        InUse: if another process works in one.
-        StorageError: if one cannot be written.
-    """
-    with lock_all(directories):
-        if not force:
-            refuse_occupied(directories)
-        format_locked(directories, namespace_info, namespace, comment=comment)
-
-
 def refuse_occupied(directories: Iterable[Path]) -> None:
     """Raise NotEmpty for the first directory that holds something."""
     for directory in directories:
@@ -66,7 +35,10 @@ def format_locked(
     *,
     comment: str = COMMENT,
 ) -> None:
-    """See ``format_name_dirs``: erases what is there; the caller holds ``lock_all``.
+    """Create a new file system in all directories: VERSION, seen_txid 0 and ``fsimage_0``.
+
+    What is there is erased; the caller holds ``lock_all``.  VERSION is written last: a directory
+    with VERSION is formatted, one without is not, whenever the power goes.
 
     Raises:
         StorageError: if one cannot be written.

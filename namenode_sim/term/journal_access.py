@@ -9,6 +9,7 @@ from journal.reader.reader import Chunk
 from journal.writer.channel_status import ChannelStatus
 from journal.writer.heartbeats import ReadLease
 from journal.writer.writer import Recovered
+from namenode_sim.storage.local_copies import Append, Finalize, LocalCopies, Start
 
 
 class TermWriter(Protocol):
@@ -53,3 +54,46 @@ class JournalAccess:
     new_writer: Callable[[], TermWriter]
     reader: EditsReader
     tails_open_segment: bool = False
+
+
+class JournalSet:
+    """One term's writer, with local copies of what it writes."""
+
+    def __init__(self, quorum: TermWriter, copies: LocalCopies) -> None:
+        self._quorum = quorum
+        self._copies = copies
+
+    @property
+    def read_lease(self) -> ReadLease:
+        """The quorum's."""
+        return self._quorum.read_lease
+
+    async def become_writer(self, *, predecessor_gone_until: float = 0.0) -> Recovered:
+        """See ``QuorumWriter``; local directories have no say in who writes."""
+        return await self._quorum.become_writer(predecessor_gone_until=predecessor_gone_until)
+
+    async def start_segment(self, first: TxId) -> None:
+        """Begin a segment on the quorum, then in every directory, those that failed included."""
+        await self._quorum.start_segment(first)
+        self._copies.hand(Start(first))
+
+    async def write(self, first: TxId, count: int, records: bytes) -> None:
+        """Returns when the quorum has the edits; the directories get them meanwhile."""
+        self._copies.hand(Append(records))
+        await self._quorum.write(first, count, records)
+
+    async def finalize_segment(self, last: TxId) -> None:
+        """A local segment gets its final name only after the quorum's: then its end is true."""
+        await self._quorum.finalize_segment(last)
+        self._copies.hand(Finalize(last))
+
+    def purge_logs(self, minimum: TxId) -> None:
+        """Let the quorum's nodes remove what ends before ``minimum``; nobody waits for it."""
+        self._quorum.purge_logs(minimum)
+
+    def node_statuses(self) -> Sequence[ChannelStatus]:
+        return self._quorum.node_statuses()
+
+    async def close(self) -> None:
+        """Drop the quorum's connections; the directories stay for the next term."""
+        await self._quorum.close()

@@ -39,12 +39,6 @@ def save_inodes(path: Path, index: INodeIndex) -> str:
     return str(path)
 
 
-def load_inode_ids(path: str) -> Numbers:
-    with Path(path).open("rb") as file:
-        ids: Numbers = np.load(file)
-    return ids
-
-
 def load_inodes(path: str) -> INodeIndex:
     with Path(path).open("rb") as file:
         ids: Numbers = np.load(file)

@@ -72,11 +72,6 @@ def decode_words(words: Words) -> tuple[Numbers, Numbers]:
     return bits.astype(np.int64), lengths
 
 
-def varints_at(window: Window, positions: Numbers) -> tuple[Numbers, Numbers]:
-    """The varints at the positions given, and their lengths (0: longer than 8 bytes)."""
-    return decode_words(window.words[positions])
-
-
 def packed_numbers(data: bytes) -> Numbers:
     """The numbers of a packed repeated field.
 
@@ -118,13 +113,3 @@ def _gathered_short(window: Window, starts: Numbers, ends: Numbers) -> Iterator[
         behind = np.cumsum(sizes)
         places = np.arange(behind[-1]) + np.repeat(at - (behind - sizes), sizes)
         yield window.octets[places].tobytes()
-
-
-def encode_varint(number: int) -> bytes:
-    """One number that is not negative."""
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)

@@ -11,7 +11,6 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.codec import NEWEST_LAYOUT, encode
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.format import format_name_dirs
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences
 from tests.interop.name_dirs import images
@@ -20,6 +19,7 @@ from tests.journal.writer.journal_cluster import formatted_nodes
 from tests.worlds.attribute_deeds import ADMIN_DEEDS, ATTRIBUTE_DEEDS
 from tests.worlds.author import FILE_DEEDS, Author
 from tests.worlds.files import write_log
+from tests.worlds.name_dirs import format_name_dirs
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
 

@@ -8,12 +8,12 @@ from namenode_sim.image.files import write_digest
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.format import format_name_dirs
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences
 from tests.interop.name_dirs import images
 from tests.interop.test_images import CODECS, NEWEST, PARALLEL, everything
 from tests.spark.merge.image_world import merged, nothing_changes, opened, summary
+from tests.worlds.name_dirs import format_name_dirs
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
 

@@ -10,9 +10,9 @@ from typing import Final
 from journal.model import NamespaceInfo
 from namenode_sim.image.files import digest_path
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.format import format_name_dirs
 from tests.interop.hadoop_server import running_hadoop
 from tests.worlds.large.images import LAYOUT, NAMESPACE_ID
+from tests.worlds.name_dirs import format_name_dirs
 
 _INFO: Final = NamespaceInfo(LAYOUT, NAMESPACE_ID, "CID-bench", 0, "BP-1-127.0.0.1-2")
 HEAP_MEGABYTES: Final = 6000

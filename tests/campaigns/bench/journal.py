@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
-from ha.daemon.collector import calm_collector
 from ha.daemon.logs import configure_logging
+from ha.daemon.process import calm_collector
 from tests.campaigns.bench import commits, takeover, typed_edits
 from tests.campaigns.bench.cpu import hand_over
 from tests.campaigns.bench.hadoop_peer import hadoop_rows

@@ -2,7 +2,7 @@
 
 import gc
 
-from ha.daemon.collector import NEW_OBJECTS, calm_collector
+from ha.daemon.process import NEW_OBJECTS, calm_collector
 
 
 def test_what_exists_is_frozen_and_collections_are_rare() -> None:

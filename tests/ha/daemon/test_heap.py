@@ -8,7 +8,7 @@ def test_freed_memory_goes_back_to_the_system() -> None:
     """Blocks below the limit for mmap, one in two of them freed: only a trim gives them back."""
     said = """
 from pathlib import Path
-from ha.daemon.heap import lean_heap
+from ha.daemon.process import lean_heap
 
 def resident():
     line = next(l for l in Path("/proc/self/status").read_text().splitlines() if "VmRSS" in l)

@@ -8,7 +8,7 @@ import pytest
 from journal.core.replies import Promised
 from journal.core.requests import Format, PrepareRecovery
 from journal.errors import BadRequest, OutOfSync, StorageFailed
-from journal.model import NO_TXID, NamespaceInfo, TxId
+from journal.model import NO_TXID, NamespaceInfo, Segment, TxId
 from journal.node.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
 from journal.storage import layout
@@ -165,7 +165,7 @@ def test_finalize_when_edits_are_missed(tmp_path: Path) -> None:
     with pytest.raises(OutOfSync, match="disk only contains up to txid 3"):
         journal.ask(Writer(1).finalize(1, 6))
     journal.close()
-    assert layout.finalized_name(TxId(1), TxId(3)) not in names(tmp_path)
+    assert Segment(TxId(1), TxId(3), finalized=True).name() not in names(tmp_path)
 
 
 @pytest.mark.row("X18")

@@ -12,7 +12,7 @@ from journal.core.requests import Format, GetEditLogManifest, PrepareRecovery
 from journal.core.state import Decision
 from journal.errors import NotFormatted, OutOfSync, StorageFailed
 from journal.frame import file_header
-from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, TxId
+from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 from journal.storage import layout
 from journal.storage.files import RealFiles
 from journal.storage.lock import StorageLock
@@ -63,7 +63,7 @@ def test_file_names_mean_what_hadoop_means(name: str, means: object) -> None:
 
 
 def test_names_are_hadoops() -> None:
-    assert layout.finalized_name(TxId(1), TxId(12)) in (
+    assert Segment(TxId(1), TxId(12), finalized=True).name() in (
         "edits_0000000000000000001-0000000000000000012"
     )
     assert layout.download_name(TxId(1), Epoch(7)) == FIRST + ".epoch=7"
@@ -233,7 +233,7 @@ def test_a_bit_flip_ends_what_is_reported(tmp_path: Path) -> None:
         journal.ask(writer.finalize(1, 5, 1))
     journal.accept(writer, segment(1, 5), segment_bytes(1, 5))
     journal.ask(writer.finalize(1, 5, 1))
-    final = tmp_path / "current" / layout.finalized_name(TxId(1), TxId(5))
+    final = tmp_path / "current" / Segment(TxId(1), TxId(5), finalized=True).name()
     assert final.read_bytes() == segment_bytes(1, 5)
     assert not path.exists()
 
@@ -259,7 +259,7 @@ def test_padding_is_not_damage_and_is_cut_by_finalize(tmp_path: Path) -> None:
     journal, writer = LocalJournal(tmp_path), Writer(2)
     journal.ask(writer.new_epoch())
     journal.ask(writer.finalize(1, 5, 1))
-    final = tmp_path / "current" / layout.finalized_name(TxId(1), TxId(5))
+    final = tmp_path / "current" / Segment(TxId(1), TxId(5), finalized=True).name()
     assert final.read_bytes() == segment_bytes(1, 5)
 
 
@@ -301,7 +301,7 @@ def test_a_future_layout_of_unknown_ops_is_scanned(tmp_path: Path) -> None:
 def test_a_finalized_and_an_in_progress_file_of_one_start(tmp_path: Path) -> None:
     written(tmp_path).close()
     current = tmp_path / "current"
-    (current / layout.finalized_name(TxId(1), TxId(3))).write_bytes(segment_bytes(1, 3))
+    (current / Segment(TxId(1), TxId(3), finalized=True).name()).write_bytes(segment_bytes(1, 3))
     journal = LocalJournal(tmp_path)
     found = journal.ask(GetEditLogManifest(TxId(1), in_progress_ok=True))
     assert isinstance(found, Manifest)
@@ -314,7 +314,7 @@ def test_a_damaged_finalized_segment_is_refused_and_the_rest_is_served(tmp_path:
     journal.ask(writer.finalize(1, 5))
     journal.ask(writer.start(6))
     journal.close()
-    path = tmp_path / "current" / layout.finalized_name(TxId(1), TxId(5))
+    path = tmp_path / "current" / Segment(TxId(1), TxId(5), finalized=True).name()
     path.write_bytes(path.read_bytes()[:-10])
     journal, writer = LocalJournal(tmp_path), Writer(2)
     journal.ask(writer.new_epoch())
@@ -325,7 +325,7 @@ def test_a_damaged_finalized_segment_is_refused_and_the_rest_is_served(tmp_path:
 
 def test_trailing_garbage_behind_a_finalized_segment_means_nothing(tmp_path: Path) -> None:
     formatted(tmp_path).close()
-    path = tmp_path / "current" / layout.finalized_name(TxId(1), TxId(5))
+    path = tmp_path / "current" / Segment(TxId(1), TxId(5), finalized=True).name()
     path.write_bytes(segment_bytes(1, 5) + b"garbage")
     journal, writer = LocalJournal(tmp_path), Writer(2)
     reply = journal.ask(PrepareRecovery(writer.stamp(), TxId(1)))

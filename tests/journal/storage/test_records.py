@@ -27,7 +27,7 @@ from tests.journal.core.requests_of import (
 
 FIRST = TxId(1)
 OPEN = layout.in_progress_name(FIRST)
-CLOSED = layout.finalized_name(FIRST, TxId(5))
+CLOSED = Segment(FIRST, TxId(5), finalized=True).name()
 
 
 def written(root: Path, epoch: int = 1, committed: int | None = None) -> LocalJournal:

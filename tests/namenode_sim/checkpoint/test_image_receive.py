@@ -21,10 +21,10 @@ from namenode_sim.image.container import ImageWriter
 from namenode_sim.image.files import image_name, write_digest
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.format import format_name_dirs
 from namenode_sim.storage.storage import NameStorage, open_name_dirs
 from tests.namenode_sim.image.image_world import rich_namespace
 from tests.worlds.files import info
+from tests.worlds.name_dirs import format_name_dirs
 
 IMAGE = rich_namespace()
 TXID = IMAGE.last_applied

@@ -21,10 +21,10 @@ from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.format import format_name_dirs
 from tests.namenode_sim.image.image_world import real
 from tests.namenode_sim.startup.startup_world import OPEN, ROLLED, held_by, mkdir
 from tests.worlds.files import info, write_segment
+from tests.worlds.name_dirs import format_name_dirs
 
 LAST = len(ROLLED) + len(OPEN)
 

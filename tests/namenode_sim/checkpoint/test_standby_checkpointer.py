@@ -21,7 +21,6 @@ from namenode_sim.image.files import check_digest
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.peer_face import forget_old
-from namenode_sim.storage.format import format_name_dirs
 from namenode_sim.storage.retention import Retention
 from namenode_sim.storage.storage import NameStorage, StorageSettings, open_name_dirs
 from namenode_sim.term.namenode import NameNode
@@ -30,6 +29,7 @@ from tests.namenode_sim.startup.startup_world import mkdir
 from tests.namenode_sim.term.memory_journal import MemoryJournal
 from tests.namenode_sim.term.test_namenode import NOBODY, namenode, until
 from tests.worlds.files import info
+from tests.worlds.name_dirs import format_name_dirs
 
 RULES = CheckpointRules(period_seconds=3600.0, edits=4)
 NO_EXTRA = StorageSettings(retention=Retention(images=1, extra_edits=0))

@@ -7,7 +7,7 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, Block, RenameOption
 from namenode_sim.namespace.errors import ApplyError, TxIdOutOfOrder
-from namenode_sim.namespace.families import FAMILY_OF
+from namenode_sim.namespace.namespace import FAMILY_OF
 from tests.namenode_sim.namespace.given_edits import (
     B1,
     B2,

@@ -11,10 +11,10 @@ from google.protobuf.message import Message
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.groups import SystemGroups
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.edits.ops import AddBlock
 from namenode_sim.edits.values import Block
+from namenode_sim.process.client_face import SystemGroups
 from namenode_sim.process.client_settings import client_settings
 from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve

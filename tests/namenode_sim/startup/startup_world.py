@@ -22,12 +22,12 @@ from namenode_sim.edits.values import Permission
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup.identity import Place
 from namenode_sim.startup.questions import Consent
-from namenode_sim.storage.format import format_name_dirs
 from namenode_sim.transfer.image_server import ImageServer
 from namenode_sim.transfer.namenode_protocol import Facts, namenode_protocol
 from tests.journal.writer.journal_cluster import QUICK, Nodes
 from tests.namenode_sim.image.image_world import EDITS
 from tests.worlds.files import info, write_segment
+from tests.worlds.name_dirs import format_name_dirs
 
 WHO = Permission("a", "b", 0o755)
 NEVER_ASK = Consent(force=False, ask=None)

@@ -13,11 +13,11 @@ from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.errors import StorageError
-from namenode_sim.storage.format import format_name_dirs
 from namenode_sim.storage.retention import PurgePlan, Retention, plan_purge
 from namenode_sim.storage.storage import NameStorage, StorageSettings, open_name_dirs
 from tests.namenode_sim.image.image_world import rich_namespace
 from tests.worlds.files import info
+from tests.worlds.name_dirs import format_name_dirs
 
 WHO = Permission("a", "b", 0o755)
 

@@ -14,8 +14,8 @@ from deploy.local.site import site_xml
 from journal.model import JournalId, NamespaceInfo
 from journal.writer.writer import QuorumWriter
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.format import format_name_dirs
 from tests.journal.writer.journal_cluster import Nodes
+from tests.worlds.name_dirs import format_name_dirs
 
 OURS = NamespaceInfo(-65, 12345, "CID-ours", 0, "BP-ours")
 FOREIGN = NamespaceInfo(-65, 999, "CID-theirs", 0, "BP-theirs")

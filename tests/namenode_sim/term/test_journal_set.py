@@ -12,7 +12,7 @@ from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.startup.recovery_items import best_copies
 from namenode_sim.storage.local_copies import LocalCopies, copies_from
 from namenode_sim.storage.local_edits import last_local_edit, list_segments
-from namenode_sim.term.journal_set import JournalSet
+from namenode_sim.term.journal_access import JournalSet
 from tests.namenode_sim.term.memory_journal import MemoryJournal, MemoryWriter
 
 MARKS: tuple[Op, Op] = (StartLogSegment(), EndLogSegment())

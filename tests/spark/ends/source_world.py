@@ -8,7 +8,6 @@ from pathlib import Path
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.format import format_name_dirs
 from namenode_sim.transfer.namenode_protocol import Facts
 from spark.ends.sources.cluster import Cluster
 from spark.ends.sources.from_cluster import stage_from_cluster
@@ -16,6 +15,7 @@ from spark.ends.sources.model import Staged
 from tests.namenode_sim.image.image_world import EDITS
 from tests.namenode_sim.startup.startup_world import World, held_by, mkdir, peer, world
 from tests.worlds.files import frames, info
+from tests.worlds.name_dirs import format_name_dirs
 
 SEGMENTS: tuple[tuple[Op, ...], ...] = (
     (*EDITS, EndLogSegment()),

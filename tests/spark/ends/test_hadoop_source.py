@@ -16,7 +16,6 @@ from namenode_sim.image.files import image_name
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import differences
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.format import format_name_dirs
 from spark.ends.hadoop_files import HadoopFiles
 from spark.ends.options import Ends, open_sink, open_source
 from spark.ends.sinks.hadoop import HadoopSink
@@ -25,6 +24,7 @@ from spark.ends.sources.errors import SourceError
 from spark.ends.sources.hadoop import HadoopSource
 from tests.spark.ends.source_world import OPS, SEGMENTS, segment_name, whole
 from tests.worlds.files import info, write_segment
+from tests.worlds.name_dirs import format_name_dirs
 
 IMAGE_0 = image_name(TxId(0))
 _JARS = (

@@ -16,7 +16,7 @@ from spark.image.ids import IdSet
 from spark.image.inodes import BadMessage, heads
 from spark.image.messages import BadPrefix, Chunk, chunks
 from spark.image.names import HashSet, hashes_of, name_hashes
-from spark.image.varints import encode_varint, packed_numbers, window_of
+from spark.image.varints import packed_numbers, window_of
 
 KINDS = {1: pb.INode.FILE, 2: pb.INode.DIRECTORY, 3: pb.INode.SYMLINK}
 
@@ -39,6 +39,16 @@ def whole(data: bytes) -> Chunk:
         np.concatenate([chunk.starts for chunk in found]),
         np.concatenate([chunk.ends for chunk in found]),
     )
+
+
+def encode_varint(number: int) -> bytes:
+    """One number that is not negative."""
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
 
 
 @settings(deadline=None)

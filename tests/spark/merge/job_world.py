@@ -5,10 +5,10 @@ from pathlib import Path
 
 from namenode_sim.edits.ops import AllowSnapshot, EndLogSegment
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.format import format_name_dirs
 from tests.namenode_sim.image.image_world import EDITS
 from tests.namenode_sim.startup.startup_world import OPEN
 from tests.worlds.files import info, write_segment
+from tests.worlds.name_dirs import format_name_dirs
 
 _BEFORE_SNAPSHOTS = tuple(takewhile(lambda op: not isinstance(op, AllowSnapshot), EDITS))
 ROLLED = (*_BEFORE_SNAPSHOTS, EndLogSegment())

@@ -21,7 +21,6 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.daemon import run_namenode
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto
-from namenode_sim.storage.format import format_name_dirs
 from namenode_sim.storage.retention import IMAGE
 from spark.ends.sources.cluster import Cluster
 from spark.ends.sources.model import Staged
@@ -30,6 +29,7 @@ from spark.service.merging import Merger
 from spark.service.service import CheckpointService
 from tests.namenode_sim.startup.startup_world import World, world
 from tests.worlds.files import info
+from tests.worlds.name_dirs import format_name_dirs
 
 SECONDS = 30.0
 RULES = Rules(

@@ -13,10 +13,10 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.inode import PACKED_BLOCK, INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.format import format_name_dirs
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences
 from tests.interop.name_dirs import images
+from tests.worlds.name_dirs import format_name_dirs
 from tests.worlds.scribe import Scribe
 from tests.worlds.scribe_actions import act
 
