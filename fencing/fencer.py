@@ -14,11 +14,11 @@ from fencing.environment import command_environment
 from fencing.local_kill import kill_on_this_machine
 from fencing.model import (
     Attempt,
+    FencingOutcome,
+    FencingReport,
     JournalEpochMethod,
     KillMethod,
     MethodSpec,
-    Outcome,
-    Report,
     ShellMethod,
     SshMethod,
     Target,
@@ -45,7 +45,7 @@ class OverSsh(Protocol):
 
     def __call__(
         self, method: SshMethod, target: Target, settings: SshSettings, *, deadline_seconds: float
-    ) -> Awaitable[tuple[Outcome, str, str]]:
+    ) -> Awaitable[tuple[FencingOutcome, str, str]]:
         """See the class."""
 
 
@@ -59,7 +59,7 @@ async def fence(
     ssh: SshSettings | None = None,
     run: RunCommand = run_command,
     over_ssh: OverSsh | None = None,
-) -> Report:
+) -> FencingReport:
     """Try each method in turn; the first success ends it.
 
     ``environment`` is the configuration as the target sees it (``Configuration.promoted``).  A
@@ -92,9 +92,9 @@ async def fence(
             detail=detail,
             seconds=round(attempt.duration_seconds, 3),
         )
-        if outcome is Outcome.SUCCEEDED:
+        if outcome is FencingOutcome.SUCCEEDED:
             break
-    report = Report(target, tuple(attempts), loop.time() - started)
+    report = FencingReport(target, tuple(attempts), loop.time() - started)
     log.info("fencing.finished", target=str(target), fenced=report.fenced, report=str(report))
     return report
 
@@ -124,7 +124,7 @@ class _Given:
 
 async def _over_ssh(
     method: SshMethod, target: Target, settings: SshSettings, *, deadline_seconds: float
-) -> tuple[Outcome, str, str]:
+) -> tuple[FencingOutcome, str, str]:
     from fencing.ssh import fence_over_ssh
 
     return await fence_over_ssh(method, target, settings, deadline_seconds=deadline_seconds)
@@ -132,19 +132,21 @@ async def _over_ssh(
 
 async def _supervised(
     method: MethodSpec, target: Target, given: _Given
-) -> tuple[Outcome, str, str]:
+) -> tuple[FencingOutcome, str, str]:
     try:
         return await _try(method, target, given)
     except Exception as failure:
         # A bug in one method must not cost the methods behind it their turn: nobody is active.
         log.exception("fencing.method_crashed", target=str(target), method=shown(method))
-        return Outcome.FAILED, f"unexpected {type(failure).__name__}: {failure}", ""
+        return FencingOutcome.FAILED, f"unexpected {type(failure).__name__}: {failure}", ""
 
 
-async def _try(method: MethodSpec, target: Target, given: _Given) -> tuple[Outcome, str, str]:
+async def _try(
+    method: MethodSpec, target: Target, given: _Given
+) -> tuple[FencingOutcome, str, str]:
     allowed_seconds = given.allowed_seconds
     if allowed_seconds <= 0:
-        return Outcome.NOT_RUN, "the time for all methods together had run out", ""
+        return FencingOutcome.NOT_RUN, "the time for all methods together had run out", ""
     match method:
         case ShellMethod():
             return await _try_shell(method, target, given)
@@ -159,27 +161,27 @@ async def _try(method: MethodSpec, target: Target, given: _Given) -> tuple[Outco
                 "nothing was done to its process: the journal refuses its edits from the next "
                 "epoch on, and it may serve reads until its lease ends"
             )
-            return Outcome.SUCCEEDED, detail, ""
+            return FencingOutcome.SUCCEEDED, detail, ""
     assert_never(method)
 
 
 async def _try_shell(
     method: ShellMethod, target: Target, given: _Given
-) -> tuple[Outcome, str, str]:
+) -> tuple[FencingOutcome, str, str]:
     allowed_seconds = given.allowed_seconds
     variables = command_environment(os.environ, given.environment, target)
     ended = await given.run(method.command, variables, deadline_seconds=allowed_seconds)
     match ended:
         case Finished(status=0):
-            return Outcome.SUCCEEDED, "exit status 0", ended.output
+            return FencingOutcome.SUCCEEDED, "exit status 0", ended.output
         case Finished():
             what = "killed by signal" if ended.status < 0 else "exit status"
-            return Outcome.FAILED, f"{what} {abs(ended.status)}", ended.output
+            return FencingOutcome.FAILED, f"{what} {abs(ended.status)}", ended.output
         case Overran():
             detail = (
                 f"killed, with all processes that it had started, after {allowed_seconds:.1f} s"
             )
-            return Outcome.TIMED_OUT, detail, ended.output
+            return FencingOutcome.TIMED_OUT, detail, ended.output
         case NotStarted():
-            return Outcome.NOT_RUN, ended.reason, ""
+            return FencingOutcome.NOT_RUN, ended.reason, ""
     assert_never(ended)

@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from fencing.model import Outcome, Target
+from fencing.model import FencingOutcome, Target
 
 log = structlog.get_logger()
 
@@ -20,7 +20,9 @@ _LISTEN: Final = "0A"
 """TCP_LISTEN as /proc/net/tcp writes it."""
 
 
-async def kill_on_this_machine(target: Target, *, deadline_seconds: float) -> tuple[Outcome, str]:
+async def kill_on_this_machine(
+    target: Target, *, deadline_seconds: float
+) -> tuple[FencingOutcome, str]:
     """Kill who listens on the target's port here; it is gone when this says so.
 
     It proves nothing about another machine, so a target elsewhere is not this method's business.
@@ -31,7 +33,10 @@ async def kill_on_this_machine(target: Target, *, deadline_seconds: float) -> tu
         async with asyncio.timeout(deadline_seconds):
             return await asyncio.shield(work)
     except TimeoutError:
-        return Outcome.TIMED_OUT, f"gave up after {deadline_seconds:.1f} s while {attempt.doing}"
+        return (
+            FencingOutcome.TIMED_OUT,
+            f"gave up after {deadline_seconds:.1f} s while {attempt.doing}",
+        )
     finally:
         attempt.call_off()
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -56,26 +61,29 @@ class _Attempt:
         with self._leave:
             self._called_off = True
 
-    def run(self) -> tuple[Outcome, str]:
+    def run(self) -> tuple[FencingOutcome, str]:
         """Find, kill, see it end."""
         host, port = self._target.host, self._target.port
         self.doing = f"asking whether {host} is this machine"
         if not _is_here(host):
-            return Outcome.NOT_RUN, f"{host} is not this machine"
+            return FencingOutcome.NOT_RUN, f"{host} is not this machine"
         self.doing = f"looking for the process that listens on port {port}"
         inodes = _listening(port)
         if not inodes:
-            return Outcome.SUCCEEDED, f"no process listens on port {port} of this machine"
+            return FencingOutcome.SUCCEEDED, f"no process listens on port {port} of this machine"
         pids = _holders(inodes)
         if not pids:
-            return Outcome.FAILED, f"a process listens on port {port}, but we may not see which"
+            return (
+                FencingOutcome.FAILED,
+                f"a process listens on port {port}, but we may not see which",
+            )
         for pid in sorted(pids):
             self.doing = f"killing process {pid}"
             why = self._kill(pid, inodes)
             if why is not None:
-                return Outcome.FAILED, why
+                return FencingOutcome.FAILED, why
             log.info("fencing.killed", pid=pid, port=port)
-        return Outcome.SUCCEEDED, f"killed process {', '.join(map(str, sorted(pids)))}"
+        return FencingOutcome.SUCCEEDED, f"killed process {', '.join(map(str, sorted(pids)))}"
 
     def _kill(self, pid: int, inodes: set[str]) -> str | None:
         """Kill a process and see it end; why that failed, or None."""

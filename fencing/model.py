@@ -88,7 +88,7 @@ def proves_gone(method: MethodSpec) -> bool:
     assert_never(method)
 
 
-class Outcome(StrEnum):
+class FencingOutcome(StrEnum):
     """What one method did."""
 
     SUCCEEDED = "succeeded"
@@ -105,7 +105,7 @@ class Attempt:
     """One method's try.  ``output`` is the end of what it wrote, for people."""
 
     method: str
-    outcome: Outcome
+    outcome: FencingOutcome
     detail: str
     duration_seconds: float
     output: str = ""
@@ -114,7 +114,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class FencingReport:
     """All tries, in order.  The last one succeeded, or the target is not fenced."""
 
     target: Target
@@ -124,13 +124,13 @@ class Report:
     @property
     def fenced(self) -> bool:
         """Whether some method says that the target is harmless now."""
-        return any(attempt.outcome is Outcome.SUCCEEDED for attempt in self.attempts)
+        return any(attempt.outcome is FencingOutcome.SUCCEEDED for attempt in self.attempts)
 
     @property
     def proven_gone(self) -> bool:
         """Whether the target can serve nobody any more, not even a read."""
         return any(
-            attempt.outcome is Outcome.SUCCEEDED and attempt.proves_gone
+            attempt.outcome is FencingOutcome.SUCCEEDED and attempt.proves_gone
             for attempt in self.attempts
         )
 

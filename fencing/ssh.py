@@ -19,9 +19,9 @@ import paramiko
 import structlog
 from paramiko.hostkeys import InvalidHostKey
 
-from fencing.model import Outcome, SshMethod, Target
+from fencing.model import FencingOutcome, SshMethod, Target
 from fencing.ssh_settings import HostKeys, SshSettings
-from fencing.ssh_verdict import NOT_FOUND, Killed, Port, Verdict, judge_killed, judge_port
+from fencing.ssh_verdict import NOT_FOUND, Killed, Port, SshResult, judge_killed, judge_port
 from ha.conf.own_user import own_user
 
 log = structlog.get_logger()
@@ -39,7 +39,7 @@ class _Failed(Exception):
 
 async def fence_over_ssh(
     method: SshMethod, target: Target, settings: SshSettings, *, deadline_seconds: float
-) -> tuple[Outcome, str, str]:
+) -> tuple[FencingOutcome, str, str]:
     """Kill whoever holds the target's port; outcome, detail and what the commands wrote."""
     session = _Session(method, target, settings)
     work = asyncio.create_task(asyncio.to_thread(session.run), name="sshfence")
@@ -49,7 +49,7 @@ async def fence_over_ssh(
     except TimeoutError:
         session.abort()
         detail = f"gave up after {deadline_seconds:.1f} s while {session.doing}"
-        return Outcome.TIMED_OUT, detail, session.output()
+        return FencingOutcome.TIMED_OUT, detail, session.output()
     finally:
         session.abort()
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -78,15 +78,17 @@ class _Session:
         with contextlib.suppress(Exception):
             self._client.close()
 
-    def run(self) -> Verdict:
+    def run(self) -> SshResult:
         """Log in, kill, look again."""
         try:
             self._log_in()
             return self._kill()
         except _Failed as failure:
-            return Verdict(Outcome.FAILED, str(failure))
+            return SshResult(FencingOutcome.FAILED, str(failure))
         except (OSError, EOFError, paramiko.SSHException) as failure:
-            return Verdict(Outcome.FAILED, f"ssh failed while {self.doing}: {_told(failure)}")
+            return SshResult(
+                FencingOutcome.FAILED, f"ssh failed while {self.doing}: {_told(failure)}"
+            )
         finally:
             self._client.close()
 
@@ -154,7 +156,7 @@ class _Session:
             # The error itself would show the passphrase.
             raise _Failed(f"the passphrase in {path} is no UTF-8") from None
 
-    def _kill(self) -> Verdict:
+    def _kill(self) -> SshResult:
         port = shlex.quote(str(self._target.port))
         self.doing = f"killing the process on port {port}"
         status, out = self._command(f"{_PATH}fuser -k -n tcp {port}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from fencing.model import Outcome
+from fencing.model import FencingOutcome
 
 NOT_FOUND: Final = 127
 """A shell's status for a command that is not installed."""
@@ -30,14 +30,14 @@ class Killed:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SshResult:
     """An outcome and its reason, for the report."""
 
-    outcome: Outcome
+    outcome: FencingOutcome
     detail: str
 
 
-def judge_killed(killed: Killed, left: frozenset[int]) -> Verdict | None:
+def judge_killed(killed: Killed, left: frozenset[int]) -> SshResult | None:
     """Decide from ``fuser`` alone, or None where only the port can tell.
 
     ``left`` are the processes on the port a moment after the kill.  Other ones than those that
@@ -46,31 +46,33 @@ def judge_killed(killed: Killed, left: frozenset[int]) -> Verdict | None:
     if killed.status == 0:
         unkillable = sorted(killed.pids & left)
         if unkillable:
-            return Verdict(Outcome.FAILED, f"killed, but still there: {_pids(unkillable)}")
-        return Verdict(Outcome.SUCCEEDED, f"killed {_pids(sorted(killed.pids))}")
+            return SshResult(FencingOutcome.FAILED, f"killed, but still there: {_pids(unkillable)}")
+        return SshResult(FencingOutcome.SUCCEEDED, f"killed {_pids(sorted(killed.pids))}")
     if killed.status == 1:
         return None
     if killed.status == NOT_FOUND:
-        return Verdict(
-            Outcome.FAILED, "fuser is not installed on the victim's host (Debian: psmisc)"
+        return SshResult(
+            FencingOutcome.FAILED, "fuser is not installed on the victim's host (Debian: psmisc)"
         )
-    return Verdict(Outcome.FAILED, f"fuser ended with status {killed.status}")
+    return SshResult(FencingOutcome.FAILED, f"fuser ended with status {killed.status}")
 
 
-def judge_port(on_host: Port, from_here: Port) -> Verdict:
+def judge_port(on_host: Port, from_here: Port) -> SshResult:
     """Decide where ``fuser`` found nobody: there is nobody, or it may not see him.
 
     Hadoop takes any failure of ``nc``, also that it is not installed, for a closed port.
     """
     seen = f"the port {on_host} there and {from_here} from here"
     if Port.LISTENS in (on_host, from_here):
-        return Verdict(
-            Outcome.FAILED,
+        return SshResult(
+            FencingOutcome.FAILED,
             f"a process listens that fuser could not kill: {seen}; may this user kill it?",
         )
     if on_host is Port.CLOSED:
-        return Verdict(Outcome.SUCCEEDED, f"there was no process to kill: {seen}")
-    return Verdict(Outcome.FAILED, f"fuser found no process, and nothing confirms it: {seen}")
+        return SshResult(FencingOutcome.SUCCEEDED, f"there was no process to kill: {seen}")
+    return SshResult(
+        FencingOutcome.FAILED, f"fuser found no process, and nothing confirms it: {seen}"
+    )
 
 
 def _pids(pids: list[int]) -> str:

@@ -9,19 +9,19 @@ from typing import Final, assert_never
 from deploy.local.errors import LocalClusterError
 from deploy.local.java_client import Tree
 from deploy.local.layout import NAMESERVICE, Layout
-from deploy.local.workload import Kind, Write
+from deploy.local.workload import ClientCall, ClientCallKind
 from journal import frame
 from namenode_sim.edits.codec import decode
 from namenode_sim.edits.ops import Add, Mkdir, Op, RenameOld
 
-Deed = tuple[Kind, str, str]
+Deed = tuple[ClientCallKind, str, str]
 """What was done: kind, path, and for a rename the target."""
 
 _IN_PROGRESS: Final = "edits_inprogress_"
 
 
 @dataclass(slots=True)
-class Journal:
+class JournalEdits:
     """The edits of all JournalNodes, taken together.
 
     ``diverging`` holds the txids for which two finalized copies have different bytes.
@@ -34,7 +34,7 @@ class Journal:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AuditResult:
     """What became of the acknowledged writes.
 
     ``missing`` are those without their effect in the tree, or without their edit in the journal;
@@ -54,7 +54,7 @@ class Verdict:
         return not (self.missing or self.duplicated or self.gaps or self.diverging)
 
 
-def missing_from_tree(writes: Iterable[Write], tree: Tree) -> list[str]:
+def missing_from_tree(writes: Iterable[ClientCall], tree: Tree) -> list[str]:
     """The acknowledged writes whose effect the tree does not show.
 
     A name whose rename has an unknown outcome may stand at either end.
@@ -62,19 +62,19 @@ def missing_from_tree(writes: Iterable[Write], tree: Tree) -> list[str]:
     moved: dict[str, str] = {}
     perhaps_moved: dict[str, str] = {}
     for write in writes:
-        if write.kind is Kind.RENAME:
+        if write.kind is ClientCallKind.RENAME:
             (perhaps_moved if write.error else moved)[write.path] = write.target
     missing = []
     for write in writes:
         if write.error:
             continue
         match write.kind:
-            case Kind.MKDIRS:
+            case ClientCallKind.MKDIRS:
                 there = write.path in tree.directories
-            case Kind.CREATE:
+            case ClientCallKind.CREATE:
                 place = moved.get(write.path, write.path)
                 there = place in tree.files or perhaps_moved.get(write.path) in tree.files
-            case Kind.RENAME:
+            case ClientCallKind.RENAME:
                 there = write.target in tree.files and write.path not in tree.files
             case _:
                 assert_never(write.kind)
@@ -83,7 +83,7 @@ def missing_from_tree(writes: Iterable[Write], tree: Tree) -> list[str]:
     return missing
 
 
-def read_journal(layout: Layout) -> Journal:
+def read_journal(layout: Layout) -> JournalEdits:
     """Decode every segment of every JournalNode and merge them by txid.
 
     Where copies differ, finalized ones count; a stale in-progress copy of a node that missed a
@@ -91,7 +91,7 @@ def read_journal(layout: Layout) -> Journal:
     """
     finalized: dict[int, tuple[bytes, Op]] = {}
     open_ones: dict[int, tuple[bytes, Op]] = {}
-    journal = Journal()
+    journal = JournalEdits()
     diverging: set[int] = set()
     for node in layout.journalnodes:
         current = layout.edits_dir(node) / NAMESERVICE / "current"
@@ -113,7 +113,7 @@ def read_journal(layout: Layout) -> Journal:
     return journal
 
 
-def judge(writes: Iterable[Write], tree: Tree, journal: Journal) -> Verdict:
+def judge(writes: Iterable[ClientCall], tree: Tree, journal: JournalEdits) -> AuditResult:
     """Hold the acknowledged writes against both."""
     writes = tuple(writes)
     missing = missing_from_tree(writes, tree)
@@ -129,7 +129,7 @@ def judge(writes: Iterable[Write], tree: Tree, journal: Journal) -> Verdict:
             duplicated.append(f"{name} ({count} times)")
         if count == 0 and name not in missing:
             missing.append(f"{name} (not in the journal)")
-    return Verdict(
+    return AuditResult(
         acknowledged=acknowledged,
         missing=tuple(missing),
         duplicated=tuple(duplicated),
@@ -170,10 +170,10 @@ def _edits(path: Path, data: bytes, *, is_open: bool) -> Iterable[tuple[int, byt
 def _deed(op: Op) -> Deed | None:
     match op:
         case Mkdir():
-            return Kind.MKDIRS, op.path, ""
+            return ClientCallKind.MKDIRS, op.path, ""
         case Add():
-            return Kind.CREATE, op.path, ""
+            return ClientCallKind.CREATE, op.path, ""
         case RenameOld():
-            return Kind.RENAME, op.src, op.dst
+            return ClientCallKind.RENAME, op.src, op.dst
         case _:
             return None

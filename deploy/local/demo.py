@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from deploy.local.audit import Verdict
+from deploy.local.audit import AuditResult
 from deploy.local.errors import LocalClusterError
 from deploy.local.places import fresh_directory
 from deploy.local.screen import Screen
@@ -30,7 +30,7 @@ WRITE_SECONDS = 120.0
 class Findings:
     """Everything that the demo found out."""
 
-    verdict: Verdict
+    verdict: AuditResult
     client_errors: tuple[str, ...]
     kill: Failover
     graceful: tuple[Failover, ...]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.local.audit import Verdict, judge, missing_from_tree, read_journal
+from deploy.local.audit import AuditResult, judge, missing_from_tree, read_journal
 from deploy.local.cluster import Cluster, open_cluster
 from deploy.local.errors import LocalClusterError
 from deploy.local.java_client import JavaClient, open_java_client, start_java_client
@@ -31,7 +31,7 @@ class Stage:
         with self.workload.paused():
             return missing_from_tree(self.workload.writes(), self.client.tree(self.workload.root))
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AuditResult:
         """What became of every acknowledged write; call it when the workload has stopped."""
         tree = self.client.tree(self.workload.root)
         return judge(self.workload.writes(), tree, read_journal(self.cluster.layout))

@@ -28,7 +28,7 @@ STOP_SECONDS = 180.0
 """Longer than the client's own 15 failovers take (docs/reference/rpc.md#retries-of-a-client)."""
 
 
-class Kind(StrEnum):
+class ClientCallKind(StrEnum):
     """What was asked."""
 
     MKDIRS = "mkdirs"
@@ -37,11 +37,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class ClientCall:
     """One call: its times are monotonic seconds; ``error`` is empty where it was acknowledged."""
 
     writer: int
-    kind: Kind
+    kind: ClientCallKind
     path: str
     target: str
     started: float
@@ -61,7 +61,7 @@ class Workload:
     root: str
     writers: int = WRITERS
     pause_seconds: float = PAUSE_SECONDS
-    _writes: list[Write] = field(default_factory=list)
+    _writes: list[ClientCall] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
     _stopping: threading.Event = field(default_factory=threading.Event)
     _turn: threading.Condition = field(default_factory=threading.Condition)
@@ -111,7 +111,7 @@ class Workload:
                 self._paused = False
                 self._turn.notify_all()
 
-    def writes(self) -> tuple[Write, ...]:
+    def writes(self) -> tuple[ClientCall, ...]:
         """Every call that has returned, in the order in which they did."""
         return tuple(self._writes)
 
@@ -119,7 +119,7 @@ class Workload:
         """How many calls were answered with success."""
         return sum(1 for write in self.writes() if not write.error)
 
-    def errors(self) -> tuple[Write, ...]:
+    def errors(self) -> tuple[ClientCall, ...]:
         """The calls that the client gave up on or that answered false."""
         return tuple(write for write in self.writes() if write.error)
 
@@ -173,21 +173,21 @@ class Workload:
     def _write(self, writer: int, base: str) -> None:
         for number in itertools.count():
             directory = f"{base}/d{number:05d}"
-            self._ask(writer, Kind.MKDIRS, directory)
+            self._ask(writer, ClientCallKind.MKDIRS, directory)
             for file in range(FILES_PER_DIRECTORY):
                 path = f"{directory}/f{file}"
-                self._ask(writer, Kind.CREATE, path)
+                self._ask(writer, ClientCallKind.CREATE, path)
                 if file % 2:
-                    self._ask(writer, Kind.RENAME, path, f"{directory}/r{file}")
+                    self._ask(writer, ClientCallKind.RENAME, path, f"{directory}/r{file}")
                 if self._stopping.is_set():
                     return
 
-    def _ask(self, writer: int, kind: Kind, path: str, target: str = "") -> None:
-        calls: dict[Kind, Callable[[], bool]] = {
-            Kind.MKDIRS: lambda: self.client.mkdirs(path),
+    def _ask(self, writer: int, kind: ClientCallKind, path: str, target: str = "") -> None:
+        calls: dict[ClientCallKind, Callable[[], bool]] = {
+            ClientCallKind.MKDIRS: lambda: self.client.mkdirs(path),
             # Both kinds of create: applied twice, one would be refused, the other would hide it.
-            Kind.CREATE: lambda: self.client.create(path, overwrite=path.endswith("0")),
-            Kind.RENAME: lambda: self.client.rename(path, target),
+            ClientCallKind.CREATE: lambda: self.client.create(path, overwrite=path.endswith("0")),
+            ClientCallKind.RENAME: lambda: self.client.rename(path, target),
         }
         with self._turn:
             self._turn.wait_for(lambda: not self._paused or self._stopping.is_set())
@@ -201,7 +201,7 @@ class Workload:
             error = str(failure)
         ended = time.monotonic()
         with self._turn:
-            self._writes.append(Write(writer, kind, path, target, started, ended, error))
+            self._writes.append(ClientCall(writer, kind, path, target, started, ended, error))
             self._calls_under_way -= 1
             self._turn.notify_all()
         self._stopping.wait(self.pause_seconds)

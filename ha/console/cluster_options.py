@@ -16,11 +16,11 @@ from ha.conf.topology import nameservice_of
 from ha.console.exit_codes import USAGE
 from ha.console.options import configuration as configuration_options
 from ha.console.output import FORMATS, NotWritten, plain, show
-from ha.console.result import Code, Ended, Ending, Outcome
+from ha.console.result import Code, CommandOutcome, Ended, Ending
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterCommand:
     """Which cluster is meant, and in which form the result is wanted."""
 
     configuration: Configuration
@@ -41,7 +41,7 @@ class Place:
 def about_a_cluster(
     command: str, *, formats: tuple[str, ...] = FORMATS
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add --conf-dir, -D, -ns and -o; the function gets a ``Place`` as ``place``.
+    """Add --conf-dir, -D, -ns and -o; the function gets a ``ClusterCommand`` as ``place``.
 
     A configuration that cannot be used ends the command with exit code 2, told as asked for.
     """
@@ -64,7 +64,7 @@ def about_a_cluster(
                 name = nameservice or nameservice_of(configuration)
                 for warning in configuration.warnings:
                     click.echo(f"warning: {warning}", err=True)
-                place = Place(configuration, name, output)
+                place = ClusterCommand(configuration, name, output)
                 try:
                     function(place=place, **own)
                 except Ended as end:
@@ -81,7 +81,7 @@ def _misconfigured(command: str, output: str, error: ConfigurationError) -> NoRe
     if output in ("json", "yaml"):
         ending = Ending(
             command=command,
-            outcome=Outcome.REFUSED,
+            outcome=CommandOutcome.REFUSED,
             code=Code.BAD_CONFIGURATION,
             message=str(error),
             hint="nnha config validate",

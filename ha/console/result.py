@@ -16,7 +16,7 @@ API_VERSION: Final = "nnha/v1"
 """Of every JSON document that a command prints."""
 
 
-class Outcome(StrEnum):
+class CommandOutcome(StrEnum):
     """What is known of the change."""
 
     DONE = "done"
@@ -37,17 +37,17 @@ class Outcome(StrEnum):
     def exit_code(self) -> int:
         """The process's exit code."""
         match self:
-            case Outcome.DONE | Outcome.PLANNED:
+            case CommandOutcome.DONE | CommandOutcome.PLANNED:
                 return exit_codes.DONE
-            case Outcome.REFUSED:
+            case CommandOutcome.REFUSED:
                 return exit_codes.REFUSED
-            case Outcome.FAILED:
+            case CommandOutcome.FAILED:
                 return exit_codes.FAILED
-            case Outcome.UNKNOWN:
+            case CommandOutcome.UNKNOWN:
                 return exit_codes.OUTCOME_UNKNOWN
-            case Outcome.UNREACHABLE:
+            case CommandOutcome.UNREACHABLE:
                 return exit_codes.UNREACHABLE
-            case Outcome.UNAUTHORISED:
+            case CommandOutcome.UNAUTHORISED:
                 return exit_codes.UNAUTHORISED
         assert_never(self)
 
@@ -95,7 +95,7 @@ class Ending:
     """One command's result."""
 
     command: str
-    outcome: Outcome
+    outcome: CommandOutcome
     code: Code
     message: str
     """What was attempted and what was found."""
@@ -140,19 +140,19 @@ class Ending:
 
     def _head(self) -> str:
         match self.outcome:
-            case Outcome.DONE:
+            case CommandOutcome.DONE:
                 return ""
-            case Outcome.PLANNED:
+            case CommandOutcome.PLANNED:
                 return "WOULD BE DONE (nothing was changed): "
-            case Outcome.REFUSED:
+            case CommandOutcome.REFUSED:
                 return "REFUSED (nothing was changed): "
-            case Outcome.FAILED:
+            case CommandOutcome.FAILED:
                 return "FAILED: "
-            case Outcome.UNKNOWN:
+            case CommandOutcome.UNKNOWN:
                 return "OUTCOME UNKNOWN: "
-            case Outcome.UNREACHABLE:
+            case CommandOutcome.UNREACHABLE:
                 return "UNREACHABLE (nothing was changed): "
-            case Outcome.UNAUTHORISED:
+            case CommandOutcome.UNAUTHORISED:
                 return "NOT AUTHORISED (nothing was changed): "
         assert_never(self.outcome)
 

@@ -21,7 +21,7 @@ from prometheus_client import REGISTRY, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from ha.daemon.lazy_import import load_late
-from ha.daemon.pages import METHODS, Answer, Page, json_answer, text_answer
+from ha.daemon.pages import METHODS, Page, PageAnswer, json_answer, text_answer
 from ha.daemon.probes import RoleSeen, probe_pages
 from ha.daemon.stalled_readers import Reader
 
@@ -135,7 +135,7 @@ class Endpoint:
 
         return await serve(self._pages, self._routes())
 
-    def _health(self) -> Answer:
+    def _health(self) -> PageAnswer:
         reason = self._healthy()
         status = HTTPStatus.OK if reason is None else HTTPStatus.SERVICE_UNAVAILABLE
         return json_answer({"healthy": reason is None, "reason": reason}, status)
@@ -202,7 +202,7 @@ class _Connection(asyncio.Protocol):
             answer = page((plain[3] or b"").decode("ascii"))
         except Exception:
             log.exception("http.page_failed", page=plain[2].decode())
-            answer = Answer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"")
+            answer = PageAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"")
         # Until the last byte has gone: who never reads it must not keep page and descriptor.
         loop = asyncio.get_running_loop()
         self._patience = loop.call_later(self._silence_seconds, self.abort)
@@ -248,7 +248,7 @@ class _Connection(asyncio.Protocol):
         protocol.data_received(said)
 
 
-def _framed(answer: Answer, method: str) -> bytes:
+def _framed(answer: PageAnswer, method: str) -> bytes:
     body = b"" if method == "OPTIONS" else answer.body
     allow = f"Allow: {METHODS}\r\n" if method == "OPTIONS" or answer.status == NOT_ALLOWED else ""
     head = (
@@ -263,15 +263,15 @@ def _framed(answer: Answer, method: str) -> bytes:
     return head.encode("ascii") + (b"" if method == "HEAD" else body)
 
 
-def _metrics() -> Answer:
-    return Answer(HTTPStatus.OK, CONTENT_TYPE_LATEST, generate_latest(REGISTRY))
+def _metrics() -> PageAnswer:
+    return PageAnswer(HTTPStatus.OK, CONTENT_TYPE_LATEST, generate_latest(REGISTRY))
 
 
 MOST_TASKS: Final = 1000
 """A page for people, not a dump of a hundred thousand waiting calls."""
 
 
-def stacks_page() -> Answer:
+def stacks_page() -> PageAnswer:
     """The stacks of all threads, then of the event loop's tasks."""
     return text_answer(stacks())
 

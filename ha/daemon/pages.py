@@ -11,7 +11,7 @@ METHODS: Final = "GET, HEAD, OPTIONS"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PageAnswer:
     """What a page is at this moment."""
 
     status: int
@@ -19,16 +19,16 @@ class Answer:
     body: bytes
 
 
-Page = Callable[[str], Answer]
+Page = Callable[[str], PageAnswer]
 """Given the query, what follows the question mark."""
 
 
-def json_answer(shown: Mapping[str, object], status: int = HTTPStatus.OK) -> Answer:
+def json_answer(shown: Mapping[str, object], status: int = HTTPStatus.OK) -> PageAnswer:
     """An object as JSON."""
     text = json.dumps(shown, default=str)
-    return Answer(status, "application/json; charset=utf-8", text.encode())
+    return PageAnswer(status, "application/json; charset=utf-8", text.encode())
 
 
-def text_answer(text: str, status: int = HTTPStatus.OK) -> Answer:
+def text_answer(text: str, status: int = HTTPStatus.OK) -> PageAnswer:
     """Plain text."""
-    return Answer(status, "text/plain; charset=utf-8", text.encode())
+    return PageAnswer(status, "text/plain; charset=utf-8", text.encode())

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 from ha.conf.errors import BadValue
 from ha.conf.keys.units import duration
-from ha.daemon.pages import Answer, Page, json_answer, text_answer
+from ha.daemon.pages import Page, PageAnswer, json_answer, text_answer
 
 ACTIVE: Final = "active"
 STANDBY: Final = "standby"
@@ -44,17 +44,17 @@ def probe_pages(
     return pages
 
 
-def _ready(reason: str | None) -> Answer:
+def _ready(reason: str | None) -> PageAnswer:
     return json_answer({"ready": reason is None, "reason": reason}, _status(well=reason is None))
 
 
-def _is(seen: RoleSeen, wanted: str) -> Answer:
+def _is(seen: RoleSeen, wanted: str) -> PageAnswer:
     return json_answer(
         {"state": seen.state, "lag_seconds": seen.lag_seconds}, _status(well=seen.state == wanted)
     )
 
 
-def _standby(seen: RoleSeen, query: str) -> Answer:
+def _standby(seen: RoleSeen, query: str) -> PageAnswer:
     asked = parse_qs(query).get("max_lag")
     if asked is None or seen.state != STANDBY:
         return _is(seen, STANDBY)
@@ -69,7 +69,7 @@ def _standby(seen: RoleSeen, query: str) -> Answer:
     )
 
 
-def _is_active(seen: RoleSeen) -> Answer:
+def _is_active(seen: RoleSeen) -> PageAnswer:
     """As Hadoop's IsActiveServlet: its two texts, and 405 where it is not active."""
     if seen.state == ACTIVE:
         return text_answer("I am Active!")

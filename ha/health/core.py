@@ -84,7 +84,7 @@ class Ended:
     reason: str
 
 
-Outcome = Answered | Unwell | Faulted | Broken | Refused | Unanswered | Ended
+ProbeOutcome = Answered | Unwell | Faulted | Broken | Refused | Unanswered | Ended
 
 
 class _Kind(StrEnum):
@@ -150,7 +150,7 @@ class Step:
     probe_after_seconds: float
 
 
-def step(state: HealthState, outcome: Outcome) -> Step:
+def step(state: HealthState, outcome: ProbeOutcome) -> Step:
     """Judge one probe."""
     settings = state.settings
     match outcome:

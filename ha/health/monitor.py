@@ -15,7 +15,7 @@ from ha.health.core import (
     Health,
     HealthSettings,
     HealthState,
-    Outcome,
+    ProbeOutcome,
     Refused,
     Unanswered,
     Unwell,
@@ -57,7 +57,7 @@ class HealthMonitor:
         settings: HealthSettings,
         listener: Listener,
         *,
-        measure: Callable[[float, Outcome], None] = lambda _seconds, _outcome: None,
+        measure: Callable[[float, ProbeOutcome], None] = lambda _seconds, _outcome: None,
         process: PidFile | None = None,
         connect: Connect = RpcConnection.open,
     ) -> None:
@@ -104,7 +104,7 @@ class HealthMonitor:
 
     async def _rounds(self) -> None:
         loop = asyncio.get_running_loop()
-        outcome: Outcome | None = None
+        outcome: ProbeOutcome | None = None
         while True:
             if outcome is None:
                 begun = loop.time()
@@ -115,7 +115,7 @@ class HealthMonitor:
                 await self._hang_up()
             outcome = await self._rest(wait_seconds)
 
-    def _judge(self, outcome: Outcome) -> float:
+    def _judge(self, outcome: ProbeOutcome) -> float:
         before = self._state
         result = step(before, outcome)
         after = self._state = result.state
@@ -131,7 +131,7 @@ class HealthMonitor:
             self._listener.health_changed(after.health, after.reason)
         return result.probe_after_seconds
 
-    def _with_process(self, outcome: Outcome) -> Outcome:
+    def _with_process(self, outcome: ProbeOutcome) -> ProbeOutcome:
         """What the pid file adds: a dead process ends all doubt, a living one names itself."""
         process = self._process
         if process is None:
@@ -152,7 +152,7 @@ class HealthMonitor:
             case _:
                 return outcome
 
-    async def _probe(self) -> Outcome:
+    async def _probe(self) -> ProbeOutcome:
         deadline = self._state.settings.rpc_timeout_seconds
         try:
             if self._client is None:
@@ -170,7 +170,7 @@ class HealthMonitor:
             return _silence(failure, self._address)
         return Answered()
 
-    async def _rest(self, seconds: float) -> Outcome | None:
+    async def _rest(self, seconds: float) -> ProbeOutcome | None:
         """Wait for the next round; the connection's end cuts it short and is an outcome."""
         self._hurry.clear()
         if seconds <= 0:
@@ -202,7 +202,7 @@ class HealthMonitor:
             await client.close()
 
 
-def _silence(failure: ServiceUnreachable, address: HostPort) -> Outcome:
+def _silence(failure: ServiceUnreachable, address: HostPort) -> ProbeOutcome:
     match failure.__cause__:
         case DeadlineExceeded():
             return Unanswered(str(failure))
@@ -215,7 +215,7 @@ def _silence(failure: ServiceUnreachable, address: HostPort) -> Outcome:
             return Broken(str(failure))
 
 
-def _of_living(outcome: Outcome, pid: int) -> Outcome:
+def _of_living(outcome: ProbeOutcome, pid: int) -> ProbeOutcome:
     match outcome:
         case Refused(reason=reason):
             return Refused(f"process {pid} runs, but {reason}")

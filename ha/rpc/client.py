@@ -18,7 +18,7 @@ from ha.rpc.errors import (
 from ha.rpc.frames import FrameSplitter
 from ha.rpc.packets import (
     PREAMBLE,
-    Answer,
+    CallAnswer,
     CallKey,
     Status,
     decode_answer,
@@ -143,7 +143,7 @@ class RpcConnection:
         answer = await self._wire.exchange(call_id, frame, method, deadline_seconds)
         return self.finish(answer, response)
 
-    def begin(self, method: str, request: Message) -> "asyncio.Future[Answer]":
+    def begin(self, method: str, request: Message) -> "asyncio.Future[CallAnswer]":
         """Send a call now, and leave the waiting to the caller; for ``finish`` to make sense of.
 
         It knows no deadline and no bound on calls under way: for who keeps a few of them under way
@@ -160,7 +160,7 @@ class RpcConnection:
         return self._wire.begin(call_id, frame, method)
 
     @staticmethod
-    def finish(answer: Answer, response: type[M]) -> M:
+    def finish(answer: CallAnswer, response: type[M]) -> M:
         """The response of a call that was begun.
 
         Raises:
@@ -201,7 +201,7 @@ class _Wire(asyncio.Protocol):
         self.gone: asyncio.Future[Exception] = self._loop.create_future()
         self._transport: asyncio.Transport | None = None
         self._splitter = FrameSplitter()
-        self._pending: dict[int, asyncio.Future[Answer]] = {}
+        self._pending: dict[int, asyncio.Future[CallAnswer]] = {}
         self._slots = asyncio.Semaphore(MAX_CALLS_IN_FLIGHT)
         self._writable = asyncio.Event()
         self._writable.set()
@@ -209,7 +209,7 @@ class _Wire(asyncio.Protocol):
 
     async def exchange(
         self, call_id: int, frame: bytes, method: str, deadline_seconds: float
-    ) -> Answer:
+    ) -> CallAnswer:
         """Send a call and wait for its answer, all within the deadline."""
         deadline = self._loop.time() + deadline_seconds
         await self._take_slot(method, deadline)
@@ -224,11 +224,11 @@ class _Wire(asyncio.Protocol):
             self._pending.pop(call_id, None)
             self._slots.release()
 
-    def begin(self, call_id: int, frame: bytes, method: str) -> asyncio.Future[Answer]:
+    def begin(self, call_id: int, frame: bytes, method: str) -> asyncio.Future[CallAnswer]:
         """Send a call; its answer when it comes."""
         if self.gone.done():
             raise ConnectionLost(f"{method} was not sent: {self.gone.result()}")
-        answer: asyncio.Future[Answer] = self._loop.create_future()
+        answer: asyncio.Future[CallAnswer] = self._loop.create_future()
         self._pending[call_id] = answer
         self.send(frame)
         return answer
@@ -303,7 +303,7 @@ class _Wire(asyncio.Protocol):
         except TimeoutError as failure:
             raise DeadlineExceeded(f"{method} was not sent: the server takes no more") from failure
 
-    def _accept(self, answer: Answer) -> None:
+    def _accept(self, answer: CallAnswer) -> None:
         if answer.client_id and answer.client_id != self.client_id:
             raise MalformedFrame("an answer to another client")
         waiting = self._pending.pop(answer.call_id, None)
@@ -318,7 +318,7 @@ class _Wire(asyncio.Protocol):
         self._outgoing.clear()
 
 
-def _expire(answer: asyncio.Future[Answer], method: str, seconds: float) -> None:
+def _expire(answer: asyncio.Future[CallAnswer], method: str, seconds: float) -> None:
     if not answer.done():
         answer.set_exception(DeadlineExceeded(f"no answer to {method} within {seconds} s"))
 

@@ -79,7 +79,7 @@ class CallKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallAnswer:
     """A decoded answer: the response's bytes, or the error."""
 
     call_id: int
@@ -220,7 +220,7 @@ def encode_sasl_success() -> bytes:
     )
 
 
-def decode_answer(frame: bytes) -> Answer:
+def decode_answer(frame: bytes) -> CallAnswer:
     """What a client makes of a server's frame.
 
     Raises:
@@ -234,8 +234,8 @@ def decode_answer(frame: bytes) -> Answer:
     call_id = header.callId if header.callId < _U32 // 2 else header.callId - _U32
     if status is Status.SUCCESS:
         body, _ = take_delimited(frame, end)
-        return Answer(call_id, header.clientId, status, body)
-    return Answer(
+        return CallAnswer(call_id, header.clientId, status, body)
+    return CallAnswer(
         call_id,
         header.clientId,
         status,

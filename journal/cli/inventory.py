@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from journal.model import NodeName, Segment, TxId
 from journal.quorum import majority
-from journal.reader.audit import Finding, Kind
+from journal.reader.audit import Finding, FindingKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,13 @@ def judge(held: Sequence[Row], *, silent: int, answering: int) -> tuple[Finding,
         if row.damaged:
             nodes = ", ".join(row.damaged)
             findings.append(
-                Finding(Kind.DAMAGE, row.first, row.damaged, f"{name} is damaged on {nodes}")
+                Finding(FindingKind.DAMAGE, row.first, row.damaged, f"{name} is damaged on {nodes}")
             )
         if row.forked:
             others = ", ".join(row.forked)
             findings.append(
                 Finding(
-                    Kind.DIFFERENCE,
+                    FindingKind.DIFFERENCE,
                     row.first,
                     row.forked,
                     f"{name} is finalized on {others} with other bytes or another end",
@@ -82,7 +82,7 @@ def judge(held: Sequence[Row], *, silent: int, answering: int) -> tuple[Finding,
         if row.finalized and len(whole) + silent < needed:
             findings.append(
                 Finding(
-                    Kind.TOO_FEW_COPIES,
+                    FindingKind.TOO_FEW_COPIES,
                     row.first,
                     tuple(whole),
                     f"{name} lies whole on {', '.join(whole)} only; {needed} copies are a majority",
@@ -91,11 +91,16 @@ def judge(held: Sequence[Row], *, silent: int, answering: int) -> tuple[Finding,
         if before is not None and row.first > before.last + 1:
             missing = TxId(before.last + 1)
             findings.append(
-                Finding(Kind.GAP, missing, (), f"no node lists {missing}-{row.first - 1}")
+                Finding(FindingKind.GAP, missing, (), f"no node lists {missing}-{row.first - 1}")
             )
         if before is not None and row.first <= before.last and row.finalized and before.finalized:
             findings.append(
-                Finding(Kind.DUPLICATE, row.first, (), f"{name} and that at {before.first} overlap")
+                Finding(
+                    FindingKind.DUPLICATE,
+                    row.first,
+                    (),
+                    f"{name} and that at {before.first} overlap",
+                )
             )
         if before is None or row.last > before.last:
             before = row

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
-from ha.rpc.packets import Answer
+from ha.rpc.packets import CallAnswer
 from journal.errors import Unavailable
 from journal.links.link import WriteStream
 from journal.proto import journal_pb2 as pb
@@ -100,7 +100,7 @@ class _Stream:
     def __init__(self, link: HadoopLink) -> None:
         self._link = link
         self._connection: RpcConnection | None = None
-        self._under_way: deque[asyncio.Future[Answer]] = deque()
+        self._under_way: deque[asyncio.Future[CallAnswer]] = deque()
         self._cancelled = False
 
     async def write(self, request: pb.WriteRequest) -> None:

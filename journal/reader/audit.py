@@ -15,7 +15,7 @@ from journal.quorum import majority
 Range = tuple[TxId, TxId]
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """What can be wrong."""
 
     DIFFERENCE = "difference"
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 class Finding:
     """One thing that is wrong, where it begins and whom it is about."""
 
-    kind: Kind
+    kind: FindingKind
     first: TxId
     nodes: tuple[NodeName, ...]
     message: str
@@ -55,7 +55,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AuditReport:
     """The judgement.  ``missing`` and ``stale`` are about one node, and no fault of the journal."""
 
     held: tuple[Range, ...]
@@ -112,7 +112,7 @@ class Audit:
             if before is not None and segment.first <= before.last:
                 self._findings.append(
                     Finding(
-                        Kind.DUPLICATE,
+                        FindingKind.DUPLICATE,
                         segment.first,
                         (node,),
                         f"{node} has transaction {segment.first} in {before.name()}"
@@ -122,7 +122,7 @@ class Audit:
             if before is None or segment.last > before.last:
                 before = segment
 
-    def report(self) -> Report:
+    def report(self) -> AuditReport:
         held: list[Range] = []
         unconfirmed: list[Range] = []
         missing: dict[NodeName, list[Range]] = {node: [] for node in self.nodes}
@@ -141,7 +141,7 @@ class Audit:
                 else:
                     findings.append(_too_few(first, due, nodes, self.needed))
         findings.sort(key=lambda finding: (finding.first, finding.kind))
-        return Report(
+        return AuditReport(
             tuple(held),
             {node: tuple(ranges) for node, ranges in missing.items()},
             {node: tuple(told) for node, told in self._stale.items()},
@@ -171,7 +171,7 @@ class Audit:
             return
         self._findings.append(
             Finding(
-                Kind.DIFFERENCE,
+                FindingKind.DIFFERENCE,
                 txid,
                 (node, *right),
                 f"transaction {txid} on {node} is not the one on {', '.join(right)}",
@@ -198,13 +198,13 @@ def _extend(ranges: list[Range], first: TxId, last: TxId) -> None:
 
 
 def _gap(first: TxId, last: TxId) -> Finding:
-    return Finding(Kind.GAP, first, (), f"no node has transactions {first}-{last}")
+    return Finding(FindingKind.GAP, first, (), f"no node has transactions {first}-{last}")
 
 
 def _too_few(first: TxId, last: TxId, nodes: frozenset[NodeName], needed: int) -> Finding:
     who = ", ".join(sorted(nodes))
     return Finding(
-        Kind.TOO_FEW_COPIES,
+        FindingKind.TOO_FEW_COPIES,
         first,
         tuple(sorted(nodes)),
         f"transactions {first}-{last} lie on {who} only; {needed} copies are a majority",

@@ -15,7 +15,7 @@ from journal.messages import segment_of
 from journal.model import JournalId, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 from journal.quorum import majority
-from journal.reader.audit import Audit, Finding, Kind, Piece, Report
+from journal.reader.audit import Audit, AuditReport, Finding, FindingKind, Piece
 from journal.reader.fetch import http_session, read_segment
 from journal.reader.frame_stream import FrameReader
 
@@ -37,7 +37,7 @@ class Verification:
     views: tuple[NodeView, ...]
     failures: dict[NodeName, JournalError]
     settled: TxId
-    report: Report
+    report: AuditReport
 
 
 async def ask_status(
@@ -78,7 +78,7 @@ async def verify(
         for first in view.status.damaged_segments:
             # It is in no list any more, so the walk would take it for one that the node lacks.
             told = f"{view.node} says that its copy of the segment at {first} is damaged"
-            audit.found(Finding(Kind.DAMAGE, TxId(first), (view.node,), told))
+            audit.found(Finding(FindingKind.DAMAGE, TxId(first), (view.node,), told))
     async with AsyncExitStack() as running:
         session = await running.enter_async_context(http_session(settings))
         cursors = []
@@ -151,7 +151,7 @@ async def _pieces(
         except (StorageFailed, Unavailable) as failure:
             audit.found(
                 Finding(
-                    Kind.DAMAGE,
+                    FindingKind.DAMAGE,
                     frames.next_txid,
                     (view.node,),
                     f"{view.node} cannot be read from transaction {frames.next_txid} of"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from ha.rpc.java_names import ACL
 from namenode_sim.client_protocol.errors import FsError, not_found
-from namenode_sim.client_protocol.model import Plan, Scene
+from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.paths import Route
 from namenode_sim.client_protocol.permissions import check_owner, find
 from namenode_sim.edits.ops import SetAcl
@@ -65,7 +65,7 @@ def get_acl_status(
     )
 
 
-def set_acl(scene: Scene, request: calls.SetAclRequestProto) -> Plan:
+def set_acl(scene: Scene, request: calls.SetAclRequestProto) -> EditPlan:
     """Replace the ACL; a scope that the new entries do not mention keeps its old ones."""
     route, node = _target(scene, request.src)
     entries = _from_proto(request.aclSpec)
@@ -73,10 +73,10 @@ def set_acl(scene: Scene, request: calls.SetAclRequestProto) -> Plan:
     kept = [entry for entry in logical_acl(node) if entry.scope not in scopes]
     _check_unique(entries)
     acl = _complete([*kept, *entries], given=_masks(entries), changed=scopes)
-    return Plan((_edit(route, node, acl),), calls.SetAclResponseProto)
+    return EditPlan((_edit(route, node, acl),), calls.SetAclResponseProto)
 
 
-def modify_entries(scene: Scene, request: calls.ModifyAclEntriesRequestProto) -> Plan:
+def modify_entries(scene: Scene, request: calls.ModifyAclEntriesRequestProto) -> EditPlan:
     """Add entries or replace those of the same scope, type and name."""
     route, node = _target(scene, request.src)
     entries = _from_proto(request.aclSpec)
@@ -85,28 +85,28 @@ def modify_entries(scene: Scene, request: calls.ModifyAclEntriesRequestProto) ->
     merged |= {_key(entry): entry for entry in entries}
     scopes = {entry.scope for entry in entries}
     acl = _complete(merged.values(), given=_masks(entries), changed=scopes)
-    return Plan((_edit(route, node, acl),), calls.ModifyAclEntriesResponseProto)
+    return EditPlan((_edit(route, node, acl),), calls.ModifyAclEntriesResponseProto)
 
 
-def remove_entries(scene: Scene, request: calls.RemoveAclEntriesRequestProto) -> Plan:
+def remove_entries(scene: Scene, request: calls.RemoveAclEntriesRequestProto) -> EditPlan:
     """Remove entries by scope, type and name."""
     route, node = _target(scene, request.src)
     gone = {_key(entry) for entry in _from_proto(request.aclSpec)}
     kept = [entry for entry in logical_acl(node) if _key(entry) not in gone]
     acl = _complete(kept, given=set(), changed={scope for scope, _, _ in gone})
-    return Plan((_edit(route, node, acl),), calls.RemoveAclEntriesResponseProto)
+    return EditPlan((_edit(route, node, acl),), calls.RemoveAclEntriesResponseProto)
 
 
-def remove_default(scene: Scene, request: calls.RemoveDefaultAclRequestProto) -> Plan:
+def remove_default(scene: Scene, request: calls.RemoveDefaultAclRequestProto) -> EditPlan:
     route, node = _target(scene, request.src)
     kept = tuple(entry for entry in logical_acl(node) if entry.scope == AclScope.ACCESS)
-    return Plan((_edit(route, node, kept),), calls.RemoveDefaultAclResponseProto)
+    return EditPlan((_edit(route, node, kept),), calls.RemoveDefaultAclResponseProto)
 
 
-def remove_acl(scene: Scene, request: calls.RemoveAclRequestProto) -> Plan:
+def remove_acl(scene: Scene, request: calls.RemoveAclRequestProto) -> EditPlan:
     """Back to a bare mode; logged, as in Hadoop, as an ACL without entries."""
     route, _ = _target(scene, request.src)
-    return Plan((SetAcl(route.path, ()),), calls.RemoveAclResponseProto)
+    return EditPlan((SetAcl(route.path, ()),), calls.RemoveAclResponseProto)
 
 
 def _check_enabled(scene: Scene) -> None:

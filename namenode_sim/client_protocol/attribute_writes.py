@@ -9,7 +9,7 @@ from namenode_sim.client_protocol.errors import (
     not_found,
 )
 from namenode_sim.client_protocol.file_writes import check_replication
-from namenode_sim.client_protocol.model import Plan, Scene, no_edits
+from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.paths import Route, as_file
 from namenode_sim.client_protocol.permissions import (
     READ,
@@ -49,15 +49,15 @@ def signed(number: int) -> int:
     return number - _U64 if number >= _I64 else number
 
 
-def set_permission(scene: Scene, request: calls.SetPermissionRequestProto) -> Plan:
+def set_permission(scene: Scene, request: calls.SetPermissionRequestProto) -> EditPlan:
     """chmod, by the owner."""
     route = find(scene, request.src)
     check_owner(scene.caller, route)
     op = SetPermissions(route.path, request.permission.perm)
-    return Plan((op,), calls.SetPermissionResponseProto)
+    return EditPlan((op,), calls.SetPermissionResponseProto)
 
 
-def set_owner(scene: Scene, request: calls.SetOwnerRequestProto) -> Plan:
+def set_owner(scene: Scene, request: calls.SetOwnerRequestProto) -> EditPlan:
     """chown, by the superuser; chgrp, by the owner, to a group of his."""
     route = find(scene, request.src)
     check_owner(scene.caller, route)
@@ -70,10 +70,10 @@ def set_owner(scene: Scene, request: calls.SetOwnerRequestProto) -> Plan:
         if request.groupname and request.groupname not in caller.groups:
             raise denied(f"User {caller.user} does not belong to {request.groupname}")
     op = SetOwner(route.path, request.username, request.groupname)
-    return Plan((op,), calls.SetOwnerResponseProto)
+    return EditPlan((op,), calls.SetOwnerResponseProto)
 
 
-def set_times(scene: Scene, request: calls.SetTimesRequestProto) -> Plan:
+def set_times(scene: Scene, request: calls.SetTimesRequestProto) -> EditPlan:
     """Set the times that are not -1; write access is enough."""
     if not scene.settings.access_time_precision_ms and signed(request.atime) != -1:
         raise io_error(
@@ -85,10 +85,10 @@ def set_times(scene: Scene, request: calls.SetTimesRequestProto) -> Plan:
     if route.last is None:
         raise not_found(f"File/Directory {route.path} does not exist.")
     op = Times(route.path, signed(request.mtime), signed(request.atime))
-    return Plan((op,), calls.SetTimesResponseProto)
+    return EditPlan((op,), calls.SetTimesResponseProto)
 
 
-def set_replication(scene: Scene, request: calls.SetReplicationRequestProto) -> Plan:
+def set_replication(scene: Scene, request: calls.SetReplicationRequestProto) -> EditPlan:
     """Change a file's replication; false for anything that is no replicated file."""
     check_replication(scene, request.replication, request.src, None)
     route = find(scene, request.src)
@@ -97,10 +97,10 @@ def set_replication(scene: Scene, request: calls.SetReplicationRequestProto) -> 
     if not isinstance(file, INodeFile) or file.block_type != CONTIGUOUS:
         return no_edits(calls.SetReplicationResponseProto(result=False))
     op = SetReplication(route.path, request.replication)
-    return Plan((op,), lambda: calls.SetReplicationResponseProto(result=True))
+    return EditPlan((op,), lambda: calls.SetReplicationResponseProto(result=True))
 
 
-def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> Plan:
+def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> EditPlan:
     """Set, keep or clear quotas; for the superuser.  Space by type has its own edit."""
     check_superuser(scene.caller)
     names, space = signed(request.namespaceQuota), signed(request.storagespaceQuota)
@@ -114,7 +114,9 @@ def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> Plan:
         raise FsError(ILLEGAL_ARGUMENT, "Cannot clear namespace quota on root.")
     if request.HasField("storageType"):
         kind = StorageType[types.StorageTypeProto.Name(request.storageType)]
-        return Plan((SetQuotaByStorageType(route.path, kind, space),), calls.SetQuotaResponseProto)
+        return EditPlan(
+            (SetQuotaByStorageType(route.path, kind, space),), calls.SetQuotaResponseProto
+        )
     old = directory.quotas
     new = (
         old.namespace if names == QUOTA_DONT_SET else names,
@@ -122,7 +124,7 @@ def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> Plan:
     )
     if new == (old.namespace, old.space):
         return no_edits(calls.SetQuotaResponseProto())
-    return Plan((SetQuota(route.path, *new),), calls.SetQuotaResponseProto)
+    return EditPlan((SetQuota(route.path, *new),), calls.SetQuotaResponseProto)
 
 
 def _directory(route: Route) -> INodeDirectory:
@@ -133,7 +135,7 @@ def _directory(route: Route) -> INodeDirectory:
     return route.last
 
 
-def set_storage_policy(scene: Scene, request: calls.SetStoragePolicyRequestProto) -> Plan:
+def set_storage_policy(scene: Scene, request: calls.SetStoragePolicyRequestProto) -> EditPlan:
     """Set a path's storage policy by name."""
     policy = BY_NAME.get(request.policyName.upper())
     if policy is None:
@@ -142,13 +144,13 @@ def set_storage_policy(scene: Scene, request: calls.SetStoragePolicyRequestProto
             f"Cannot find a block policy with the name {request.policyName}",
         )
     route = _policy_target(scene, request.src)
-    return Plan((SetStoragePolicy(route.path, policy.id),), calls.SetStoragePolicyResponseProto)
+    return EditPlan((SetStoragePolicy(route.path, policy.id),), calls.SetStoragePolicyResponseProto)
 
 
-def unset_storage_policy(scene: Scene, request: calls.UnsetStoragePolicyRequestProto) -> Plan:
+def unset_storage_policy(scene: Scene, request: calls.UnsetStoragePolicyRequestProto) -> EditPlan:
     """Let a path follow the directory above it again."""
     route = _policy_target(scene, request.src)
-    return Plan((SetStoragePolicy(route.path, 0),), calls.UnsetStoragePolicyResponseProto)
+    return EditPlan((SetStoragePolicy(route.path, 0),), calls.UnsetStoragePolicyResponseProto)
 
 
 def _policy_target(scene: Scene, path: str) -> Route:
@@ -161,7 +163,7 @@ def _policy_target(scene: Scene, path: str) -> Route:
     return route
 
 
-def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestProto) -> Plan:
+def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestProto) -> EditPlan:
     """Where a file's bytes are; reading it may move its access time (at most once an hour)."""
     route = find(scene, request.src)
     file = as_file(route)
@@ -171,7 +173,7 @@ def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestPro
     if 0 < precision < scene.now_ms - file.atime and not route.in_snapshot:
         ops = (Times(route.path, -1, scene.now_ms),)
     answer = calls.GetBlockLocationsResponseProto(locations=located(file, request))
-    return Plan(ops, lambda: answer)
+    return EditPlan(ops, lambda: answer)
 
 
 def located(

@@ -23,7 +23,7 @@ from namenode_sim.client_protocol.errors import (
     not_found,
 )
 from namenode_sim.client_protocol.leases import SOFT_LIMIT_SECONDS
-from namenode_sim.client_protocol.model import Plan, Scene, no_edits
+from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.paths import (
     Route,
     as_file,
@@ -52,7 +52,7 @@ CREATE, OVERWRITE, LAZY_PERSIST, NEW_BLOCK = 1, 2, 16, 32
 _LAZY_PERSIST_POLICY = 15
 
 
-def create(scene: Scene, request: calls.CreateRequestProto) -> Plan:
+def create(scene: Scene, request: calls.CreateRequestProto) -> EditPlan:
     """Make a new file and open it for the caller; with OVERWRITE an old one goes first."""
     route = _check_create(scene, request)
     closing: tuple[Op, ...] = ()
@@ -62,7 +62,7 @@ def create(scene: Scene, request: calls.CreateRequestProto) -> Plan:
             raise already_exists(f"{route.path} for client {scene.caller.host} already exists")
     if closing:
         # The abandoned file is complete now, so the path is taken; the close itself stays.
-        return Plan(closing, lambda: _taken(route, scene.caller.host))
+        return EditPlan(closing, lambda: _taken(route, scene.caller.host))
     check_replication(scene, request.replication, route.path, request.clientName)
     if route.last is not None:
         directories: list[Mkdir] = []
@@ -70,7 +70,7 @@ def create(scene: Scene, request: calls.CreateRequestProto) -> Plan:
     else:
         directories, add = _add_with_parents(scene, request, route)
     scene.leases.renew(request.clientName, scene.now)
-    return Plan((*directories, add), lambda: created(scene, add.path))
+    return EditPlan((*directories, add), lambda: created(scene, add.path))
 
 
 def _taken(route: Route, host: str) -> calls.CreateResponseProto:
@@ -241,7 +241,7 @@ def close_edit(file: INodeFile, path: str, now_ms: int) -> Close:
     )
 
 
-def recover_lease(scene: Scene, request: calls.RecoverLeaseRequestProto) -> Plan:
+def recover_lease(scene: Scene, request: calls.RecoverLeaseRequestProto) -> EditPlan:
     """Take a file from its writer; true once it is closed."""
     route = find(scene, request.src)
     file = as_file(route)
@@ -251,10 +251,10 @@ def recover_lease(scene: Scene, request: calls.RecoverLeaseRequestProto) -> Plan
     if file.blocks:
         return no_edits(calls.RecoverLeaseResponseProto(result=False))
     op = close_edit(file, route.path, scene.now_ms)
-    return Plan((op,), lambda: calls.RecoverLeaseResponseProto(result=True))
+    return EditPlan((op,), lambda: calls.RecoverLeaseResponseProto(result=True))
 
 
-def complete(scene: Scene, request: calls.CompleteRequestProto) -> Plan:
+def complete(scene: Scene, request: calls.CompleteRequestProto) -> EditPlan:
     """Close a file; true also for a repeated call that succeeded before."""
     route = _by_id(scene, request.src, request.fileId)
     node = route.last
@@ -267,7 +267,7 @@ def complete(scene: Scene, request: calls.CompleteRequestProto) -> Plan:
     if request.HasField("last") or file.blocks:
         return no_edits(calls.CompleteResponseProto(result=False))
     op = close_edit(file, route.path, scene.now_ms)
-    return Plan((op,), lambda: calls.CompleteResponseProto(result=True))
+    return EditPlan((op,), lambda: calls.CompleteResponseProto(result=True))
 
 
 def _same_last_block(request: calls.CompleteRequestProto, file: object) -> bool:
@@ -316,20 +316,20 @@ def check_lease(scene: Scene, route: Route, holder: str, file_id: int) -> INodeF
     return route.last
 
 
-def fsync(scene: Scene, request: calls.FsyncRequestProto) -> Plan:
+def fsync(scene: Scene, request: calls.FsyncRequestProto) -> EditPlan:
     """Record the blocks of an open file."""
     route = _by_id(scene, request.src, request.fileId)
     file = check_lease(scene, route, request.client, request.fileId)
-    return Plan((UpdateBlocks(route.path, file.blocks),), calls.FsyncResponseProto)
+    return EditPlan((UpdateBlocks(route.path, file.blocks),), calls.FsyncResponseProto)
 
 
-def renew_lease(scene: Scene, request: calls.RenewLeaseRequestProto) -> Plan:
+def renew_lease(scene: Scene, request: calls.RenewLeaseRequestProto) -> EditPlan:
     if request.clientName in scene.namespace.tree.leases:
         scene.leases.renew(request.clientName, scene.now)
     return no_edits(calls.RenewLeaseResponseProto())
 
 
-def append(scene: Scene, request: calls.AppendRequestProto) -> Plan:
+def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
     """Reopen an empty file; one with blocks would need DataNodes."""
     route = find(scene, request.src)
     file = as_file(route)
@@ -345,7 +345,7 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> Plan:
         new_block=bool(request.flag & NEW_BLOCK),
         rpc=scene.caller.rpc,
     )
-    return Plan((*closing, op), lambda: appended(scene, route.path))
+    return EditPlan((*closing, op), lambda: appended(scene, route.path))
 
 
 def appended(scene: Scene, path: str) -> calls.AppendResponseProto:
@@ -354,7 +354,7 @@ def appended(scene: Scene, path: str) -> calls.AppendResponseProto:
     return calls.AppendResponseProto(stat=status_of(scene.namespace, file))
 
 
-def add_block(scene: Scene, request: calls.AddBlockRequestProto) -> Plan:
+def add_block(scene: Scene, request: calls.AddBlockRequestProto) -> EditPlan:
     """Refused: there is no DataNode in this build to put a block on."""
     route = _by_id(scene, request.src, request.fileId)
     file = check_lease(scene, route, request.clientName, request.fileId)
@@ -367,7 +367,7 @@ def add_block(scene: Scene, request: calls.AddBlockRequestProto) -> Plan:
     raise no_datanodes(route.path)
 
 
-def truncate(scene: Scene, request: calls.TruncateRequestProto) -> Plan:
+def truncate(scene: Scene, request: calls.TruncateRequestProto) -> EditPlan:
     """Only to the length that the file already has; cutting blocks needs DataNodes."""
     route = find(scene, request.src)
     file = as_file(route)
@@ -382,7 +382,7 @@ def truncate(scene: Scene, request: calls.TruncateRequestProto) -> Plan:
         )
     if request.newLength < length:
         raise no_datanodes(route.path)
-    return Plan(closing, lambda: calls.TruncateResponseProto(result=True))
+    return EditPlan(closing, lambda: calls.TruncateResponseProto(result=True))
 
 
 def expired_leases(scene: Scene) -> list[Close]:

@@ -79,13 +79,13 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EditPlan:
     """Edits to log and apply in order, and the answer to build from what they made."""
 
     ops: tuple[Op, ...]
     answer: Callable[[], Message]
 
 
-def no_edits(answer: Message) -> Plan:
+def no_edits(answer: Message) -> EditPlan:
     """A plan that changes nothing."""
-    return Plan((), lambda: answer)
+    return EditPlan((), lambda: answer)

@@ -11,7 +11,7 @@ from namenode_sim.client_protocol.errors import (
     not_found,
     snapshot_error,
 )
-from namenode_sim.client_protocol.model import Plan, Scene
+from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.paths import DOT_SNAPSHOT, Route, check_name_length
 from namenode_sim.client_protocol.permissions import (
     READ,
@@ -67,7 +67,7 @@ def _snapshots(scene: Scene, route: Route) -> list[Snapshot]:
     return taken
 
 
-def allow(scene: Scene, request: calls.AllowSnapshotRequestProto) -> Plan:
+def allow(scene: Scene, request: calls.AllowSnapshotRequestProto) -> EditPlan:
     """Let a directory have snapshots; neither one above nor one below it may have."""
     check_superuser(scene.caller)
     route = find(scene, request.snapshotRoot)
@@ -82,7 +82,7 @@ def allow(scene: Scene, request: calls.AllowSnapshotRequestProto) -> Plan:
                 f"{'ancestor' if above else 'subdirectory'} {full_path(other)} is already a "
                 "snapshottable directory."
             )
-    return Plan((AllowSnapshot(route.path),), calls.AllowSnapshotResponseProto)
+    return EditPlan((AllowSnapshot(route.path),), calls.AllowSnapshotResponseProto)
 
 
 def _is_above(above: INodeDirectory, node: INodeDirectory) -> bool:
@@ -92,7 +92,7 @@ def _is_above(above: INodeDirectory, node: INodeDirectory) -> bool:
     return step is above
 
 
-def disallow(scene: Scene, request: calls.DisallowSnapshotRequestProto) -> Plan:
+def disallow(scene: Scene, request: calls.DisallowSnapshotRequestProto) -> EditPlan:
     """Take that back; all its snapshots must be gone."""
     check_superuser(scene.caller)
     route = find(scene, request.snapshotRoot)
@@ -101,10 +101,10 @@ def disallow(scene: Scene, request: calls.DisallowSnapshotRequestProto) -> Plan:
             f"The directory {route.path} has snapshot(s). Please redo the operation after removing "
             "all the snapshots."
         )
-    return Plan((DisallowSnapshot(route.path),), calls.DisallowSnapshotResponseProto)
+    return EditPlan((DisallowSnapshot(route.path),), calls.DisallowSnapshotResponseProto)
 
 
-def create(scene: Scene, request: calls.CreateSnapshotRequestProto) -> Plan:
+def create(scene: Scene, request: calls.CreateSnapshotRequestProto) -> EditPlan:
     """Take a snapshot; without a name it gets one from the time, in UTC."""
     route = find(scene, request.snapshotRoot)
     if not scene.caller.exempt:
@@ -124,7 +124,7 @@ def create(scene: Scene, request: calls.CreateSnapshotRequestProto) -> Plan:
         )
     op = CreateSnapshot(route.path, name, _time(scene), scene.caller.rpc)
     answer = calls.CreateSnapshotResponseProto(snapshotPath=SnapshotTaken(route.path, name).path)
-    return Plan((op,), lambda: answer)
+    return EditPlan((op,), lambda: answer)
 
 
 def created_before(scene: Scene) -> calls.CreateSnapshotResponseProto:
@@ -155,7 +155,7 @@ def _check_room(scene: Scene, taken: int) -> None:
             )
 
 
-def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> Plan:
+def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> EditPlan:
     route = find(scene, request.snapshotRoot)
     if not scene.caller.exempt:
         check_owner(scene.caller, route)
@@ -165,10 +165,10 @@ def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> Plan:
             f"Cannot delete snapshot {name} from path {route.path}: the snapshot does not exist."
         )
     op = DeleteSnapshot(route.path, name, _time(scene), scene.caller.rpc)
-    return Plan((op,), calls.DeleteSnapshotResponseProto)
+    return EditPlan((op,), calls.DeleteSnapshotResponseProto)
 
 
-def rename(scene: Scene, request: calls.RenameSnapshotRequestProto) -> Plan:
+def rename(scene: Scene, request: calls.RenameSnapshotRequestProto) -> EditPlan:
     """Give a snapshot another name."""
     route = find(scene, request.snapshotRoot)
     if not scene.caller.exempt:
@@ -181,7 +181,7 @@ def rename(scene: Scene, request: calls.RenameSnapshotRequestProto) -> Plan:
     if new in names and new != old:
         raise snapshot_error(f"The snapshot {new} already exists for directory {route.path}")
     op = RenameSnapshot(route.path, old, new, _time(scene), scene.caller.rpc)
-    return Plan((op,), calls.RenameSnapshotResponseProto)
+    return EditPlan((op,), calls.RenameSnapshotResponseProto)
 
 
 def get_snapshottable_dir_listing(

@@ -16,12 +16,12 @@ from namenode_sim.client_protocol import (
     tree_writes,
     xattr_calls,
 )
-from namenode_sim.client_protocol.model import Plan, Scene
+from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.proto import client_namenode_pb2 as calls
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadCall:
     """A call that only looks."""
 
     request: type[Message]
@@ -29,7 +29,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WriteCall:
     """A call that may log edits.
 
     ``repeated`` gives the answer of the same call done before, for calls that Hadoop marks "at
@@ -38,76 +38,82 @@ class Write:
     """
 
     request: type[Message]
-    plan: Callable[[Scene, Any], Plan]
+    plan: Callable[[Scene, Any], EditPlan]
     repeated: Callable[[Scene, Any], Message] | None = None
     checked_as_read: bool = False
 
 
-READS: dict[str, Read] = {
-    "getFileInfo": Read(calls.GetFileInfoRequestProto, reads.get_file_info),
-    "getFileLinkInfo": Read(calls.GetFileLinkInfoRequestProto, reads.get_file_link_info),
-    "getLocatedFileInfo": Read(calls.GetLocatedFileInfoRequestProto, reads.get_located_file_info),
-    "getListing": Read(calls.GetListingRequestProto, reads.get_listing),
-    "isFileClosed": Read(calls.IsFileClosedRequestProto, reads.is_file_closed),
-    "getPreferredBlockSize": Read(
+READS: dict[str, ReadCall] = {
+    "getFileInfo": ReadCall(calls.GetFileInfoRequestProto, reads.get_file_info),
+    "getFileLinkInfo": ReadCall(calls.GetFileLinkInfoRequestProto, reads.get_file_link_info),
+    "getLocatedFileInfo": ReadCall(
+        calls.GetLocatedFileInfoRequestProto, reads.get_located_file_info
+    ),
+    "getListing": ReadCall(calls.GetListingRequestProto, reads.get_listing),
+    "isFileClosed": ReadCall(calls.IsFileClosedRequestProto, reads.is_file_closed),
+    "getPreferredBlockSize": ReadCall(
         calls.GetPreferredBlockSizeRequestProto, reads.get_preferred_block_size
     ),
-    "getLinkTarget": Read(calls.GetLinkTargetRequestProto, reads.get_link_target),
-    "checkAccess": Read(calls.CheckAccessRequestProto, reads.check_access),
-    "listOpenFiles": Read(calls.ListOpenFilesRequestProto, reads.list_open_files),
-    "getServerDefaults": Read(
+    "getLinkTarget": ReadCall(calls.GetLinkTargetRequestProto, reads.get_link_target),
+    "checkAccess": ReadCall(calls.CheckAccessRequestProto, reads.check_access),
+    "listOpenFiles": ReadCall(calls.ListOpenFilesRequestProto, reads.list_open_files),
+    "getServerDefaults": ReadCall(
         calls.GetServerDefaultsRequestProto, cluster_reads.get_server_defaults
     ),
-    "getFsStats": Read(calls.GetFsStatusRequestProto, cluster_reads.get_fs_stats),
-    "getFsReplicatedBlockStats": Read(
+    "getFsStats": ReadCall(calls.GetFsStatusRequestProto, cluster_reads.get_fs_stats),
+    "getFsReplicatedBlockStats": ReadCall(
         calls.GetFsReplicatedBlockStatsRequestProto, cluster_reads.get_fs_replicated_block_stats
     ),
-    "getFsECBlockGroupStats": Read(
+    "getFsECBlockGroupStats": ReadCall(
         calls.GetFsECBlockGroupStatsRequestProto, cluster_reads.get_fs_ec_block_group_stats
     ),
-    "getDatanodeReport": Read(
+    "getDatanodeReport": ReadCall(
         calls.GetDatanodeReportRequestProto, cluster_reads.get_datanode_report
     ),
-    "getDatanodeStorageReport": Read(
+    "getDatanodeStorageReport": ReadCall(
         calls.GetDatanodeStorageReportRequestProto, cluster_reads.get_datanode_storage_report
     ),
-    "getStoragePolicies": Read(
+    "getStoragePolicies": ReadCall(
         calls.GetStoragePoliciesRequestProto, cluster_reads.get_storage_policies
     ),
-    "getStoragePolicy": Read(calls.GetStoragePolicyRequestProto, cluster_reads.get_storage_policy),
-    "getErasureCodingPolicies": Read(
+    "getStoragePolicy": ReadCall(
+        calls.GetStoragePolicyRequestProto, cluster_reads.get_storage_policy
+    ),
+    "getErasureCodingPolicies": ReadCall(
         calls.GetErasureCodingPoliciesRequestProto, cluster_reads.get_erasure_coding_policies
     ),
-    "getErasureCodingPolicy": Read(
+    "getErasureCodingPolicy": ReadCall(
         calls.GetErasureCodingPolicyRequestProto, cluster_reads.get_erasure_coding_policy
     ),
-    "getEZForPath": Read(calls.GetEZForPathRequestProto, cluster_reads.get_ez_for_path),
-    "listEncryptionZones": Read(
+    "getEZForPath": ReadCall(calls.GetEZForPathRequestProto, cluster_reads.get_ez_for_path),
+    "listEncryptionZones": ReadCall(
         calls.ListEncryptionZonesRequestProto, cluster_reads.list_encryption_zones
     ),
-    "getEnclosingRoot": Read(calls.GetEnclosingRootRequestProto, cluster_reads.get_enclosing_root),
-    "listCorruptFileBlocks": Read(
+    "getEnclosingRoot": ReadCall(
+        calls.GetEnclosingRootRequestProto, cluster_reads.get_enclosing_root
+    ),
+    "listCorruptFileBlocks": ReadCall(
         calls.ListCorruptFileBlocksRequestProto, cluster_reads.list_corrupt_file_blocks
     ),
-    "getSnapshottableDirListing": Read(
+    "getSnapshottableDirListing": ReadCall(
         calls.GetSnapshottableDirListingRequestProto,
         snapshot_calls.get_snapshottable_dir_listing,
     ),
-    "getSnapshotListing": Read(
+    "getSnapshotListing": ReadCall(
         calls.GetSnapshotListingRequestProto, snapshot_calls.get_snapshot_listing
     ),
-    "getDelegationToken": Read(
+    "getDelegationToken": ReadCall(
         calls.GetDelegationTokenRequestProto, cluster_reads.get_delegation_token
     ),
-    "getCurrentEditLogTxid": Read(
+    "getCurrentEditLogTxid": ReadCall(
         calls.GetCurrentEditLogTxidRequestProto, cluster_reads.get_current_edit_log_txid
     ),
-    "setSafeMode": Read(calls.SetSafeModeRequestProto, cluster_reads.set_safe_mode),
-    "upgradeStatus": Read(calls.UpgradeStatusRequestProto, cluster_reads.upgrade_status),
-    "msync": Read(calls.MsyncRequestProto, cluster_reads.msync),
-    "getAclStatus": Read(calls.GetAclStatusRequestProto, acl_calls.get_acl_status),
-    "getXAttrs": Read(calls.GetXAttrsRequestProto, xattr_calls.get_xattrs),
-    "listXAttrs": Read(calls.ListXAttrsRequestProto, xattr_calls.list_xattrs),
+    "setSafeMode": ReadCall(calls.SetSafeModeRequestProto, cluster_reads.set_safe_mode),
+    "upgradeStatus": ReadCall(calls.UpgradeStatusRequestProto, cluster_reads.upgrade_status),
+    "msync": ReadCall(calls.MsyncRequestProto, cluster_reads.msync),
+    "getAclStatus": ReadCall(calls.GetAclStatusRequestProto, acl_calls.get_acl_status),
+    "getXAttrs": ReadCall(calls.GetXAttrsRequestProto, xattr_calls.get_xattrs),
+    "listXAttrs": ReadCall(calls.ListXAttrsRequestProto, xattr_calls.list_xattrs),
 }
 
 
@@ -127,70 +133,70 @@ def _done(answer: Message) -> Callable[[Scene, Any], Message]:
     return lambda _scene, _request: answer
 
 
-WRITES: dict[str, Write] = {
-    "mkdirs": Write(calls.MkdirsRequestProto, tree_writes.mkdirs),
-    "delete": Write(
+WRITES: dict[str, WriteCall] = {
+    "mkdirs": WriteCall(calls.MkdirsRequestProto, tree_writes.mkdirs),
+    "delete": WriteCall(
         calls.DeleteRequestProto,
         tree_writes.delete,
         _done(calls.DeleteResponseProto(result=True)),
     ),
-    "rename": Write(
+    "rename": WriteCall(
         calls.RenameRequestProto,
         tree_writes.rename,
         _done(calls.RenameResponseProto(result=True)),
     ),
-    "rename2": Write(
+    "rename2": WriteCall(
         calls.Rename2RequestProto, tree_writes.rename2, _done(calls.Rename2ResponseProto())
     ),
-    "createSymlink": Write(calls.CreateSymlinkRequestProto, tree_writes.create_symlink),
-    "create": Write(calls.CreateRequestProto, file_writes.create, _created),
-    "append": Write(calls.AppendRequestProto, file_writes.append, _appended),
-    "complete": Write(calls.CompleteRequestProto, file_writes.complete),
-    "fsync": Write(calls.FsyncRequestProto, file_writes.fsync),
-    "renewLease": Write(calls.RenewLeaseRequestProto, file_writes.renew_lease),
-    "recoverLease": Write(calls.RecoverLeaseRequestProto, file_writes.recover_lease),
-    "addBlock": Write(calls.AddBlockRequestProto, file_writes.add_block),
-    "truncate": Write(calls.TruncateRequestProto, file_writes.truncate),
-    "setPermission": Write(calls.SetPermissionRequestProto, attribute_writes.set_permission),
-    "setOwner": Write(calls.SetOwnerRequestProto, attribute_writes.set_owner),
-    "setTimes": Write(calls.SetTimesRequestProto, attribute_writes.set_times),
-    "setReplication": Write(calls.SetReplicationRequestProto, attribute_writes.set_replication),
-    "setQuota": Write(calls.SetQuotaRequestProto, attribute_writes.set_quota),
-    "setStoragePolicy": Write(
+    "createSymlink": WriteCall(calls.CreateSymlinkRequestProto, tree_writes.create_symlink),
+    "create": WriteCall(calls.CreateRequestProto, file_writes.create, _created),
+    "append": WriteCall(calls.AppendRequestProto, file_writes.append, _appended),
+    "complete": WriteCall(calls.CompleteRequestProto, file_writes.complete),
+    "fsync": WriteCall(calls.FsyncRequestProto, file_writes.fsync),
+    "renewLease": WriteCall(calls.RenewLeaseRequestProto, file_writes.renew_lease),
+    "recoverLease": WriteCall(calls.RecoverLeaseRequestProto, file_writes.recover_lease),
+    "addBlock": WriteCall(calls.AddBlockRequestProto, file_writes.add_block),
+    "truncate": WriteCall(calls.TruncateRequestProto, file_writes.truncate),
+    "setPermission": WriteCall(calls.SetPermissionRequestProto, attribute_writes.set_permission),
+    "setOwner": WriteCall(calls.SetOwnerRequestProto, attribute_writes.set_owner),
+    "setTimes": WriteCall(calls.SetTimesRequestProto, attribute_writes.set_times),
+    "setReplication": WriteCall(calls.SetReplicationRequestProto, attribute_writes.set_replication),
+    "setQuota": WriteCall(calls.SetQuotaRequestProto, attribute_writes.set_quota),
+    "setStoragePolicy": WriteCall(
         calls.SetStoragePolicyRequestProto, attribute_writes.set_storage_policy
     ),
-    "unsetStoragePolicy": Write(
+    "unsetStoragePolicy": WriteCall(
         calls.UnsetStoragePolicyRequestProto, attribute_writes.unset_storage_policy
     ),
-    "getBlockLocations": Write(
+    "getBlockLocations": WriteCall(
         calls.GetBlockLocationsRequestProto,
         attribute_writes.get_block_locations,
         checked_as_read=True,
     ),
-    "setAcl": Write(calls.SetAclRequestProto, acl_calls.set_acl),
-    "modifyAclEntries": Write(calls.ModifyAclEntriesRequestProto, acl_calls.modify_entries),
-    "removeAclEntries": Write(calls.RemoveAclEntriesRequestProto, acl_calls.remove_entries),
-    "removeDefaultAcl": Write(calls.RemoveDefaultAclRequestProto, acl_calls.remove_default),
-    "removeAcl": Write(calls.RemoveAclRequestProto, acl_calls.remove_acl),
-    "setXAttr": Write(
+    "setAcl": WriteCall(calls.SetAclRequestProto, acl_calls.set_acl),
+    "modifyAclEntries": WriteCall(calls.ModifyAclEntriesRequestProto, acl_calls.modify_entries),
+    "removeAclEntries": WriteCall(calls.RemoveAclEntriesRequestProto, acl_calls.remove_entries),
+    "removeDefaultAcl": WriteCall(calls.RemoveDefaultAclRequestProto, acl_calls.remove_default),
+    "removeAcl": WriteCall(calls.RemoveAclRequestProto, acl_calls.remove_acl),
+    "setXAttr": WriteCall(
         calls.SetXAttrRequestProto, xattr_calls.set_xattr, _done(calls.SetXAttrResponseProto())
     ),
-    "removeXAttr": Write(
+    "removeXAttr": WriteCall(
         calls.RemoveXAttrRequestProto,
         xattr_calls.remove_xattr,
         _done(calls.RemoveXAttrResponseProto()),
     ),
-    "allowSnapshot": Write(calls.AllowSnapshotRequestProto, snapshot_calls.allow),
-    "disallowSnapshot": Write(calls.DisallowSnapshotRequestProto, snapshot_calls.disallow),
-    "createSnapshot": Write(
+    "allowSnapshot": WriteCall(calls.AllowSnapshotRequestProto, snapshot_calls.allow),
+    "disallowSnapshot": WriteCall(calls.DisallowSnapshotRequestProto, snapshot_calls.disallow),
+    "createSnapshot": WriteCall(
         calls.CreateSnapshotRequestProto, snapshot_calls.create, _snapshot_taken
     ),
-    "deleteSnapshot": Write(
+    "deleteSnapshot": WriteCall(
         calls.DeleteSnapshotRequestProto,
         snapshot_calls.delete,
         _done(calls.DeleteSnapshotResponseProto()),
     ),
-    "renameSnapshot": Write(
+    "renameSnapshot": WriteCall(
         calls.RenameSnapshotRequestProto,
         snapshot_calls.rename,
         _done(calls.RenameSnapshotResponseProto()),

@@ -22,7 +22,7 @@ from namenode_sim.client_protocol.errors import (
     not_found,
     snapshot_error,
 )
-from namenode_sim.client_protocol.model import Plan, Scene, no_edits
+from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.paths import (
     Route,
     check_length,
@@ -48,7 +48,7 @@ from namenode_sim.namespace.tree import components, size
 from namenode_sim.proto import client_namenode_pb2 as calls
 
 
-def mkdirs(scene: Scene, request: calls.MkdirsRequestProto) -> Plan:
+def mkdirs(scene: Scene, request: calls.MkdirsRequestProto) -> EditPlan:
     """Create a directory and what is missing above it; true also if it exists."""
     check_length("mkdirs", request.src)
     if not is_valid_name(request.src):
@@ -65,10 +65,10 @@ def mkdirs(scene: Scene, request: calls.MkdirsRequestProto) -> Plan:
     mode = request.masked.perm
     modes = Modes(mode, unmasked(scene, request), above=passable(mode))
     made = make_directories(scene, new_ids(scene), route, len(route.names), modes)
-    return Plan(tuple(made.ops), lambda: answer)
+    return EditPlan(tuple(made.ops), lambda: answer)
 
 
-def delete(scene: Scene, request: calls.DeleteRequestProto) -> Plan:
+def delete(scene: Scene, request: calls.DeleteRequestProto) -> EditPlan:
     """Remove a path; false if there is none, or if it is the root."""
     route = find(scene, request.src, follow_last=False)
     node = route.last
@@ -83,7 +83,7 @@ def delete(scene: Scene, request: calls.DeleteRequestProto) -> Plan:
         return no_edits(calls.DeleteResponseProto(result=False))
     check_no_snapshots(scene, node)
     op = Delete(route.path, scene.now_ms, scene.caller.rpc)
-    return Plan((op,), lambda: calls.DeleteResponseProto(result=True))
+    return EditPlan((op,), lambda: calls.DeleteResponseProto(result=True))
 
 
 def check_no_snapshots(scene: Scene, node: INode) -> bool:
@@ -124,7 +124,7 @@ def _check_nesting(scene: Scene, source: Route, parent: INodeDirectory) -> None:
         )
 
 
-def rename(scene: Scene, request: calls.RenameRequestProto) -> Plan:
+def rename(scene: Scene, request: calls.RenameRequestProto) -> EditPlan:
     """The first rename: false on failure, and an existing directory is moved into."""
     check_length("rename", request.dst)
     if not is_valid_name(request.dst):
@@ -146,10 +146,10 @@ def rename(scene: Scene, request: calls.RenameRequestProto) -> Plan:
     if source.names != target.names:
         _check_move(scene, source, target)
     op = RenameOld(source.path, target.path, scene.now_ms, scene.caller.rpc)
-    return Plan((op,), lambda: calls.RenameResponseProto(result=True))
+    return EditPlan((op,), lambda: calls.RenameResponseProto(result=True))
 
 
-def rename2(scene: Scene, request: calls.Rename2RequestProto) -> Plan:
+def rename2(scene: Scene, request: calls.Rename2RequestProto) -> EditPlan:
     """The rename with POSIX semantics: every failure is an exception."""
     check_length("rename", request.dst)
     if not is_valid_name(request.dst):
@@ -172,7 +172,7 @@ def rename2(scene: Scene, request: calls.Rename2RequestProto) -> Plan:
     options = [RenameOption.OVERWRITE] if request.overwriteDest else []
     options += [RenameOption.TO_TRASH] if request.moveToTrash else []
     op = Rename(src, dst, scene.now_ms, tuple(options) or (RenameOption.NONE,), scene.caller.rpc)
-    return Plan((op,), calls.Rename2ResponseProto)
+    return EditPlan((op,), calls.Rename2ResponseProto)
 
 
 def _check_rename_ends(source: Route, target: Route) -> INode:
@@ -235,6 +235,6 @@ def _common(source: Route, target: Route) -> INode | None:
     return common
 
 
-def create_symlink(_: Scene, __: calls.CreateSymlinkRequestProto) -> Plan:
+def create_symlink(_: Scene, __: calls.CreateSymlinkRequestProto) -> EditPlan:
     """Symlinks are switched off, as in Hadoop."""
     raise FsError(UNSUPPORTED_OPERATION, "Symlinks not supported")

@@ -7,7 +7,7 @@ from namenode_sim.client_protocol.errors import (
     io_error,
     not_found,
 )
-from namenode_sim.client_protocol.model import Plan, Scene
+from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.paths import Route
 from namenode_sim.client_protocol.permissions import (
     EXECUTE,
@@ -78,7 +78,7 @@ def _check_change(scene: Scene, path: str, xattr: XAttr) -> Route:
     return route
 
 
-def set_xattr(scene: Scene, request: calls.SetXAttrRequestProto) -> Plan:
+def set_xattr(scene: Scene, request: calls.SetXAttrRequestProto) -> EditPlan:
     """Set one extended attribute; the flags say whether it must, or must not, be there."""
     xattr = _from_proto(request.xAttr)
     size = len(xattr.name.encode()) + len(xattr.value or b"")
@@ -102,10 +102,10 @@ def set_xattr(scene: Scene, request: calls.SetXAttrRequestProto) -> Plan:
             f"{scene.settings.max_xattrs}"
         )
     op = SetXAttr(route.path, (xattr,), scene.caller.rpc)
-    return Plan((op,), calls.SetXAttrResponseProto)
+    return EditPlan((op,), calls.SetXAttrResponseProto)
 
 
-def remove_xattr(scene: Scene, request: calls.RemoveXAttrRequestProto) -> Plan:
+def remove_xattr(scene: Scene, request: calls.RemoveXAttrRequestProto) -> EditPlan:
     """Remove one extended attribute."""
     xattr = _from_proto(request.xAttr)
     route = _check_change(scene, request.src, xattr)
@@ -113,7 +113,7 @@ def remove_xattr(scene: Scene, request: calls.RemoveXAttrRequestProto) -> Plan:
         raise io_error("No matching attributes found for remove operation")
     named = XAttr(xattr.namespace, xattr.name, None)
     op = RemoveXAttr(route.path, (named,), scene.caller.rpc)
-    return Plan((op,), calls.RemoveXAttrResponseProto)
+    return EditPlan((op,), calls.RemoveXAttrResponseProto)
 
 
 def get_xattrs(scene: Scene, request: calls.GetXAttrsRequestProto) -> calls.GetXAttrsResponseProto:

@@ -17,7 +17,7 @@ from namenode_sim.edits.codec import LENGTH_LAYOUT, decode
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.file_header import MAX_HEADER_BYTES, Header, parse_header
 from namenode_sim.edits.ops import Op
-from namenode_sim.edits.window import Window
+from namenode_sim.edits.window import FileWindow
 
 PADDING: Final = b"\xff\x00"
 MIN_FRAME_BYTES: Final = 17
@@ -70,7 +70,7 @@ class SegmentFile:
             EditsError: if the header is not sound or its layout unknown.
         """
         self.name = name
-        self._window = Window(file)
+        self._window = FileWindow(file)
         at = self._window.hold(0, MAX_HEADER_BYTES)
         try:
             self.header: Header = parse_header(self._window.data[at : at + MAX_HEADER_BYTES])
@@ -78,7 +78,7 @@ class SegmentFile:
             raise EditsError(problem.what, file=name, offset=problem.offset, txid=first) from None
         if self.header.layout > LENGTH_LAYOUT:
             # Its fields alone tell where such a frame ends, so the codec copies all it is given.
-            self._window = Window(file, _OLD_CHUNK_BYTES)
+            self._window = FileWindow(file, _OLD_CHUNK_BYTES)
         self.offset = self.header.size
         self.expected = first
 
@@ -93,7 +93,7 @@ class SegmentFile:
         return self._window.size
 
     @property
-    def window(self) -> Window:
+    def window(self) -> FileWindow:
         """The bytes around the place, for those who look into a frame."""
         return self._window
 

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 CHUNK_BYTES: Final = 1 << 20
 
 
-class Window:
+class FileWindow:
     """Some bytes of a file; ``base`` is the offset of the first, ``end`` that behind the last.
 
     The file's ``size`` is taken once: what a writer appends meanwhile is not seen.

@@ -33,7 +33,7 @@ ERASURE_CODING_LAYOUT: Final = -64
 _MASK_64: Final = (1 << 64) - 1
 _DEFAULT_REPLICATION: Final = 1
 
-Write = Callable[[bytes], None]
+WriteBytes = Callable[[bytes], None]
 
 
 def read_ns_info(section: Iterator[bytes], namespace: Namespace) -> int:
@@ -54,7 +54,7 @@ def read_ns_info(section: Iterator[bytes], namespace: Namespace) -> int:
     return message.namespaceId
 
 
-def write_ns_info(write: Write, namespace: Namespace, namespace_id: int, layout: int) -> None:
+def write_ns_info(write: WriteBytes, namespace: Namespace, namespace_id: int, layout: int) -> None:
     counters = namespace.counters
     message = pb.NameSystemSection(
         namespaceId=namespace_id,
@@ -100,7 +100,7 @@ def read_secrets(section: Iterator[bytes], namespace: Namespace) -> None:
         secrets.tokens[identifier] = signed(token.expiryDate)
 
 
-def write_secrets(write: Write, namespace: Namespace) -> None:
+def write_secrets(write: WriteBytes, namespace: Namespace) -> None:
     secrets, kept = namespace.secrets, namespace.unknown_fields
     header = pb.SecretManagerSection(
         currentId=secrets.current_key_id,
@@ -161,7 +161,7 @@ def read_cache(section: Iterator[bytes], namespace: Namespace) -> None:
         )
 
 
-def write_cache(write: Write, namespace: Namespace) -> None:
+def write_cache(write: WriteBytes, namespace: Namespace) -> None:
     """Cache pools and directives.
 
     Hadoop forgets a pool's default replication here; we write it where it says something, in the
@@ -233,7 +233,7 @@ def ec_policy(found: pb.ErasureCodingPolicy) -> ErasureCodingPolicy:
     return ErasureCodingPolicy(found.id, found.name, policy, state)
 
 
-def write_erasure_coding(write: Write, namespace: Namespace) -> None:
+def write_erasure_coding(write: WriteBytes, namespace: Namespace) -> None:
     """Erasure coding policies by id."""
     message = pb.ErasureCodingSection()
     for number in sorted(namespace.ec_policies):

@@ -120,7 +120,7 @@ def read_summary(file: BinaryIO) -> Summary:
 
 
 @dataclass(slots=True)
-class Place:
+class MessagePosition:
     """Where in a section the message lies that was taken last, for errors."""
 
     offset: int = 0
@@ -128,7 +128,7 @@ class Place:
 
 
 def section_messages(
-    file: BinaryIO, section: Section, codec: str, place: Place | None = None
+    file: BinaryIO, section: Section, codec: str, place: MessagePosition | None = None
 ) -> Iterator[bytes]:
     """The messages of a section, one after another, in constant memory.
 
@@ -161,14 +161,14 @@ def stretch(
 
 
 def messages(
-    chunks: Iterator[bytes], *, limit: int = MAX_MESSAGE_BYTES, place: Place | None = None
+    chunks: Iterator[bytes], *, limit: int = MAX_MESSAGE_BYTES, place: MessagePosition | None = None
 ) -> Iterator[bytes]:
     """Split delimited messages.
 
     Raises:
         ImageError: if one claims more than ``limit`` bytes, or the last one is cut short.
     """
-    place = place or Place()
+    place = place or MessagePosition()
     data, pos, size, base = b"", 0, 0, 0
     for chunk in chunks:
         if pos < size:

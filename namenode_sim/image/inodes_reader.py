@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.edits.values import AclEntry, StorageType, XAttr
-from namenode_sim.image.container import Place, next_message
+from namenode_sim.image.container import MessagePosition, next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings
@@ -52,7 +52,7 @@ def signed(number: int) -> int:
 
 
 def read_inodes(
-    section: Iterator[bytes], strings: Strings, kept: Kept, place: Place | None = None
+    section: Iterator[bytes], strings: Strings, kept: Kept, place: MessagePosition | None = None
 ) -> tuple[int, dict[int, INode]]:
     """The last inode id given out, and all inodes by id, not linked yet.
 

@@ -38,7 +38,7 @@ _BATCH: Final = 4096
 _MASK_64: Final = (1 << 64) - 1
 _PREFIXES: Final = tuple(delimited(bytes(size))[: -size or None] for size in range(1024))
 
-Write = Callable[[bytes], None]
+WriteBytes = Callable[[bytes], None]
 
 
 class DividedWrite(Protocol):
@@ -330,7 +330,7 @@ def write_directories(
 
 
 def write_files_under_construction(
-    write: Write, open_files: Iterable[INodeFile], kept: Kept
+    write: WriteBytes, open_files: Iterable[INodeFile], kept: Kept
 ) -> None:
     """FILES_UNDERCONSTRUCTION: open files and paths, by id (2.7 takes leases from it)."""
     for file in sorted(open_files, key=lambda inode: inode.id):

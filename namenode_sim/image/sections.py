@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 
 from google.protobuf.message import DecodeError, EncodeError
 
-from namenode_sim.image.container import Place, Section, read_summary, section_messages
+from namenode_sim.image.container import MessagePosition, Section, read_summary, section_messages
 from namenode_sim.image.errors import ImageError
 
 KNOWN_SECTIONS: Final = frozenset((
@@ -47,7 +47,7 @@ class ImageSections:
         except BROKEN as problem:
             what = f"{type(problem).__name__}: {problem}"
             raise ImageError(f"its summary is malformed ({what})") from problem
-        self.place = Place()
+        self.place = MessagePosition()
         """Where in the section now open the message lies that was taken last."""
         self._file = file
         self._names: set[str] = set()
@@ -68,7 +68,7 @@ class ImageSections:
         Raises:
             ImageError: for whatever is found wrong inside the ``with``; says where.
         """
-        place = self.place = Place()
+        place = self.place = MessagePosition()
         at: list[Section] = []
 
         def streams() -> Iterator[Iterator[bytes]]:
@@ -87,7 +87,7 @@ class ImageSections:
             what = f"malformed ({type(problem).__name__}: {problem})"
             raise ImageError(f"{self._where(name, at, place)}: {what}") from problem
 
-    def _where(self, name: str, at: list[Section], place: Place) -> str:
+    def _where(self, name: str, at: list[Section], place: MessagePosition) -> str:
         if not at:
             return f"section {name}"
         if self.summary.codec:

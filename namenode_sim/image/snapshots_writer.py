@@ -30,13 +30,13 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.diffs import in_order, names_in_order
 from namenode_sim.namespace.state import Snapshots
 
-Write = Callable[[bytes], None]
+WriteBytes = Callable[[bytes], None]
 
 _MASK_32 = (1 << 32) - 1
 
 
 def write_snapshots(
-    write: Write, snapshots: Snapshots, numbers: StringNumbers, layout: int, kept: Kept
+    write: WriteBytes, snapshots: Snapshots, numbers: StringNumbers, layout: int, kept: Kept
 ) -> None:
     """SNAPSHOT: the snapshottable directories and their snapshots, those of one by name."""
     header = pb.SnapshotSection(
@@ -96,7 +96,7 @@ def write_diffs(
 class _DiffWriter:
     def __init__(
         self,
-        write: Write,
+        write: WriteBytes,
         numbers: StringNumbers,
         references: ReferenceNumbers,
         layout: int,
@@ -163,7 +163,7 @@ class _DiffWriter:
         return message
 
 
-def write_references(write: Write, references: ReferenceNumbers, kept: Kept) -> None:
+def write_references(write: WriteBytes, references: ReferenceNumbers, kept: Kept) -> None:
     """INODE_REFERENCE: the places that the sections before it told by their numbers."""
     for place in references.places:
         number = place.reference.inode.id

@@ -36,7 +36,7 @@ from namenode_sim.namespace.namespace import Namespace
 
 _BUFFER_BYTES: Final = 1024 * 1024
 
-Write = Callable[[bytes], None]
+WriteBytes = Callable[[bytes], None]
 
 
 def save_image(

@@ -20,7 +20,7 @@ _CLIENT_ID_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CachedAnswer:
     """The call succeeded; there is nothing more to say."""
 
 
@@ -44,8 +44,8 @@ class SnapshotTaken:
         return f"{self.root.rstrip('/')}/.snapshot/{self.name}"
 
 
-Remembered = Done | Opened | SnapshotTaken
-DONE = Done()
+Remembered = CachedAnswer | Opened | SnapshotTaken
+DONE = CachedAnswer()
 
 
 class RetryCache:

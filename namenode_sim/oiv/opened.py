@@ -13,7 +13,7 @@ from namenode_sim.image.strings import Strings, read_strings
 STEP: Final = 4096
 """Messages between two reports of progress."""
 
-Report = Callable[[str, int], None]
+ReportRead = Callable[[str, int], None]
 """Told the section being read and how many messages were taken from it since the last time."""
 
 
@@ -28,7 +28,7 @@ class OpenedImage:
         ImageError: if it is no image.
     """
 
-    def __init__(self, file: BinaryIO, report: Report | None = None) -> None:
+    def __init__(self, file: BinaryIO, report: ReportRead | None = None) -> None:
         self._sections = ImageSections(file)
         self._report = report
         self.strings = Strings()
@@ -67,7 +67,7 @@ class OpenedImage:
                 raise ImageError(f"it announces {announced} inodes and holds {count}")
 
 
-def _reported(found: Iterator[bytes], name: str, report: Report) -> Iterator[bytes]:
+def _reported(found: Iterator[bytes], name: str, report: ReportRead) -> Iterator[bytes]:
     since = 0
     for raw in found:
         yield raw

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from namenode_sim.oiv.opened import Report
+from namenode_sim.oiv.opened import ReportRead
 
 
 @contextmanager
-def shown_progress() -> Iterator[Report | None]:
+def shown_progress() -> Iterator[ReportRead | None]:
     """What to tell the progress to; None if standard error is no terminal."""
     if not sys.stderr.isatty():
         yield None

@@ -11,7 +11,7 @@ from namenode_sim.oiv.corruption import write_corruption
 from namenode_sim.oiv.delimited import Columns, write_delimited
 from namenode_sim.oiv.distribution import write_distribution
 from namenode_sim.oiv.document import write_json_lines, write_xml
-from namenode_sim.oiv.opened import OpenedImage, Report
+from namenode_sim.oiv.opened import OpenedImage, ReportRead
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def process(
     file: BinaryIO,
     out: TextIO,
     options: Options,
-    report: Report | None = None,
+    report: ReportRead | None = None,
 ) -> str:
     """Print an image; returns a remark for the user, or nothing.
 

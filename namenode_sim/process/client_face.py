@@ -28,9 +28,9 @@ from namenode_sim.client_protocol import summary
 from namenode_sim.client_protocol.errors import FsError, not_found
 from namenode_sim.client_protocol.file_writes import expired_leases
 from namenode_sim.client_protocol.leases import LeaseTimes
-from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Caller, Plan, Scene, Settings
+from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Caller, EditPlan, Scene, Settings
 from namenode_sim.client_protocol.permissions import check_superuser, find
-from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, Read, Write
+from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, ReadCall, WriteCall
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INode
@@ -183,14 +183,14 @@ class ClientFace:
             changes,
         )
 
-    def _reader(self, name: str, read: Read) -> Callable[[Call, Any], Any]:
+    def _reader(self, name: str, read: ReadCall) -> Callable[[Call, Any], Any]:
         async def handle(call: Call, request: Message) -> Message:
             await self.gate.admit(name, writes=False)
             return await self._answer(lambda: read.answer(self.scene(call), request))
 
         return handle
 
-    def _writer(self, name: str, write: Write) -> Callable[[Call, Any], Any]:
+    def _writer(self, name: str, write: WriteCall) -> Callable[[Call, Any], Any]:
         async def handle(call: Call, request: Message) -> Message:
             await self.gate.admit(name, writes=not write.checked_as_read)
             changes = not write.checked_as_read
@@ -200,7 +200,7 @@ class ClientFace:
 
         return handle
 
-    def _write(self, scene: Scene, write: Write, request: Message) -> Message:
+    def _write(self, scene: Scene, write: WriteCall, request: Message) -> Message:
         """Do a call once: a repetition gets the first one's answer, which may still be on its way.
 
         The cache is filled as the edit is applied, so a duplicate that arrives while the first
@@ -212,7 +212,7 @@ class ClientFace:
                 return write.repeated(scene, request)
         return self._carry_out(write.plan(scene, request))
 
-    def _carry_out(self, plan: Plan) -> Message:
+    def _carry_out(self, plan: EditPlan) -> Message:
         self._log_and_apply(plan.ops)
         return plan.answer()
 

@@ -22,7 +22,7 @@ from journal.errors import JournalError
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
 from namenode_sim.process.daemon import run_namenode
-from namenode_sim.startup.identity import Place
+from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.startup.modes import MODES, NOT_BUILT, Mode, Request, new_cluster_id
 from namenode_sim.startup.questions import Consent
 from namenode_sim.storage.errors import StorageError
@@ -142,12 +142,14 @@ def _run(mode: Mode, request: Request) -> int:
     return 0
 
 
-def _configured(conf_dir: Path | None, overrides: tuple[str, ...]) -> tuple[Configuration, Place]:
+def _configured(
+    conf_dir: Path | None, overrides: tuple[str, ...]
+) -> tuple[Configuration, NameNodeIdentity]:
     try:
         conf = load_configuration(conf_dir, overrides)
         for warning in conf.warnings:
             click.echo(f"namenode: warning: {warning}", err=True)
-        return conf, Place.from_configuration(conf)
+        return conf, NameNodeIdentity.from_configuration(conf)
     except ConfigurationError as problem:
         click.echo(f"namenode: {problem}", err=True)
         sys.exit(UNEXPECTED)

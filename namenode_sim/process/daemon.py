@@ -28,7 +28,7 @@ from namenode_sim.process.jmx import NameNodeBeans
 from namenode_sim.process.peer_face import checkpointer, image_routes, peer_protocol
 from namenode_sim.process.status_page import StatusPage
 from namenode_sim.startup.identity import (
-    Place,
+    NameNodeIdentity,
     checked_volumes,
     copy_directories,
     edits_directories,
@@ -61,7 +61,7 @@ async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
         ExitWith: 1 with the reason, when an address is taken.
         StorageError: when the name directories cannot be used.
     """
-    place = Place.from_configuration(conf)
+    place = NameNodeIdentity.from_configuration(conf)
     async with AsyncExitStack() as running:
         storage = open_name_dirs(name_directories(conf, place.address), storage_settings(conf))
         running.callback(storage.close)
@@ -112,7 +112,7 @@ def _park_timeout(conf: Configuration, nameservice: str, name: str) -> float:
 
 async def _start_parts(
     conf: Configuration,
-    place: Place,
+    place: NameNodeIdentity,
     storage: NameStorage,
     namespace: Namespace,
     running: AsyncExitStack,
@@ -165,7 +165,7 @@ async def _start_parts(
 
 
 def _duties(
-    conf: Configuration, place: Place, namenode: NameNode, client_face: ClientFace
+    conf: Configuration, place: NameNodeIdentity, namenode: NameNode, client_face: ClientFace
 ) -> dict[str, Coroutine[object, object, None]]:
     """What an active does every now and then."""
     scope = {"nameservice": place.address.nameservice, "namenode": place.address.namenode}
@@ -191,7 +191,11 @@ def _rpc_limits(conf: Configuration) -> RpcLimits:
 
 
 def _endpoint(
-    conf: Configuration, place: Place, storage: NameStorage, namenode: NameNode, page: StatusPage
+    conf: Configuration,
+    place: NameNodeIdentity,
+    storage: NameStorage,
+    namenode: NameNode,
+    page: StatusPage,
 ) -> Endpoint:
     """What is asked over HTTP; nobody listens yet."""
     page.measure()
@@ -208,7 +212,9 @@ def _endpoint(
     )
 
 
-def _local_copies(conf: Configuration, place: Place, running: AsyncExitStack) -> LocalCopies:
+def _local_copies(
+    conf: Configuration, place: NameNodeIdentity, running: AsyncExitStack
+) -> LocalCopies:
     copies = LocalCopies(
         copy_directories(conf, place.address), required=required_directories(conf, place.address)
     )
@@ -216,7 +222,7 @@ def _local_copies(conf: Configuration, place: Place, running: AsyncExitStack) ->
     return copies
 
 
-def _rpc_addresses(conf: Configuration, place: Place) -> list[tuple[HostPort, str]]:
+def _rpc_addresses(conf: Configuration, place: NameNodeIdentity) -> list[tuple[HostPort, str]]:
     """Where to serve RPC, and the host to listen on: the client port, and others that are set.
 
     A service or lifeline port of its own keeps ZKFCs and health probes from waiting behind clients.
@@ -234,7 +240,7 @@ def _rpc_addresses(conf: Configuration, place: Place) -> list[tuple[HostPort, st
     return addresses
 
 
-def _http_address(conf: Configuration, place: Place) -> tuple[str, int]:
+def _http_address(conf: Configuration, place: NameNodeIdentity) -> tuple[str, int]:
     """Where to serve HTTP; on loopback unless an address is configured, unlike Hadoop."""
     address = place.address
     scope = {"nameservice": address.nameservice, "namenode": address.namenode}
@@ -245,7 +251,7 @@ def _http_address(conf: Configuration, place: Place) -> tuple[str, int]:
 
 
 def _faces(
-    conf: Configuration, place: Place, namenode: NameNode, gate: Gate
+    conf: Configuration, place: NameNodeIdentity, namenode: NameNode, gate: Gate
 ) -> tuple[HaFace, ClientFace]:
     """What operators and ZKFCs see of the NameNode, and what its clients see."""
     superuser = own_user()

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 from urllib.parse import parse_qs
 
-from ha.daemon.pages import Answer, json_answer
+from ha.daemon.pages import PageAnswer, json_answer
 from ha.daemon.version import version
 from journal.model import NamespaceInfo
 from namenode_sim.term.namenode import NameNode
@@ -39,7 +39,7 @@ class NameNodeBeans:
         self._changed_millis = 0
         namenode.listen_for_roles(self._role_changed)
 
-    def page(self, query: str) -> Answer:
+    def page(self, query: str) -> PageAnswer:
         asked = parse_qs(query).get("qry", ["*:*"])[-1].replace("*:*", "*")
         beans = [bean for bean in self._beans() if fnmatchcase(str(bean["name"]), asked)]
         return json_answer({"beans": beans})

@@ -15,7 +15,7 @@ from journal.quorum import majority
 from namenode_sim.checkpoint.image_receive import ImageReceiver, Recipient
 from namenode_sim.checkpoint.schedule import CheckpointRules
 from namenode_sim.checkpoint.standby import StandbyCheckpointer, UploadSettings
-from namenode_sim.startup.identity import Place
+from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.storage.storage import NameStorage
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
@@ -77,7 +77,7 @@ def _follows_to(conf: Configuration, namenode: NameNode) -> TxId | None:
 
 
 def checkpointer(
-    conf: Configuration, place: Place, namenode: NameNode, storage: NameStorage
+    conf: Configuration, place: NameNodeIdentity, namenode: NameNode, storage: NameStorage
 ) -> StandbyCheckpointer | None:
     """The standby's checkpoints, unless ``dfs.ha.standby.checkpoints`` is off."""
     if not conf.get(keys_namenode.STANDBY_CHECKPOINTS):

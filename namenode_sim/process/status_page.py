@@ -10,7 +10,7 @@ from ha.daemon.probes import RoleSeen
 from namenode_sim.checkpoint.standby import StandbyCheckpointer
 from namenode_sim.metrics import TAIL_LAG_SECONDS, TAIL_LAG_TRANSACTIONS
 from namenode_sim.process.ha_face import HaFace
-from namenode_sim.startup.identity import Place
+from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.storage.local_copies import LocalCopies
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
@@ -21,7 +21,7 @@ class StatusPage:
 
     def __init__(
         self,
-        place: Place,
+        place: NameNodeIdentity,
         namenode: NameNode,
         face: HaFace,
         copies: LocalCopies,

@@ -23,7 +23,7 @@ from journal.model import NamespaceInfo, TxId
 from journal.reader.reader import JournalReader
 from namenode_sim.durable import sync_folder, write_durably
 from namenode_sim.image.reader import load_image
-from namenode_sim.startup.identity import Place, journal_reader, name_directories
+from namenode_sim.startup.identity import NameNodeIdentity, journal_reader, name_directories
 from namenode_sim.startup.questions import Consent
 from namenode_sim.storage.fill import COMMENT, copy_image
 from namenode_sim.storage.format import lock_all, occupied
@@ -56,7 +56,11 @@ class Bootstrapped:
 
 
 async def bootstrap_standby(
-    conf: Configuration, place: Place, consent: Consent, *, check_shared_edits: bool = True
+    conf: Configuration,
+    place: NameNodeIdentity,
+    consent: Consent,
+    *,
+    check_shared_edits: bool = True,
 ) -> Bootstrapped:
     """Copy ids and newest image from the first other NameNode that answers.
 
@@ -93,7 +97,7 @@ async def bootstrap_standby(
     return Bootstrapped(source, facts.namespace, facts.image_txid, facts.last_txid)
 
 
-async def _ask_peers(place: Place) -> tuple[NameNodeAddress, Facts]:
+async def _ask_peers(place: NameNodeIdentity) -> tuple[NameNodeAddress, Facts]:
     if not place.peers:
         raise ExitWith(
             CANNOT_CONNECT,
@@ -135,7 +139,7 @@ def _check_version(source: NameNodeAddress, facts: Facts) -> None:
         )
 
 
-async def _check_edits(conf: Configuration, place: Place, facts: Facts) -> None:
+async def _check_edits(conf: Configuration, place: NameNodeIdentity, facts: Facts) -> None:
     """The journal must have every edit between the image and the source's newest (5.4, 5)."""
     reader: JournalReader = journal_reader(conf, place, facts.namespace)
     first, last = TxId(facts.image_txid + 1), facts.last_txid

@@ -14,7 +14,7 @@ from ha.daemon.process import ExitWith
 from journal.errors import JournalError
 from journal.model import NamespaceInfo
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.startup.identity import Place, journal_writer, name_directories
+from namenode_sim.startup.identity import NameNodeIdentity, journal_writer, name_directories
 from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.format import format_locked, lock_all, refuse_occupied
 from namenode_sim.transfer.peers import one_is_active
@@ -46,7 +46,7 @@ def new_namespace_info(cluster_id: str | None, *, layout_version: int) -> Namesp
 
 
 async def format_all(
-    conf: Configuration, place: Place, namespace_info: NamespaceInfo, *, force: bool
+    conf: Configuration, place: NameNodeIdentity, namespace_info: NamespaceInfo, *, force: bool
 ) -> None:
     """Format every JournalNode, then every name directory.
 
@@ -82,7 +82,7 @@ async def format_all(
     )
 
 
-async def _refuse_active(place: Place) -> None:
+async def _refuse_active(place: NameNodeIdentity) -> None:
     """Refuse while another NameNode is active: its journal is in use."""
     if await one_is_active(place.peers, deadline_seconds=ASK_SECONDS):
         raise ExitWith(
@@ -95,7 +95,7 @@ async def _refuse_active(place: Place) -> None:
 
 
 async def _format_journal(
-    conf: Configuration, place: Place, namespace_info: NamespaceInfo, *, force: bool
+    conf: Configuration, place: NameNodeIdentity, namespace_info: NamespaceInfo, *, force: bool
 ) -> None:
     writer = journal_writer(conf, place, namespace_info)
     try:

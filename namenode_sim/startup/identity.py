@@ -26,7 +26,7 @@ from namenode_sim.term.journal_access import JournalAccess, JournalSet
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NameNodeIdentity:
     """One NameNode's place in its nameservice."""
 
     address: NameNodeAddress
@@ -34,7 +34,7 @@ class Place:
     journal: JournalUri
 
     @classmethod
-    def from_configuration(cls, conf: Configuration) -> "Place":
+    def from_configuration(cls, conf: Configuration) -> "NameNodeIdentity":
         """Find our own place in the configuration.
 
         Raises:
@@ -150,7 +150,7 @@ def required_directories(conf: Configuration, address: NameNodeAddress) -> list[
 
 
 def journal_writer(
-    conf: Configuration, place: Place, namespace_info: NamespaceInfo
+    conf: Configuration, place: NameNodeIdentity, namespace_info: NamespaceInfo
 ) -> QuorumWriter:
     """A writer that has not yet asked for an epoch.  Raises ConfigurationError."""
     return QuorumWriter(
@@ -164,7 +164,7 @@ def journal_writer(
 
 
 def journal_reader(
-    conf: Configuration, place: Place, namespace_info: NamespaceInfo
+    conf: Configuration, place: NameNodeIdentity, namespace_info: NamespaceInfo
 ) -> JournalReader:
     """A reader of what is finalized."""
     return JournalReader(
@@ -177,7 +177,7 @@ def journal_reader(
 
 
 def journal_access(
-    conf: Configuration, place: Place, namespace_info: NamespaceInfo, copies: LocalCopies
+    conf: Configuration, place: NameNodeIdentity, namespace_info: NamespaceInfo, copies: LocalCopies
 ) -> JournalAccess:
     """The journal as the running NameNode uses it."""
     reader = journal_reader(conf, place, namespace_info)

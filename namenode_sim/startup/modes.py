@@ -18,7 +18,7 @@ from ha.daemon.process import ExitWith
 from journal.model import LAYOUT_VERSION
 from namenode_sim.startup.bootstrap import bootstrap_standby
 from namenode_sim.startup.format import ABORTED, format_all, new_namespace_info
-from namenode_sim.startup.identity import Place, name_directories
+from namenode_sim.startup.identity import NameNodeIdentity, name_directories
 from namenode_sim.startup.questions import Choose, Consent
 from namenode_sim.startup.recover import Recovery, recover
 from namenode_sim.startup.shared_edits import initialize_shared_edits
@@ -32,7 +32,7 @@ class Request:
     """One run: what is configured, and what the command line says beside the mode."""
 
     conf: Configuration
-    place: Place
+    place: NameNodeIdentity
     consent: Consent
     choose: Choose
     cluster_id: str | None

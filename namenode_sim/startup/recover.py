@@ -22,7 +22,7 @@ from namenode_sim.durable import rename_durably
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup.identity import (
-    Place,
+    NameNodeIdentity,
     edits_directories,
     journal_reader,
     name_directories,
@@ -46,7 +46,7 @@ log = structlog.get_logger()
 PEER_SECONDS: Final = 2.0
 
 
-class Answer(StrEnum):
+class OperatorAnswer(StrEnum):
     """What to do about a trouble; the letters are Hadoop's."""
 
     CONTINUE = "c"
@@ -56,10 +56,10 @@ class Answer(StrEnum):
 
 
 CHOICES: Final[Mapping[str, str]] = {
-    Answer.CONTINUE: "continue without what is lost here",
-    Answer.STOP: "stop here, and drop all later edits",
-    Answer.QUIT: "quit without saving anything",
-    Answer.ALWAYS: "continue here and at every later problem",
+    OperatorAnswer.CONTINUE: "continue without what is lost here",
+    OperatorAnswer.STOP: "stop here, and drop all later edits",
+    OperatorAnswer.QUIT: "quit without saving anything",
+    OperatorAnswer.ALWAYS: "continue here and at every later problem",
 }
 
 
@@ -71,10 +71,10 @@ class Recovery:
 
     choose: Choose
     always: bool = False
-    decided: dict[str, Answer] = field(default_factory=dict)
+    decided: dict[str, OperatorAnswer] = field(default_factory=dict)
     troubles: list[str] = field(default_factory=list)
 
-    def decide(self, trouble: str) -> Answer:
+    def decide(self, trouble: str) -> OperatorAnswer:
         """What the operator says to one trouble; asked once.
 
         Raises:
@@ -83,10 +83,14 @@ class Recovery:
         if trouble not in self.decided:
             log.warning("recovery.trouble", what=trouble)
             self.troubles.append(trouble)
-            answer = Answer.CONTINUE if self.always else Answer(self.choose(trouble, CHOICES))
-            if answer is Answer.ALWAYS:
-                self.always, answer = True, Answer.CONTINUE
-            if answer is Answer.QUIT:
+            answer = (
+                OperatorAnswer.CONTINUE
+                if self.always
+                else OperatorAnswer(self.choose(trouble, CHOICES))
+            )
+            if answer is OperatorAnswer.ALWAYS:
+                self.always, answer = True, OperatorAnswer.CONTINUE
+            if answer is OperatorAnswer.QUIT:
                 raise ExitWith(0, "recovery was quit as requested; nothing was changed.")
             self.decided[trouble] = answer
         return self.decided[trouble]
@@ -96,7 +100,7 @@ class _Again(Exception):
     """The namespace is spoiled; read again with what has been decided."""
 
 
-async def recover(conf: Configuration, place: Place, recovery: Recovery) -> str:
+async def recover(conf: Configuration, place: NameNodeIdentity, recovery: Recovery) -> str:
     """Read, ask, save; a sentence about what became of it.
 
     Raises:
@@ -137,7 +141,7 @@ def _summary(recovery: Recovery, image: Path, kept: list[str]) -> str:
     return " ".join(lines)
 
 
-async def _refuse_beside_an_active(place: Place) -> None:
+async def _refuse_beside_an_active(place: NameNodeIdentity) -> None:
     if await one_is_active(place.peers, deadline_seconds=PEER_SECONDS):
         raise ExitWith(
             UNEXPECTED,
@@ -148,7 +152,7 @@ async def _refuse_beside_an_active(place: Place) -> None:
 
 async def _read(
     conf: Configuration,
-    place: Place,
+    place: NameNodeIdentity,
     storage: NameStorage,
     copies: list[Copy],
     recovery: Recovery,
@@ -206,7 +210,7 @@ async def _apply_all(namespace: Namespace, items: AsyncIterator[Item], recovery:
             case Trouble():
                 if item.last is not None and item.last <= namespace.last_applied:
                     continue
-                if recovery.decide(str(item)) is Answer.STOP:
+                if recovery.decide(str(item)) is OperatorAnswer.STOP:
                     return False
                 excused = True
             case Edit():
@@ -215,7 +219,7 @@ async def _apply_all(namespace: Namespace, items: AsyncIterator[Item], recovery:
                 expected = namespace.last_applied + 1
                 if item.txid > expected and not excused:
                     gap = f"{item.where}: transactions {expected} to {item.txid - 1} are missing"
-                    if recovery.decide(gap) is Answer.STOP:
+                    if recovery.decide(gap) is OperatorAnswer.STOP:
                         return False
                 excused = False
                 if not _apply_one(namespace, item, recovery):
@@ -229,7 +233,7 @@ def _apply_one(namespace: Namespace, item: Edit, recovery: Recovery) -> bool:
     """Apply an edit, or leave it out if that was decided; False on stop."""
     name = f"{item.where}: transaction {item.txid}, {type(item.op).__name__}, cannot be applied"
     known = next((a for t, a in recovery.decided.items() if t.startswith(name)), None)
-    if known is Answer.STOP:
+    if known is OperatorAnswer.STOP:
         return False
     namespace.last_applied = TxId(item.txid - 1)
     if known is None:

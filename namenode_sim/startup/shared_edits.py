@@ -24,7 +24,12 @@ from journal.writer.writer import QuorumWriter
 from namenode_sim.edits.codec import LENGTH_LAYOUT
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.segment_file import open_segment
-from namenode_sim.startup.identity import Place, edits_directories, journal_writer, name_directories
+from namenode_sim.startup.identity import (
+    NameNodeIdentity,
+    edits_directories,
+    journal_writer,
+    name_directories,
+)
 from namenode_sim.startup.questions import Consent
 from namenode_sim.storage.local_edits import (
     LocalSegment,
@@ -55,7 +60,7 @@ class LocalState:
 
 
 async def initialize_shared_edits(
-    conf: Configuration, place: Place, consent: Consent
+    conf: Configuration, place: NameNodeIdentity, consent: Consent
 ) -> LocalState:
     """Format the JournalNodes with the local ids and copy the edits behind the newest image.
 
@@ -118,7 +123,7 @@ def _ensure_framed(path: Path) -> None:
             )
 
 
-async def _ask_nodes(place: Place, ours: NamespaceInfo) -> list[str]:
+async def _ask_nodes(place: NameNodeIdentity, ours: NamespaceInfo) -> list[str]:
     """The JournalNodes where the journal exists already.
 
     Raises:
@@ -161,7 +166,12 @@ def _closed(directories: list[Path], state: LocalState) -> tuple[LocalSegment, .
 
 
 async def _fill_journal(
-    conf: Configuration, place: Place, storage: NameStorage, state: LocalState, *, force: bool
+    conf: Configuration,
+    place: NameNodeIdentity,
+    storage: NameStorage,
+    state: LocalState,
+    *,
+    force: bool,
 ) -> None:
     writer = journal_writer(conf, place, storage.namespace_info)
     copied = TxId(0)
@@ -183,7 +193,7 @@ async def _fill_journal(
         await writer.close()
 
 
-def _half_way(place: Place, state: LocalState, *, formatted: bool, copied: TxId) -> str:
+def _half_way(place: NameNodeIdentity, state: LocalState, *, formatted: bool, copied: TxId) -> str:
     """What state things are in after a failure, and what to do."""
     journal = place.journal.journal_id
     if not formatted:

@@ -217,7 +217,7 @@ class NameStorage:
         else:
             write_durably(directory / "current" / "seen_txid", b"%d\n" % self.seen_txid)
 
-    def in_all(self, write: "Write") -> None:
+    def in_all(self, write: "WriteFile") -> None:
         """Write into each directory's ``current``; one that fails is left out from now on.
 
         Raises:
@@ -248,7 +248,7 @@ class NameStorage:
                 log.warning("storage.lock_not_released", path=str(directory), problem=str(problem))
 
 
-Write = Callable[[Path], None]
+WriteFile = Callable[[Path], None]
 
 
 def _still_ours(directory: Path) -> None:

@@ -14,7 +14,7 @@ _OURS = ("spark.", "namenode_sim.", "journal.", "ha.")
 
 
 @dataclass(frozen=True, slots=True)
-class Done(Generic[R]):
+class TaskDone(Generic[R]):
     """A task's result."""
 
     number: int
@@ -31,7 +31,9 @@ class Failed:
     stack: str
 
 
-def attempted(function: Callable[[T], R], number: int, task: T, *, last: bool) -> Done[R] | Failed:
+def attempted(
+    function: Callable[[T], R], number: int, task: T, *, last: bool
+) -> TaskDone[R] | Failed:
     """Run a task and catch what it raises.
 
     What the machine did (OSError, MemoryError) may not happen again, so it is raised for the
@@ -39,7 +41,7 @@ def attempted(function: Callable[[T], R], number: int, task: T, *, last: bool) -
     in our code and would only come again.
     """
     try:
-        return Done(number, function(task))
+        return TaskDone(number, function(task))
     except Exception as error:
         if isinstance(error, OSError | MemoryError) and not last:
             raise
@@ -53,7 +55,7 @@ def _words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def settled(stage: str, outcome: Done[R] | Failed) -> tuple[int, R]:
+def settled(stage: str, outcome: TaskDone[R] | Failed) -> tuple[int, R]:
     """The task's number and result.
 
     Raises:

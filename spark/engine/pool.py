@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from spark.engine.model import TaskFailed
-from spark.engine.outcome import Done, Failed, attempted, settled
+from spark.engine.outcome import Failed, TaskDone, attempted, settled
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -81,7 +81,9 @@ def _watch(sentinel: int) -> None:
     os._exit(1)
 
 
-def _results(stage: str, futures: dict["Future[Done[R] | Failed]", int]) -> Iterator[tuple[int, R]]:
+def _results(
+    stage: str, futures: dict["Future[TaskDone[R] | Failed]", int]
+) -> Iterator[tuple[int, R]]:
     try:
         for future in as_completed(futures):
             try:

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext, TaskContext
 
 from spark.engine.model import SparkUnavailable, TaskFailed
-from spark.engine.outcome import Done, Failed, attempted, settled
+from spark.engine.outcome import Failed, TaskDone, attempted, settled
 
 log = structlog.get_logger()
 
@@ -119,7 +119,7 @@ class _Stage(Generic[R]):
         self._stage = stage
         self._tasks = tasks
         self._group = f"{stage}-{uuid4().hex[:12]}"
-        self._queue: SimpleQueue[Done[R] | Failed | _Ended] = SimpleQueue()
+        self._queue: SimpleQueue[TaskDone[R] | Failed | _Ended] = SimpleQueue()
 
     def start(self, function: Callable[[T], R], tasks: Sequence[T], attempts: int) -> None:
         _mailboxes[self._group] = self._queue

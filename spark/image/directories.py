@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from spark.image.inodes import BadMessage
 from spark.image.messages import Chunk
-from spark.image.varints import Numbers, Window, decode_words
+from spark.image.varints import ByteWindow, Numbers, decode_words
 
 PARENT_TAG: Final = 0x08
 CHILDREN_TAG: Final = 0x12
@@ -31,7 +31,7 @@ class Entries:
     child_ends: Numbers
 
 
-def entries(window: Window, chunk: Chunk) -> Entries:
+def entries(window: ByteWindow, chunk: Chunk) -> Entries:
     """The entries of a chunk whose messages lie in the window.
 
     Raises:

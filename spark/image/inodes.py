@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from spark.image.messages import Chunk
-from spark.image.varints import SLACK, Bytes, Numbers, Window, decode_words
+from spark.image.varints import SLACK, Bytes, ByteWindow, Numbers, decode_words
 
 FILE: Final = 1
 DIRECTORY: Final = 2
@@ -32,7 +32,7 @@ class Heads:
 
     ids: Numbers
     types: Bytes
-    names: Window
+    names: ByteWindow
     name_starts: Numbers
     name_lengths: Numbers
 
@@ -60,7 +60,7 @@ class BadMessage(ImageError):
         return self.what
 
 
-def heads(window: Window, chunk: Chunk) -> Heads:
+def heads(window: ByteWindow, chunk: Chunk) -> Heads:
     """The heads of a chunk whose messages lie in the window.
 
     Raises:
@@ -91,7 +91,7 @@ def heads(window: Window, chunk: Chunk) -> Heads:
     return _parsed(window, chunk)
 
 
-def _parsed(window: Window, chunk: Chunk) -> Heads:
+def _parsed(window: ByteWindow, chunk: Chunk) -> Heads:
     """Parse the heads one message after another."""
     ids: list[int] = []
     types: list[int] = []
@@ -110,7 +110,7 @@ def _parsed(window: Window, chunk: Chunk) -> Heads:
     return Heads(
         np.array(ids, np.int64),
         np.array(types, np.uint8),
-        Window(b"".join(names) + bytes(SLACK)),
+        ByteWindow(b"".join(names) + bytes(SLACK)),
         np.cumsum(lengths) - lengths,
         lengths,
     )

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from namenode_sim.image.errors import ImageError
-from spark.image.varints import Numbers, Window
+from spark.image.varints import ByteWindow, Numbers
 
 CHUNK_BYTES: Final = 3 * 1024 * 1024
 """About 32,000 inodes: what numpy makes of them stays in the cache."""
@@ -37,7 +37,7 @@ class BadPrefix(ImageError):
         return "the length of a message is longer than five bytes"
 
 
-def chunks(window: Window, begin: int, end: int) -> Iterator[Chunk]:
+def chunks(window: ByteWindow, begin: int, end: int) -> Iterator[Chunk]:
     """The messages that begin in [begin, end), about ``CHUNK_BYTES`` at a time.
 
     The last one may end behind ``end``, even behind the window; who calls looks at that.

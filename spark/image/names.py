@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from spark.image.varints import SLACK, Numbers, Window, Words
+from spark.image.varints import SLACK, ByteWindow, Numbers, Words
 
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _FOLD: Final = np.uint64(0xD6E8FEB86659FD93)
@@ -15,7 +15,7 @@ _MASKS: Final = np.array([(1 << 8 * size) - 1 for size in range(8)] + [2**64 - 1
 _PREFILTER_BITS: Final = (14, 24)
 
 
-def name_hashes(window: Window, starts: Numbers, lengths: Numbers) -> Words:
+def name_hashes(window: ByteWindow, starts: Numbers, lengths: Numbers) -> Words:
     """A number for each name, equal for equal ones.  Unequal names may share one: compare."""
     hashes = lengths.astype(np.uint64) * _MIX
     rows: NDArray[np.int64] | None = None
@@ -49,7 +49,7 @@ def hashes_of(names: Sequence[bytes]) -> Words:
         return np.empty(0, np.uint64)
     lengths = np.fromiter(map(len, names), np.int64, len(names))
     ends = np.cumsum(lengths)
-    return name_hashes(Window(b"".join(names) + bytes(SLACK)), ends - lengths, lengths)
+    return name_hashes(ByteWindow(b"".join(names) + bytes(SLACK)), ends - lengths, lengths)
 
 
 def paired(hashes: Words, numbers: Numbers) -> Words:

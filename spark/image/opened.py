@@ -91,12 +91,12 @@ def open_image(engine: Engine, path: Path, work: Path, *, size: int | None = Non
     return OpenedImage(str(path), summary, header, ranges["INODE"], ranges["INODE_DIR"], unpacked)
 
 
-Place = tuple[str, int, int]
+FileSpan = tuple[str, int, int]
 """A file and the span of it that holds a stretch of messages."""
 
 
 def _ranges(
-    engine: Engine, image: Path, name: str, places: list[Place], size: int | None
+    engine: Engine, image: Path, name: str, places: list[FileSpan], size: int | None
 ) -> Iterator[ImageRange]:
     total = sum(end - begin for _, begin, end in places)
     size = size or range_bytes(name, total, engine.parallelism)
@@ -108,7 +108,7 @@ def _ranges(
             number += 1
 
 
-def _split_header(path: str, begin: int, end: int) -> tuple[bytes, Place]:
+def _split_header(path: str, begin: int, end: int) -> tuple[bytes, FileSpan]:
     """The INodeSection, and where the inodes begin."""
     with Path(path).open("rb") as file:
         file.seek(begin)
@@ -166,7 +166,7 @@ def unpack(task: UnpackTask) -> Unpacked:
 
 def _unpacked(
     engine: Engine, path: Path, codec: str, stretches: dict[str, tuple[Section, ...]], work: Path
-) -> dict[str, list[Place]]:
+) -> dict[str, list[FileSpan]]:
     tasks = [
         (name, UnpackTask(str(path), part, codec, str(work)))
         for name, parts in stretches.items()
@@ -178,7 +178,7 @@ def _unpacked(
         if failed.kind == ImageError.__name__:
             raise ImageError(failed.cause) from failed
         raise
-    places: dict[str, list[Place]] = {name: [] for name in stretches}
+    places: dict[str, list[FileSpan]] = {name: [] for name in stretches}
     for number, (name, _) in enumerate(tasks):
         places[name].append((found[number].path, 0, found[number].length))
     return places

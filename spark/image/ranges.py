@@ -7,7 +7,7 @@ from typing import Final
 
 from namenode_sim.image.errors import ImageError
 from spark.image.sync import next_directory, next_inode
-from spark.image.varints import SLACK, Window
+from spark.image.varints import SLACK, ByteWindow
 
 RANGE_BYTES: Final = 64 * 1024 * 1024
 """What a task holds in memory; its arrays take about as much again."""
@@ -46,7 +46,7 @@ class ImageRange:
         return f"{self.path}: section {self.section}, byte {at} of the file"
 
 
-def read_window(item: ImageRange) -> Window:
+def read_window(item: ImageRange) -> ByteWindow:
     """The bytes of a range.
 
     Raises:
@@ -64,7 +64,7 @@ def read_window(item: ImageRange) -> Window:
                     "another copy of this image"
                 )
             have += count
-    return Window(data)
+    return ByteWindow(data)
 
 
 def range_bytes(section: str, length: int, parallelism: int) -> int:

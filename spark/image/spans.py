@@ -10,7 +10,7 @@ from spark.image.inodes import BadMessage, Heads, heads
 from spark.image.messages import Chunk
 from spark.image.ranges import ImageRange, read_window
 from spark.image.side import INodeIndex
-from spark.image.varints import Numbers, Window, gathered, window_of
+from spark.image.varints import ByteWindow, Numbers, gathered, window_of
 
 _WORTH_A_SEEK: Final = 64 * 1024
 """Reading so much on costs about what a seek costs."""
@@ -23,9 +23,9 @@ class RangeReader:
 
     def __init__(self, item: ImageRange) -> None:
         self.item = item
-        self._window: Window | None = None
+        self._window: ByteWindow | None = None
 
-    def window(self) -> Window:
+    def window(self) -> ByteWindow:
         """All of them; read once.
 
         Raises:
@@ -47,7 +47,7 @@ class RangeReader:
             return b"".join(self._each(starts, ends))
         return gathered(self.window(), starts, ends)
 
-    def messages(self, starts: Numbers, ends: Numbers) -> tuple[Window, Chunk]:
+    def messages(self, starts: Numbers, ends: Numbers) -> tuple[ByteWindow, Chunk]:
         """A window that holds the messages at these positions, and where in it they lie."""
         if not self._worth_seeking(starts, ends):
             return self.window(), Chunk(0, starts, ends)

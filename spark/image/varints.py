@@ -29,7 +29,7 @@ _LOW_HALF: Final = np.uint64(0x000000000FFFFFFF)
 _HIGH_HALF: Final = np.uint64(0x0FFFFFFF00000000)
 
 
-class Window:
+class ByteWindow:
     """Bytes with ``SLACK`` behind them, seen as single bytes, as 8 and as 16 from each place."""
 
     __slots__ = ("data", "octets", "pairs", "size", "words")
@@ -50,9 +50,9 @@ class Window:
         return found[:, 0], found[:, 1]
 
 
-def window_of(data: bytes) -> Window:
+def window_of(data: bytes) -> ByteWindow:
     """A window of bytes that have no slack yet; copies them."""
-    return Window(data + bytes(SLACK))
+    return ByteWindow(data + bytes(SLACK))
 
 
 def decode_words(words: Words) -> tuple[Numbers, Numbers]:
@@ -92,7 +92,7 @@ def packed_numbers(data: bytes) -> Numbers:
     return decode_words(window.words[starts])[0]
 
 
-def gathered(window: Window, starts: Numbers, ends: Numbers) -> bytes:
+def gathered(window: ByteWindow, starts: Numbers, ends: Numbers) -> bytes:
     """The bytes of many spans behind each other."""
     total = int((ends - starts).sum())
     if total < starts.size * _SHORT_BYTES:
@@ -102,7 +102,7 @@ def gathered(window: Window, starts: Numbers, ends: Numbers) -> bytes:
     return b"".join([data[start:end] for start, end in spans])
 
 
-def _gathered_short(window: Window, starts: Numbers, ends: Numbers) -> Iterator[bytes]:
+def _gathered_short(window: ByteWindow, starts: Numbers, ends: Numbers) -> Iterator[bytes]:
     """The same for short ones, byte by byte in numpy: about 6 ns for each byte.
 
     To slice and join takes about 1 µs for each span, however short it is.

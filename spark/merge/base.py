@@ -12,7 +12,7 @@ from namenode_sim.image.admin_sections import (
     read_ns_info,
     read_secrets,
 )
-from namenode_sim.image.container import Place, next_message, section_messages
+from namenode_sim.image.container import MessagePosition, next_message, section_messages
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import BROKEN, ImageSections
@@ -109,7 +109,9 @@ def _first(file: BinaryIO, sections: ImageSections, name: str) -> bytes | None:
     """The first message of a section; None if it is absent or empty."""
     for part in sections.summary.parts(name):
         with _understood(name):
-            first = next(section_messages(file, part, sections.summary.codec, Place()), None)
+            first = next(
+                section_messages(file, part, sections.summary.codec, MessagePosition()), None
+            )
         if first is not None:
             return first
     return None

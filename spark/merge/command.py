@@ -22,7 +22,7 @@ from spark.ends.sinks.model import Published, SinkFailed, SinkRefused
 from spark.ends.sources.errors import SourceError
 from spark.engine.model import SparkUnavailable
 from spark.merge.errors import MergeFailed
-from spark.merge.merger import DEFAULT_MASTER, EngineName, Merger, Report
+from spark.merge.merger import DEFAULT_MASTER, EngineName, Merger, MergeReport
 from spark.merge.parent_watch import end_with_stdin_s_writer
 from spark.merge.progress import Tell
 from spark.merge.progress_display import shown
@@ -112,7 +112,7 @@ def merge_command(
     _print(report, published, time.monotonic() - began, as_json=as_json)
 
 
-def run_merge(merger: Merger, ends: Ends, work: Path, tell: Tell) -> tuple[Report, Published]:
+def run_merge(merger: Merger, ends: Ends, work: Path, tell: Tell) -> tuple[MergeReport, Published]:
     """Fetch, merge, publish; raises what is in REFUSALS and FAILURES, and ConfigurationError."""
     source, sink = open_source(ends, merger.hadoop), open_sink(ends, merger.hadoop)
     staged = source.stage(work, _said)
@@ -156,7 +156,7 @@ def _end(code: int, message: str) -> NoReturn:
     sys.exit(code)
 
 
-def as_facts(report: Report, published: Published, seconds: float) -> dict[str, object]:
+def as_facts(report: MergeReport, published: Published, seconds: float) -> dict[str, object]:
     merged, start = report.merged, report.spark_start_seconds
     return {
         "image": str(merged.image),
@@ -175,7 +175,7 @@ def as_facts(report: Report, published: Published, seconds: float) -> dict[str, 
     }
 
 
-def _print(report: Report, published: Published, seconds: float, *, as_json: bool) -> None:
+def _print(report: MergeReport, published: Published, seconds: float, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(as_facts(report, published, seconds)))
         return

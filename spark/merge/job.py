@@ -27,7 +27,7 @@ from spark.merge.base import Base, read_base
 from spark.merge.delta import delta_of
 from spark.merge.edits import Edits
 from spark.merge.errors import EditsDoNotBelong, MergeFailed, Miss, NeedsWholeNamespace
-from spark.merge.model import Delta, Looked, Plan
+from spark.merge.model import Delta, Looked, MergePlan
 from spark.merge.plan.lookup import ImageIndex, look_up
 from spark.merge.plan.planner import plan_edits
 from spark.merge.plan.rounds import questions_and_answers
@@ -188,7 +188,7 @@ class _Job:
             indexes[:] = [found]
             return looked
 
-        def planned(*arguments: Any, **more: Any) -> Plan:  # noqa: ANN401 - those of plan_edits
+        def planned(*arguments: Any, **more: Any) -> MergePlan:  # noqa: ANN401 - those of plan_edits
             with self._stages.stage("plan"):
                 return plan_edits(*arguments, **more)
 
@@ -202,7 +202,7 @@ class _Job:
                 looked = asked(plan.trie)
         return indexes[0], self._replayed(base, edits, plan, looked), plan.last
 
-    def _replayed(self, base: Base, edits: Edits, plan: Plan, looked: Looked) -> Delta:
+    def _replayed(self, base: Base, edits: Edits, plan: MergePlan, looked: Looked) -> Delta:
         """Replay the edits on what was looked up, and tell the difference."""
         with self._stages.stage("replay"):
             sparse = sparse_namespace(base, plan, looked)
@@ -216,7 +216,7 @@ class _Job:
             return delta_of(sparse)
 
 
-def _ask_for(miss: Miss, plan: Plan, looked: Looked) -> None:
+def _ask_for(miss: Miss, plan: MergePlan, looked: Looked) -> None:
     """Put what was missed into the trie; raises the miss again if its place is not known."""
     for node, inode_id in enumerate(looked.ids.tolist()):
         if inode_id == miss.directory:

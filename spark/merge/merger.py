@@ -48,7 +48,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class MergeReport:
     """A merge that was done.
 
     Attributes:
@@ -130,7 +130,7 @@ class Merger:
         tell: Tell = tell_nobody,
         *,
         digest_checked: bool = False,
-    ) -> Report:
+    ) -> MergeReport:
         """Merge on the engine that suits the image; arguments and errors as ``merge_on``.
 
         Raises:
@@ -138,7 +138,7 @@ class Merger:
         """
         choice = choose(self._asked, image.stat().st_size)
         if choice.engine is EngineName.LOCAL:
-            return Report(whole.merge(image, edits, out, progress=_retold(tell)), choice)
+            return MergeReport(whole.merge(image, edits, out, progress=_retold(tell)), choice)
         # Loaded here: the single process is to start without numpy and PySpark.
         from spark.merge.job import merge_on
 
@@ -151,7 +151,7 @@ class Merger:
         done = merge_on(engine, image, edits, out, self._work, tell, digest_checked=digest_checked)
         if done.single_process_because is not None:
             choice = Choice(EngineName.LOCAL, done.single_process_because)
-        return Report(done.merged, choice, done.seconds, started)
+        return MergeReport(done.merged, choice, done.seconds, started)
 
     def _spark_or_pool(self, choice: Choice, tell: Tell) -> "tuple[Choice, Engine, float | None]":
         """Spark; or processes, where nobody has asked for Spark or for a cluster of it."""

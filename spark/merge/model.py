@@ -54,7 +54,7 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MergePlan:
     """What is to be looked up in the image before the edits can be replayed.
 
     Attributes:

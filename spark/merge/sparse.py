@@ -20,7 +20,7 @@ from namenode_sim.namespace.tree import components
 from spark.merge.base import Base
 from spark.merge.errors import EditsDoNotBelong, Miss, NeedsWholeNamespace
 from spark.merge.garbage_collection import no_collection
-from spark.merge.model import BaseFacts, Ids, Looked, Plan
+from spark.merge.model import BaseFacts, Ids, Looked, MergePlan
 from spark.merge.trie import NEED, ROOT, BaseTrie
 
 _BATCH: Final = 250
@@ -111,7 +111,7 @@ class Sparse:
 
     namespace: Namespace
     base: Base
-    plan: Plan
+    plan: MergePlan
     looked: Looked
     strings: Strings
     directories: list[tuple[int, INodeDirectory]] = field(repr=False)
@@ -119,7 +119,7 @@ class Sparse:
     materialised: Ids = field(repr=False)
 
 
-def sparse_namespace(base: Base, plan: Plan, looked: Looked) -> Sparse:
+def sparse_namespace(base: Base, plan: MergePlan, looked: Looked) -> Sparse:
     """Build the namespace that the edits are replayed on.
 
     Raises:

@@ -17,7 +17,7 @@ from spark.reports.document import document_of
 from spark.reports.errors import ExportDamaged, NotAnExport
 from spark.reports.export import open_export
 from spark.reports.making import make_report
-from spark.reports.model import Report, Section, Settings
+from spark.reports.model import NamespaceReport, Section, Settings
 from spark.reports.page import page_of
 from spark.reports.pictures import NoMatplotlib, draw, ensure_drawable
 from spark.reports.sheets import sheets_of
@@ -98,7 +98,7 @@ def _size(text: str) -> int:
     return found
 
 
-def _put(made: Report, pictures: Path | None, page: Path | None, output: str) -> None:
+def _put(made: NamespaceReport, pictures: Path | None, page: Path | None, output: str) -> None:
     sheets = sheets_of(made)
     if pictures is not None:
         drawn = draw(sheets, pictures)

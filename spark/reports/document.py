@@ -4,10 +4,10 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from ha.console.result import API_VERSION
-from spark.reports.model import Report, Section
+from spark.reports.model import NamespaceReport, Section
 
 
-def document_of(report: Report) -> dict[str, Any]:
+def document_of(report: NamespaceReport) -> dict[str, Any]:
     """Every key is always there; a section that was not asked for is null."""
     sections = {section.value: section.value.replace("-", "_") for section in Section}
     found = {
@@ -25,7 +25,9 @@ def document_of(report: Report) -> dict[str, Any]:
 
 def section_fields() -> tuple[str, ...]:
     """The report's fields that are sections; a test holds them against the sections' names."""
-    return tuple(field.name for field in fields(Report) if field.name not in {"source", "settings"})
+    return tuple(
+        field.name for field in fields(NamespaceReport) if field.name not in {"source", "settings"}
+    )
 
 
 def _listed(value: Any) -> Any:  # noqa: ANN401 - JSON

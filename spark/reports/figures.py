@@ -7,7 +7,7 @@ from typing import assert_never
 from spark.reports import units
 
 
-class Kind(Enum):
+class FigureKind(Enum):
     """How a number, or a word, is written."""
 
     TEXT = auto()
@@ -26,7 +26,7 @@ class Column:
     """``need``: 0 is always shown, the highest number goes first where the screen is narrow."""
 
     name: str
-    kind: Kind
+    kind: FigureKind
     need: int = 0
 
 
@@ -46,7 +46,7 @@ class Bars:
 
     name: str
     title: str
-    kind: Kind
+    kind: FigureKind
     rows: tuple[tuple[str, tuple[float, ...]], ...]
     series: tuple[str, ...] = ("",)
     both_ways: bool = False
@@ -66,23 +66,23 @@ class Sheet:
     figures: tuple[Grid | Bars, ...]
 
 
-def written(kind: Kind, cell: Cell, *, brief: bool = False) -> str:
+def written(kind: FigureKind, cell: Cell, *, brief: bool = False) -> str:
     """A cell as people read it; a dash for what there is not."""
     if cell is None:
         return "-"
     if isinstance(cell, str):
         return cell
     match kind:
-        case Kind.SIZE:
+        case FigureKind.SIZE:
             return units.size(cell)
-        case Kind.SIZE_CHANGE:
+        case FigureKind.SIZE_CHANGE:
             return f"{'+' if cell > 0 else ''}{units.size(cell)}"
-        case Kind.COUNT_CHANGE:
+        case FigureKind.COUNT_CHANGE:
             return f"{cell:+,.0f}" if cell else "0"
-        case Kind.COUNT:
+        case FigureKind.COUNT:
             return units.brief(cell) if brief else units.full(cell)
-        case Kind.PERCENT:
+        case FigureKind.PERCENT:
             return units.percent(cell)
-        case Kind.TEXT:
+        case FigureKind.TEXT:
             return str(cell)
     assert_never(kind)

@@ -16,10 +16,10 @@ from spark.reports.model import (
     GrowthSection,
     Heap,
     LargestSection,
+    NamespaceReport,
     Quota,
     QuotaSection,
     RedundancySection,
-    Report,
     Section,
     Settings,
     SmallFilesSection,
@@ -55,7 +55,7 @@ class _Read:
 
 def make_report(
     export: Export, settings: Settings, sections: Collection[Section], since: Export | None = None
-) -> Report:
+) -> NamespaceReport:
     """Compute the sections that are asked for; growth needs ``since``.
 
     Raises ExportDamaged, or NotAnExport when ``since`` is not the older of the two.
@@ -75,7 +75,7 @@ def make_report(
             growth.newer(batch)
     read = _Read(export, settings, tally, words, export.directories(), tally.parents())
     total, users, groups = tally.owners(words.names())
-    return Report(
+    return NamespaceReport(
         source=export.source,
         settings=settings,
         usage=UsageSection(total, tally.under_construction, users, groups)

@@ -246,7 +246,7 @@ class GrowthSection:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class NamespaceReport:
     """One report; a section that was not asked for is None."""
 
     source: Source

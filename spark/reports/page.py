@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from spark.reports.figures import Bars, Cell, Column, Grid, Kind, Sheet, written
-from spark.reports.model import Report
+from spark.reports.figures import Bars, Cell, Column, FigureKind, Grid, Sheet, written
+from spark.reports.model import NamespaceReport
 from spark.reports.units import full
 
 
-def page_of(report: Report, sheets: Sequence[Sheet]) -> str:
+def page_of(report: NamespaceReport, sheets: Sequence[Sheet]) -> str:
     at = datetime.fromtimestamp(report.source.as_of_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     page = _environment().get_template("page.html")
     return page.render(source=report.source, at=at, sheets=sheets)
@@ -55,4 +55,6 @@ def _longest(bars: Bars) -> float:
 
 def _is_size(column_and_cell: tuple[Column, Cell]) -> bool:
     column, cell = column_and_cell
-    return column.kind in {Kind.SIZE, Kind.SIZE_CHANGE} and isinstance(cell, int | float)
+    return column.kind in {FigureKind.SIZE, FigureKind.SIZE_CHANGE} and isinstance(
+        cell, int | float
+    )

@@ -1,6 +1,6 @@
 """The sheets of what files are like: small ones, and old ones."""
 
-from spark.reports.figures import Bars, Kind, Sheet
+from spark.reports.figures import Bars, FigureKind, Sheet
 from spark.reports.model import AgeSection, Bucket, SmallFilesSection
 from spark.reports.sheet_rows import bars, buckets_grid, heaps_grid, range_of, share, users_grid
 from spark.reports.units import full, percent, rounded, size
@@ -24,7 +24,7 @@ def small_sheet(part: SmallFilesSection) -> Sheet:
             Bars(
                 "small-files-sizes",
                 "Files and bytes by the size of the file",
-                Kind.PERCENT,
+                FigureKind.PERCENT,
                 tuple(
                     (name, (share(bucket.files, files), share(bucket.bytes, held)))
                     for name, bucket in zip(names, part.sizes, strict=True)
@@ -34,13 +34,13 @@ def small_sheet(part: SmallFilesSection) -> Sheet:
             Bars(
                 "small-files-by-user",
                 f"Files below {below} by user",
-                Kind.COUNT,
+                FigureKind.COUNT,
                 bars((user.name, user.small_files) for user in part.users),
             ),
             Bars(
                 "small-files-by-directory",
                 f"Files below {below} directly in a directory",
-                Kind.COUNT,
+                FigureKind.COUNT,
                 bars((heap.path, heap.files) for heap in part.directories),
             ),
             buckets_grid("Sizes of files", "size", names, part.sizes),
@@ -67,7 +67,7 @@ def age_sheet(part: AgeSection) -> Sheet:
             Bars(
                 "age-bytes",
                 "Bytes by age",
-                Kind.SIZE,
+                FigureKind.SIZE,
                 tuple(
                     (name, (float(used.bytes), float(modified.bytes)))
                     for name, used, modified in zip(names, part.used, part.modified, strict=True)
@@ -77,13 +77,13 @@ def age_sheet(part: AgeSection) -> Sheet:
             Bars(
                 "age-cold-trees",
                 f"Trees not used for {part.cold_days} days",
-                Kind.SIZE,
+                FigureKind.SIZE,
                 bars((heap.path, heap.bytes) for heap in part.trees),
             ),
             Bars(
                 "age-cold-by-user",
                 f"Bytes not used for {part.cold_days} days, by user",
-                Kind.SIZE,
+                FigureKind.SIZE,
                 bars((user.name, user.cold_bytes) for user in part.users),
             ),
             buckets_grid("By the time since the last use", "last used", names, part.used),

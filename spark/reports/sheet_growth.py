@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from spark.reports.figures import Bars, Column, Grid, Kind, Sheet
+from spark.reports.figures import Bars, Column, FigureKind, Grid, Sheet
 from spark.reports.model import Flow, GrowthSection, TreeGrowth
 from spark.reports.sheet_rows import left_out
 from spark.reports.units import full, size
@@ -32,7 +32,7 @@ def growth_sheet(part: GrowthSection, top: int) -> Sheet:
             Bars(
                 "growth-by-user",
                 "What came and went, by user",
-                Kind.SIZE,
+                FigureKind.SIZE,
                 tuple(
                     (one.name, (float(_came(one)), float(-_went(one))))
                     for one in part.users[:_BARS]
@@ -43,7 +43,7 @@ def growth_sheet(part: GrowthSection, top: int) -> Sheet:
             Bars(
                 "growth-by-tree",
                 "Trees that grew and shrank most",
-                Kind.SIZE,
+                FigureKind.SIZE,
                 tuple((one.path, (float(one.after_bytes - one.before_bytes),)) for one in trees),
                 both_ways=True,
             ),
@@ -72,15 +72,15 @@ def _went(flow: Flow) -> int:
 
 def _users(flows: Sequence[Flow], top: int) -> Grid:
     columns = (
-        Column("user", Kind.TEXT),
-        Column("change", Kind.SIZE_CHANGE),
-        Column("bytes now", Kind.SIZE),
-        Column("created", Kind.SIZE, 2),
-        Column("deleted", Kind.SIZE, 2),
-        Column("grown", Kind.SIZE, 4),
-        Column("shrunk", Kind.SIZE, 4),
-        Column("from others", Kind.SIZE_CHANGE, 5),
-        Column("files", Kind.COUNT, 1),
+        Column("user", FigureKind.TEXT),
+        Column("change", FigureKind.SIZE_CHANGE),
+        Column("bytes now", FigureKind.SIZE),
+        Column("created", FigureKind.SIZE, 2),
+        Column("deleted", FigureKind.SIZE, 2),
+        Column("grown", FigureKind.SIZE, 4),
+        Column("shrunk", FigureKind.SIZE, 4),
+        Column("from others", FigureKind.SIZE_CHANGE, 5),
+        Column("files", FigureKind.COUNT, 1),
     )
     rows = tuple(
         (
@@ -102,12 +102,12 @@ def _users(flows: Sequence[Flow], top: int) -> Grid:
 
 def _trees(title: str, trees: Iterable[TreeGrowth]) -> Grid:
     columns = (
-        Column("directory", Kind.TEXT),
-        Column("change", Kind.SIZE_CHANGE),
-        Column("bytes now", Kind.SIZE),
-        Column("files", Kind.COUNT_CHANGE, 1),
-        Column("files now", Kind.COUNT, 2),
-        Column("", Kind.TEXT, 3),
+        Column("directory", FigureKind.TEXT),
+        Column("change", FigureKind.SIZE_CHANGE),
+        Column("bytes now", FigureKind.SIZE),
+        Column("files", FigureKind.COUNT_CHANGE, 1),
+        Column("files now", FigureKind.COUNT, 2),
+        Column("", FigureKind.TEXT, 3),
     )
     rows = tuple(
         (

@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from spark.reports.figures import Bars, Column, Grid, Kind, Sheet
-from spark.reports.model import LargestSection, QuotaSection, RedundancySection, Report
+from spark.reports.figures import Bars, Column, FigureKind, Grid, Sheet
+from spark.reports.model import LargestSection, NamespaceReport, QuotaSection, RedundancySection
 from spark.reports.sheet_rows import BARS, PATH, bars, range_of, share
 from spark.reports.units import brief, full, size
 
 _POLICIES: Final = {1: "RS-6-3", 2: "RS-3-2", 3: "RS-LEGACY-6-3", 4: "XOR-2-1", 5: "RS-10-4"}
 
 
-def redundancy_sheet(part: RedundancySection, report: Report) -> Sheet:
+def redundancy_sheet(part: RedundancySection, report: NamespaceReport) -> Sheet:
     """What replicas cost, and what coding would save."""
     lead = (
         f"{size(part.candidate_bytes)} in {full(part.candidate_files)} files of 64 MiB or more "
@@ -18,15 +18,20 @@ def redundancy_sheet(part: RedundancySection, report: Report) -> Sheet:
         f"they would take {size(part.saved_bytes)} less on the disks."
     )
     columns = (
-        Column("kept as", Kind.TEXT),
-        Column("files", Kind.COUNT),
-        Column("bytes", Kind.SIZE),
-        Column("on disks", Kind.SIZE),
+        Column("kept as", FigureKind.TEXT),
+        Column("files", FigureKind.COUNT),
+        Column("bytes", FigureKind.SIZE),
+        Column("on disks", FigureKind.SIZE),
     )
     kinds = [(_kept_as(kind.replication, kind.ec_policy_id), kind) for kind in part.kinds]
     trees = Grid(
         "Trees of which nine tenths of the bytes are worth coding",
-        (PATH, Column("files", Kind.COUNT), Column("bytes", Kind.SIZE), Column("saved", Kind.SIZE)),
+        (
+            PATH,
+            Column("files", FigureKind.COUNT),
+            Column("bytes", FigureKind.SIZE),
+            Column("saved", FigureKind.SIZE),
+        ),
         tuple((one.path, one.files, one.bytes, one.saved_bytes) for one in part.trees),
     )
     by_saving = sorted(part.trees, key=lambda heap: (-heap.saved_bytes, heap.path))
@@ -38,7 +43,7 @@ def redundancy_sheet(part: RedundancySection, report: Report) -> Sheet:
             Bars(
                 "redundancy-kinds",
                 "Files' bytes and what they take on disks",
-                Kind.SIZE,
+                FigureKind.SIZE,
                 tuple(
                     (name, (float(one.bytes), float(one.disk_bytes))) for name, one in kinds[:BARS]
                 ),
@@ -47,7 +52,7 @@ def redundancy_sheet(part: RedundancySection, report: Report) -> Sheet:
             Bars(
                 "redundancy-saved",
                 "Saved by erasure coding cold trees",
-                Kind.SIZE,
+                FigureKind.SIZE,
                 bars((heap.path, heap.saved_bytes) for heap in by_saving),
             ),
             Grid(
@@ -70,11 +75,11 @@ def quota_sheet(part: QuotaSection) -> Sheet:
     """The fullest first."""
     columns = (
         PATH,
-        Column("used", Kind.PERCENT),
-        Column("names", Kind.COUNT),
-        Column("of", Kind.COUNT),
-        Column("space", Kind.SIZE),
-        Column("of ", Kind.SIZE),
+        Column("used", FigureKind.PERCENT),
+        Column("names", FigureKind.COUNT),
+        Column("of", FigureKind.COUNT),
+        Column("space", FigureKind.SIZE),
+        Column("of ", FigureKind.SIZE),
     )
     rows = tuple(
         (
@@ -95,7 +100,7 @@ def quota_sheet(part: QuotaSection) -> Sheet:
             Bars(
                 "quota-used",
                 "Fullest quotas",
-                Kind.PERCENT,
+                FigureKind.PERCENT,
                 bars((one.path, one.used_percent) for one in part.fullest),
                 scale=100.0,
             ),
@@ -108,10 +113,10 @@ def largest_sheet(part: LargestSection) -> Sheet:
     """Directories that make a NameNode's calls slow, and that may soon take no more."""
     columns = (
         PATH,
-        Column("entries", Kind.COUNT),
-        Column("of the limit", Kind.PERCENT),
-        Column("files", Kind.COUNT, 2),
-        Column("directories", Kind.COUNT, 1),
+        Column("entries", FigureKind.COUNT),
+        Column("of the limit", FigureKind.PERCENT),
+        Column("files", FigureKind.COUNT, 2),
+        Column("directories", FigureKind.COUNT, 1),
     )
     rows = tuple(
         (
@@ -125,9 +130,9 @@ def largest_sheet(part: LargestSection) -> Sheet:
     )
     sizes = tuple((range_of(bucket, brief), bucket.files, bucket.bytes) for bucket in part.sizes)
     columns_of_sizes = (
-        Column("entries", Kind.TEXT),
-        Column("directories", Kind.COUNT),
-        Column("bytes", Kind.SIZE),
+        Column("entries", FigureKind.TEXT),
+        Column("directories", FigureKind.COUNT),
+        Column("bytes", FigureKind.SIZE),
     )
     return Sheet(
         "largest",
@@ -139,7 +144,7 @@ def largest_sheet(part: LargestSection) -> Sheet:
             Bars(
                 "largest-entries",
                 "Directories by their entries",
-                Kind.COUNT,
+                FigureKind.COUNT,
                 bars((one.path, one.files + one.subdirectories) for one in part.directories),
             ),
             Grid("Directories by their entries", columns, rows),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from spark.reports.figures import Column, Grid, Kind, written
+from spark.reports.figures import Column, FigureKind, Grid, written
 from spark.reports.model import Bucket, Heap, Usage
 from spark.reports.units import full, rounded
 
@@ -11,8 +11,8 @@ BARS: Final = 15
 """More bars than this are no picture any more."""
 
 Rows = tuple[tuple[str, tuple[float, ...]], ...]
-USER: Final = Column("user", Kind.TEXT)
-PATH: Final = Column("directory", Kind.TEXT)
+USER: Final = Column("user", FigureKind.TEXT)
+PATH: Final = Column("directory", FigureKind.TEXT)
 
 
 def share(part: float, whole: float) -> float:
@@ -20,7 +20,7 @@ def share(part: float, whole: float) -> float:
     return 100 * part / whole if whole else 0.0
 
 
-def others(rows: Sequence[tuple[str, float]], kind: Kind) -> str:
+def others(rows: Sequence[tuple[str, float]], kind: FigureKind) -> str:
     """What is not among the bars.  A bar of its own for them would dwarf the rest."""
     rest = [amount for _, amount in rows[BARS:]]
     return f"{len(rest)} others: {written(kind, sum(rest), brief=True)}" if rest else ""
@@ -49,11 +49,11 @@ def buckets_grid(title: str, name: str, names: Sequence[str], found: Sequence[Bu
     files = sum(bucket.files for bucket in found)
     held = sum(bucket.bytes for bucket in found)
     columns = (
-        Column(name, Kind.TEXT),
-        Column("files", Kind.COUNT),
-        Column("of all files", Kind.PERCENT, 1),
-        Column("bytes", Kind.SIZE),
-        Column("of all bytes", Kind.PERCENT, 1),
+        Column(name, FigureKind.TEXT),
+        Column("files", FigureKind.COUNT),
+        Column("of all files", FigureKind.PERCENT, 1),
+        Column("bytes", FigureKind.SIZE),
+        Column("of all bytes", FigureKind.PERCENT, 1),
     )
     rows = tuple(
         (name, one.files, share(one.files, files), one.bytes, share(one.bytes, held))
@@ -65,10 +65,10 @@ def buckets_grid(title: str, name: str, names: Sequence[str], found: Sequence[Bu
 def users_grid(title: str, users: Iterable[Usage], word: str) -> Grid:
     columns = (
         USER,
-        Column(f"{word} files", Kind.COUNT),
-        Column("of theirs", Kind.PERCENT, 1),
-        Column("bytes", Kind.SIZE),
-        Column("of their bytes", Kind.PERCENT, 2),
+        Column(f"{word} files", FigureKind.COUNT),
+        Column("of theirs", FigureKind.PERCENT, 1),
+        Column("bytes", FigureKind.SIZE),
+        Column("of their bytes", FigureKind.PERCENT, 2),
     )
     small = word == "small"
     found = [
@@ -85,10 +85,10 @@ def users_grid(title: str, users: Iterable[Usage], word: str) -> Grid:
 def heaps_grid(title: str, word: str, heaps: Iterable[Heap]) -> Grid:
     columns = (
         PATH,
-        Column(f"{word} files", Kind.COUNT),
-        Column("of its files", Kind.PERCENT, 1),
-        Column("bytes", Kind.SIZE),
-        Column("of its bytes", Kind.PERCENT, 2),
+        Column(f"{word} files", FigureKind.COUNT),
+        Column("of its files", FigureKind.PERCENT, 1),
+        Column("bytes", FigureKind.SIZE),
+        Column("of its bytes", FigureKind.PERCENT, 2),
     )
     rows = tuple(
         (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from spark.reports.figures import Bars, Column, Grid, Kind, Sheet
+from spark.reports.figures import Bars, Column, FigureKind, Grid, Sheet
 from spark.reports.model import DirectoriesSection, Directory, Usage, UsageSection
 from spark.reports.sheet_rows import PATH, USER, bars, left_out, others, share
 from spark.reports.units import full, size
@@ -29,19 +29,19 @@ def usage_sheet(part: UsageSection, top: int) -> Sheet:
             Bars(
                 "usage-bytes-by-user",
                 "Bytes by user",
-                Kind.SIZE,
+                FigureKind.SIZE,
                 bars(by_bytes),
-                note=others(by_bytes, Kind.SIZE),
+                note=others(by_bytes, FigureKind.SIZE),
             ),
             Bars(
                 "usage-files-by-user",
                 "Files by user",
-                Kind.COUNT,
+                FigureKind.COUNT,
                 bars(by_files),
-                note=others(by_files, Kind.COUNT),
+                note=others(by_files, FigureKind.COUNT),
             ),
             _owners("Users", USER, part.users, total, top),
-            _owners("Groups", Column("group", Kind.TEXT), part.groups, total, top),
+            _owners("Groups", Column("group", FigureKind.TEXT), part.groups, total, top),
         ),
     )
 
@@ -49,13 +49,13 @@ def usage_sheet(part: UsageSection, top: int) -> Sheet:
 def _owners(title: str, name: Column, owners: Sequence[Usage], total: Usage, top: int) -> Grid:
     columns = (
         name,
-        Column("bytes", Kind.SIZE),
-        Column("of all", Kind.PERCENT, 3),
-        Column("on disks", Kind.SIZE, 4),
-        Column("files", Kind.COUNT),
-        Column("directories", Kind.COUNT, 5),
-        Column("blocks", Kind.COUNT, 6),
-        Column("per file", Kind.SIZE, 2),
+        Column("bytes", FigureKind.SIZE),
+        Column("of all", FigureKind.PERCENT, 3),
+        Column("on disks", FigureKind.SIZE, 4),
+        Column("files", FigureKind.COUNT),
+        Column("directories", FigureKind.COUNT, 5),
+        Column("blocks", FigureKind.COUNT, 6),
+        Column("per file", FigureKind.SIZE, 2),
     )
     rows = tuple(
         (
@@ -84,13 +84,13 @@ def directories_sheet(part: DirectoriesSection) -> Sheet:
             Bars(
                 "directories-tree-bytes",
                 "Largest trees by bytes",
-                Kind.SIZE,
+                FigureKind.SIZE,
                 bars((one.path, one.subtree_bytes) for one in part.by_subtree_bytes),
             ),
             Bars(
                 "directories-tree-files",
                 "Largest trees by files",
-                Kind.COUNT,
+                FigureKind.COUNT,
                 bars((one.path, one.subtree_files) for one in part.by_subtree_files),
             ),
             _trees("Largest trees by bytes", part.by_subtree_bytes),
@@ -104,10 +104,10 @@ def directories_sheet(part: DirectoriesSection) -> Sheet:
 def _trees(title: str, directories: Iterable[Directory]) -> Grid:
     columns = (
         PATH,
-        Column("bytes", Kind.SIZE),
-        Column("files", Kind.COUNT),
-        Column("directories", Kind.COUNT, 2),
-        Column("per file", Kind.SIZE, 3),
+        Column("bytes", FigureKind.SIZE),
+        Column("files", FigureKind.COUNT),
+        Column("directories", FigureKind.COUNT, 2),
+        Column("per file", FigureKind.SIZE, 3),
     )
     rows = tuple(
         (
@@ -125,9 +125,9 @@ def _trees(title: str, directories: Iterable[Directory]) -> Grid:
 def _flat(title: str, directories: Iterable[Directory]) -> Grid:
     columns = (
         PATH,
-        Column("bytes", Kind.SIZE),
-        Column("files", Kind.COUNT),
-        Column("per file", Kind.SIZE, 3),
+        Column("bytes", FigureKind.SIZE),
+        Column("files", FigureKind.COUNT),
+        Column("per file", FigureKind.SIZE, 3),
     )
     rows = tuple(
         (one.path, one.bytes, one.files, one.bytes / one.files if one.files else None)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from spark.reports.figures import Sheet
-from spark.reports.model import Report
+from spark.reports.model import NamespaceReport
 from spark.reports.sheet_files import age_sheet, small_sheet
 from spark.reports.sheet_growth import growth_sheet
 from spark.reports.sheet_limits import largest_sheet, quota_sheet, redundancy_sheet
@@ -13,7 +13,7 @@ from spark.reports.sheet_usage import directories_sheet, usage_sheet
 T = TypeVar("T")
 
 
-def sheets_of(report: Report) -> tuple[Sheet, ...]:
+def sheets_of(report: NamespaceReport) -> tuple[Sheet, ...]:
     """Every section that the report has, in the order in which they are read."""
     found: list[Sheet] = []
     _if(found, report.usage, lambda part: usage_sheet(part, report.settings.top))

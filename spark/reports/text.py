@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ha.console.output import plain
-from spark.reports.figures import Bars, Column, Grid, Kind, Sheet, written
+from spark.reports.figures import Bars, Column, FigureKind, Grid, Sheet, written
 
 _GAP: Final = 2
 _NAME_WIDTH: Final = 24
@@ -42,7 +42,7 @@ def _show(console: Console, grid: Grid) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for index in kept:
         column = grid.columns[index]
-        text = index == 0 or column.kind is Kind.TEXT
+        text = index == 0 or column.kind is FigureKind.TEXT
         table.add_column(
             column.name.strip(),
             justify="left" if text and index == 0 else "right",

@@ -11,7 +11,7 @@ from typing import TypeAlias, assert_never
 
 from journal.model import Epoch, TxId
 from namenode_sim.checkpoint.schedule import CheckpointRules, CheckpointState, why_due
-from spark.ends.sinks.verdict import Verdict
+from spark.ends.sinks.verdict import UploadVerdict
 
 ROLL_SHARE = 10
 """The log is rolled if more than one in so many of the edits to be merged is in the open segment:
@@ -114,7 +114,7 @@ class Merged:
 class Offered:
     """What the NameNodes said to the image."""
 
-    verdict: Verdict
+    verdict: UploadVerdict
     why: str = ""
 
 
@@ -252,17 +252,17 @@ def _offered(state: State, event: Offered, rules: Rules, now: float) -> Step:
         facts["because"] = event.why
     done = replace(state, ready=None, failures=0, last_at=now)
     match event.verdict:
-        case Verdict.TAKEN:
+        case UploadVerdict.TAKEN:
             taken = state.image_txid if ready is None else ready.txid
             return _wait(replace(done, image_txid=taken), rules, "checkpoint.taken", facts)
-        case Verdict.NOT_NEEDED:
+        case UploadVerdict.NOT_NEEDED:
             # Somebody else was quicker, and the active counts from his image.
             return _wait(done, rules, "checkpoint.made_elsewhere", facts)
-        case Verdict.SUPERSEDED:
+        case UploadVerdict.SUPERSEDED:
             # A new term: only a new plan can be taken, and the next look makes one.
             why = event.why or "the active writes under another epoch"
             return _failed(replace(state, ready=None), why, rules, said="checkpoint.superseded")
-        case Verdict.NO_ACTIVE | Verdict.FAILED:
+        case UploadVerdict.NO_ACTIVE | UploadVerdict.FAILED:
             return _failed(state, event.why or "no NameNode took the image", rules)
         case _:
             assert_never(event.verdict)

@@ -16,7 +16,7 @@ from namenode_sim.image.files import image_name
 from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.lock import DirectoryLock
 from spark.ends.sinks.upload import Offer, offer_to_all
-from spark.ends.sinks.verdict import Verdict
+from spark.ends.sinks.verdict import UploadVerdict
 from spark.ends.sources.cluster import Cluster, view
 from spark.ends.sources.errors import SourceError
 from spark.ends.sources.from_cluster import adopt, stage_from_cluster
@@ -143,7 +143,7 @@ class CheckpointService:
             PENDING.set(seen.last_txid - seen.image_txid)
         if isinstance(event, Offered):
             OFFERS.labels(event.verdict.name.lower()).inc()
-            if event.verdict is Verdict.TAKEN:
+            if event.verdict is UploadVerdict.TAKEN:
                 LAST_TAKEN.set_to_current_time()
                 self._taken = {"txid": decided.facts.get("txid"), "at": _clock()}
 
@@ -208,7 +208,7 @@ class CheckpointService:
         assert image is not None
         offer = Offer(image, ready.txid, staged.namespace, ready.epoch)
         offered = await offer_to_all(self._cluster, offer)
-        if offered.verdict is Verdict.TAKEN and image != staged.image:
+        if offered.verdict is UploadVerdict.TAKEN and image != staged.image:
             await self._keep(image, staged)
         return Offered(offered.verdict, offered.why)
 

@@ -63,12 +63,12 @@ class ExportProgress:
     total: int
 
 
-Tell = Callable[[ExportProgress], None]
+TellExport = Callable[[ExportProgress], None]
 
 
 def export(
     image: Path, out: Path, engine: Engine, *, at: str, overwrite: bool = False,
-    tell: Tell = lambda _: None,
+    tell: TellExport = lambda _: None,
 ) -> Exported:  # fmt: skip
     """Write an image's current tree to a folder, which appears when it is whole.
 
@@ -121,7 +121,7 @@ def _cut(image: ImageTables, engine: Engine) -> ImageTables:
     return replace(image, inode_pieces=inodes, entry_pieces=entries)
 
 
-def _write(image: ImageTables, engine: Engine, tell: Tell, fresh: Path) -> tuple[int, int]:
+def _write(image: ImageTables, engine: Engine, tell: TellExport, fresh: Path) -> tuple[int, int]:
     """All tables into a folder; how many inodes and directories."""
     folders = [fresh / name for name in ("work", "inodes", "directories")]
     for folder in folders:
@@ -138,7 +138,7 @@ def _write(image: ImageTables, engine: Engine, tell: Tell, fresh: Path) -> tuple
 class _Stages:
     """The stages of an export, one after the other."""
 
-    def __init__(self, image: ImageTables, engine: Engine, tell: Tell, work: Path) -> None:
+    def __init__(self, image: ImageTables, engine: Engine, tell: TellExport, work: Path) -> None:
         self._image = image
         self._engine = engine
         self._tell = tell

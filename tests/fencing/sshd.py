@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from fencing.fencer import fence
-from fencing.model import Report, SshMethod, Target
+from fencing.model import FencingReport, SshMethod, Target
 from fencing.ssh_settings import SshSettings
 
 SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
@@ -116,7 +116,7 @@ def settings(sshd: Sshd) -> SshSettings:
 
 async def fenced(
     sshd: Sshd, port: int, how: SshSettings | None = None, *, seconds: float = 60.0
-) -> Report:
+) -> FencingReport:
     """Fence whoever holds a port of 127.0.0.1, over this sshd."""
     return await fence(
         [SshMethod(USER, sshd.port)],

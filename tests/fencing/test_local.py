@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from fencing.fencer import fence
-from fencing.model import Outcome, Report, Target, proves_gone
+from fencing.model import FencingOutcome, FencingReport, Target, proves_gone
 from fencing.spec import parse_methods
 from tests.fencing.sshd import free_port, victim
 
 
-async def fenced_by(text: str, port: int, host: str = "127.0.0.1") -> Report:
+async def fenced_by(text: str, port: int, host: str = "127.0.0.1") -> FencingReport:
     return await fence(
         parse_methods(text),
         Target("ns1", "nn1", host, port),
@@ -40,7 +40,7 @@ async def test_kill_finds_nobody_to_kill() -> None:
 
 async def test_kill_says_nothing_about_another_machine() -> None:
     report = await fenced_by("kill", 8020, "192.0.2.1")
-    assert report.attempts[0].outcome is Outcome.NOT_RUN
+    assert report.attempts[0].outcome is FencingOutcome.NOT_RUN
     assert not report.fenced
 
 
@@ -75,7 +75,10 @@ async def test_a_resolver_that_hangs_costs_kill_its_own_time_and_no_more(
             )
         finally:
             answers.release.set()
-        assert [one.outcome for one in report.attempts] == [Outcome.TIMED_OUT, Outcome.SUCCEEDED]
+        assert [one.outcome for one in report.attempts] == [
+            FencingOutcome.TIMED_OUT,
+            FencingOutcome.SUCCEEDED,
+        ]
         await asyncio.get_running_loop().shutdown_default_executor()  # its thread has ended
         assert process.poll() is None
 

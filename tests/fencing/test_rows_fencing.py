@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from fencing.errors import BadSpec
 from fencing.fencer import fence
-from fencing.model import Outcome, Report, ShellMethod, SshMethod, Target, shown
+from fencing.model import FencingOutcome, FencingReport, ShellMethod, SshMethod, Target, shown
 from fencing.redaction import redacted
 from fencing.shell import abbreviate
 from fencing.spec import parse_methods
@@ -18,7 +18,7 @@ TARGET = Target("ns1", "nn1", "dummyhost", 1234)
 
 async def fenced_by(
     text: str, environment: dict[str, str] | None = None, target: Target = TARGET
-) -> Report:
+) -> FencingReport:
     return await fence(
         parse_methods(text),
         target,
@@ -93,7 +93,7 @@ async def test_row_8_7_short_name_ssh(text: str, method: SshMethod) -> None:
     assert parse_methods(text) == (method,)
     nowhere = Target("ns1", "nn1", "no-such-host.invalid", free_port())
     report = await fenced_by(text, target=nowhere)
-    assert [attempt.outcome for attempt in report.attempts] == [Outcome.FAILED]
+    assert [attempt.outcome for attempt in report.attempts] == [FencingOutcome.FAILED]
 
 
 @pytest.mark.row("8.9 testBasicSuccessFailure")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fencing.fencer import fence
-from fencing.model import JournalEpochMethod, Outcome, SshMethod, Target
+from fencing.model import FencingOutcome, JournalEpochMethod, SshMethod, Target
 from fencing.ssh_settings import SshSettings
 from tests.fencing.sshd import (
     USER,
@@ -111,7 +111,7 @@ async def test_row_8_8_connect_timeout() -> None:
         total_timeout_seconds=20,
         ssh=SshSettings(connect_timeout_seconds=1.0),
     )
-    assert report.attempts[0].outcome is Outcome.FAILED
+    assert report.attempts[0].outcome is FencingOutcome.FAILED
     assert "logging in" in str(report)
     assert report.duration_seconds < 10
 
@@ -121,7 +121,7 @@ async def test_row_8_8_connect_timeout() -> None:
 async def test_row_8_8_key_refused(sshd: Sshd, tmp_path: Path) -> None:
     stranger = make_key(tmp_path / "stranger")
     report = await fenced(sshd, free_port(), replace(settings(sshd), key_files=(stranger,)))
-    assert report.attempts[0].outcome is Outcome.FAILED
+    assert report.attempts[0].outcome is FencingOutcome.FAILED
     assert f"{USER}@127.0.0.1 refused us" in str(report)
     # One of several keys is enough.
     both = replace(settings(sshd), key_files=(stranger, sshd.key))
@@ -155,7 +155,7 @@ async def test_w10_a_hung_method_leaves_the_rest_of_the_time_to_the_next(sshd: S
         ssh=replace(settings(sshd), command_timeout_seconds=30.0),
     )
     assert [one.outcome for one in report.attempts] == [
-        Outcome.TIMED_OUT, Outcome.TIMED_OUT, Outcome.SUCCEEDED,
+        FencingOutcome.TIMED_OUT, FencingOutcome.TIMED_OUT, FencingOutcome.SUCCEEDED,
     ]  # fmt: skip
     assert report.duration_seconds < 10
     assert not report.proven_gone

@@ -13,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from fencing.fencer import fence
-from fencing.model import Outcome, Report, Target
+from fencing.model import FencingOutcome, FencingReport, Target
 from fencing.output import MAX_LINES
 from fencing.shell import NotStarted, run_command
 from fencing.spec import parse_methods
@@ -27,7 +27,7 @@ async def fenced_by(
     *,
     method_timeout_seconds: float = 20.0,
     total_timeout_seconds: float = 40.0,
-) -> Report:
+) -> FencingReport:
     return await fence(
         parse_methods(text),
         TARGET,
@@ -37,7 +37,7 @@ async def fenced_by(
     )
 
 
-def outcomes(report: Report) -> list[Outcome]:
+def outcomes(report: FencingReport) -> list[FencingOutcome]:
     return [attempt.outcome for attempt in report.attempts]
 
 
@@ -58,14 +58,14 @@ def alive(pid: int) -> bool:
 async def test_the_first_success_ends_it() -> None:
     report = await fenced_by("shell(exit 3)\nshell(true)\nshell(true)")
     assert report.fenced
-    assert outcomes(report) == [Outcome.FAILED, Outcome.SUCCEEDED]
+    assert outcomes(report) == [FencingOutcome.FAILED, FencingOutcome.SUCCEEDED]
     assert report.attempts[0].detail == "exit status 3"
 
 
 async def test_when_all_fail_the_report_tells_each_of_them() -> None:
     report = await fenced_by("shell(exit 1)\nshell(no-such-command-here)\nsshfence(:1)")
     assert not report.fenced
-    assert outcomes(report) == [Outcome.FAILED, Outcome.FAILED, Outcome.FAILED]
+    assert outcomes(report) == [FencingOutcome.FAILED, FencingOutcome.FAILED, FencingOutcome.FAILED]
     assert "exit status 127" in str(report)
     assert "ssh failed while logging in" in str(report)
     assert "could not be fenced" in str(report)
@@ -79,18 +79,18 @@ async def test_no_methods_fence_nothing() -> None:
 
 async def test_a_failing_command_in_the_middle_fails_the_method() -> None:
     # bash -e: without it, the last command would decide alone.
-    assert outcomes(await fenced_by("shell(false; true)")) == [Outcome.FAILED]
+    assert outcomes(await fenced_by("shell(false; true)")) == [FencingOutcome.FAILED]
 
 
 async def test_a_signal_is_told_as_one() -> None:
     report = await fenced_by("shell(kill -9 $$)")
-    assert outcomes(report) == [Outcome.FAILED]
+    assert outcomes(report) == [FencingOutcome.FAILED]
     assert report.attempts[0].detail == "killed by signal 9"
 
 
 async def test_there_is_nothing_to_read() -> None:
     report = await fenced_by("shell(read line)")
-    assert outcomes(report) == [Outcome.FAILED]
+    assert outcomes(report) == [FencingOutcome.FAILED]
     assert report.duration_seconds < 5
 
 
@@ -103,7 +103,7 @@ async def test_the_deadline_kills_the_whole_process_group(tmp_path: Path) -> Non
     pids = tmp_path / "pids"
     command = f"trap '' TERM; (trap '' TERM; sleep 600) & echo $$ $! > {pids}; sleep 600"
     report = await fenced_by(f"shell({command})\nshell(true)", method_timeout_seconds=0.8)
-    assert outcomes(report) == [Outcome.TIMED_OUT, Outcome.SUCCEEDED]
+    assert outcomes(report) == [FencingOutcome.TIMED_OUT, FencingOutcome.SUCCEEDED]
     for pid in map(int, pids.read_text().split()):
         await until(lambda pid=pid: not alive(pid))  # type: ignore[misc]
 
@@ -142,7 +142,7 @@ async def test_the_deadline_kills_what_has_left_the_group_and_nobody_else(tmp_pa
         report = await fenced_by(
             f"shell({STRAY.format(pids=pids)}; sleep 600)", method_timeout_seconds=5.0
         )
-        assert outcomes(report) == [Outcome.TIMED_OUT]
+        assert outcomes(report) == [FencingOutcome.TIMED_OUT]
         strays = [int(pid) for pid in pids.read_text().split()]
         assert len(strays) == 2
         for pid in strays:
@@ -173,7 +173,11 @@ async def test_the_total_limit_ends_the_later_methods() -> None:
         method_timeout_seconds=0.5,
         total_timeout_seconds=0.8,
     )
-    assert outcomes(report) == [Outcome.TIMED_OUT, Outcome.TIMED_OUT, Outcome.NOT_RUN]
+    assert outcomes(report) == [
+        FencingOutcome.TIMED_OUT,
+        FencingOutcome.TIMED_OUT,
+        FencingOutcome.NOT_RUN,
+    ]
     assert time.monotonic() - started < 5
     assert not report.fenced
 
@@ -229,7 +233,7 @@ async def test_a_flood_of_output_is_cut_and_does_not_block_the_loop() -> None:
         report = await fenced_by("shell(yes)", method_timeout_seconds=1.0)
     heart.cancel()
     lines = [entry for entry in logs if entry["event"] == "fencing.stdout"]
-    assert outcomes(report) == [Outcome.TIMED_OUT]
+    assert outcomes(report) == [FencingOutcome.TIMED_OUT]
     assert len(lines) == MAX_LINES
     assert beats >= 10
     assert len(report.attempts[0].output) < 100_000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fencing.fencer import fence
-from fencing.model import JournalEpochMethod, Outcome, Report, SshMethod, Target
+from fencing.model import FencingOutcome, FencingReport, JournalEpochMethod, SshMethod, Target
 from fencing.ssh_settings import HostKeys, SshSettings
 from fencing.ssh_verdict import Killed, Port, judge_killed, judge_port
 from tests.fencing.sshd import (
@@ -174,7 +174,7 @@ async def test_a_command_that_hangs_ends_with_its_limit(sshd: Sshd) -> None:
 async def test_the_method_as_a_whole_has_a_limit(sshd: Sshd) -> None:
     sshd.replace_command("fuser", "sleep 60")
     report = await fenced(sshd, free_port(), seconds=1.0)
-    assert report.attempts[0].outcome is Outcome.TIMED_OUT
+    assert report.attempts[0].outcome is FencingOutcome.TIMED_OUT
     assert report.duration_seconds < 5
 
 
@@ -202,7 +202,7 @@ async def test_a_closed_port_of_ssh() -> None:
         method_timeout_seconds=20,
         total_timeout_seconds=20,
     )
-    assert report.attempts[0].outcome is Outcome.FAILED
+    assert report.attempts[0].outcome is FencingOutcome.FAILED
     assert not report.proven_gone
 
 
@@ -238,13 +238,13 @@ TABLE = {
 def test_the_table_of_return_codes(row: tuple[int, Port, Port]) -> None:
     status, there, here = row
     verdict = judge_killed(Killed(status), frozenset()) or judge_port(there, here)
-    assert (verdict.outcome is Outcome.SUCCEEDED) is TABLE[row], verdict
+    assert (verdict.outcome is FencingOutcome.SUCCEEDED) is TABLE[row], verdict
 
 
 def test_a_restarted_namenode_is_not_the_one_that_was_killed() -> None:
     again = judge_killed(Killed(0, frozenset({7})), frozenset({8}))
     assert again is not None
-    assert again.outcome is Outcome.SUCCEEDED
+    assert again.outcome is FencingOutcome.SUCCEEDED
 
 
 @pytest.mark.parametrize(
@@ -283,11 +283,14 @@ async def test_a_bug_in_a_method_does_not_cost_the_next_one_its_turn(
 
     monkeypatch.setattr("paramiko.SSHClient.connect", crash)
     report = await _then_journal_epoch(SshSettings(known_hosts=tmp_path / "none"))
-    assert [one.outcome for one in report.attempts] == [Outcome.FAILED, Outcome.SUCCEEDED]
+    assert [one.outcome for one in report.attempts] == [
+        FencingOutcome.FAILED,
+        FencingOutcome.SUCCEEDED,
+    ]
     assert "a bug of the library's" in report.attempts[0].detail
 
 
-async def _then_journal_epoch(ssh: SshSettings) -> Report:
+async def _then_journal_epoch(ssh: SshSettings) -> FencingReport:
     return await fence(
         (SshMethod("nobody", free_port()), JournalEpochMethod()),
         Target("ns1", "nn1", "127.0.0.1", free_port()),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class Severity(StrEnum):
     """How bad it is."""
 
     OK = "ok"
@@ -22,7 +22,7 @@ class Finding:
     """One check's result; ``next`` is empty where all is well."""
 
     check: str
-    verdict: Verdict
+    verdict: Severity
     found: str
     next: str = ""
 
@@ -38,19 +38,19 @@ class Finding:
 
 def ok(check: str, found: str) -> Finding:
     """All is well."""
-    return Finding(check, Verdict.OK, found)
+    return Finding(check, Severity.OK, found)
 
 
 def warn(check: str, found: str, then: str) -> Finding:
     """A finding that leaves the cluster working."""
-    return Finding(check, Verdict.WARN, found, then)
+    return Finding(check, Severity.WARN, found, then)
 
 
 def fail(check: str, found: str, then: str) -> Finding:
     """A finding of something that does not work."""
-    return Finding(check, Verdict.FAIL, found, then)
+    return Finding(check, Severity.FAIL, found, then)
 
 
 def unknown(check: str, found: str, then: str = "") -> Finding:
     """A finding of something that could not be looked at."""
-    return Finding(check, Verdict.UNKNOWN, found, then)
+    return Finding(check, Severity.UNKNOWN, found, then)

@@ -15,7 +15,7 @@ from ha.cli.cluster.status_json import as_json
 from ha.cli.cluster.status_table import Screen
 from ha.cli.cluster.successors import what_blocks
 from ha.cli.cluster.view import ClusterView
-from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.exit_codes import DONE, INTERRUPTED, UNHEALTHY
 from ha.console.library_logs import silence_libraries
 from ha.console.output import console, show
@@ -31,7 +31,7 @@ WATCH_SECONDS = 2.0
     "-w", "--watch", is_flag=True, help="Show the status again every 2 s until interrupted."
 )
 @click.option("--check", is_flag=True, help="Exit 8 on a problem, or if no failover is possible.")
-def status(*, place: Place, watch: bool, check: bool) -> None:
+def status(*, place: ClusterCommand, watch: bool, check: bool) -> None:
     """Show who is active, and every NameNode, ZKFC, JournalNode and ZooKeeper server.
 
     All are asked at once; one that has not answered after 1.5 s is shown as such.  Exits 0, even
@@ -53,7 +53,7 @@ def _unwell(view: ClusterView) -> bool:
     return bool(view.problems()) or blocked
 
 
-async def _once(place: Place) -> ClusterView:
+async def _once(place: ClusterCommand) -> ClusterView:
     spent = time.monotonic() - STARTED
     view = await look_at(
         place.configuration,
@@ -66,7 +66,7 @@ async def _once(place: Place) -> ClusterView:
     return view
 
 
-async def _watch(place: Place) -> NoReturn:
+async def _watch(place: ClusterCommand) -> NoReturn:
     if place.output in ("json", "yaml"):
         await _stream(place)
     if not console().is_terminal:
@@ -81,7 +81,7 @@ async def _watch(place: Place) -> NoReturn:
             await asyncio.sleep(WATCH_SECONDS)
 
 
-async def _stream(place: Place) -> NoReturn:
+async def _stream(place: ClusterCommand) -> NoReturn:
     """One document a look, each on a line of its own as JSON, or after ``---`` as YAML."""
     while True:
         document = as_json(await _look(place))
@@ -91,5 +91,5 @@ async def _stream(place: Place) -> NoReturn:
         await asyncio.sleep(WATCH_SECONDS)
 
 
-async def _look(place: Place) -> ClusterView:
+async def _look(place: ClusterCommand) -> ClusterView:
     return await look_at(place.configuration, place.nameservice, deadline_seconds=DEADLINE_SECONDS)

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from ha.console.cluster_options import Place
-from ha.console.result import Code, Ended, Ending, Outcome
+from ha.console.cluster_options import ClusterCommand
+from ha.console.result import Code, CommandOutcome, Ended, Ending
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.outcome import Refusal
@@ -20,7 +20,7 @@ HANG_UP_SECONDS = 1.0
 
 
 async def visit(
-    place: Place,
+    place: ClusterCommand,
     command: str,
     errand: Callable[[Session, ZooKeeperSettings], Awaitable[T]],
     *,
@@ -55,7 +55,7 @@ async def visit(
 def _not_formatted(command: str, settings: ZooKeeperSettings) -> Ending:
     return Ending(
         command=command,
-        outcome=Outcome.REFUSED,
+        outcome=CommandOutcome.REFUSED,
         code=Code.NOT_FORMATTED,
         message=f"{settings.scope} does not exist in ZooKeeper at {settings.hosts}",
         hint="nnha zkfc --format-zk, once for each nameservice",
@@ -65,7 +65,7 @@ def _not_formatted(command: str, settings: ZooKeeperSettings) -> Ending:
 def _unknown(command: str, reason: str) -> Ending:
     return Ending(
         command=command,
-        outcome=Outcome.UNKNOWN,
+        outcome=CommandOutcome.UNKNOWN,
         code=Code.OUTCOME_UNKNOWN,
         message=f"ZooKeeper stopped answering: {reason}",
         hint="see the present state with: nnha status",
@@ -75,7 +75,7 @@ def _unknown(command: str, reason: str) -> Ending:
 def _unavailable(command: str, reason: str) -> Ending:
     return Ending(
         command=command,
-        outcome=Outcome.UNREACHABLE,
+        outcome=CommandOutcome.UNREACHABLE,
         code=Code.ZOOKEEPER_UNREACHABLE,
         message=reason,
         hint="nnha status shows which servers answer; nnha doctor checks the connections to them",
@@ -86,7 +86,7 @@ def _refused(command: str, reason: str) -> Ending:
     forbidden = Refusal.NO_RIGHTS.value in reason or "ha.zookeeper.auth" in reason
     return Ending(
         command=command,
-        outcome=Outcome.UNAUTHORISED if forbidden else Outcome.REFUSED,
+        outcome=CommandOutcome.UNAUTHORISED if forbidden else CommandOutcome.REFUSED,
         code=Code.ACCESS_DENIED if forbidden else Code.ZOOKEEPER_REFUSED,
         message=reason,
         hint="give ha.zookeeper.auth the credentials of the ZKFCs" if forbidden else "",
@@ -96,7 +96,7 @@ def _refused(command: str, reason: str) -> Ending:
 def _bad_notice(command: str, reason: str) -> Ending:
     return Ending(
         command=command,
-        outcome=Outcome.REFUSED,
+        outcome=CommandOutcome.REFUSED,
         code=Code.BAD_NOTICE,
         message=reason,
         hint="another program wrote there: read that znode, and delete it if it is of no use",

@@ -8,11 +8,11 @@ from rich.text import Text
 from ha.cli.cluster.daemon_queries import look_at
 from ha.cli.cluster.view import ClusterView
 from ha.cli.explain.explanation import explain as explanation_of
-from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
-from ha.console.result import Code, Ending, Outcome
+from ha.console.result import Code, CommandOutcome, Ending
 
 LOOK_SECONDS = 2.0
 
@@ -20,7 +20,7 @@ LOOK_SECONDS = 2.0
 @click.command()
 @click.argument("node", required=False, shell_complete=namenode_ids)
 @about_a_cluster("explain")
-def explain(*, place: Place, node: str | None) -> None:
+def explain(*, place: ClusterCommand, node: str | None) -> None:
     """Say why the active NameNode is active, who would be next, and why not the others.
 
     With NODE, judges only that one.  Exits 0 in every case.
@@ -40,7 +40,7 @@ def _no_such(node: str, view: ClusterView) -> Ending:
     names = ", ".join(row.namenode for row in view.namenodes)
     return Ending(
         command="explain",
-        outcome=Outcome.REFUSED,
+        outcome=CommandOutcome.REFUSED,
         code=Code.NO_SUCH_NODE,
         message=f"there is no NameNode {node} in {view.nameservice}: it has {names}",
         target=node,

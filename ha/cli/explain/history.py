@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ha.cli.cluster.zookeeper_session import visit
-from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.durations import since, span
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
-from ha.console.result import API_VERSION, Code, Ending, Outcome
+from ha.console.result import API_VERSION, Code, CommandOutcome, Ending
 from ha.notices.model import (
     FailoverRecord,
     FailoverResult,
@@ -38,7 +38,7 @@ SHOWN = 20
 @click.option(
     "--show", "number", type=int, default=None, help="Show only this record, with all its details."
 )
-def history(*, place: Place, count: int, number: int | None) -> None:
+def history(*, place: ClusterCommand, count: int, number: int | None) -> None:
     """List failovers and attempts at them, the newest first: cause, actor, phases, result.
 
     ZooKeeper keeps the newest 100.  A ZKFC writes a record after the failover, so the newest one
@@ -79,7 +79,7 @@ def as_json(nameservice: str, entries: tuple[HistoryEntry, ...]) -> Mapping[str,
 def _no_such(number: int) -> Ending:
     return Ending(
         command="history",
-        outcome=Outcome.REFUSED,
+        outcome=CommandOutcome.REFUSED,
         code=Code.NO_SUCH_RECORD,
         message=f"there is no record {number}; only the newest {KEPT_RECORDS} are kept",
         hint="nnha history",

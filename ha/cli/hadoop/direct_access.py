@@ -3,7 +3,7 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Final
 
-from fencing.model import Report
+from fencing.model import FencingReport
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import NameNodeAddress
@@ -53,7 +53,7 @@ class DirectHands:
                 RequestSource.USER, deadline_seconds=TRANSITION_SECONDS
             )
 
-    async def fence(self, node: NameNodeAddress) -> Report:
+    async def fence(self, node: NameNodeAddress) -> FencingReport:
         """Make it harmless by the configured methods."""
         return await fence_as_planned(self.plan(node), target_at(node))
 

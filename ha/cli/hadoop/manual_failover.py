@@ -9,7 +9,7 @@ See docs/reference/fencing.md#failover-by-hand.
 from dataclasses import dataclass
 from typing import Protocol
 
-from fencing.model import Report
+from fencing.model import FencingReport
 from ha.conf.topology import NameNodeAddress
 from ha.service.errors import ServiceError, ServiceUnreachable
 from ha.service.model import ServiceState, ServiceStatus
@@ -38,7 +38,7 @@ class Hands(Protocol):
     async def to_active(self, node: NameNodeAddress) -> None:
         """Ask it to serve."""
 
-    async def fence(self, node: NameNodeAddress) -> Report:
+    async def fence(self, node: NameNodeAddress) -> FencingReport:
         """Make it harmless by the configured methods."""
 
 

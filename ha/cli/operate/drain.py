@@ -23,10 +23,10 @@ from ha.cli.operate.notice_options import (
 from ha.cli.operate.plan.drain import refusal
 from ha.cli.operate.plan.handover import judged
 from ha.cli.operate.plan.notice_results import Members, already, planned, seen
-from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
 from ha.console.library_logs import silence_libraries
-from ha.console.result import Code, Ended, Ending, Outcome, Reason
+from ha.console.result import Code, CommandOutcome, Ended, Ending, Reason
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.model import BadNotice, Drain, Member
@@ -49,7 +49,7 @@ Errand = Callable[[Session, ZooKeeperSettings], Awaitable[Ending]]
 @DRY_RUN
 def drain(  # noqa: PLR0913 - its options
     *,
-    place: Place,
+    place: ClusterCommand,
     node: str,
     for_seconds: float | None,
     until_ended: bool,
@@ -149,12 +149,16 @@ async def _seen(
     if running == 0:
         message = f"{message}; its ZKFC does not run now, and will obey when it starts"
         return Ending(
-            command="drain", outcome=Outcome.DONE, code=Code.DONE, message=message, target=node
+            command="drain",
+            outcome=CommandOutcome.DONE,
+            code=Code.DONE,
+            message=message,
+            target=node,
         )
     if not lacking:
         return Ending(
             command="drain",
-            outcome=Outcome.DONE,
+            outcome=CommandOutcome.DONE,
             code=Code.DONE,
             message=f"{message} (its ZKFC has seen it)",
             target=node,
@@ -166,7 +170,7 @@ def _still_active(view: ClusterView, node: str, message: str) -> Ending:
     others = tuple(one for one in judged(view, "switchover") if one.node != node)
     return Ending(
         command="drain",
-        outcome=Outcome.FAILED,
+        outcome=CommandOutcome.FAILED,
         code=Code.NOT_SEEN_BY_ALL,
         message=f"{message}; its ZKFC has seen it, but is still in the election: it hands over "
         "as soon as another NameNode can take over",

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import click
 from rich.text import Text
 
-from fencing.model import MethodSpec, Report, proves_gone, shown
-from ha.cli.cluster.finding import Verdict
+from fencing.model import FencingReport, MethodSpec, proves_gone, shown
+from ha.cli.cluster.finding import Severity
 from ha.cli.explain.doctor.local import method_finding
 from ha.conf.topology import NameNodeAddress, namenode
-from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
 from ha.console.exit_codes import DONE, FAILED
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
-from ha.console.result import API_VERSION, Code, Ended, Ending, Outcome
+from ha.console.result import API_VERSION, Code, CommandOutcome, Ended, Ending
 from ha.zkfc.candidacy.settings import FencingPlan, fencing_plan
 from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 
@@ -32,7 +32,7 @@ def fence() -> None:
 @click.option("--method", "number", type=int, default=None, help="Only this one, counted from 1.")
 @click.option("--really", is_flag=True, help="Run the methods: the NameNode will be killed.")
 @about_a_cluster("fence test")
-def test(*, place: Place, node: str, number: int | None, really: bool) -> None:
+def test(*, place: ClusterCommand, node: str, number: int | None, really: bool) -> None:
     """Show how NODE would be fenced, in which order and within which limits.
 
     With --really the methods run against a NameNode that may be serving: use a standby, or a time
@@ -60,7 +60,7 @@ def test(*, place: Place, node: str, number: int | None, really: bool) -> None:
 def _no_method(node: str) -> Ending:
     return Ending(
         command="fence test",
-        outcome=Outcome.REFUSED,
+        outcome=CommandOutcome.REFUSED,
         code=Code.BAD_CONFIGURATION,
         message=f"{node} has no fencing method",
         hint="set dfs.ha.fencing.methods to one method a line",
@@ -76,12 +76,12 @@ class Trial:
     plan: FencingPlan
     methods: tuple[tuple[int, MethodSpec], ...]
 
-    async def run(self) -> Report:
+    async def run(self) -> FencingReport:
         """Run the methods until one succeeds."""
         chosen = tuple(method for _, method in self.methods)
         return await fence_as_planned(self.plan, target_at(self.address), only=chosen)
 
-    def as_json(self, report: Report | None) -> Mapping[str, object]:
+    def as_json(self, report: FencingReport | None) -> Mapping[str, object]:
         """Fixed keys, with the schema ha/cli/schemas/fence-test.json."""
         result = "shown" if report is None else "fenced" if report.fenced else "not_fenced"
         return {
@@ -124,14 +124,14 @@ class Trial:
             )
             yield f"  {number}. {shown(method)}  ({means})"
             doubt = method_finding("", method, at, self.plan.ssh)
-            if doubt.verdict is not Verdict.OK:
+            if doubt.verdict is not Severity.OK:
                 yield f"     ! {doubt.found}  → {doubt.next}"
         yield (
             f"Limits: {self.plan.method_timeout_seconds:g} s for each, "
             f"{self.plan.total_timeout_seconds:g} s for all."
         )
 
-    def lines(self, report: Report | None) -> Iterator[str]:
+    def lines(self, report: FencingReport | None) -> Iterator[str]:
         """What was done, or would be."""
         if report is None:
             yield from self.plan_lines()

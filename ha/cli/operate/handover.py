@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ha.cli.operate.plan.handover import Plan
+from ha.cli.operate.plan.handover import HandoverPlan
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, NameNodeAddress
-from ha.console.result import Code, Ending, Outcome
+from ha.console.result import Code, CommandOutcome, Ending
 from ha.service.client import ServiceClient
 from ha.service.errors import (
     NO_ZOOKEEPER_TO_ASK,
@@ -52,7 +52,12 @@ class HandOver:
     """One hand-over to one target."""
 
     def __init__(
-        self, command: str, plan: Plan, nodes: Sequence[NameNodeAddress], *, wait_seconds: float
+        self,
+        command: str,
+        plan: HandoverPlan,
+        nodes: Sequence[NameNodeAddress],
+        *,
+        wait_seconds: float,
     ) -> None:
         self._command = command
         self._plan = plan
@@ -96,10 +101,12 @@ class HandOver:
         finally:
             await asyncio.gather(*(self._cede(one, 0.0) for one in asked))
         if _active(states) == self._plan.target:
-            return self._ending(states, Outcome.DONE, Code.DONE, f"{self._plan.target} is active")
+            return self._ending(
+                states, CommandOutcome.DONE, Code.DONE, f"{self._plan.target} is active"
+            )
         return self._ending(
             states,
-            Outcome.FAILED,
+            CommandOutcome.FAILED,
             Code.HAND_OVER_FAILED,
             f"{self._plan.target} did not become active within {self._spent():.0f} s; "
             f"{_in_words(states)}",
@@ -114,7 +121,7 @@ class HandOver:
             return self._done(states)
         return self._ending(
             states,
-            Outcome.UNKNOWN,
+            CommandOutcome.UNKNOWN,
             Code.OUTCOME_UNKNOWN,
             f"the ZKFC of {self._plan.target} says that it is done, but {_in_words(states)}",
             LOOK,
@@ -127,7 +134,7 @@ class HandOver:
             return self._done(states)
         return self._ending(
             states,
-            Outcome.FAILED,
+            CommandOutcome.FAILED,
             Code.HAND_OVER_FAILED,
             f"the ZKFC of {self._plan.target} could not take over: {reason}; {_in_words(states)}",
             "nnha explain",
@@ -138,7 +145,7 @@ class HandOver:
         states = await self._look()
         return self._ending(
             states,
-            Outcome.UNREACHABLE,
+            CommandOutcome.UNREACHABLE,
             Code.ZOOKEEPER_UNREACHABLE,
             f"the ZKFC of {self._plan.target} {reason}; {_in_words(states)}",
             "restore ZooKeeper, no failover is possible without it; nnha doctor",
@@ -150,7 +157,7 @@ class HandOver:
             return self._done(states)
         return self._ending(
             states,
-            Outcome.UNKNOWN,
+            CommandOutcome.UNKNOWN,
             Code.OUTCOME_UNKNOWN,
             f"the ZKFC of {self._plan.target} stopped answering ({reason}); {_in_words(states)}; "
             "the hand-over may still happen",
@@ -160,12 +167,12 @@ class HandOver:
     def _done(self, states: "States") -> Ending:
         former = f" in place of {self._plan.active}" if self._plan.active else ""
         message = f"{self._plan.target} is active{former}, after {self._spent():.2f} s"
-        return self._ending(states, Outcome.DONE, Code.DONE, message)
+        return self._ending(states, CommandOutcome.DONE, Code.DONE, message)
 
     def _denied(self, failure: ServiceError) -> Ending:
         return self._ending(
             {},
-            Outcome.UNAUTHORISED,
+            CommandOutcome.UNAUTHORISED,
             Code.ACCESS_DENIED,
             f"the ZKFC of {self._plan.target} refuses this request from us: {failure}",
             "run it as the user of the ZKFC, or add yours to dfs.cluster.administrators",
@@ -174,14 +181,14 @@ class HandOver:
     def _not_reached(self, failure: ServiceError) -> Ending:
         return self._ending(
             {},
-            Outcome.UNREACHABLE,
+            CommandOutcome.UNREACHABLE,
             Code.ZKFC_UNREACHABLE,
             f"the ZKFC of {self._plan.target} at {self._target.zkfc} does not answer: {failure}",
             f"start it: nnha zkfc -D dfs.ha.namenode.id={self._plan.target}",
         )
 
     def _ending(
-        self, states: "States", outcome: Outcome, code: Code, message: str, hint: str = ""
+        self, states: "States", outcome: CommandOutcome, code: Code, message: str, hint: str = ""
     ) -> Ending:
         return Ending(
             command=self._command,

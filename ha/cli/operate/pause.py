@@ -19,7 +19,7 @@ from ha.cli.operate.notice_options import (
 )
 from ha.cli.operate.plan.notice_results import already, not_automatic, planned, seen
 from ha.conf.keys import cluster as keys
-from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.library_logs import silence_libraries
 from ha.console.result import Ended, Ending
 from ha.elector.zookeeper.client import Session
@@ -39,7 +39,7 @@ Errand = Callable[[Session, ZooKeeperSettings], Awaitable[Ending]]
 @DRY_RUN
 def pause(
     *,
-    place: Place,
+    place: ClusterCommand,
     for_seconds: float | None,
     until_ended: bool,
     reason: str | None,
@@ -72,7 +72,7 @@ def pause(
 @about_a_cluster("resume")
 @WAIT
 @DRY_RUN
-def resume(*, place: Place, wait_seconds: float, dry_run: bool) -> None:
+def resume(*, place: ClusterCommand, wait_seconds: float, dry_run: bool) -> None:
     """End a pause: ZKFCs decide again who is active.
 
     Exits 0 once all running ZKFCs have seen it, or if there was no pause; 4 if one has not.
@@ -115,7 +115,7 @@ async def _once_seen(
     return seen(command, message, running=running, lacking=lacking)
 
 
-def _run(place: Place, command: str, errand: Errand, wait_seconds: float) -> None:
+def _run(place: ClusterCommand, command: str, errand: Errand, wait_seconds: float) -> None:
     silence_libraries()
     if not place.configuration.get(keys.AUTO_FAILOVER, nameservice=place.nameservice):
         raise Ended(not_automatic(command))

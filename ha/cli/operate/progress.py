@@ -26,13 +26,13 @@ ANSWER_SECONDS: Final = 1.0
 EDGE_SECONDS: Final = 0.5
 """For the first look, which the hand-over waits for, and the last one, which its end waits for."""
 
-Tell = Callable[[str], None]
+TellLine = Callable[[str], None]
 Look = Callable[[], Awaitable[None]]
 
 
 @asynccontextmanager
 async def progress(
-    nodes: Sequence[NameNodeAddress], target: str, tell: Tell | None
+    nodes: Sequence[NameNodeAddress], target: str, tell: TellLine | None
 ) -> AsyncIterator[None]:
     """Tell of each step of the hand-over to ``target`` until the block ends; None: do nothing."""
     if tell is None:
@@ -59,7 +59,7 @@ async def progress(
             await _all_once(looks)
 
 
-def on_stderr(*, wanted: bool = True) -> Tell | None:
+def on_stderr(*, wanted: bool = True) -> TellLine | None:
     """Lines for a person at a terminal; None where nobody sits there, and for programs."""
     if not wanted or not sys.stderr.isatty():
         return None
@@ -81,7 +81,7 @@ async def _all_once(looks: Sequence[Look]) -> None:
 class _NameNode:
     """Tells what a NameNode is, when that changes."""
 
-    def __init__(self, node: NameNodeAddress, tell: Tell) -> None:
+    def __init__(self, node: NameNodeAddress, tell: TellLine) -> None:
         self._node = node
         self._tell = tell
         self._before = ""
@@ -101,7 +101,7 @@ class _Zkfc:
     """Tells what a controller's status page says of the hand-over, when that changes."""
 
     def __init__(
-        self, http: aiohttp.ClientSession, node: NameNodeAddress, target: str, tell: Tell
+        self, http: aiohttp.ClientSession, node: NameNodeAddress, target: str, tell: TellLine
     ) -> None:
         self._http = http
         self._node = node

@@ -11,15 +11,15 @@ from ha.cli.cluster.daemon_queries import look_at
 from ha.cli.cluster.status_table import Screen
 from ha.cli.cluster.view import ClusterView
 from ha.cli.operate.handover import HandOver, patience_seconds
-from ha.cli.operate.plan.handover import Plan, judged, plan_failover, plan_switchover
+from ha.cli.operate.plan.handover import HandoverPlan, judged, plan_failover, plan_switchover
 from ha.cli.operate.progress import on_stderr, progress
 from ha.conf.topology import namenodes
-from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
 from ha.console.exit_codes import INTERRUPTED
 from ha.console.library_logs import silence_libraries
 from ha.console.output import console, plain
-from ha.console.result import Code, Ending, Outcome
+from ha.console.result import Code, CommandOutcome, Ending
 
 LOOK_SECONDS = 2.0
 
@@ -44,7 +44,7 @@ _WAIT = click.option(
 @_REASON
 def switchover(
     *,
-    place: Place,
+    place: ClusterCommand,
     target: str | None,
     dry_run: bool,
     yes: bool,
@@ -75,7 +75,7 @@ def switchover(
 @_YES
 @_WAIT
 def failover(
-    *, place: Place, target: str, dry_run: bool, yes: bool, wait_seconds: float | None
+    *, place: ClusterCommand, target: str, dry_run: bool, yes: bool, wait_seconds: float | None
 ) -> None:
     """Make TARGET active when no NameNode is.
 
@@ -95,9 +95,9 @@ def failover(
 
 
 def _run(
-    place: Place,
+    place: ClusterCommand,
     command: str,
-    planned: Callable[[ClusterView], Plan | Ending],
+    planned: Callable[[ClusterView], HandoverPlan | Ending],
     act: Callable[[HandOver], Coroutine[None, None, Ending]],
     *,
     dry_run: bool,
@@ -134,10 +134,10 @@ def _run(
     place.end(ending)
 
 
-def _would_be_done(command: str, plan: Plan, view: ClusterView) -> Ending:
+def _would_be_done(command: str, plan: HandoverPlan, view: ClusterView) -> Ending:
     return Ending(
         command=command,
-        outcome=Outcome.PLANNED,
+        outcome=CommandOutcome.PLANNED,
         code=Code.WOULD_BE_DONE,
         message=_change(plan),
         hint=f"nnha {command} {plan.target}",
@@ -148,10 +148,10 @@ def _would_be_done(command: str, plan: Plan, view: ClusterView) -> Ending:
     )
 
 
-def _not_confirmed(command: str, plan: Plan) -> Ending:
+def _not_confirmed(command: str, plan: HandoverPlan) -> Ending:
     return Ending(
         command=command,
-        outcome=Outcome.REFUSED,
+        outcome=CommandOutcome.REFUSED,
         code=Code.NOT_CONFIRMED,
         message=f"{_change(plan)}: that was not confirmed",
         hint=f"nnha {command} {plan.target} --yes",
@@ -161,7 +161,7 @@ def _not_confirmed(command: str, plan: Plan) -> Ending:
     )
 
 
-def _confirmed(place: Place, command: str, plan: Plan, view: ClusterView) -> bool:
+def _confirmed(place: ClusterCommand, command: str, plan: HandoverPlan, view: ClusterView) -> bool:
     """Ask who sits at a terminal; nobody else can answer."""
     if not sys.stdin.isatty() or place.output != "table":
         return False
@@ -170,7 +170,7 @@ def _confirmed(place: Place, command: str, plan: Plan, view: ClusterView) -> boo
     return click.confirm("Are you sure?", default=False)
 
 
-def _change(plan: Plan) -> str:
+def _change(plan: HandoverPlan) -> str:
     if plan.active is None:
         return f"no NameNode is active; {plan.target} would become active"
     if plan.unheard:

@@ -22,7 +22,7 @@ from ha.elector.model import AttemptNumber, Breadcrumb, Link, Role, Term
 from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.errors import BadBreadcrumb
-from ha.health.core import Answered, Health, HealthState, Outcome
+from ha.health.core import Answered, Health, HealthState, ProbeOutcome
 from ha.notices.model import FencingAttempt, PhaseDuration
 from ha.zkfc.candidacy.settings import ZkfcSettings
 from ha.zkfc.candidacy.state import Candidacy
@@ -75,7 +75,7 @@ class Observer:
 
     # -- health ------------------------------------------------------------------------------
 
-    def probed(self, seconds: float, outcome: Outcome) -> None:
+    def probed(self, seconds: float, outcome: ProbeOutcome) -> None:
         """A probe has ended."""
         metrics.HEALTH_DURATION.labels(self._node).observe(seconds)
         if not isinstance(outcome, Answered):

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from fencing.fencer import fence
-from fencing.model import Report
+from fencing.model import FencingReport
 from ha.conf.topology import HostPort
 from ha.elector.zookeeper.client import Session, SessionFactory
 from ha.notices.board import utc_now
@@ -42,7 +42,7 @@ class Surroundings:
     connect: Connect = RpcConnection.open
     serve: Callable[[Sequence[RpcProtocol]], Server] = RpcServer
     session: SessionFactory = Session
-    fence: Callable[..., Awaitable[Report]] = fence
+    fence: Callable[..., Awaitable[FencingReport]] = fence
     """As ``fencing.fencer.fence``."""
     watch: Callable[[ProcessIdentity], Watched | None] = watch_process
     position_of: ReadPosition = position_of

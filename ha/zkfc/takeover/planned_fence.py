@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from fencing.fencer import fence
-from fencing.model import MethodSpec, Report, Target
+from fencing.model import FencingReport, MethodSpec, Target
 from ha.conf.topology import NameNodeAddress
 from ha.zkfc.candidacy.settings import FencingPlan
 
@@ -18,8 +18,8 @@ async def fence_as_planned(
     target: Target,
     *,
     only: Sequence[MethodSpec] | None = None,
-    by: Callable[..., Awaitable[Report]] = fence,
-) -> Report:
+    by: Callable[..., Awaitable[FencingReport]] = fence,
+) -> FencingReport:
     """Run the plan's methods, or ``only`` some of them; see ``fencing.fencer.fence``."""
     return await by(
         plan.methods if only is None else only,

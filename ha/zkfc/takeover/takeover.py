@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from fencing.model import Outcome, Report, Target
+from fencing.model import FencingOutcome, FencingReport, Target
 from ha.conf.topology import HostPort
 from ha.elector.events import Event, LockSeen
 from ha.elector.model import Role, Term
@@ -184,7 +184,7 @@ class Takeover:
             )
         if not report.fenced:
             raise TakeoverImpossible(f"Unable to fence {target}: {report} ({refusal.text})")
-        by = next(one for one in report.attempts if one.outcome is Outcome.SUCCEEDED)
+        by = next(one for one in report.attempts if one.outcome is FencingOutcome.SUCCEEDED)
         proof = Proof.NOBODY_LISTENS if refusal.nobody_listens else Proof.NOTHING
         return f"{target} was fenced by {by.method}", Proof.KILLED if report.proven_gone else proof
 
@@ -199,7 +199,7 @@ class Takeover:
             f"is standby: {refusal.text}"
         )
 
-    async def _run_methods(self, target: Target) -> Report:
+    async def _run_methods(self, target: Target) -> FencingReport:
         plan = self._settings.plan_for(target.namenode)
         return await fence_as_planned(plan, target, by=self._around.fence)
 

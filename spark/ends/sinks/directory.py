@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark.ends.sinks.model import Outcome, Published
-from spark.ends.sources.model import Staged, Tell
+from spark.ends.sinks.model import Published, SinkOutcome
+from spark.ends.sources.model import Staged, TellSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class DirectorySink:
         del work
         return self.directory
 
-    def publish(self, image: Path, staged: Staged, tell: Tell) -> Published:
+    def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:
         """Nothing is left to do."""
         del staged, tell
-        return Published(Outcome.PUBLISHED, str(image))
+        return Published(SinkOutcome.PUBLISHED, str(image))

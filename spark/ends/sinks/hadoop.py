@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 
 from namenode_sim.image.files import digest_path
 from spark.ends.hadoop_files import HadoopFileError, HadoopFiles, OpenHadoop
-from spark.ends.sinks.model import Outcome, Published, SinkFailed, SinkRefused
-from spark.ends.sources.model import Staged, Tell
+from spark.ends.sinks.model import Published, SinkFailed, SinkOutcome, SinkRefused
+from spark.ends.sources.model import Staged, TellSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class HadoopSink:
         """A folder in the work folder."""
         return work / "merged"
 
-    def publish(self, image: Path, staged: Staged, tell: Tell) -> Published:
+    def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:
         """Copy it there; see ``Sink``."""
         del staged
         place = self.directory.rstrip("/")
@@ -36,7 +36,7 @@ def _publish(files: HadoopFiles, image: Path, place: str) -> Published:
     digest, target = digest_path(image), f"{place}/{image.name}"
     if files.find(target) is not None:
         if _same_digest(files, digest, f"{target}.md5"):
-            return Published(Outcome.ALREADY_THERE, target)
+            return Published(SinkOutcome.ALREADY_THERE, target)
         raise SinkRefused(
             f"{target} exists and is another image of the same transaction, or has no digest. It "
             "was not touched; give another place, or move it away if you are sure"
@@ -53,7 +53,7 @@ def _publish(files: HadoopFiles, image: Path, place: str) -> Published:
     finally:
         for _, temporary in beside:
             files.delete(temporary)
-    return Published(Outcome.PUBLISHED, target)
+    return Published(SinkOutcome.PUBLISHED, target)
 
 
 def _same_digest(files: HadoopFiles, ours: Path, theirs: str) -> bool:

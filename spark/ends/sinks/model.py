@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from spark.ends.sources.model import Staged, Tell
+from spark.ends.sources.model import Staged, TellSource
 
 
 class SinkRefused(Exception):
@@ -16,7 +16,7 @@ class SinkFailed(Exception):
     """The image could not be published this time; nothing half-done is visible."""
 
 
-class Outcome(StrEnum):
+class SinkOutcome(StrEnum):
     """What became of an image."""
 
     PUBLISHED = "published"
@@ -27,7 +27,7 @@ class Outcome(StrEnum):
 class Published:
     """Where the image is now, in words for people."""
 
-    outcome: Outcome
+    outcome: SinkOutcome
     where: str
 
 
@@ -38,7 +38,7 @@ class Sink(Protocol):
         """Where the merge is to put its image: the place itself, or one to publish it from."""
         ...
 
-    def publish(self, image: Path, staged: Staged, tell: Tell) -> Published:
+    def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:
         """Publish an image that lies in ``folder``, with its digest beside it.
 
         Args:

@@ -11,11 +11,11 @@ from ha.conf.topology import NameNodeAddress
 from journal.model import Epoch, NamespaceInfo, TxId
 from namenode_sim.checkpoint.image_upload import UploadFailed, UploadSuperseded, upload_image
 from namenode_sim.checkpoint.schedule import UploadAnswer
-from spark.ends.sinks.model import Outcome, Published, SinkFailed, SinkRefused
-from spark.ends.sinks.verdict import Verdict
+from spark.ends.sinks.model import Published, SinkFailed, SinkOutcome, SinkRefused
+from spark.ends.sinks.verdict import UploadVerdict
 from spark.ends.sources.cluster import Cluster, view
 from spark.ends.sources.errors import SourceError
-from spark.ends.sources.model import Staged, Tell
+from spark.ends.sources.model import Staged, TellSource
 
 log = structlog.get_logger()
 
@@ -24,7 +24,7 @@ log = structlog.get_logger()
 class Offered:
     """The verdict, the NameNode that gave it, and its words if they are worth telling."""
 
-    verdict: Verdict
+    verdict: UploadVerdict
     by: str = ""
     why: str = ""
 
@@ -51,12 +51,12 @@ async def offer_to_all(cluster: Cluster, offer: Offer) -> Offered:
     try:
         active = (await view(cluster)).active
     except SourceError as failure:
-        return Offered(Verdict.FAILED, why=str(failure))
+        return Offered(UploadVerdict.FAILED, why=str(failure))
     if active is None:
-        return Offered(Verdict.NO_ACTIVE, why="no NameNode is active")
+        return Offered(UploadVerdict.NO_ACTIVE, why="no NameNode is active")
     by_name = {one.namenode: one for one in cluster.namenodes}
     offered = await _offer_to(cluster, by_name.pop(active), offer)
-    if offered.verdict is Verdict.TAKEN:
+    if offered.verdict is UploadVerdict.TAKEN:
         # Without the epoch: that is the active's, and a standby writes under none.
         for_standbys = replace(offer, epoch=None)
         told = await asyncio.gather(
@@ -79,18 +79,18 @@ async def _offer_to(cluster: Cluster, one: NameNodeAddress, offer: Offer) -> Off
             epoch=offer.epoch,
         )
     except UploadSuperseded as refusal:
-        return Offered(Verdict.SUPERSEDED, one.namenode, str(refusal))
+        return Offered(UploadVerdict.SUPERSEDED, one.namenode, str(refusal))
     except UploadFailed as failure:
-        return Offered(Verdict.FAILED, one.namenode, str(failure))
+        return Offered(UploadVerdict.FAILED, one.namenode, str(failure))
     match answer:
         case UploadAnswer.ACCEPTED:
-            return Offered(Verdict.TAKEN, one.namenode)
+            return Offered(UploadVerdict.TAKEN, one.namenode)
         case UploadAnswer.HAS_NEWER:
-            return Offered(Verdict.NOT_NEEDED, one.namenode)
+            return Offered(UploadVerdict.NOT_NEEDED, one.namenode)
         case UploadAnswer.NOT_ACTIVE:
-            return Offered(Verdict.NO_ACTIVE, one.namenode, f"{one.namenode} is not active")
+            return Offered(UploadVerdict.NO_ACTIVE, one.namenode, f"{one.namenode} is not active")
         case UploadAnswer.FAILED:
-            return Offered(Verdict.FAILED, one.namenode, f"{one.namenode} failed")
+            return Offered(UploadVerdict.FAILED, one.namenode, f"{one.namenode} failed")
         case _:
             assert_never(answer)
 
@@ -109,7 +109,7 @@ class UploadSink:
         """A folder in the work folder."""
         return work / "merged"
 
-    def publish(self, image: Path, staged: Staged, tell: Tell) -> Published:
+    def publish(self, image: Path, staged: Staged, tell: TellSource) -> Published:
         """Offer it; see ``Sink``."""
         tell(f"offering {image.name} to the NameNodes")
         return asyncio.run(self._publish(image, TxId(int(image.name[-19:])), staged))
@@ -119,20 +119,20 @@ class UploadSink:
             namespace = staged.namespace or (await view(self.cluster)).namespace
             offered = await offer_to_all(self.cluster, Offer(image, txid, namespace, staged.epoch))
             match offered.verdict:
-                case Verdict.TAKEN:
-                    return Published(Outcome.PUBLISHED, f"NameNode {offered.by}")
-                case Verdict.NOT_NEEDED:
+                case UploadVerdict.TAKEN:
+                    return Published(SinkOutcome.PUBLISHED, f"NameNode {offered.by}")
+                case UploadVerdict.NOT_NEEDED:
                     newest = (await view(self.cluster)).image_txid
                     if newest >= txid:
                         where = f"NameNode {offered.by}, up to transaction {newest}"
-                        return Published(Outcome.ALREADY_THERE, where)
+                        return Published(SinkOutcome.ALREADY_THERE, where)
                     raise SinkRefused(
                         f"{offered.by} does not need {image.name}: it has taken an image lately, "
                         "or is taking one. Try again later"
                     )
-                case Verdict.SUPERSEDED:
+                case UploadVerdict.SUPERSEDED:
                     raise SinkRefused(f"superseded: {offered.why}. Run the merge again")
-                case Verdict.NO_ACTIVE | Verdict.FAILED:
+                case UploadVerdict.NO_ACTIVE | UploadVerdict.FAILED:
                     raise SinkFailed(f"{image.name} was not taken: {offered.why}")
                 case _:
                     assert_never(offered.verdict)

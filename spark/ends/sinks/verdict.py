@@ -3,7 +3,7 @@
 from enum import Enum, auto
 
 
-class Verdict(Enum):
+class UploadVerdict(Enum):
     """What became of an image that was offered to all NameNodes."""
 
     TAKEN = auto()

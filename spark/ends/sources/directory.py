@@ -8,7 +8,7 @@ from namenode_sim.image.files import check_digest
 from namenode_sim.storage.local_edits import chain, finalized_in
 from namenode_sim.storage.retention import IMAGE
 from spark.ends.sources.errors import SourceError
-from spark.ends.sources.model import Staged, Tell
+from spark.ends.sources.model import Staged, TellSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class DirectorySource:
     image: Path
     edits: Path
 
-    def stage(self, work: Path, tell: Tell) -> Staged:
+    def stage(self, work: Path, tell: TellSource) -> Staged:
         """Check that no edit behind it is missing; see ``Source``.
 
         The digest is left to the merge, which does something else meanwhile.

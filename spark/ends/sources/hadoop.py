@@ -18,7 +18,7 @@ from namenode_sim.storage.retention import IMAGE
 from spark.ends.hadoop_files import HadoopFile, HadoopFileError, HadoopFiles, OpenHadoop
 from spark.ends.sources.directory import staged_here
 from spark.ends.sources.errors import SourceError
-from spark.ends.sources.model import Staged, Tell
+from spark.ends.sources.model import Staged, TellSource
 from spark.ends.sources.segments import PART_SUFFIX, why_unsound
 
 log = structlog.get_logger()
@@ -32,7 +32,7 @@ class HadoopSource:
     edits: str
     open_files: OpenHadoop
 
-    def stage(self, work: Path, tell: Tell) -> Staged:
+    def stage(self, work: Path, tell: TellSource) -> Staged:
         """Copy what is not here yet; see ``Source``."""
         places = f"{self.image}\n{self.edits}".encode()
         folder = work / f"hadoop-{hashlib.sha256(places).hexdigest()[:16]}"
@@ -42,7 +42,7 @@ class HadoopSource:
         except HadoopFileError as failure:
             raise SourceError(str(failure)) from failure
 
-    def _stage(self, files: HadoopFiles, folder: Path, tell: Tell) -> Staged:
+    def _stage(self, files: HadoopFiles, folder: Path, tell: TellSource) -> Staged:
         remote = self._image(files)
         local, image_bytes = _have_image(files, remote, folder, tell)
         base = int(IMAGE.fullmatch(remote.name)[1])  # type: ignore[index]
@@ -100,7 +100,7 @@ def _behind(file: HadoopFile, base: int) -> bool:
 
 
 def _have_image(
-    files: HadoopFiles, remote: HadoopFile, folder: Path, tell: Tell
+    files: HadoopFiles, remote: HadoopFile, folder: Path, tell: TellSource
 ) -> tuple[Path, int]:
     """The image here, with the digest that lies there, and how many bytes were copied."""
     local = folder / remote.name
@@ -124,7 +124,7 @@ def _have_image(
     return local, remote.length
 
 
-def _have_segment(files: HadoopFiles, remote: HadoopFile, folder: Path, tell: Tell) -> int:
+def _have_segment(files: HadoopFiles, remote: HadoopFile, folder: Path, tell: TellSource) -> int:
     """How many bytes were copied, for the segment to be here whole."""
     promised = named_range(remote.name)
     assert promised is not None

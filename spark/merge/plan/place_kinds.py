@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from namenode_sim.image.proto import fsimage_pb2 as pb
-from spark.merge.model import Looked, Plan
+from spark.merge.model import Looked, MergePlan
 
 UNKNOWN: Final = 0
 ABSENT: Final = 1
@@ -46,7 +46,7 @@ def kind_at(looked: Looked, node: int) -> int:
     return DIRECTORY if kind == pb.INode.DIRECTORY else OTHER
 
 
-def first_wrong_guess(plan: Plan, looked: Looked) -> int | None:
+def first_wrong_guess(plan: MergePlan, looked: Looked) -> int | None:
     """The first trie node of which the planner guessed wrong; None if all guesses were right."""
     for packed in plan.guesses:
         node = packed >> KIND_BITS

@@ -23,7 +23,7 @@ from namenode_sim.edits.values import RenameOption
 from namenode_sim.namespace.errors import TxIdOutOfOrder
 from namenode_sim.namespace.tree import components
 from spark.merge.garbage_collection import no_collection
-from spark.merge.model import BaseFacts, Plan
+from spark.merge.model import BaseFacts, MergePlan
 from spark.merge.plan.place_kinds import ABSENT, DIRECTORY, KIND_BITS, OTHER, UNKNOWN, Kinds
 from spark.merge.trie import GAINS, NEED, ROOT, BaseTrie
 
@@ -44,7 +44,7 @@ def plan_edits(
     *,
     trie: BaseTrie | None = None,
     kinds: Kinds | None = None,
-) -> Plan:
+) -> MergePlan:
     """Find out what of the image the edits ask about.
 
     Args:
@@ -66,7 +66,7 @@ def plan_edits(
     # Whoever plans again does not know which of the trie's nodes the edits reach.
     reached = len(planner.trie) if trie is None else None
     planner.ask_for_open_files()
-    return Plan(
+    return MergePlan(
         trie=planner.trie,
         first=first,
         last=last,

@@ -6,7 +6,7 @@ from typing import Final
 from journal.model import TxId
 from namenode_sim.edits.ops import Op
 from spark.merge.errors import NeedsWholeNamespace
-from spark.merge.model import BaseFacts, Looked, Plan
+from spark.merge.model import BaseFacts, Looked, MergePlan
 from spark.merge.plan.place_kinds import first_wrong_guess, kinds_of
 from spark.merge.plan.planner import plan_edits
 from spark.merge.trie import BaseTrie
@@ -20,8 +20,8 @@ def questions_and_answers(
     edits: Callable[[], Iterable[tuple[TxId, Op]]],
     look_up: Callable[[BaseTrie], Looked],
     *,
-    planner: Callable[..., Plan] = plan_edits,
-) -> tuple[Plan, Looked]:
+    planner: Callable[..., MergePlan] = plan_edits,
+) -> tuple[MergePlan, Looked]:
     """A plan whose guesses are all right, and what the image has at its places.
 
     Args:

@@ -19,7 +19,7 @@ from spark.image.messages import BadPrefix, Chunk, chunks
 from spark.image.names import HashSet, name_hashes, paired
 from spark.image.ranges import ImageRange, read_window
 from spark.image.side import DirectoryIndex, INodeIndex, save_directories, save_inodes
-from spark.image.varints import Numbers, Window, Words, gathered
+from spark.image.varints import ByteWindow, Numbers, Words, gathered
 
 DAMAGED = "take another copy of this image"
 
@@ -87,7 +87,7 @@ def scan_inodes(task: INodeScan) -> INodesFound:
     )
 
 
-def _whole(window: Window) -> Iterator[Chunk]:
+def _whole(window: ByteWindow) -> Iterator[Chunk]:
     """Chunks; a message that reaches beyond the window comes in a chunk of its own."""
     for chunk in chunks(window, 0, window.size):
         if chunk.ends[-1] <= window.size:
@@ -164,7 +164,7 @@ def scan_directories(task: DirectoryScan) -> DirectoriesFound:
 class _EdgeFinder:
     """Keeps the edges between directories whose two names are neighbours in the trie."""
 
-    def __init__(self, task: DirectoryScan, window: Window) -> None:
+    def __init__(self, task: DirectoryScan, window: ByteWindow) -> None:
         ids, self._hashes = load_candidates(task.candidates)
         self._ids = IdSet(ids)
         self._pairs = HashSet(load_hashes(task.pairs))

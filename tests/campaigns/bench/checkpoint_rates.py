@@ -14,7 +14,7 @@ from spark.image.inodes import heads
 from spark.image.messages import chunks
 from spark.image.opened import LARGE, OpenedImage, open_image
 from spark.image.ranges import ImageRange, read_window
-from spark.image.varints import Window
+from spark.image.varints import ByteWindow
 from spark.merge.progress import tell_nobody
 from spark.merge.write.assemble import Assembly, Layout
 from spark.merge.write.parts import unchanged
@@ -117,10 +117,10 @@ def copy(image: Path, target: Path) -> None:
         os.fsync(file.fileno())
 
 
-Held = list[tuple[ImageRange, Window]]
+Held = list[tuple[ImageRange, ByteWindow]]
 
 
-def windows(opened: OpenedImage) -> Iterator[tuple[ImageRange, Window]]:
+def windows(opened: OpenedImage) -> Iterator[tuple[ImageRange, ByteWindow]]:
     """The ranges of INODE with their bytes."""
     return ((item, read_window(item)) for item in opened.inodes)
 

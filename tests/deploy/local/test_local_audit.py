@@ -9,7 +9,7 @@ from deploy.local.audit import judge, missing_from_tree, read_journal
 from deploy.local.errors import LocalClusterError
 from deploy.local.java_client import Tree
 from deploy.local.layout import Layout
-from deploy.local.workload import Kind, Write
+from deploy.local.workload import ClientCall, ClientCallKind
 from journal.frame import file_header
 from journal.model import TxId
 from namenode_sim.edits.codec import encode
@@ -19,8 +19,8 @@ from namenode_sim.edits.values import Permission
 OWNER = Permission("root", "supergroup", 0o755)
 
 
-def write(kind: Kind, path: str, target: str = "", *, error: str = "") -> Write:
-    return Write(0, kind, path, target, started=0.0, ended=1.0, error=error)
+def write(kind: ClientCallKind, path: str, target: str = "", *, error: str = "") -> ClientCall:
+    return ClientCall(0, kind, path, target, started=0.0, ended=1.0, error=error)
 
 
 def tree(directories: set[str], files: set[str]) -> Tree:
@@ -46,9 +46,9 @@ def store(layout: Layout, node: str, name: str, data: bytes) -> None:
     (current / name).write_bytes(data)
 
 
-MKDIR, CREATE = write(Kind.MKDIRS, "/d"), write(Kind.CREATE, "/d/f")
-MOVE = write(Kind.RENAME, "/d/f", "/d/g")
-MOVE_UNKNOWN = write(Kind.RENAME, "/d/f", "/d/g", error="gave up")
+MKDIR, CREATE = write(ClientCallKind.MKDIRS, "/d"), write(ClientCallKind.CREATE, "/d/f")
+MOVE = write(ClientCallKind.RENAME, "/d/f", "/d/g")
+MOVE_UNKNOWN = write(ClientCallKind.RENAME, "/d/f", "/d/g", error="gave up")
 
 CASES = {
     "all there": ([MKDIR, CREATE], tree({"/d"}, {"/d/f"}), []),
@@ -69,7 +69,7 @@ CASES = {
     "an unknown rename may have happened": ([CREATE, MOVE_UNKNOWN], tree(set(), {"/d/g"}), []),
     "an unknown rename may not have": ([CREATE, MOVE_UNKNOWN], tree(set(), {"/d/f"}), []),
     "what failed is not looked for": (
-        [write(Kind.MKDIRS, "/x", error="no")],
+        [write(ClientCallKind.MKDIRS, "/x", error="no")],
         tree(set(), set()),
         [],
     ),

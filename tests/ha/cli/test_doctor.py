@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ha.cli.cluster.finding import Finding, Verdict
+from ha.cli.cluster.finding import Finding, Severity
 from ha.cli.cluster.view import ClusterView, LockView, NoticesView, ZooKeeperRow
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
 from ha.cli.explain.doctor.local import (
@@ -41,9 +41,9 @@ DRAIN = Drain(owner="bob@ops1", reason="disk", since=NOON, until=None)
 RECENT = dataclasses.replace(RECORD, at=NOON + timedelta(minutes=25))
 
 
-def worse(view: ClusterView) -> dict[str, Verdict]:
+def worse(view: ClusterView) -> dict[str, Severity]:
     """What is not well, by check."""
-    return {one.check: one.verdict for one in check_cluster(view) if one.verdict is not Verdict.OK}
+    return {one.check: one.verdict for one in check_cluster(view) if one.verdict is not Severity.OK}
 
 
 def noted(**notices: object) -> dict[str, object]:
@@ -61,8 +61,8 @@ def entries(*records: object) -> dict[str, object]:
     )
 
 
-W, F, U = Verdict.WARN, Verdict.FAIL, Verdict.UNKNOWN
-SITUATIONS: dict[str, tuple[dict[str, object], dict[str, Verdict]]] = {
+W, F, U = Severity.WARN, Severity.FAIL, Severity.UNKNOWN
+SITUATIONS: dict[str, tuple[dict[str, object], dict[str, Severity]]] = {
     "all is well": ({}, {}),
     "nobody is active": (
         {"namenodes": (dataclasses.replace(ACTIVE, state="standby"), STANDBY)},
@@ -162,9 +162,9 @@ def test_what_is_not_well_says_what_to_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("skew", "verdict"), [(0.0, Verdict.OK), (1.9, Verdict.OK), (5.0, W), (-5.0, W), (None, U)]
+    ("skew", "verdict"), [(0.0, Severity.OK), (1.9, Severity.OK), (5.0, W), (-5.0, W), (None, U)]
 )
-def test_a_clock_that_differs_is_told(skew: float | None, verdict: Verdict) -> None:
+def test_a_clock_that_differs_is_told(skew: float | None, verdict: Severity) -> None:
     assert [one.verdict for one in check_clocks([("nn1", skew)])] == [verdict]
 
 
@@ -179,17 +179,17 @@ def configured(folder: Path, **extra: str) -> Configuration:
     return load_configuration(folder, environment={})
 
 
-def verdicts(found: list[Finding]) -> set[Verdict]:
+def verdicts(found: list[Finding]) -> set[Severity]:
     return {one.verdict for one in found}
 
 
-FENCING: dict[str, tuple[str, set[Verdict]]] = {
+FENCING: dict[str, tuple[str, set[Severity]]] = {
     "none": ("", {F}),
-    "true": ("shell(/bin/true)", {Verdict.OK, F}),
-    "edits only": ("journal-epoch", {Verdict.OK, W}),
-    "a program": ("shell(/bin/ls /)", {Verdict.OK}),
+    "true": ("shell(/bin/true)", {Severity.OK, F}),
+    "edits only": ("journal-epoch", {Severity.OK, W}),
+    "a program": ("shell(/bin/ls /)", {Severity.OK}),
     "no such program": ("shell(/no/such/program x)", {W}),
-    "kill, then epoch": ("kill\njournal-epoch", {Verdict.OK}),
+    "kill, then epoch": ("kill\njournal-epoch", {Severity.OK}),
     "ssh without a key": ("sshfence", {F}),
     "nonsense": ("zap(", {F}),
 }
@@ -214,7 +214,7 @@ def test_a_key_that_others_may_read_is_told(tmp_path: Path) -> None:
     }
     write_configuration(tmp_path, PORTS, **site)
     configuration = load_configuration(tmp_path, environment={})
-    for mode, expected in ((0o644, W), (0o600, Verdict.OK)):
+    for mode, expected in ((0o644, W), (0o600, Severity.OK)):
         key.chmod(mode)
         assert verdicts(list(check_fencing(configuration, "ns1"))) == {expected}
     known.unlink()
@@ -224,7 +224,7 @@ def test_a_key_that_others_may_read_is_told(tmp_path: Path) -> None:
 def test_credentials_belong_into_a_file_of_ones_own(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("digest:me:word")
-    for mode, expected in ((0o644, W), (0o600, Verdict.OK)):
+    for mode, expected in ((0o644, W), (0o600, Severity.OK)):
         secret.chmod(mode)
         configuration = configured(tmp_path, ha_zookeeper_auth=f"@{secret}")
         assert verdicts(list(check_credentials(configuration, "ns1"))) == {expected}
@@ -237,7 +237,7 @@ def test_credentials_belong_into_a_file_of_ones_own(tmp_path: Path) -> None:
 
 def test_files_by_which_no_client_finds_the_active_are_told(tmp_path: Path) -> None:
     (found,) = check_clients(configured(tmp_path))
-    assert found.verdict is Verdict.WARN
+    assert found.verdict is Severity.WARN
     assert "dfs.client.failover.proxy.provider.ns1 is not set" in found.found
     proxy = {"dfs_client_failover_proxy_provider_ns1": "a.Class"}
     assert list(check_clients(configured(tmp_path, **proxy))) == []
@@ -246,14 +246,14 @@ def test_files_by_which_no_client_finds_the_active_are_told(tmp_path: Path) -> N
 def test_settings_without_effect_are_named_and_are_no_fault(tmp_path: Path) -> None:
     assert list(check_ignored(configured(tmp_path))) == []
     (found,) = check_ignored(configured(tmp_path, dfs_hosts="/hosts"))
-    assert found.verdict is Verdict.OK
+    assert found.verdict is Severity.OK
     assert found.found == "1 known to Hadoop, not used by nnha: dfs.hosts"
     assert found.next == "nnha config validate says why"
 
 
 def test_a_misspelt_key_and_a_bad_value_are_told(tmp_path: Path) -> None:
     shared = {"dfs_namenode_shared_edits_dir": "qjournal://j1:1;j2:1;j3:1/ns1"}
-    assert verdicts(list(check_configuration(configured(tmp_path, **shared)))) == {Verdict.OK}
+    assert verdicts(list(check_configuration(configured(tmp_path, **shared)))) == {Severity.OK}
     misspelt = configured(tmp_path, dfs_ha_fencing_method="kill", **shared)
     assert verdicts(list(check_configuration(misspelt))) == {W}
     bad = configured(tmp_path, dfs_namenode_replication_min="soon", **shared)
@@ -262,7 +262,7 @@ def test_a_misspelt_key_and_a_bad_value_are_told(tmp_path: Path) -> None:
 
 async def test_a_name_that_does_not_resolve_is_told(tmp_path: Path) -> None:
     configuration = configured(tmp_path)
-    assert verdicts(await check_names(configuration, "ns1")) == {Verdict.OK}
+    assert verdicts(await check_names(configuration, "ns1")) == {Severity.OK}
     strange = configuration.with_overrides(("dfs.namenode.rpc-address.ns1.nn1=no.such.invalid:1",))
     assert verdicts(await check_names(strange, "ns1")) == {F}
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fencing.model import Attempt, Outcome, Report, Target
+from fencing.model import Attempt, FencingOutcome, FencingReport, Target
 from ha.cli.hadoop.manual_failover import FailoverFailed, Force, OutcomeUnknown, fail_over
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.service.errors import (
@@ -71,12 +71,12 @@ class Cluster:
             raise ServiceFailed("injected failure to be active")
         found.state = ACTIVE
 
-    async def fence(self, node: NameNodeAddress) -> Report:
+    async def fence(self, node: NameNodeAddress) -> FencingReport:
         found = self.a if node.namenode == "a" else self.b
         found.fenced += 1
-        outcome = Outcome.SUCCEEDED if found.fencer_works else Outcome.FAILED
+        outcome = FencingOutcome.SUCCEEDED if found.fencer_works else FencingOutcome.FAILED
         attempt = Attempt("shell(stonith)", outcome, "as told", 0.0)
-        return Report(Target("ns1", node.namenode, "h", 1), (attempt,), 0.0)
+        return FencingReport(Target("ns1", node.namenode, "h", 1), (attempt,), 0.0)
 
 
 def address(name: str, port: int) -> NameNodeAddress:

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from fencing.fencer import fence
-from fencing.model import Outcome, Target
+from fencing.model import FencingOutcome, Target
 from fencing.spec import parse_methods
 from fencing.ssh_settings import SshSettings
 from ha.cli.cluster.status_table import Screen
@@ -60,8 +60,8 @@ async def test_w3_a_dead_host_does_not_block_the_failover_and_nothing_is_claimed
         ssh=SshSettings(connect_timeout_seconds=0.5),
     )
     ssh, epoch = report.attempts
-    assert ssh.outcome in (Outcome.FAILED, Outcome.TIMED_OUT)
-    assert epoch.outcome is Outcome.SUCCEEDED
+    assert ssh.outcome in (FencingOutcome.FAILED, FencingOutcome.TIMED_OUT)
+    assert epoch.outcome is FencingOutcome.SUCCEEDED
     assert report.fenced
     assert not report.proven_gone
     assert report.duration_seconds < 5

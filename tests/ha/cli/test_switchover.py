@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import structlog
 
-from ha.cli.operate.plan.handover import Plan, plan_failover, plan_switchover
-from ha.console.result import Code, Ending, Outcome
+from ha.cli.operate.plan.handover import HandoverPlan, plan_failover, plan_switchover
+from ha.console.result import Code, CommandOutcome, Ending
 from ha.notices.model import Drain, Pause
 from ha.service.errors import NO_ZOOKEEPER_TO_ASK
 from ha.service.model import ServiceState
@@ -39,8 +39,8 @@ def test_every_code_is_in_the_schema_and_every_outcome_has_an_exit_code() -> Non
     properties = schema.load("ending")["properties"]
     assert isinstance(properties, dict)
     assert properties["code"]["enum"] == list(Code)
-    assert properties["outcome"]["enum"] == list(Outcome)
-    assert {one.exit_code for one in Outcome} == {0, 3, 4, 5, 6, 7}
+    assert properties["outcome"]["enum"] == list(CommandOutcome)
+    assert {one.exit_code for one in CommandOutcome} == {0, 3, 4, 5, 6, 7}
 
 
 async def run(cluster: Cluster, command: str, *words: str) -> Told:
@@ -169,9 +169,9 @@ async def test_a_configuration_that_cannot_be_used_is_told_as_json_too(tmp_path:
 # -- refused ---------------------------------------------------------------------------------------
 
 
-def refused(found: Plan | Ending) -> Ending:
+def refused(found: HandoverPlan | Ending) -> Ending:
     assert isinstance(found, Ending)
-    assert found.outcome is Outcome.REFUSED
+    assert found.outcome is CommandOutcome.REFUSED
     return found
 
 
@@ -243,7 +243,7 @@ def test_what_keeps_a_node_out_of_the_election_alone_does_not_stop_an_operator()
     for changes in (noted(members={"nn2": never}), out):
         view = dataclasses.replace(WELL, **changes)  # type: ignore[arg-type]
         assert refused(plan_switchover(view, None)).code is Code.NO_CANDIDATE
-        assert plan_switchover(view, "nn2") == Plan("nn2", "nn1")
+        assert plan_switchover(view, "nn2") == HandoverPlan("nn2", "nn1")
 
 
 def test_another_that_would_be_accepted_is_offered() -> None:
@@ -262,16 +262,16 @@ def test_among_fit_ones_priority_decides_and_then_the_smaller_lag() -> None:
         dataclasses.replace(WELL.namenodes[1], namenode="nn3", last_txid=4900),
     )
     view = dataclasses.replace(WELL, namenodes=rows)
-    assert plan_switchover(view, None) == Plan("nn3", "nn1")
+    assert plan_switchover(view, None) == HandoverPlan("nn3", "nn1")
     first = dataclasses.replace(MEMBER, namenode="nn2", priority=200)
     preferred = dataclasses.replace(view, **noted(members={"nn2": first}))  # type: ignore[arg-type]
-    assert plan_switchover(preferred, None) == Plan("nn2", "nn1")
+    assert plan_switchover(preferred, None) == HandoverPlan("nn2", "nn1")
 
 
 def test_an_expired_drain_is_none() -> None:
     over = dataclasses.replace(DRAIN, until=NOON.replace(year=2025))
     view = dataclasses.replace(WELL, **noted(drains={"nn2": over}))  # type: ignore[arg-type]
-    assert plan_switchover(view, "nn2") == Plan("nn2", "nn1")
+    assert plan_switchover(view, "nn2") == HandoverPlan("nn2", "nn1")
 
 
 REFUSALS: dict[str, tuple[dict[str, object], Code]] = {
@@ -300,14 +300,14 @@ def test_failover_is_refused_while_somebody_is_active_and_answers() -> None:
     ending = refused(plan_failover(WELL, "nn2"))
     assert (ending.code, ending.hint) == (Code.ACTIVE_PRESENT, "nnha switchover nn2")
     nobody = dataclasses.replace(WELL, **changed(0, state="standby"))  # type: ignore[arg-type]
-    assert plan_failover(nobody, "nn2") == Plan("nn2", None, ("nn1",))
+    assert plan_failover(nobody, "nn2") == HandoverPlan("nn2", None, ("nn1",))
 
 
 def test_a_silent_holder_of_the_lock_is_taken_over_from_by_a_switchover() -> None:
     hangs = changed(0, state=None, error=SILENT)
     view = dataclasses.replace(WELL, **hangs)  # type: ignore[arg-type]
     for target in ("nn2", None):
-        assert plan_switchover(view, target) == Plan("nn2", "nn1", unheard=True)
+        assert plan_switchover(view, target) == HandoverPlan("nn2", "nn1", unheard=True)
     assert refused(plan_switchover(view, "nn1")).code is Code.CANDIDATE_UNFIT
     ending = refused(plan_failover(view, "nn2"))
     assert (ending.code, ending.hint) == (Code.ACTIVE_PRESENT, "nnha switchover nn2")
@@ -318,7 +318,7 @@ def test_without_the_holders_zkfc_nobody_could_give_up_its_lock(away: dict[str, 
     hangs = {**changed(0, state=None, error=SILENT), **zkfc_changed(0, **away)}
     view = dataclasses.replace(WELL, **hangs)  # type: ignore[arg-type]
     assert refused(plan_switchover(view, "nn2")).code is Code.NO_ACTIVE
-    assert plan_failover(view, "nn2") == Plan("nn2", None)
+    assert plan_failover(view, "nn2") == HandoverPlan("nn2", None)
 
 
 def test_in_a_pause_a_switchover_takes_over_from_a_holder_that_is_gone() -> None:
@@ -326,7 +326,7 @@ def test_in_a_pause_a_switchover_takes_over_from_a_holder_that_is_gone() -> None
     pause = Pause(owner="ann@ops1", reason="new switch", since=NOON, until=None)
     gone = {**changed(0, state=None, error=GONE), **noted(pause=pause)}
     view = dataclasses.replace(WELL, **gone)  # type: ignore[arg-type]
-    assert plan_switchover(view, "nn2") == Plan("nn2", "nn1", unheard=True)
+    assert plan_switchover(view, "nn2") == HandoverPlan("nn2", "nn1", unheard=True)
     ending = refused(plan_failover(view, "nn2"))
     assert (ending.code, ending.hint) == (Code.PAUSED, "nnha switchover nn2, or nnha resume")
 

@@ -13,7 +13,7 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from ha.daemon.endpoint import Endpoint
-from ha.daemon.pages import Answer
+from ha.daemon.pages import PageAnswer
 
 
 class Subject:
@@ -117,7 +117,7 @@ async def test_a_request_that_is_not_plain_is_answered_as_well() -> None:
 
 
 async def test_who_never_reads_the_answer_is_hung_up_on() -> None:
-    big = Answer(200, "text/plain", b"x" * 64 * 1024 * 1024)
+    big = PageAnswer(200, "text/plain", b"x" * 64 * 1024 * 1024)
     endpoint = Endpoint(
         status=dict, healthy=lambda: None, pages={"/big": lambda _: big}, silence_seconds=0.2
     )

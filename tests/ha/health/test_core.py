@@ -14,7 +14,7 @@ from ha.health.core import (
     Health,
     HealthSettings,
     HealthState,
-    Outcome,
+    ProbeOutcome,
     Refused,
     Trouble,
     Unanswered,
@@ -31,7 +31,7 @@ QUICK = HealthSettings(check_interval_seconds=1.0, retry_interval_seconds=2.0)
 PATIENT = HealthSettings(refusals=2, timeouts=3)
 THREE_OF_FIVE = HealthSettings(refusals=2, refusals_of=3, timeouts=3, timeouts_of=5)
 
-CASES: dict[str, tuple[HealthSettings, list[Outcome], list[Health]]] = {
+CASES: dict[str, tuple[HealthSettings, list[ProbeOutcome], list[Health]]] = {
     "an answer is healthy": (QUICK, [OK], [H.HEALTHY]),
     "an ill answer is believed at once": (
         PATIENT, [OK, ILL, OK], [H.HEALTHY, H.UNHEALTHY, H.HEALTHY]),
@@ -87,7 +87,7 @@ def test_outcomes(case: str) -> None:
 @pytest.mark.parametrize(
     ("outcome", "seconds"), [(OK, 1.0), (ILL, 1.0), (ODD, 2.0), (NO, 2.0), (SLOW, 2.0), (CUT, 0.0)]
 )
-def test_when_to_probe_again(outcome: Outcome, seconds: float) -> None:
+def test_when_to_probe_again(outcome: ProbeOutcome, seconds: float) -> None:
     assert step(HealthState(settings=QUICK), outcome).probe_after_seconds == seconds
 
 
@@ -101,7 +101,7 @@ def test_a_server_that_always_hangs_up_is_not_probed_in_a_tight_loop() -> None:
     assert waits == [0.0, 2.0, 2.0, 2.0]
 
 
-TROUBLES: dict[str, tuple[list[Outcome], Trouble, str]] = {
+TROUBLES: dict[str, tuple[list[ProbeOutcome], Trouble, str]] = {
     "well": ([OK], Trouble.NONE, ""),
     "ill": ([ILL], Trouble.ILL, "disk"),
     "faulty": ([ODD], Trouble.FAULTY, "starting"),
@@ -134,9 +134,9 @@ def test_w16_the_reason_counts_where_one_probe_is_not_enough() -> None:
 @pytest.mark.row("W16")
 @given(st.lists(st.sampled_from([OK, ILL, ODD, CUT, NO, SLOW, OVER]), max_size=40))
 def test_w16_fewer_failures_than_the_limit_never_cost_a_healthy_namenode(
-    outcomes: list[Outcome],
+    outcomes: list[ProbeOutcome],
 ) -> None:
-    state, seen = HealthState(settings=THREE_OF_FIVE), list[Outcome]()
+    state, seen = HealthState(settings=THREE_OF_FIVE), list[ProbeOutcome]()
     for outcome in outcomes:
         before, state = state.health, step(state, outcome).state
         seen.append(outcome)

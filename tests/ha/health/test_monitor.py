@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ha.health.core import Health, HealthSettings, Outcome, Refused
+from ha.health.core import Health, HealthSettings, ProbeOutcome, Refused
 from ha.health.monitor import HealthMonitor
 from ha.health.pid_file import PidFile
 from ha.service.model import ServiceState, ServiceStatus
@@ -27,7 +27,7 @@ class Ear:
     """Notes what the monitor says."""
 
     heard: list[object] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[ProbeOutcome] = field(default_factory=list)
     raise_once: Exception | None = None
 
     def status_reported(self, status: ServiceStatus) -> None:
@@ -105,7 +105,7 @@ async def test_row_8_5_a_monitor_that_dies_says_so_and_ends(where: str, *, dedic
     probed = await _second_address(namenode) if dedicated else namenode
     ear = Ear()
 
-    def exhausted(_seconds: float, _outcome: Outcome) -> None:
+    def exhausted(_seconds: float, _outcome: ProbeOutcome) -> None:
         raise MemoryError("injected")
 
     if where == "row_8_5_callback_throws_rte":

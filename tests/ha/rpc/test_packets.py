@@ -9,7 +9,7 @@ from ha.rpc.frames import take_delimited
 from ha.rpc.java_names import CLIENT_PROTOCOL, STANDBY_EXCEPTION, VERSION_MISMATCH
 from ha.rpc.packets import (
     PREAMBLE,
-    Answer,
+    CallAnswer,
     CallKey,
     Detail,
     Status,
@@ -80,11 +80,11 @@ def test_an_answer_is_written_as_java_writes_it() -> None:
         state=HAServiceStateProto.STANDBY, readyToBecomeActive=True
     )
     assert encode_success(CallKey(CLIENT, 0, 0), response.SerializeToString()) == captured
-    assert decode_answer(captured[4:]) == Answer(0, CLIENT, Status.SUCCESS, hexed("08021001"))
+    assert decode_answer(captured[4:]) == CallAnswer(0, CLIENT, Status.SUCCESS, hexed("08021001"))
 
 
 def test_the_shortest_answer_is_understood() -> None:
-    assert decode_answer(hexed("04 0803 1000 00")) == Answer(3, b"", Status.SUCCESS)
+    assert decode_answer(hexed("04 0803 1000 00")) == CallAnswer(3, b"", Status.SUCCESS)
 
 
 def test_sasl_is_answered_as_java_answers_it() -> None:
@@ -107,7 +107,7 @@ def test_an_error_has_nothing_after_its_header() -> None:
     )
     _, end = take_delimited(frame, 4)
     assert end == len(frame)
-    assert decode_answer(frame[4:]) == Answer(
+    assert decode_answer(frame[4:]) == CallAnswer(
         7, CLIENT, Status.ERROR, b"", STANDBY_EXCEPTION, "not here", 1
     )
 

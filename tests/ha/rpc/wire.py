@@ -10,7 +10,7 @@ from ha.rpc.frames import FrameSplitter
 from ha.rpc.limits import DEFAULT_LIMITS, RpcLimits
 from ha.rpc.packets import (
     PREAMBLE,
-    Answer,
+    CallAnswer,
     CallKey,
     decode_answer,
     encode_call,
@@ -63,7 +63,7 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     return [data[a:b] for a, b in pairwise(ends)]
 
 
-def answers(data: bytes) -> Iterator[Answer]:
+def answers(data: bytes) -> Iterator[CallAnswer]:
     """All answers in a server's bytes."""
     splitter = FrameSplitter()
     splitter.feed(data)
@@ -113,9 +113,9 @@ async def raw(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.St
         writer.transport.abort()
 
 
-async def read_answers(reader: asyncio.StreamReader, count: int) -> list[Answer]:
+async def read_answers(reader: asyncio.StreamReader, count: int) -> list[CallAnswer]:
     """The next answers of a server."""
-    seen: list[Answer] = []
+    seen: list[CallAnswer] = []
     async with asyncio.timeout(5):
         while len(seen) < count:
             size = await reader.readexactly(4)

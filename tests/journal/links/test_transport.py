@@ -15,7 +15,7 @@ from journal.links.hadoop_link import HadoopLink
 from journal.model import TxId
 from journal.node.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
-from namenode_sim.startup.identity import Place, journal_writer
+from namenode_sim.startup.identity import NameNodeIdentity, journal_writer
 from tests.journal.writer.journal_cluster import NAMESPACE, edits
 from tests.namenode_sim.startup.startup_world import KEYS, write_site
 
@@ -62,7 +62,7 @@ async def test_a_namenode_writes_over_hadoop_rpc_where_it_is_told_to(tmp_path: P
                 "nnha.journalnode.hadoop-rpc-address": f"0.0.0.0:{port}",
             },
         )
-        writer = journal_writer(conf, Place.from_configuration(conf), NAMESPACE)
+        writer = journal_writer(conf, NameNodeIdentity.from_configuration(conf), NAMESPACE)
         await writer.format()
         await writer.become_writer()
         await writer.start_segment(TxId(1))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from journal.model import NodeName, Segment, TxId
-from journal.reader.audit import Audit, Kind, Piece, first_difference
+from journal.reader.audit import Audit, FindingKind, Piece, first_difference
 from tests.journal.writer.journal_cluster import edits
 
 A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")
@@ -38,7 +38,7 @@ def test_a_difference_names_the_edit_and_who_is_outvoted() -> None:
     records = edits(1, 4) + edits(5, 6, "X") + edits(7, 9)
     bad = Piece(odd.first, odd.last, records, odd.segment)
     (finding,) = audit({A: odd, B: bad, C: odd}, settled=9).report().findings
-    assert (finding.kind, finding.first, finding.nodes) == (Kind.DIFFERENCE, 5, (B, A, C))
+    assert (finding.kind, finding.first, finding.nodes) == (FindingKind.DIFFERENCE, 5, (B, A, C))
     assert "transaction 5 on b:1 is not the one on a:1, c:1" in finding.message
 
 
@@ -53,14 +53,14 @@ def test_an_abandoned_copy_that_lost_the_vote_is_only_told() -> None:
 @pytest.mark.parametrize("odd", [piece(4, 6, "x"), piece(4, 6, "x", closed=False, open_now=True)])
 def test_a_finalized_or_open_copy_that_differs_is_wrong(odd: Piece) -> None:
     report = audit({A: odd, B: piece(4, 6), C: piece(4, 6)}, settled=6).report()
-    assert [f.kind for f in report.findings] == [Kind.DIFFERENCE]
+    assert [f.kind for f in report.findings] == [FindingKind.DIFFERENCE]
 
 
 def test_a_gap_in_all_copies_is_found() -> None:
     both = {A: piece(1, 3), B: piece(1, 3)}
     report = audit(both, {A: piece(7, 9), B: piece(7, 9)}, settled=9).report()
     assert [(f.kind, f.message) for f in report.findings] == [
-        (Kind.GAP, "no node has transactions 4-6")
+        (FindingKind.GAP, "no node has transactions 4-6")
     ]
     assert report.held == ((1, 3), (7, 9))
 
@@ -70,7 +70,7 @@ def test_a_settled_edit_on_a_minority_is_wrong_a_new_one_is_not() -> None:
     alone = {C: piece(4, 6, closed=False)}
     assert audit(everywhere, alone, settled=3).report().findings == ()
     (finding,) = audit(everywhere, alone, settled=5).report().findings
-    assert finding.kind is Kind.TOO_FEW_COPIES
+    assert finding.kind is FindingKind.TOO_FEW_COPIES
     assert "4-5 lie on c:1 only" in finding.message
 
 
@@ -85,7 +85,7 @@ def test_duplicates_inside_one_node_are_found() -> None:
     made.duplicates(A, [Segment(TxId(1), TxId(3), True), Segment(TxId(3), TxId(5), False)])
     made.duplicates(B, [Segment(TxId(1), TxId(3), True), Segment(TxId(4), TxId(5), False)])
     (finding,) = made.report().findings
-    assert (finding.kind, finding.first, finding.nodes) == (Kind.DUPLICATE, 3, (A,))
+    assert (finding.kind, finding.first, finding.nodes) == (FindingKind.DUPLICATE, 3, (A,))
 
 
 @pytest.mark.parametrize("at", range(1, 10))

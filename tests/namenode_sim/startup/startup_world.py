@@ -20,7 +20,7 @@ from namenode_sim.edits.codec import decode_all
 from namenode_sim.edits.ops import EndLogSegment, Mkdir, Op, StartLogSegment
 from namenode_sim.edits.values import Permission
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.startup.identity import Place
+from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.startup.questions import Consent
 from namenode_sim.transfer.image_server import ImageServer
 from namenode_sim.transfer.namenode_protocol import Facts, namenode_protocol
@@ -72,8 +72,8 @@ class World:
     def conf(self, *overrides: str) -> Configuration:
         return load_configuration(self.conf_dir, overrides, environment={})
 
-    def place(self, *overrides: str) -> Place:
-        return Place.from_configuration(self.conf(*overrides))
+    def place(self, *overrides: str) -> NameNodeIdentity:
+        return NameNodeIdentity.from_configuration(self.conf(*overrides))
 
     @property
     def name_dir(self) -> Path:

@@ -6,7 +6,14 @@ from contextvars import Context
 from typing import Any, Final
 
 from fencing.fencer import fence
-from fencing.model import JournalEpochMethod, MethodSpec, Outcome, Report, SshMethod, Target
+from fencing.model import (
+    FencingOutcome,
+    FencingReport,
+    JournalEpochMethod,
+    MethodSpec,
+    SshMethod,
+    Target,
+)
 from fencing.shell import Finished, Overran
 from fencing.ssh_settings import SshSettings
 from tests.simulation.engine.clock import VirtualLoop
@@ -35,7 +42,12 @@ class Fencers:
         self._trace = trace
         self._loop = loop
 
-    async def fence(self, methods: Sequence[MethodSpec], target: Target, **named: Any) -> Report:  # noqa: ANN401
+    async def fence(
+        self,
+        methods: Sequence[MethodSpec],
+        target: Target,
+        **named: Any,  # noqa: ANN401
+    ) -> FencingReport:
         """The product's own; but what touches nothing must be told from what does."""
         report = await fence(methods, target, run=self.run_command, over_ssh=self.over_ssh, **named)
         if report.fenced and report.attempts[-1].method == str(JournalEpochMethod()):
@@ -54,14 +66,14 @@ class Fencers:
 
     async def over_ssh(
         self, method: SshMethod, target: Target, settings: SshSettings, *, deadline_seconds: float
-    ) -> tuple[Outcome, str, str]:
+    ) -> tuple[FencingOutcome, str, str]:
         """Kills the process on a machine that runs and can be reached."""
         here = LIFE.get().host.name
         reaches = self._hosts[target.host].on and not self._network.is_cut(here, target.host)
         done = await self._try(target.namenode, deadline_seconds, reaches=reaches)
         if done is None:
-            return Outcome.TIMED_OUT, "gave up", ""
-        return (Outcome.SUCCEEDED if done else Outcome.FAILED), "ssh", ""
+            return FencingOutcome.TIMED_OUT, "gave up", ""
+        return (FencingOutcome.SUCCEEDED if done else FencingOutcome.FAILED), "ssh", ""
 
     async def _try(self, victim: str, deadline_seconds: float, *, reaches: bool) -> bool | None:
         me = LIFE.get().host.name

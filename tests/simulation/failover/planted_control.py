@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from fencing.model import Outcome, Report
+from fencing.model import FencingOutcome, FencingReport
 from ha.elector import runner, term_keeper
 from ha.elector.model import Term
 from ha.elector.term import term_of as term_of_record
@@ -157,12 +157,12 @@ def failure_is_success() -> Planting:
 def timeout_is_success() -> Planting:
     """A method that did not end in time is taken to have done its work."""
 
-    async def run(self: Takeover, target: Any) -> Report:  # noqa: ANN401
+    async def run(self: Takeover, target: Any) -> FencingReport:  # noqa: ANN401
         report = await _RUN(self, target)
-        timed_out = [one for one in report.attempts if one.outcome is Outcome.TIMED_OUT]
+        timed_out = [one for one in report.attempts if one.outcome is FencingOutcome.TIMED_OUT]
         if report.fenced or not timed_out:
             return report
-        lied = tuple(replace(one, outcome=Outcome.SUCCEEDED) for one in timed_out)
+        lied = tuple(replace(one, outcome=FencingOutcome.SUCCEEDED) for one in timed_out)
         return replace(report, attempts=lied)
 
     return replacing(Takeover, "_run_methods", run)
@@ -174,9 +174,9 @@ _RUN = Takeover._run_methods
 def failure_is_fenced() -> Planting:
     """Nobody looks at what the methods say."""
 
-    async def run(self: Takeover, target: Any) -> Report:  # noqa: ANN401
+    async def run(self: Takeover, target: Any) -> FencingReport:  # noqa: ANN401
         report = await _RUN(self, target)
-        good = tuple(replace(one, outcome=Outcome.SUCCEEDED) for one in report.attempts)
+        good = tuple(replace(one, outcome=FencingOutcome.SUCCEEDED) for one in report.attempts)
         return replace(report, attempts=good)
 
     return replacing(Takeover, "_run_methods", run)

@@ -19,7 +19,7 @@ from namenode_sim.namespace.namespace import Namespace
 from spark.ends.hadoop_files import HadoopFiles
 from spark.ends.options import Ends, open_sink, open_source
 from spark.ends.sinks.hadoop import HadoopSink
-from spark.ends.sinks.model import Outcome, SinkFailed, SinkRefused
+from spark.ends.sinks.model import SinkFailed, SinkOutcome, SinkRefused
 from spark.ends.sources.errors import SourceError
 from spark.ends.sources.hadoop import HadoopSource
 from tests.spark.ends.source_world import OPS, SEGMENTS, segment_name, whole
@@ -91,13 +91,13 @@ def test_a_merge_from_and_to_a_hadoop_file_system(
     assert (again.fetched_bytes, again.reused_files) == (0, 4)
     sink = HadoopSink(f"{place}/out", lambda: files)
     merged = merge(staged.image, staged.edits, sink.folder(tmp_path)).image
-    assert sink.publish(merged, staged, print).outcome is Outcome.PUBLISHED
+    assert sink.publish(merged, staged, print).outcome is SinkOutcome.PUBLISHED
     out = store / tmp_path.name / "out"
     assert [name for name in names(out) if not name.startswith(".")] == [
         merged.name, f"{merged.name}.md5",
     ]  # fmt: skip
     assert differences(load_image(out / merged.name), whole()) == []
-    assert sink.publish(merged, staged, print).outcome is Outcome.ALREADY_THERE
+    assert sink.publish(merged, staged, print).outcome is SinkOutcome.ALREADY_THERE
     (out / f"{merged.name}.md5").write_text(f"{'0' * 32} *{merged.name}\n")
     (out / f".{merged.name}.md5.crc").unlink()
     before = (out / merged.name).read_bytes()

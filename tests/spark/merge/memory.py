@@ -23,7 +23,7 @@ from namenode_sim.namespace.inode import signed_order
 from namenode_sim.namespace.namespace import Namespace
 from spark.merge.base import Base, read_base
 from spark.merge.delta import delta_of
-from spark.merge.model import Delta, Looked, Plan
+from spark.merge.model import Delta, Looked, MergePlan
 from spark.merge.plan.planner import plan_edits
 from spark.merge.plan.rounds import questions_and_answers
 from spark.merge.replay import replay
@@ -148,7 +148,7 @@ class Merge:
     """A merge in memory and all its steps."""
 
     image: MemoryImage
-    plan: Plan
+    plan: MergePlan
     sparse: Sparse
     delta: Delta
     data: bytes
@@ -156,7 +156,7 @@ class Merge:
 
 
 def merge_in_memory(
-    data: bytes, edits: Edits, *, planner: Callable[..., Plan] = plan_edits
+    data: bytes, edits: Edits, *, planner: Callable[..., MergePlan] = plan_edits
 ) -> Merge:
     """Plan, look up, replay and apply the difference; plans again where guesses were wrong."""
     image = MemoryImage.of(data)
@@ -178,7 +178,7 @@ def check_against_oracle(
     data: bytes,
     edits: Iterable[tuple[TxId, Op]],
     *,
-    planner: Callable[..., Plan] = plan_edits,
+    planner: Callable[..., MergePlan] = plan_edits,
 ) -> Merge:
     """Merge in memory, and compare with the replay of all edits on the whole namespace."""
     edits = list(edits)

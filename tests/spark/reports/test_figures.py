@@ -8,7 +8,7 @@ import pytest
 
 from spark.reports.export import open_export
 from spark.reports.making import make_report
-from spark.reports.model import Bucket, Heap, Report, Section, Settings, Usage
+from spark.reports.model import Bucket, Heap, NamespaceReport, Section, Settings, Usage
 from tests.spark.reports.exports import (
     AT_MS,
     DAY,
@@ -26,14 +26,14 @@ from tests.spark.reports.exports import (
 SMALL, COLD_DAYS = 1 << 20, 365
 
 
-def reported(folder: Path, rows: Rows, top: int = 1000) -> Report:
+def reported(folder: Path, rows: Rows, top: int = 1000) -> NamespaceReport:
     export = open_export(write_export(folder, rows))
     settings = Settings(as_of_ms=AT_MS, small_below=SMALL, cold_days=COLD_DAYS, top=top)
     return make_report(export, settings, set(Section))
 
 
 @pytest.fixture(params=range(4), ids="seed {}".format)
-def case(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Rows, Report]:
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Rows, NamespaceReport]:
     rows = random_rows(random.Random(request.param), 400)
     return rows, reported(tmp_path / "export", rows)
 
@@ -83,7 +83,7 @@ def by(rows: Rows, owner: Callable[[Row], str]) -> list[Usage]:
     return sorted(found, key=lambda one: (-one.bytes, -one.files, one.name))
 
 
-def test_usage_by_owner(case: tuple[Rows, Report]) -> None:
+def test_usage_by_owner(case: tuple[Rows, NamespaceReport]) -> None:
     rows, report = case
     assert report.usage is not None
     assert report.usage.total == usage("", list(rows.values()))
@@ -104,7 +104,7 @@ def check_buckets(buckets: Iterable[Bucket], found: list[Row], of: Callable[[Row
         assert (bucket.files, bucket.bytes) == (len(inside), held(inside)), bucket
 
 
-def test_sizes_and_ages(case: tuple[Rows, Report]) -> None:
+def test_sizes_and_ages(case: tuple[Rows, NamespaceReport]) -> None:
     rows, report = case
     assert report.small_files is not None
     assert report.age is not None
@@ -123,7 +123,7 @@ def tree(rows: Rows, directory: int) -> list[Row]:
     return [rows[inode] for inode in below(rows, directory)]
 
 
-def test_small_files_by_directory(case: tuple[Rows, Report]) -> None:
+def test_small_files_by_directory(case: tuple[Rows, NamespaceReport]) -> None:
     rows, report = case
     assert report.small_files is not None
     heaps = []
@@ -143,7 +143,7 @@ def worth_coding(row: Row) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["cold", "coded"])
-def test_trees_of_one_kind_are_the_topmost(case: tuple[Rows, Report], kind: str) -> None:
+def test_trees_of_one_kind_are_the_topmost(case: tuple[Rows, NamespaceReport], kind: str) -> None:
     rows, report = case
     assert report.age is not None
     assert report.redundancy is not None
@@ -167,7 +167,7 @@ def test_trees_of_one_kind_are_the_topmost(case: tuple[Rows, Report], kind: str)
     assert list(heaps) == [heap for _, heap in wanted]
 
 
-def test_what_coding_would_save(case: tuple[Rows, Report]) -> None:
+def test_what_coding_would_save(case: tuple[Rows, NamespaceReport]) -> None:
     rows, report = case
     assert report.redundancy is not None
     part = [row for row in files(rows.values()) if worth_coding(row)]
@@ -185,7 +185,7 @@ def test_what_coding_would_save(case: tuple[Rows, Report]) -> None:
     assert sum(kind.disk_bytes for kind in kinds) == sum(map(on_disks, files(rows.values())))
 
 
-def test_quotas(case: tuple[Rows, Report]) -> None:
+def test_quotas(case: tuple[Rows, NamespaceReport]) -> None:
     rows, report = case
     assert report.quota is not None
     limited = [
@@ -208,7 +208,7 @@ def test_quotas(case: tuple[Rows, Report]) -> None:
         assert quota.used_percent == pytest.approx(most, abs=0.01)
 
 
-def test_the_largest_directories(case: tuple[Rows, Report]) -> None:
+def test_the_largest_directories(case: tuple[Rows, NamespaceReport]) -> None:
     rows, report = case
     assert report.directories is not None
     assert report.largest is not None
@@ -221,7 +221,7 @@ def test_the_largest_directories(case: tuple[Rows, Report]) -> None:
     assert sum(bucket.files for bucket in report.largest.sizes) == len(entries)
 
 
-def test_trees_leave_out_what_one_child_says(case: tuple[Rows, Report]) -> None:
+def test_trees_leave_out_what_one_child_says(case: tuple[Rows, NamespaceReport]) -> None:
     rows, report = case
     assert report.directories is not None
     sums = {row.id: held(files(tree(rows, row.id))) for row in directories(rows)}

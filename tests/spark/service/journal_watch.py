@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from deploy.local.audit import Journal, read_journal
+from deploy.local.audit import JournalEdits, read_journal
 from deploy.local.layout import NAMESERVICE, Layout
 from journal.quorum import majority
 from namenode_sim.edits.segment_file import named_range
@@ -63,7 +63,7 @@ class JournalWatch:
             held.append(max(whole, default=-1))
         return held
 
-    def whole_journal(self) -> Journal:
+    def whole_journal(self) -> JournalEdits:
         """Every edit that was ever in a closed segment, and those in the open ones."""
         self._keep(is_open=True)
         return read_journal(replace(self.layout, directory=self.archive))

@@ -8,7 +8,7 @@ from prometheus_client import REGISTRY
 
 from journal.model import Epoch, TxId
 from namenode_sim.checkpoint.schedule import CheckpointRules
-from spark.ends.sinks.verdict import Verdict
+from spark.ends.sinks.verdict import UploadVerdict
 from spark.service import metrics
 from spark.service.core import (
     Action,
@@ -100,11 +100,11 @@ TABLE: dict[str, Row] = {
     "the merge found nothing new": (
         MERGING, Merged(Ready(TxId(100), Epoch(3))), 1, PAUSE, "nothing_finalized"),
     "the merge failed": (MERGING, Failed("disk full"), 1, FIRST_RETRY, "failed"),
-    "taken": (UPLOADING, Offered(Verdict.TAKEN), 1, PAUSE, "taken"),
-    "not needed": (UPLOADING, Offered(Verdict.NOT_NEEDED), 1, PAUSE, "made_elsewhere"),
-    "a new term": (UPLOADING, Offered(Verdict.SUPERSEDED), 1, FIRST_RETRY, "superseded"),
-    "no active took it": (UPLOADING, Offered(Verdict.NO_ACTIVE), 1, FIRST_RETRY, "failed"),
-    "the upload failed": (UPLOADING, Offered(Verdict.FAILED, "x"), 1, FIRST_RETRY, "failed"),
+    "taken": (UPLOADING, Offered(UploadVerdict.TAKEN), 1, PAUSE, "taken"),
+    "not needed": (UPLOADING, Offered(UploadVerdict.NOT_NEEDED), 1, PAUSE, "made_elsewhere"),
+    "a new term": (UPLOADING, Offered(UploadVerdict.SUPERSEDED), 1, FIRST_RETRY, "superseded"),
+    "no active took it": (UPLOADING, Offered(UploadVerdict.NO_ACTIVE), 1, FIRST_RETRY, "failed"),
+    "the upload failed": (UPLOADING, Offered(UploadVerdict.FAILED, "x"), 1, FIRST_RETRY, "failed"),
     "it is offered again": (
         looking(ready=READY), seen(last=101, finalized=101), 1, Upload(READY), "offered_again"),
     "it was taken although we heard of a failure": (
@@ -135,8 +135,8 @@ def test_failures_are_waited_out_twice_as_long_each_time_up_to_a_bound() -> None
     assert RULES.patience(10**6) == 100
 
 
-@pytest.mark.parametrize("verdict", [Verdict.TAKEN, Verdict.NOT_NEEDED])
-def test_a_checkpoint_by_anybody_starts_the_period_anew(verdict: Verdict) -> None:
+@pytest.mark.parametrize("verdict", [UploadVerdict.TAKEN, UploadVerdict.NOT_NEEDED])
+def test_a_checkpoint_by_anybody_starts_the_period_anew(verdict: UploadVerdict) -> None:
     state = step(replace(UPLOADING, failures=3), Offered(verdict), RULES, 5000).state
     assert (state.failures, state.ready, state.last_at) == (0, None, 5000)
     later = step(replace(state, phase=Phase.LOOKING), seen(last=1099), RULES, 5000 + 3599)
@@ -144,9 +144,9 @@ def test_a_checkpoint_by_anybody_starts_the_period_anew(verdict: Verdict) -> Non
 
 
 def test_what_was_not_taken_is_kept_and_what_is_superseded_is_not() -> None:
-    for verdict in (Verdict.FAILED, Verdict.NO_ACTIVE):
+    for verdict in (UploadVerdict.FAILED, UploadVerdict.NO_ACTIVE):
         assert step(UPLOADING, Offered(verdict), RULES, 1).state.ready == READY
-    assert step(UPLOADING, Offered(Verdict.SUPERSEDED), RULES, 1).state.ready is None
+    assert step(UPLOADING, Offered(UploadVerdict.SUPERSEDED), RULES, 1).state.ready is None
 
 
 def test_nobody_active_does_not_hide_that_somebody_makes_an_image_meanwhile() -> None:

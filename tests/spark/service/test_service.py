@@ -16,7 +16,7 @@ from namenode_sim.image.reader import load_image
 from namenode_sim.storage.errors import InUse
 from spark.ends.hadoop_files import HadoopFiles
 from spark.ends.options import Ends, open_sink, open_source
-from spark.ends.sinks.model import Outcome, Sink, SinkFailed, SinkRefused
+from spark.ends.sinks.model import Sink, SinkFailed, SinkOutcome, SinkRefused
 from spark.ends.sources.directory import DirectorySource
 from spark.ends.sources.model import Staged
 from spark.service.merging import MergeFailed, MergeProcess
@@ -238,10 +238,10 @@ async def test_one_merge_by_hand_is_taken_once(tmp_path: Path) -> None:
         await world.make_active()  # which ends a segment
         image, staged = await stage_and_merge(world, sink)
         done = await asyncio.to_thread(sink.publish, image, staged, print)
-        assert (done.outcome, done.where) == (Outcome.PUBLISHED, "NameNode nn1")
+        assert (done.outcome, done.where) == (SinkOutcome.PUBLISHED, "NameNode nn1")
         assert_image_has(world, world.paths)
         again = await asyncio.to_thread(sink.publish, image, staged, print)
-        assert again.outcome is Outcome.ALREADY_THERE
+        assert again.outcome is SinkOutcome.ALREADY_THERE
         await world.mkdirs("/b")
         await roll_log(world.cluster)
         image, staged = await stage_and_merge(world, sink)

@@ -11,7 +11,7 @@ import click
 from rich.text import Text
 
 from ha.cli.cluster.daemon_queries import look_at
-from ha.cli.cluster.finding import Finding, Verdict
+from ha.cli.cluster.finding import Finding, Severity
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
 from ha.cli.explain.doctor.local import (
     check_clients,
@@ -25,7 +25,7 @@ from ha.cli.explain.doctor.local import (
 from ha.cli.explain.doctor.znodes import check_znodes
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, namenodes
-from ha.console.cluster_options import Place, about_a_cluster
+from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.exit_codes import DONE, UNHEALTHY
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
@@ -33,30 +33,30 @@ from ha.console.result import API_VERSION
 
 LOOK_SECONDS = 3.0
 _STYLE = {
-    Verdict.OK: "green",
-    Verdict.WARN: "yellow",
-    Verdict.FAIL: "bold red",
-    Verdict.UNKNOWN: "dim",
+    Severity.OK: "green",
+    Severity.WARN: "yellow",
+    Severity.FAIL: "bold red",
+    Severity.UNKNOWN: "dim",
 }
 
 
 @click.command()
 @about_a_cluster("doctor")
 @click.option("-q", "--quiet", is_flag=True, help="Show only problems.")
-def doctor(*, place: Place, quiet: bool) -> None:
+def doctor(*, place: ClusterCommand, quiet: bool) -> None:
     """Check configuration, names, quorums, clocks, fencing, rights, disks and notices.
 
     Changes nothing.  Exits 0 if no check fails (there may be warnings), 8 if one fails.
     """
     silence_libraries()
     findings = asyncio.run(_check(place))
-    shown = [one for one in findings if not quiet or one.verdict is not Verdict.OK]
+    shown = [one for one in findings if not quiet or one.verdict is not Severity.OK]
     show(place.output, _as_json(place, findings), _as_text(shown, findings))
-    bad = any(one.verdict is Verdict.FAIL for one in findings)
+    bad = any(one.verdict is Severity.FAIL for one in findings)
     sys.exit(UNHEALTHY if bad else DONE)
 
 
-async def _check(place: Place) -> list[Finding]:
+async def _check(place: ClusterCommand) -> list[Finding]:
     configuration, nameservice = place.configuration, place.nameservice
     automatic = configuration.get(keys.AUTO_FAILOVER, nameservice=nameservice)
     view, names, skews, znodes = await asyncio.gather(
@@ -81,7 +81,7 @@ async def _nothing() -> list[Finding]:
     return []
 
 
-async def _skews(place: Place) -> Sequence[tuple[str, float | None]]:
+async def _skews(place: ClusterCommand) -> Sequence[tuple[str, float | None]]:
     nodes = namenodes(place.configuration, place.nameservice)
     pages = [(f"NameNode {node.namenode}", node.http) for node in nodes]
     pages += [(f"ZKFC of {node.namenode}", node.zkfc_http) for node in nodes]
@@ -107,7 +107,7 @@ async def _skew(http: aiohttp.ClientSession, address: HostPort) -> float | None:
     return min(0.0, (theirs - before).total_seconds() + 1.0)
 
 
-def _as_json(place: Place, findings: Sequence[Finding]) -> Mapping[str, object]:
+def _as_json(place: ClusterCommand, findings: Sequence[Finding]) -> Mapping[str, object]:
     return {
         "apiVersion": API_VERSION,
         "command": "doctor",
@@ -118,7 +118,7 @@ def _as_json(place: Place, findings: Sequence[Finding]) -> Mapping[str, object]:
 
 
 def _counts(findings: Sequence[Finding]) -> dict[str, int]:
-    return {verdict.value: sum(one.verdict is verdict for one in findings) for verdict in Verdict}
+    return {verdict.value: sum(one.verdict is verdict for one in findings) for verdict in Severity}
 
 
 def _as_text(shown: Sequence[Finding], findings: Sequence[Finding]) -> Text:

@@ -21,7 +21,7 @@ from fencing.model import (
     shown,
 )
 from fencing.ssh_settings import HostKeys, SshSettings
-from ha.cli.cluster.finding import Finding, Verdict, fail, ok, unknown, warn
+from ha.cli.cluster.finding import Finding, Severity, fail, ok, unknown, warn
 from ha.cli.explain.config import problems_of
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration
@@ -52,7 +52,7 @@ def check_ignored(configuration: Configuration) -> Iterator[Finding]:
     names = [one.name for one in ignored(configuration)]
     if names:
         found = f"{len(names)} known to Hadoop, not used by nnha: {', '.join(names)}"
-        yield Finding("ignored settings", Verdict.OK, found, "nnha config validate says why")
+        yield Finding("ignored settings", Severity.OK, found, "nnha config validate says why")
 
 
 def check_clients(configuration: Configuration) -> Iterator[Finding]:

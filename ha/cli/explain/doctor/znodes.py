@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ha.cli.cluster.finding import Finding, fail, ok, warn
 from ha.cli.cluster.zookeeper_session import visit
-from ha.console.cluster_options import Place
+from ha.console.cluster_options import ClusterCommand
 from ha.console.result import Code, Ended
 from ha.elector.zookeeper.answers import value_of
 from ha.elector.zookeeper.client import Session
@@ -17,7 +17,7 @@ from ha.notices.store import drains_path, history_path, members_path, pause_path
 TOLERANCE_SECONDS = 0.001
 
 
-async def check_znodes(place: Place, *, seconds: float) -> list[Finding]:
+async def check_znodes(place: ClusterCommand, *, seconds: float) -> list[Finding]:
     """Look at every znode that steers the election."""
     try:
         return await visit(place, "doctor", _look, seconds=seconds)

@@ -4,7 +4,7 @@ from ha.cli.cluster.successors import ranked, until
 from ha.cli.cluster.view import ClusterView
 from ha.cli.operate.plan.handover import judged
 from ha.cli.operate.plan.notice_results import not_automatic
-from ha.console.result import Code, Ending, Outcome
+from ha.console.result import Code, CommandOutcome, Ending
 
 
 def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending | None:
@@ -47,7 +47,7 @@ def _refused(view: ClusterView, node: str, code: Code, message: str, hint: str) 
     active = None if view.active is None else view.active.namenode
     return Ending(
         command="drain",
-        outcome=Outcome.REFUSED,
+        outcome=CommandOutcome.REFUSED,
         code=code,
         message=message,
         hint=hint,

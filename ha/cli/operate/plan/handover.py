@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from ha.cli.cluster.successors import Prospect, prospects, ranked, until
 from ha.cli.cluster.view import ClusterView, NameNodeRow
-from ha.console.result import Code, Ending, Outcome, Reason
+from ha.console.result import Code, CommandOutcome, Ending, Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class HandoverPlan:
     """A hand-over that can be tried."""
 
     target: str
@@ -24,7 +24,7 @@ class Plan:
     """Who is to step back does not answer: its ZKFC gives up the lock, the target's fences it."""
 
 
-def plan_switchover(view: ClusterView, target: str | None) -> Plan | Ending:
+def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | Ending:
     """A planned hand-over from the active to ``target``, or to the best candidate."""
     unusable = _unusable(view, "switchover", target)
     if unusable is not None:
@@ -45,7 +45,7 @@ def plan_switchover(view: ClusterView, target: str | None) -> Plan | Ending:
     if target == actives[0]:
         return Ending(
             command="switchover",
-            outcome=Outcome.DONE,
+            outcome=CommandOutcome.DONE,
             code=Code.ALREADY_SO,
             message=f"{target} is active already; nothing was changed",
             target=target,
@@ -57,7 +57,7 @@ def plan_switchover(view: ClusterView, target: str | None) -> Plan | Ending:
 
 def _planned(
     view: ClusterView, target: str | None, active: str, *, unheard: bool = False
-) -> Plan | Ending:
+) -> HandoverPlan | Ending:
     """From ``active`` to ``target`` or to the best candidate, if it may become active."""
     candidates = ranked(view)
     if target is None and candidates:
@@ -72,7 +72,7 @@ def _planned(
         )
     if target not in [one.namenode for one in prospects(view) if one.switchable]:
         return _unfit(view, "switchover", target)
-    return Plan(target, active, unheard=unheard)
+    return HandoverPlan(target, active, unheard=unheard)
 
 
 def _unheard_holder(view: ClusterView) -> NameNodeRow | None:
@@ -82,7 +82,7 @@ def _unheard_holder(view: ClusterView) -> NameNodeRow | None:
     return None if row is None or zkfc is None or zkfc.error is not None else row
 
 
-def plan_failover(view: ClusterView, target: str) -> Plan | Ending:
+def plan_failover(view: ClusterView, target: str) -> HandoverPlan | Ending:
     """Make ``target`` active where nobody is."""
     unusable = _unusable(view, "failover", target)
     if unusable is not None:
@@ -120,7 +120,7 @@ def plan_failover(view: ClusterView, target: str) -> Plan | Ending:
     callable_ones = [one.namenode for one in prospects(view) if one.callable]
     if target not in callable_ones:
         return _unfit(view, "failover", target)
-    return Plan(target, None, tuple(name for name in callable_ones if name != target))
+    return HandoverPlan(target, None, tuple(name for name in callable_ones if name != target))
 
 
 def judged(view: ClusterView, command: str) -> tuple[Reason, ...]:
@@ -195,7 +195,7 @@ def _refusal(
     nobody = active is None and _unheard_holder(view) is None
     return Ending(
         command=command,
-        outcome=Outcome.REFUSED,
+        outcome=CommandOutcome.REFUSED,
         code=code,
         message=message,
         hint=hint,

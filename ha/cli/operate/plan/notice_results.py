@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ha.console.result import Code, Ending, Outcome, Reason
+from ha.console.result import Code, CommandOutcome, Ending, Reason
 from ha.notices.model import BadNotice, Member
 
 Members = Mapping[str, Member | BadNotice]
@@ -18,14 +18,14 @@ def seen(
         )
         return Ending(
             command=command,
-            outcome=Outcome.DONE,
+            outcome=CommandOutcome.DONE,
             code=Code.DONE,
             message=f"{message} ({who})",
             target=target,
         )
     return Ending(
         command=command,
-        outcome=Outcome.FAILED,
+        outcome=CommandOutcome.FAILED,
         code=Code.NOT_SEEN_BY_ALL,
         message=f"{message}; but of {running} running ZKFCs, {len(lacking)} do not show it yet",
         hint="it stays written, and they will obey once they have read it: nnha status",
@@ -38,7 +38,7 @@ def planned(command: str, message: str, *, target: str | None = None) -> Ending:
     """--dry-run."""
     return Ending(
         command=command,
-        outcome=Outcome.PLANNED,
+        outcome=CommandOutcome.PLANNED,
         code=Code.WOULD_BE_DONE,
         message=message,
         target=target,
@@ -49,7 +49,7 @@ def already(command: str, message: str, *, target: str | None = None) -> Ending:
     """There is nothing to do."""
     return Ending(
         command=command,
-        outcome=Outcome.DONE,
+        outcome=CommandOutcome.DONE,
         code=Code.ALREADY_SO,
         message=f"{message}; nothing was changed",
         target=target,
@@ -60,7 +60,7 @@ def not_automatic(command: str) -> Ending:
     """There are no ZKFCs to obey."""
     return Ending(
         command=command,
-        outcome=Outcome.REFUSED,
+        outcome=CommandOutcome.REFUSED,
         code=Code.NOT_AUTOMATIC,
         message="dfs.ha.automatic-failover.enabled is not set: nothing happens by itself anyway",
     )
