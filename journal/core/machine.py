@@ -6,18 +6,10 @@ The rules: docs/reference/journal-node.md.
 from dataclasses import replace
 from typing import Final, assert_never
 
-from journal.core import (
-    housekeeping,
-    learning,
-    recovering,
-    rejoining,
-    syncing,
-    upgrading,
-    writing,
-)
+from journal.core import learner, purge, recovery, rejoin, segments, sync, upgrade
 from journal.core.admission import Admitted, admit, require_formatted
 from journal.core.effects import FormatStorage, PersistReadLease, Step
-from journal.core.learning import require_vote
+from journal.core.learner import require_vote
 from journal.core.replies import Done, JournalStateReply, Manifest
 from journal.core.requests import (
     AcceptRecovery,
@@ -79,26 +71,26 @@ def step(state: JournalState, request: Request) -> Step:  # noqa: C901, PLR0912 
             require_vote(state)
             return Step(state, (), manifest(state, request))
         case PeekRecovery(first):
-            return recovering.peek(state, first)
+            return recovery.peek(state, first)
         case NewEpoch():
-            return recovering.new_epoch(state, request)
+            return recovery.new_epoch(state, request)
         case AdoptRecovery():
-            return recovering.adopt(state, request)
+            return recovery.adopt(state, request)
         case AdmitFounding():
             require_formatted(state)
-            return learning.admit_founding(state, request)
+            return learner.admit_founding(state, request)
         case ReportDamage(first, why):
             return Step(state.with_damage(first, why), (), Done())
         case LearnDigest():
             return Step(state, (), Done())
         case CanRollBack():
-            return Step(state, (), upgrading.can_roll_back(state, request))
+            return Step(state, (), upgrade.can_roll_back(state, request))
         case GetJournalCTime():
-            return Step(state, (), upgrading.ctime(state))
+            return Step(state, (), upgrade.ctime(state))
         case AdoptFinalized():
-            return syncing.adopt_finalized(state, request)
+            return sync.adopt_finalized(state, request)
         case AdoptCatchUp():
-            return rejoining.adopt(state, request)
+            return rejoin.adopt(state, request)
         case (
             StartLogSegment()
             | Journal()
@@ -152,27 +144,27 @@ def _act(state: JournalState, request: Stamped) -> Step:  # noqa: C901 - flat di
         require_vote(state)
     match request:
         case StartLogSegment():
-            return writing.start_segment(state, request)
+            return segments.start_segment(state, request)
         case Journal():
-            return writing.journal(state, request)
+            return segments.journal(state, request)
         case Heartbeat():
-            return learning.without_vote(state, Step(state, (), Done()))
+            return learner.without_vote(state, Step(state, (), Done()))
         case FinalizeLogSegment():
-            return learning.without_vote(state, writing.finalize(state, request))
+            return learner.without_vote(state, segments.finalize(state, request))
         case Admit():
-            return learning.admit_learner(state, request)
+            return learner.admit_learner(state, request)
         case PrepareRecovery():
-            return recovering.prepare(state, request)
+            return recovery.prepare(state, request)
         case AcceptRecovery():
-            return recovering.accept(state, request)
+            return recovery.accept(state, request)
         case PurgeLogs():
-            return housekeeping.purge(state, request)
+            return purge.purge(state, request)
         case PreUpgrade() | Upgrade() | FinalizeUpgrade() | RollBack() | DiscardSegments():
-            return upgrading.step(state, request)
+            return upgrade.step(state, request)
         case ResumeSegment():
-            return rejoining.resume(state, request)
+            return rejoin.resume(state, request)
         case CatchUp():
-            return rejoining.catch_up(state, request)
+            return rejoin.catch_up(state, request)
     assert_never(request)
 
 

@@ -230,7 +230,7 @@ class JournalNode:
     async def _fetch(self, owner: JournalOwner, wanted: Fetch, urls: Sequence[str]) -> None:
         # Loaded here: only a node that lacks edits needs an HTTP client.
         await load_late("aiohttp")
-        from journal.node.fetching import fetch_decided
+        from journal.node.segment_fetch import fetch_decided
 
         await fetch_decided(owner, wanted, urls, self.settings)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from journal.core.admission import require_formatted
-from journal.core.learning import require_vote
+from journal.core.learner import require_vote
 from journal.core.replies import Done, Reply
 from journal.core.requests import Journal, Request
 from journal.core.state import JournalState

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import structlog
 
 from ha.daemon.lazy_import import load_late
-from journal.core import syncing
+from journal.core import sync
 from journal.core.replies import FetchFinalized
 from journal.core.requests import AdoptFinalized
 from journal.core.state import OpenSegment
@@ -72,17 +72,17 @@ class JournalSync:
 
     async def _rest(self, seconds: float) -> None:
         """Wait, but not longer than it takes to notice a gap that was not there before."""
-        had_hole = syncing.has_hole(self._owner.state)
+        had_hole = sync.has_hole(self._owner.state)
         while seconds > 0:
             await asyncio.sleep(min(seconds, self._settings.sync_quick_seconds))
             seconds -= self._settings.sync_quick_seconds
-            if not had_hole and syncing.has_hole(self._owner.state):
+            if not had_hole and sync.has_hole(self._owner.state):
                 return
 
     def _until_next(self, brought: int) -> float:
         """Soon while a gap is known; less and less often while nobody can fill it."""
         interval = self._settings.sync_interval_seconds
-        if not syncing.has_hole(self._owner.state):
+        if not sync.has_hole(self._owner.state):
             self._pause = self._settings.sync_quick_seconds
             return min(interval, self._pause) if brought else interval
         now = self._settings.sync_quick_seconds if brought else self._pause
@@ -97,7 +97,7 @@ class JournalSync:
         sources = await self._ask_all()
         reported = [one for source in sources for one in source.segments]
         stalled_at = self._stalled_at()
-        found = syncing.missing(self._owner.state, reported, stalled_at)
+        found = sync.missing(self._owner.state, reported, stalled_at)
         self._report(found.forked)
         brought = 0
         for segment in found.segments:
@@ -133,7 +133,7 @@ class JournalSync:
         journal = JournalAddress(self._owner.journal_id, "")
         peer = RemoteNode(host, port, journal)
         state = self._owner.state
-        since = syncing.first_wanted(state)
+        since = sync.first_wanted(state)
         try:
             reply = await peer.peer_manifest(since, self._settings.sync_call_seconds)
             segments = tuple(segment_of(one) for one in reply.segments)
@@ -156,7 +156,7 @@ class JournalSync:
         if fetched:
             # Loaded here: only a node that lacks edits needs an HTTP client.
             await load_late("aiohttp")
-            from journal.node.fetching import fetch_finalized
+            from journal.node.segment_fetch import fetch_finalized
 
             await fetch_finalized(owner, segment, self._urls(segment, sources), self._settings)
             try:

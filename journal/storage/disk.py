@@ -34,7 +34,7 @@ from journal.core.state import JournalState
 from journal.errors import StorageFailed, ensure
 from journal.frame import file_header
 from journal.model import Epoch, Segment, TxId
-from journal.storage import layout, upgrading
+from journal.storage import layout, upgrade
 from journal.storage.files import (
     Files,
     OpenFile,
@@ -42,7 +42,7 @@ from journal.storage.files import (
     remove_durably,
     write_durably,
 )
-from journal.storage.formatting import format_folder
+from journal.storage.format import format_folder
 from journal.storage.incarnation import (
     FreshId,
     Incarnation,
@@ -50,9 +50,9 @@ from journal.storage.incarnation import (
     random_id,
     write_incarnation,
 )
-from journal.storage.loading import load
+from journal.storage.load import load
 from journal.storage.open_segment import LEAVE_SEGMENTS_ALONE, Extent, Writing
-from journal.storage.purging import purge
+from journal.storage.purge import purge
 from journal.storage.records import SegmentRecord, record_bytes, record_of
 from journal.storage.segment_file import digest_up_to, read_whole
 from journal.storage.small_files import (
@@ -206,7 +206,7 @@ class Disk:
 
     def _carry_out(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case each
         if isinstance(effect, UpgradeEffect):
-            for first in upgrading.carry_out(self._files, self._root, effect):
+            for first in upgrade.carry_out(self._files, self._root, effect):
                 self._ends.pop(first, None)
             return
         match effect:

@@ -19,8 +19,8 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
 from ha.daemon.java import JavaMissing, find_java
+from spark.engine.code_archive import pack_code, root_of_code
 from spark.engine.model import SparkUnavailable
-from spark.engine.shipping import pack_code, root_of_code
 from spark.engine.spark import SparkEngine
 
 ATTEMPTS: Final = 4

@@ -16,10 +16,10 @@ from ha.console.output import console
 from spark.reports.document import document_of
 from spark.reports.errors import ExportDamaged, NotAnExport
 from spark.reports.export import open_export
-from spark.reports.making import make_report
 from spark.reports.model import NamespaceReport, Section, Settings
 from spark.reports.page import page_of
 from spark.reports.pictures import NoMatplotlib, draw, ensure_drawable
+from spark.reports.report import make_report
 from spark.reports.sheets import sheets_of
 from spark.reports.text import show_sheets
 

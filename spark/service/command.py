@@ -24,7 +24,7 @@ from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.storage import path_of
 from spark.ends.sources.cluster import Cluster
 from spark.service.core import Rules
-from spark.service.merging import MergeProcess
+from spark.service.merge_process import MergeProcess
 from spark.service.service import CheckpointService
 
 NAME = "checkpoint"

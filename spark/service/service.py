@@ -42,7 +42,8 @@ from spark.service.core import (
     WokeUp,
     step,
 )
-from spark.service.merging import MergeFailed, Merger
+from spark.service.log_roll import RollFailed, roll_log
+from spark.service.merge_process import MergeFailed, Merger
 from spark.service.metrics import (
     DECISIONS,
     FAILURES,
@@ -55,7 +56,6 @@ from spark.service.metrics import (
     PENDING,
     enter_phase,
 )
-from spark.service.rolling import RollFailed, roll_log
 
 log = structlog.get_logger()
 

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from spark.engine.shipping import pack_code, root_of_code
+from spark.engine.code_archive import pack_code, root_of_code
 
 _ARCHIVE: Final = "nnha-code"
 """As `spark.engine.session` calls it."""

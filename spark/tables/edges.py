@@ -1,8 +1,8 @@
 """Edges with inode ids at both ends: children by reference are looked up."""
 
 from spark.tables.entry_columns import decode_entries
-from spark.tables.framing import BadMessage, Chunk
 from spark.tables.lanes import Ints
+from spark.tables.message_stream import BadMessage, Chunk
 
 
 def edges_of(chunk: Chunk, references: Ints) -> tuple[Ints, Ints]:

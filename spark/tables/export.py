@@ -29,10 +29,10 @@ from spark.tables.export_tasks import (
     write_edges,
     write_inodes,
 )
-from spark.tables.framing import Chunk
 from spark.tables.images import ImageTables, find_root, open_tables
 from spark.tables.inode_columns import DIRECTORY, decode_inodes
 from spark.tables.lanes import Ints
+from spark.tables.message_stream import Chunk
 from spark.tables.split import piece_bytes, split
 from spark.tables.tallies import Tallies
 from spark.tables.tree import Parents, TreeError, parents_of

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from spark.engine.attempt import attempt_name
 from spark.tables.arrow import INODE_TYPES, Batch, InodeBatches
 from spark.tables.edges import edges_of
-from spark.tables.framing import Chunk
 from spark.tables.images import Piece, open_tables, read_piece
 from spark.tables.inode_columns import DIRECTORY, InodeColumns, decode_inodes
 from spark.tables.lanes import Ints
+from spark.tables.message_stream import Chunk
 from spark.tables.tallies import Tallies
 from spark.tables.tree import Parents, fingerprint
 

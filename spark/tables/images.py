@@ -16,8 +16,8 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import BROKEN, ImageSections
 from namenode_sim.image.strings import Strings, read_strings
 from namenode_sim.namespace.inode import ROOT_ID
-from spark.tables.framing import CHUNK_BYTES, BadMessage, Chunk, chunks_of
 from spark.tables.lanes import Ints
+from spark.tables.message_stream import CHUNK_BYTES, BadMessage, Chunk, chunks_of
 
 T = TypeVar("T")
 

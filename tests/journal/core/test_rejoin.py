@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from journal.core.rejoining import _ensure_current
+from journal.core.rejoin import _ensure_current
 from journal.core.replies import Fetch, Resumed
 from journal.core.requests import AdoptCatchUp, CatchUp, Request, ResumeSegment
 from journal.errors import BadRequest, Fenced, JournalError, OutOfSync, StorageFailed

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from journal.core import recovering
+from journal.core import recovery
 from journal.core.effects import (
     AbandonSegment,
     AppendEdits,
@@ -327,25 +327,25 @@ def test_a_failed_finalize_closes_the_segment_all_the_same() -> None:
     assert "disk only contains up to txid 3" in str(later.reply)
 
 
-@pytest.mark.parametrize("key", recovering.FATE, ids=str)
+@pytest.mark.parametrize("key", recovery.FATE, ids=str)
 def test_every_row_of_the_fate_table(key: tuple[bool, bool, bool]) -> None:
     have, same, finalized = key
     state = holding(segment(1, 3, 1 if same else 2, finalized=finalized)) if have else holding()
     request = AcceptRecovery(Writer(1).stamp(), segment(1, 3))
-    match recovering.FATE[key]:
-        case recovering.Fate.KEEP:
+    match recovery.FATE[key]:
+        case recovery.Fate.KEEP:
             decision = Decision(segment(1, 3), Epoch(1))
             done = step(state, request)
             assert (done.reply, done.effects) == (Done(), (PersistDecision(decision),))
-        case recovering.Fate.FETCH:
+        case recovery.Fate.FETCH:
             assert step(state, request).reply == Fetch(segment(1, 3), Epoch(1))
-        case recovering.Fate.REFUSE:
+        case recovery.Fate.REFUSE:
             assert isinstance(refusal(state, request), InvariantBroken)
 
 
 def test_impossible_rows_are_left_out_of_the_fate_table() -> None:
     every = {(h, s, f) for h in (0, 1) for s in (0, 1) for f in (0, 1)}
-    impossible = every - {tuple(map(int, key)) for key in recovering.FATE}
+    impossible = every - {tuple(map(int, key)) for key in recovery.FATE}
     assert impossible == {(0, 0, 1), (0, 1, 0), (0, 1, 1)}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from journal.core.replies import Done, Fetch, FetchFinalized
 from journal.core.requests import AcceptRecovery, AdoptFinalized
-from journal.core.syncing import has_hole, missing
+from journal.core.sync import has_hole, missing
 from journal.errors import BadRequest, InvariantBroken, OutOfSync
 from journal.model import Segment, TxId
 from tests.journal.core.requests_of import (

@@ -15,7 +15,7 @@ from journal.errors import Unavailable
 from journal.messages import segment_message
 from journal.model import LAYOUT_VERSION
 from journal.node.daemon import JournalNodeDaemon
-from journal.node.fetching import fetch_finalized
+from journal.node.segment_fetch import fetch_finalized
 from journal.node.transfer import DAMAGE_HEADER
 from journal.proto import journal_pb2 as pb
 from tests.journal.core.requests_of import Writer, digest, records, segment, segment_bytes

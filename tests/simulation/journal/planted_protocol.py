@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from journal import quorum, recovery
-from journal.core import admission, machine, recovering, writing
+from journal.core import admission, machine, segments
+from journal.core import recovery as core_recovery
 from journal.core.effects import PersistPromise, Step
 from journal.core.state import NO_SERIAL, JournalState
 from journal.errors import JournalError
@@ -97,14 +98,14 @@ def serial_unchecked() -> Planting:
 
 
 def equal_epoch_promised() -> Planting:
-    new_epoch = recovering.new_epoch
+    new_epoch = core_recovery.new_epoch
 
     def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
         if request.epoch == state.promised:
             state = replace(state, promised=type(state.promised)(state.promised - 1))
         return new_epoch(state, request)
 
-    return replacing(recovering, "new_epoch", lenient)
+    return replacing(core_recovery, "new_epoch", lenient)
 
 
 def promise_leaves_segment_open() -> Planting:
@@ -113,17 +114,17 @@ def promise_leaves_segment_open() -> Planting:
         return admission.Admitted(promised, (PersistPromise(epoch),))
 
     return all_of(
-        replacing(admission, "promise", promise), replacing(recovering, "promise", promise)
+        replacing(admission, "promise", promise), replacing(core_recovery, "promise", promise)
     )
 
 
 def adopts_for_a_superseded_writer() -> Planting:
-    adopt = recovering.adopt
+    adopt = core_recovery.adopt
 
     def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
         return adopt(state, replace(request, epoch=max(request.epoch, state.promised)))
 
-    return replacing(recovering, "adopt", lenient)
+    return replacing(core_recovery, "adopt", lenient)
 
 
 # ---- what is compared ----
@@ -131,7 +132,7 @@ def adopts_for_a_superseded_writer() -> Planting:
 
 def digest_ignored() -> Planting:
     """Hadoop's finding 1: equal lengths pass for equal contents."""
-    why_not = writing._why_not_finalize
+    why_not = segments._why_not_finalize
 
     def same_length(ours: Segment | None, decided: Segment) -> bool:
         return ours is not None and ours.last == decided.last
@@ -142,20 +143,20 @@ def digest_ignored() -> Planting:
         return why_not(ours, request, written_now=written_now)
 
     return all_of(
-        replacing(recovering, "_same_edits", same_length),
-        replacing(writing, "_why_not_finalize", lenient),
+        replacing(core_recovery, "_same_edits", same_length),
+        replacing(segments, "_why_not_finalize", lenient),
     )
 
 
 def finalizes_any_length() -> Planting:
-    why_not = writing._why_not_finalize
+    why_not = segments._why_not_finalize
 
     def lenient(ours: Segment | None, request: Any, *, written_now: bool) -> JournalError | None:  # noqa: ANN401
         if ours is not None and not ours.finalized:
             return None
         return why_not(ours, request, written_now=written_now)
 
-    return replacing(writing, "_why_not_finalize", lenient)
+    return replacing(segments, "_why_not_finalize", lenient)
 
 
 # ---- the writer and the reader ----
@@ -163,7 +164,7 @@ def finalizes_any_length() -> Planting:
 
 def holes_accepted() -> Planting:
     """A node that missed a batch is sent the next one, and takes it."""
-    journal = writing.journal
+    journal = segments.journal
 
     def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
         if state.open is not None and request.first > state.open.next_txid:
@@ -180,7 +181,7 @@ def holes_accepted() -> Planting:
 
     return all_of(
         replacing(client_channel.NodeChannel, "_lose", go_on),
-        replacing(writing, "journal", lenient),
+        replacing(segments, "journal", lenient),
     )
 
 

@@ -3,17 +3,17 @@
 from dataclasses import replace
 from typing import Any
 
-from journal.core import housekeeping, learning, machine, recovering, rejoining, syncing, writing
+from journal.core import learner, machine, purge, recovery, rejoin, segments, sync
 from journal.core.admission import abandon
 from journal.core.effects import PersistWriter, Step
 from journal.core.replies import Done
 from journal.core.requests import Heartbeat
 from journal.core.state import JournalState
-from journal.core.upgrading import step as upgrade_step
+from journal.core.upgrade import step as upgrade_step
 from journal.errors import BadRequest
 from journal.links import codec
 from journal.model import Epoch, Segment, TxId
-from journal.node import fetching, owner, recent_edits
+from journal.node import owner, recent_edits, segment_fetch
 from journal.recovery import Held
 from journal.storage.segment_file import SegmentCheck
 from journal.writer import learner_admission, window
@@ -24,12 +24,12 @@ from tests.simulation.engine.planting import Planting, all_of, replacing
 
 def learner_votes() -> Planting:
     """A wiped node answers as if it had always been there."""
-    places = (machine, recovering, recent_edits)
+    places = (machine, recovery, recent_edits)
     return all_of(*(replacing(place, "require_vote", lambda state: None) for place in places))
 
 
 def admitted_without_data() -> Planting:
-    return replacing(learning, "_held_up_to", lambda state, required: TxId(1 << 60))
+    return replacing(learner, "_held_up_to", lambda state, required: TxId(1 << 60))
 
 
 def admitted_without_confirmation() -> Planting:
@@ -51,7 +51,7 @@ def learners_write_counts() -> Planting:
 
 
 def learners_finalize_counts() -> Planting:
-    return replacing(learning, "without_vote", lambda state, done: done)
+    return replacing(learner, "without_vote", lambda state, done: done)
 
 
 # ---- back in the open segment ----
@@ -59,29 +59,29 @@ def learners_finalize_counts() -> Planting:
 
 def resume_begins_anew() -> Planting:
     """A node that comes back throws away the sound edits that it has of the open segment."""
-    open_again = rejoining._open
+    open_again = rejoin._open
 
     def lenient(state: JournalState, first: Any, epoch: Any, layout_version: int) -> Step:  # noqa: ANN401
-        ours = rejoining._held(state, first)
+        ours = rejoin._held(state, first)
         if ours is not None and ours.writer == epoch:
             older = replace(ours, writer=Epoch(epoch - 1))
             state = replace(state, segments={**state.segments, first: older})
         return open_again(state, first, epoch, layout_version)
 
-    return replacing(rejoining, "_open", lenient)
+    return replacing(rejoin, "_open", lenient)
 
 
 def resume_over_a_decision() -> Planting:
-    ensure_current = rejoining._ensure_current
+    ensure_current = rejoin._ensure_current
 
     def lenient(state: JournalState, first: Any, epoch: Any) -> None:  # noqa: ANN401
         ensure_current(replace(state, decisions={}), first, epoch)
 
-    return replacing(rejoining, "_ensure_current", lenient)
+    return replacing(rejoin, "_ensure_current", lenient)
 
 
 def resume_whatever_was_left() -> Planting:
-    return replacing(rejoining, "_ensure_current", lambda state, first, epoch: None)
+    return replacing(rejoin, "_ensure_current", lambda state, first, epoch: None)
 
 
 def resume_trusts_the_scan() -> Planting:
@@ -96,7 +96,7 @@ def damage_stops_the_node() -> Planting:
 
 def catch_up_overtakes() -> Planting:
     """A download that comes late takes away what was acknowledged meanwhile."""
-    return replacing(rejoining, "_reaches", lambda state, wanted, epoch: False)
+    return replacing(rejoin, "_reaches", lambda state, wanted, epoch: False)
 
 
 def _unchecked(wanted: Segment) -> SegmentCheck:
@@ -109,23 +109,23 @@ def _unchecked(wanted: Segment) -> SegmentCheck:
 
 def download_unchecked() -> Planting:
     """For a recovery, a catch-up or the syncer: edits of the right numbers are taken."""
-    return replacing(fetching, "SegmentCheck", _unchecked)
+    return replacing(segment_fetch, "SegmentCheck", _unchecked)
 
 
 # ---- sync, damage, purge ----
 
 
 def sync_compares_ends() -> Planting:
-    return replacing(syncing, "_differ", lambda one, other: one.last != other.last)
+    return replacing(sync, "_differ", lambda one, other: one.last != other.last)
 
 
 def sync_replaces_the_open_segment() -> Planting:
-    return replacing(syncing, "_why_not_now", lambda state, theirs, stalled_at: None)
+    return replacing(sync, "_why_not_now", lambda state, theirs, stalled_at: None)
 
 
 def damage_votes() -> Planting:
     """A damaged copy answers a recovery like a node that has nothing."""
-    places = (recovering, rejoining, writing)
+    places = (recovery, rejoin, segments)
     return all_of(*(replacing(place, "why_damaged", lambda state, first: None) for place in places))
 
 
@@ -136,13 +136,13 @@ def damage_ignored() -> Planting:
 
 def purge_point_is_not_learned() -> Planting:
     """An admission looks at what the voters list, holes included."""
-    return replacing(learning, "let_go", lambda state, minimum: Step(state, (), Done()))
+    return replacing(learner, "let_go", lambda state, minimum: Step(state, (), Done()))
 
 
 def newest_segment_is_let_go_of() -> Planting:
     """A learner may lack even the newest edits, if they are older than the purge point."""
     return replacing(
-        learning, "_is_needed", lambda state, wanted, newest: wanted.last >= state.purged
+        learner, "_is_needed", lambda state, wanted, newest: wanted.last >= state.purged
     )
 
 
@@ -150,25 +150,25 @@ def purge_cuts_into_a_segment() -> Planting:
     def lenient(state: JournalState, segment: Any, request: Any) -> bool:  # noqa: ANN401
         return bool(segment.first < request.minimum and segment.last <= state.committed)
 
-    return replacing(housekeeping, "_is_past", lenient)
+    return replacing(purge, "_is_past", lenient)
 
 
 def purge_takes_the_open_segment() -> Planting:
-    purge = housekeeping.purge
+    purge_logs = purge.purge
 
     def lenient(state: JournalState, request: Any) -> Step:  # noqa: ANN401
         closed = abandon(state)
-        done = purge(closed.state, request)
+        done = purge_logs(closed.state, request)
         return Step(done.state, (*closed.effects, *done.effects), done.reply)
 
-    return replacing(housekeeping, "purge", lenient)
+    return replacing(purge, "purge", lenient)
 
 
 def purge_uncommitted() -> Planting:
     def lenient(_state: JournalState, segment: Any, request: Any) -> bool:  # noqa: ANN401
         return bool(segment.last < request.minimum)
 
-    return replacing(housekeeping, "_is_past", lenient)
+    return replacing(purge, "_is_past", lenient)
 
 
 # ---- who wrote a segment ----
@@ -181,7 +181,7 @@ def ranks_by_the_nodes_writer() -> Planting:
     node's epoch is on the disk before the older file is out of the way.
     """
     answer_of = codec.answer_from_wire
-    start = writing.start_segment
+    start = segments.start_segment
 
     def lenient(reply: Any) -> Any:  # noqa: ANN401
         answer = answer_of(reply)
@@ -197,7 +197,7 @@ def ranks_by_the_nodes_writer() -> Planting:
 
     return all_of(
         replacing(codec, "answer_from_wire", lenient),
-        replacing(writing, "start_segment", epoch_first),
+        replacing(segments, "start_segment", epoch_first),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from journal.core.effects import Effect
 from journal.model import NO_EPOCH
 from journal.node.owner import JournalOwner
-from journal.storage import disk, layout, loading
+from journal.storage import disk, layout, load
 from journal.storage.files import Files, with_contents
 from journal.storage.records import record_of
 from journal.storage.segment_file import SegmentCheck
@@ -113,16 +113,16 @@ def download_not_verified() -> Planting:
 
 
 def promise_forgotten() -> Planting:
-    epoch = loading._epoch
+    epoch = load._epoch
 
     def forgetful(files: Files, path: Path) -> Any:  # noqa: ANN401
         return NO_EPOCH if path.name == layout.PROMISE else epoch(files, path)
 
-    return replacing(loading, "_epoch", forgetful)
+    return replacing(load, "_epoch", forgetful)
 
 
 def decisions_forgotten() -> Planting:
-    return replacing(loading, "_load_decisions", lambda files, paxos: {})
+    return replacing(load, "_load_decisions", lambda files, paxos: {})
 
 
 def no_roll_forward() -> Planting:
@@ -130,7 +130,7 @@ def no_roll_forward() -> Planting:
         files.remove(current / layout.download_name(download.first, download.epoch))
         return False
 
-    return replacing(loading, "_settle_download", drop)
+    return replacing(load, "_settle_download", drop)
 
 
 def load_does_not_sync() -> Planting:

@@ -18,7 +18,7 @@ from journal.core.requests import (
     Stamp,
 )
 from journal.core.state import JournalState
-from journal.core.syncing import first_wanted, missing
+from journal.core.sync import first_wanted, missing
 from journal.errors import BadRequest, Fenced, OutOfSync, StorageFailed
 from journal.model import LAYOUT_VERSION, Epoch, JournalId, NamespaceInfo, Segment, TxId
 from journal.node.owner import JournalOwner

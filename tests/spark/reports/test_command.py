@@ -17,9 +17,9 @@ import spark.reports
 from ha.cli.main import main
 from spark.reports.document import document_of, section_fields
 from spark.reports.export import open_export
-from spark.reports.making import make_report
 from spark.reports.model import Section, Settings
 from spark.reports.page import page_of
+from spark.reports.report import make_report
 from spark.reports.sheets import sheets_of
 from tests.ha.cli.schema import faults
 from tests.spark.reports.exports import AT_MS, DAY, later, random_rows, write_export

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from spark.reports.export import open_export
-from spark.reports.making import make_report
 from spark.reports.model import Bucket, Heap, NamespaceReport, Section, Settings, Usage
+from spark.reports.report import make_report
 from tests.spark.reports.exports import (
     AT_MS,
     DAY,

@@ -25,7 +25,7 @@ from namenode_sim.storage.retention import IMAGE
 from spark.ends.sources.cluster import Cluster
 from spark.ends.sources.model import Staged
 from spark.service.core import Rules
-from spark.service.merging import Merger
+from spark.service.merge_process import Merger
 from spark.service.service import CheckpointService
 from tests.namenode_sim.startup.startup_world import World, world
 from tests.worlds.files import info

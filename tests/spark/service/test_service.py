@@ -19,8 +19,8 @@ from spark.ends.options import Ends, open_sink, open_source
 from spark.ends.sinks.model import Sink, SinkFailed, SinkOutcome, SinkRefused
 from spark.ends.sources.directory import DirectorySource
 from spark.ends.sources.model import Staged
-from spark.service.merging import MergeFailed, MergeProcess
-from spark.service.rolling import roll_log
+from spark.service.log_roll import roll_log
+from spark.service.merge_process import MergeFailed, MergeProcess
 from spark.service.service import CheckpointService
 from tests.journal.node.process import until
 from tests.namenode_sim.startup.startup_world import ROLLED, in_use
@@ -189,7 +189,7 @@ async def test_a_merge_ends_with_a_service_that_was_killed(tmp_path: Path) -> No
     script = f"""
 import asyncio
 from pathlib import Path
-from spark.service.merging import MergeProcess
+from spark.service.merge_process import MergeProcess
 from spark.ends.sources.directory import DirectorySource
 folder = Path({str(tmp_path)!r})
 staged = DirectorySource(folder / "name", folder / "name").stage(folder, print)

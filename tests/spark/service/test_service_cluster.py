@@ -18,7 +18,7 @@ from deploy.local.screen import Screen
 from deploy.local.stage import Stage, request_failover, staged
 from deploy.local.state import status
 from deploy.local.trial import hand_over, kill_active, settle, the_active
-from spark.service.merging import LOG_NAME
+from spark.service.merge_process import LOG_NAME
 from tests.spark.service.journal_watch import JournalWatch
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]

@@ -21,8 +21,8 @@ from journal.core.effects import (
 )
 from journal.core.replies import Done, FetchFinalized
 from journal.core.requests import AdoptFinalized
+from journal.core.segments import DIGEST_BYTES
 from journal.core.state import JournalState
-from journal.core.writing import DIGEST_BYTES
 from journal.errors import BadRequest, InvariantBroken, OutOfSync, ensure
 from journal.model import NO_EPOCH, NO_TXID, Segment, TxId
 

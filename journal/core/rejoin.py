@@ -21,8 +21,8 @@ from journal.core.effects import (
 )
 from journal.core.replies import Fetch, Resumed
 from journal.core.requests import AdoptCatchUp, CatchUp, ResumeSegment
+from journal.core.segments import DIGEST_BYTES, OLDEST_LAYOUT
 from journal.core.state import JournalState, OpenSegment
-from journal.core.writing import DIGEST_BYTES, OLDEST_LAYOUT
 from journal.errors import BadRequest, Fenced, OutOfSync, StorageFailed
 from journal.model import NO_EPOCH, Epoch, Segment, TxId
 

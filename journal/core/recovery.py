@@ -23,11 +23,11 @@ from journal.core.effects import (
     RecordSegment,
     Step,
 )
-from journal.core.learning import require_vote
+from journal.core.learner import require_vote
 from journal.core.replies import Done, Fetch, Prepared, Promised
 from journal.core.requests import AcceptRecovery, AdoptRecovery, NewEpoch, PrepareRecovery, Stamp
+from journal.core.segments import DIGEST_BYTES
 from journal.core.state import Decision, JournalState
-from journal.core.writing import DIGEST_BYTES
 from journal.errors import BadRequest, Fenced, InvariantBroken, StorageFailed, ensure
 from journal.model import NO_EPOCH, Epoch, Segment, TxId
 

@@ -10,7 +10,7 @@ See docs/reference/quorum-journal.md#learners.
 from dataclasses import replace
 
 from journal.core.effects import Effect, PersistAdmission, Step
-from journal.core.housekeeping import let_go
+from journal.core.purge import let_go
 from journal.core.replies import Done
 from journal.core.requests import Admit, AdmitFounding
 from journal.core.state import JournalState

@@ -29,7 +29,7 @@ from journal.storage.small_files import (
     parse_txid,
     parse_version,
 )
-from journal.storage.upgrading import previous_namespace, settle
+from journal.storage.upgrade import previous_namespace, settle
 
 log = structlog.get_logger()
 
