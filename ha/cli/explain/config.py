@@ -28,7 +28,7 @@ from ha.console.exit_codes import DONE, REFUSED, UNHEALTHY, USAGE
 from ha.console.options import configuration as configuration_options
 from ha.console.output import console
 from ha.console.result import API_VERSION
-from ha.zkfc.candidacy.settings import automatic_failover, fencing_plan
+from ha.zkfc.settings.settings import automatic_failover, fencing_plan
 
 HIDDEN: Final = "(hidden)"
 

@@ -9,7 +9,7 @@ from ha.conf.keys import cluster as keys
 from ha.conf.topology import NameNodeAddress
 from ha.service.client import ServiceClient
 from ha.service.model import RequestSource, ServiceStatus
-from ha.zkfc.candidacy.settings import FencingPlan, fencing_plan
+from ha.zkfc.settings.settings import FencingPlan, fencing_plan
 from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 
 TRANSITION_SECONDS: Final = 60.0

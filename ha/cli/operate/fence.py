@@ -18,7 +18,7 @@ from ha.console.exit_codes import DONE, FAILED
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION, Code, CommandOutcome, Ended, Ending
-from ha.zkfc.candidacy.settings import FencingPlan, fencing_plan
+from ha.zkfc.settings.settings import FencingPlan, fencing_plan
 from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 
 

@@ -12,7 +12,7 @@ import structlog
 from ha.elector.model import Role
 from ha.elector.runner import Elector
 from ha.zkfc.candidacy.model import CedeAsked, CedeEnded, Event, TransitionBegun
-from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.takeover.takeover import Takeover
 
 log = structlog.get_logger()

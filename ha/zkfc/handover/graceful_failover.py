@@ -21,9 +21,9 @@ from ha.service.client import ServiceClient
 from ha.service.errors import CANNOT_TELL_ACTIVE, ServiceError, ServiceFailed
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
-from ha.zkfc.candidacy.settings import ZkfcSettings
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
+from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 
 log = structlog.get_logger()

@@ -13,8 +13,8 @@ from ha.notices.seen import Notices
 from ha.service.errors import ServiceError
 from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.candidacy.eligibility import Standing
-from ha.zkfc.candidacy.settings import ZkfcSettings
 from ha.zkfc.candidacy.state import Candidacy
+from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 
 CONNECT_SECONDS = 2.0

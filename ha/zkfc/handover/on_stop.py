@@ -16,8 +16,8 @@ import structlog
 
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import paused, successor
-from ha.zkfc.candidacy.settings import ZkfcSettings
 from ha.zkfc.candidacy.state import Candidacy
+from ha.zkfc.settings.settings import ZkfcSettings
 
 log = structlog.get_logger()
 

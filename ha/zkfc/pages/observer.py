@@ -24,13 +24,13 @@ from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.errors import BadBreadcrumb
 from ha.health.core import Answered, Health, HealthState, ProbeOutcome
 from ha.notices.model import FencingAttempt, PhaseDuration
-from ha.zkfc.candidacy.settings import ZkfcSettings
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.pages import metrics
 from ha.zkfc.pages.eligibility_page import standing_page
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.cause import why_abandoned
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
+from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 
 log = structlog.get_logger()

@@ -32,12 +32,6 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.elector.zookeeper.znodes import connected, parent_exists
 from ha.health.core import Health
 from ha.notices.board import Board
-from ha.zkfc.candidacy.settings import (
-    ZkfcSettings,
-    automatic_failover,
-    fencing_plans,
-    zkfc_settings,
-)
 from ha.zkfc.pages.gauges import publish_readings
 from ha.zkfc.process.controller import Controller, ElectionImpossible
 from ha.zkfc.process.format_zk import (
@@ -51,6 +45,12 @@ from ha.zkfc.process.format_zk import (
 )
 from ha.zkfc.process.server import listen
 from ha.zkfc.process.supervisor import supervise
+from ha.zkfc.settings.settings import (
+    ZkfcSettings,
+    automatic_failover,
+    fencing_plans,
+    zkfc_settings,
+)
 
 log = structlog.get_logger()
 

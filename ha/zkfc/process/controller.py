@@ -46,19 +46,19 @@ from ha.zkfc.candidacy.model import (
     TransitionBegun,
     shown,
 )
-from ha.zkfc.candidacy.settings import ZkfcSettings
 from ha.zkfc.candidacy.state import Candidacy
-from ha.zkfc.candidacy.thread_dump import ThreadDump
-from ha.zkfc.candidacy.zookeeper_absence import Absence
 from ha.zkfc.handover.cede import StandingBack
 from ha.zkfc.handover.graceful_failover import HandOver, Situation
 from ha.zkfc.handover.membership import Membership, OpenBoard
 from ha.zkfc.handover.on_stop import hand_over_first
 from ha.zkfc.pages.observer import Observer
 from ha.zkfc.process.server import ZkfcFace, listen
+from ha.zkfc.process.zookeeper_absence import Absence
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.history import History
 from ha.zkfc.record.takeover_record import Asked
+from ha.zkfc.record.thread_dump import ThreadDump
+from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 from ha.zkfc.takeover.former_active import lasting_until
 from ha.zkfc.takeover.local_process import LocalProcess

@@ -8,9 +8,9 @@ from ha.conf.keys import cluster as keys
 from ha.daemon.process import ExitWith
 from ha.rpc.protocol import Call
 from ha.service.errors import AccessDenied
-from ha.zkfc.candidacy.access_list import GroupsOf, groups_here
-from ha.zkfc.candidacy.settings import ZkfcSettings
 from ha.zkfc.record.takeover_record import Asked
+from ha.zkfc.settings.access_list import GroupsOf, groups_here
+from ha.zkfc.settings.settings import ZkfcSettings
 
 log = structlog.get_logger()
 

@@ -27,9 +27,9 @@ from ha.notices.model import (
     record_json,
 )
 from ha.notices.store import append_history, read_history, read_members
-from ha.zkfc.candidacy.settings import ZkfcSettings
 from ha.zkfc.record.cause import cause_of
 from ha.zkfc.record.takeover_record import AttemptRecord
+from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.positions import Position
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from fencing.fencer import fence
 from fencing.model import FencingReport, MethodSpec, Target
 from ha.conf.topology import NameNodeAddress
-from ha.zkfc.candidacy.settings import FencingPlan
+from ha.zkfc.settings.settings import FencingPlan
 
 
 def target_at(node: NameNodeAddress) -> Target:

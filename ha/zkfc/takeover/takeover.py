@@ -18,7 +18,7 @@ from ha.notices.model import FencingAttempt
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
 from ha.service.model import RequestSource
-from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 from ha.zkfc.takeover.former_active import Proof, predecessor_gone
 from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at

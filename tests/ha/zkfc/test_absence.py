@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ha.elector.model import Link
 from ha.elector.state import ElectorState
-from ha.zkfc.candidacy.zookeeper_absence import Absence
+from ha.zkfc.process.zookeeper_absence import Absence
 from tests.ha.zkfc.zkfc_world import until
 
 OUT = ElectorState()

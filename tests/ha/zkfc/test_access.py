@@ -13,8 +13,8 @@ from ha.conf.topology import HostPort
 from ha.service.errors import AccessDenied
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
-from ha.zkfc.candidacy.access_list import AccessList, groups_here
-from ha.zkfc.candidacy.settings import ZkfcSettings, zkfc_settings
+from ha.zkfc.settings.access_list import AccessList, groups_here
+from ha.zkfc.settings.settings import ZkfcSettings, zkfc_settings
 from tests.ha.zkfc.zkfc_world import Node, World, world
 
 LISTS = {

@@ -8,8 +8,7 @@ from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.zkfc.candidacy.eligibility import Rank
 from ha.zkfc.candidacy.flapping import FlapSettings
-from ha.zkfc.candidacy.settings import ZkfcSettings, zkfc_settings
-from ha.zkfc.candidacy.thread_dump import DumpSettings
+from ha.zkfc.settings.settings import DumpSettings, ZkfcSettings, zkfc_settings
 
 KEYS = {
     "fs.defaultFS": "hdfs://ns1",

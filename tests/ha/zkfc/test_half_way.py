@@ -10,7 +10,7 @@ from deploy.local.zookeeper import ZooKeeper
 from fencing.model import ShellMethod
 from ha.elector.model import Role, Stage
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings
+from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from tests.ha.zkfc.zkfc_world import Node, World, until, world
 
 pytestmark = pytest.mark.zookeeper

@@ -13,7 +13,7 @@ from ha.daemon.identity import machine, started_ticks
 from ha.service.errors import AccessDenied, ServiceFailed
 from ha.service.model import ProcessIdentity, ServiceState
 from ha.service.zkfc_client import ZkfcClient
-from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.settings.settings import ZkfcSettings
 from tests.ha.zkfc.toy_namenode import HOST
 from tests.ha.zkfc.zkfc_world import Node, World, until, world
 

@@ -38,10 +38,10 @@ from ha.elector.zookeeper.znodes import connected
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, Member
 from ha.notices.store import append_history, read_history
 from ha.service.errors import ServiceFailed
-from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings
 from ha.zkfc.record.cause import cause_of, why_abandoned
 from ha.zkfc.record.history import History
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
+from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from ha.zkfc.surroundings.positions import MAX_ANSWER_BYTES, Position, position_of
 from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, World, until, world
 

@@ -20,7 +20,7 @@ from ha.notices.store import clear_drain, clear_pause, write_drain, write_pause
 from ha.service.errors import ServiceFailed
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import Rank
-from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.settings.settings import ZkfcSettings
 from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, Node, World, is_active, world
 
 pytestmark = pytest.mark.zookeeper

@@ -20,9 +20,9 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.model import CedeAsked
-from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings
 from ha.zkfc.handover.cede import StandingBack
 from ha.zkfc.process.controller import Controller
+from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from ha.zkfc.takeover.takeover import Takeover
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 

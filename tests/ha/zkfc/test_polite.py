@@ -13,7 +13,7 @@ from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings, zkfc_settings
+from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings, zkfc_settings
 from ha.zkfc.takeover.takeover import Takeover
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 

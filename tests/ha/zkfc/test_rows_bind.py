@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ha.conf.configuration import load_configuration
-from ha.zkfc.candidacy.settings import zkfc_settings
+from ha.zkfc.settings.settings import zkfc_settings
 
 CASES = {
     "none": ({}, "nn1.example.com"),

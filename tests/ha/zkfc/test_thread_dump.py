@@ -13,8 +13,8 @@ from deploy.local.zookeeper import ZooKeeper
 from ha.conf.topology import HostPort
 from ha.daemon.endpoint import Endpoint
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.settings import ZkfcSettings
-from ha.zkfc.candidacy.thread_dump import KEPT_FILES, LIMIT_BYTES, DumpSettings, ThreadDump
+from ha.zkfc.record.thread_dump import KEPT_FILES, LIMIT_BYTES, ThreadDump
+from ha.zkfc.settings.settings import DumpSettings, ZkfcSettings
 from tests.ha.zkfc.toy_namenode import HOST
 from tests.ha.zkfc.zkfc_world import until, world
 

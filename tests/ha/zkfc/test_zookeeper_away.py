@@ -20,7 +20,7 @@ from deploy.local.zookeeper import (
 from ha.elector.model import Link
 from ha.service.errors import NO_ZOOKEEPER_TO_ASK, ServiceFailed
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.settings import ZkfcSettings
+from ha.zkfc.settings.settings import ZkfcSettings
 from tests.ha.zkfc.test_rows_8_1 import hand_over_to
 from tests.ha.zkfc.zkfc_world import Node, World, until, world
 

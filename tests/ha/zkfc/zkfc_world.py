@@ -25,9 +25,9 @@ from ha.health.core import HealthSettings
 from ha.notices.board import Board
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
-from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings
 from ha.zkfc.candidacy.state import BackOff
 from ha.zkfc.process.controller import Controller
+from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 
 DEADLINE_SECONDS = 30.0

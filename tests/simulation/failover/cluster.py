@@ -13,9 +13,9 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.zkfc.candidacy.eligibility import Rank
 from ha.zkfc.candidacy.flapping import FlapSettings
-from ha.zkfc.candidacy.settings import FencingPlan, ZkfcSettings
 from ha.zkfc.candidacy.state import BackOff
 from ha.zkfc.process.controller import Controller
+from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from tests.simulation.engine.clock import VirtualLoop
 from tests.simulation.failover.hosts import Host, WorldNetwork
 from tests.simulation.failover.namenode import Condition, NameNode

@@ -30,7 +30,7 @@ from ha.conf.ignored import ignored
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import NameNodeAddress, namenodes, shared_edits
-from ha.zkfc.candidacy.settings import fencing_plan
+from ha.zkfc.settings.settings import fencing_plan
 
 FEW_FILES = 4096
 RESOLVE_SECONDS = 2.0

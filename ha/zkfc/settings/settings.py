@@ -18,14 +18,21 @@ from ha.conf.own_user import own_user
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import HealthSettings
-from ha.zkfc.candidacy.access_list import NOBODY, AccessList
 from ha.zkfc.candidacy.eligibility import Rank
 from ha.zkfc.candidacy.flapping import FlapSettings
 from ha.zkfc.candidacy.state import BackOff
-from ha.zkfc.candidacy.thread_dump import DumpSettings
+from ha.zkfc.settings.access_list import NOBODY, AccessList
 
 PROBES_PER_LIMIT = 8
 """At least so many probes begin while one may go unanswered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpSettings:
+    """How long the whole dump may take (0: none is taken), and where it goes (None: the log)."""
+
+    timeout_seconds: float = 20.0
+    directory: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

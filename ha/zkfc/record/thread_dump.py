@@ -6,7 +6,6 @@ hangs (HDFS-6184).  Here it is a task of its own, bounded in time and bytes.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from typing import Final
 import structlog
 
 from ha.conf.topology import HostPort
+from ha.zkfc.settings.settings import DumpSettings
 
 log = structlog.get_logger()
 
@@ -21,14 +21,6 @@ LIMIT_BYTES: Final = 4 * 1024 * 1024
 LOG_LIMIT_CHARACTERS: Final = 64 * 1024
 KEPT_FILES: Final = 10
 _MOST_HEADERS: Final = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DumpSettings:
-    """How long the whole dump may take (0: none is taken), and where it goes (None: the log)."""
-
-    timeout_seconds: float = 20.0
-    directory: Path | None = None
 
 
 class ThreadDump:
