@@ -105,7 +105,7 @@ COMMANDS: Mapping[str, Entry] = {
 
 
 class Deferred(click.Command):
-    """A subcommand of which only the name and its line are known until it is called."""
+    """A subcommand that is imported when it is called; until then it has a name and a summary."""
 
     def __init__(self, name: str, entry: Entry) -> None:
         super().__init__(name, short_help=entry.summary)
@@ -159,7 +159,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command; a command whose package is not installed is told as such."""
+        """Import the command; if its package is not installed, the error says so."""
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None

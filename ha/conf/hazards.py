@@ -1,4 +1,4 @@
-"""Settings that nnha cannot honour and must not pass over: the daemons that they concern stop."""
+"""Settings that nnha does not support and that are unsafe to ignore: daemons do not start."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -55,15 +55,15 @@ HAZARDS: Final = (
         _other_than("simple"),
         EVERY_DAEMON,
         "nnha has no Kerberos: it would accept any user name that a caller gives",
-        "Keep strangers away from the ports by the network, and give nnha's daemons simple",
+        "Let only trusted hosts reach the ports, and set it to simple for nnha's daemons",
     ),
     Hazard(
         keys.AUTHORIZATION,
         bool,
         _SERVERS,
-        "nnha's NameNodes and JournalNodes read no hadoop-policy.xml: callers whom it keeps out "
+        "nnha's NameNodes and JournalNodes read no hadoop-policy.xml: callers that it denies "
         "would be served",
-        "Keep them away from the ports by the network, and give these daemons false; the ZKFC "
+        "Let only trusted hosts reach the ports, and set it to false for these daemons; the ZKFC "
         "honours it",
     ),
     Hazard(
@@ -71,14 +71,15 @@ HAZARDS: Final = (
         _other_than("simple"),
         _SERVERS,
         "nnha does not authenticate requests for its pages: images and edits would be open",
-        "Keep strangers away from the HTTP ports by the network, and give these daemons simple",
+        "Let only trusted hosts reach the HTTP ports, and set it to simple for these daemons",
     ),
     Hazard(
         keys.HTTP_POLICY,
         lambda policy: policy.upper() == "HTTPS_ONLY",
         _SERVERS,
         "nnha serves no HTTPS: images and edits would travel in the clear",
-        "Keep these connections on a network that you trust, and give these daemons HTTP_ONLY",
+        "Keep these connections on a network that you trust, and set it to HTTP_ONLY for these "
+        "daemons",
     ),
     Hazard(
         keys.ENCRYPT_DATA_TRANSFER,
@@ -86,22 +87,22 @@ HAZARDS: Final = (
         _NAMENODE,
         "nnha's NameNode gives out no encryption keys: it would tell clients to send blocks in the "
         "clear",
-        "Give the NameNode false if that is what you want",
+        "Set it to false for the NameNode if that is acceptable",
     ),
     Hazard(
         keys.KEY_PROVIDER,
         bool,
         _NAMENODE,
         "nnha's NameNode knows no encryption zones: new files in them would not be encrypted",
-        "Keep a file system with encryption zones on Hadoop's NameNode; without any, give nnha's "
-        "an empty value",
+        "Keep a file system with encryption zones on Hadoop's NameNode; without any, set an "
+        "empty value for nnha's",
     ),
     Hazard(
         keys.GROUP_MAPPING,
         _not_of_this_machine,
         _NAMENODE,
-        "nnha's NameNode asks its own machine for the groups of a user: it would decide by other "
-        "groups than those that you name",
+        "nnha's NameNode asks its own machine for the groups of a user: it would use other groups "
+        "than those that you configure",
         "Make the groups known to the NameNode's machine (nsswitch.conf), and give it the default",
     ),
     Hazard(
@@ -109,7 +110,7 @@ HAZARDS: Final = (
         bool,
         EVERY_DAEMON,
         "nnha takes each host in dfs.namenode.shared.edits.dir for one JournalNode: it would count "
-        "another majority than you mean",
+        "another majority than you expect",
         "Name every JournalNode in dfs.namenode.shared.edits.dir, and set this to false",
     ),
 )

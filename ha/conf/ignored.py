@@ -22,7 +22,7 @@ class Ignored:
 
 
 def ignored(configuration: Configuration) -> tuple[Ignored, ...]:
-    """The settings that nnha knows and does not use, by name; keys of strangers are not ours."""
+    """The set keys of Hadoop that nnha does not use, by name; other programs' keys are left out."""
     nodes, found = nodes_of(configuration), []
     for name, setting in sorted(configuration.settings.items()):
         reason = reason_not_used(name) or reason_not_used(split_suffix(name, nodes)[0])

@@ -1,4 +1,4 @@
-"""One Hadoop XML file and what it includes, read into settings that remember where they stood."""
+"""One Hadoop XML file and its includes, read into settings that record their file and line."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who belongs to the cluster, and where each process listens."""
+"""The processes of the cluster, and the address of each."""
 
 import errno
 import socket

@@ -1,4 +1,4 @@
-"""``nnha completion``: what a shell must be told so that Tab knows the commands."""
+"""``nnha completion``: prints the script with which a shell completes commands."""
 
 import sys
 from contextlib import suppress

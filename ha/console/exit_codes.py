@@ -14,9 +14,9 @@ REFUSED: Final = 3
 FAILED: Final = 4
 """Failed, and the state is known."""
 OUTCOME_UNKNOWN: Final = 5
-"""Nobody can tell whether it was done; the message says how to find out."""
+"""It is not known whether it was done; the message says how to find out."""
 UNREACHABLE: Final = 6
-"""Whom we had to ask did not answer in time; nothing was changed."""
+"""A server that the command needs did not answer in time; nothing was changed."""
 UNAUTHORISED: Final = 7
 """We may not ask for this; nothing was changed."""
 UNHEALTHY: Final = 8

@@ -6,7 +6,7 @@ import structlog
 
 
 def silence_libraries() -> None:
-    """What the libraries complain about is in the command's own words already, in plainer ones."""
+    """Drop the libraries' log lines: the command reports their errors in its own words."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     logging.getLogger().addHandler(logging.NullHandler())
     logging.getLogger().setLevel(logging.CRITICAL)

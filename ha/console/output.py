@@ -14,7 +14,7 @@ from ha.console.yaml_text import as_yaml
 
 FORMATS: Final = ("table", "json", "yaml")
 WIDE_ENOUGH: Final = 160
-"""Columns when nobody's terminal says otherwise: a line in a file must not be broken."""
+"""Columns without a terminal: a line in a file must not be broken."""
 
 
 class NotWritten(click.ClickException):

@@ -29,7 +29,7 @@ class CommandOutcome(StrEnum):
     UNKNOWN = "unknown"
     """It may have been done, or may still be."""
     UNREACHABLE = "unreachable"
-    """Whom we had to ask did not answer; nothing was changed."""
+    """A server that the command needs did not answer; nothing was changed."""
     UNAUTHORISED = "unauthorised"
     """We may not ask for this; nothing was changed."""
 
@@ -128,7 +128,7 @@ class Ending:
         }
 
     def as_lines(self) -> Iterator[str]:
-        """The layout of B.5; the first line tells all that a hurried reader needs."""
+        """The lines of a result; the first line has the outcome."""
         yield f"{self._head()}{self.message}"
         names = max((len(one.node) for one in self.reasons), default=0)
         texts = max((len(one.text) for one in self.reasons if one.next), default=0)

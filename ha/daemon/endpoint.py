@@ -48,7 +48,7 @@ _PLAIN: Final = re.compile(
     rb"(?:(?!(?i:content-length|transfer-encoding|expect|upgrade):)[A-Za-z0-9-]+:[^\r\n\0]*\r\n)*"
     rb"\r\n"
 )
-"""A whole request in one piece, without a body and without a wish that we would have to know."""
+"""A complete request in one piece, without a body and without headers that need support."""
 NOT_ALLOWED: Final = HTTPStatus.METHOD_NOT_ALLOWED
 _NO_PAGES: Final[Mapping[str, Page]] = {}
 _NO_ROUTES: Final[Sequence["web.RouteDef"]] = ()

@@ -195,7 +195,7 @@ def _start_over(state: ElectorState) -> Step:
 
 
 def _neutral(state: ElectorState) -> Step:
-    """Nobody knows who owns the lock.  Our NameNode stays what it is.
+    """The owner of the lock is not known.  Our NameNode keeps its role.
 
     See docs/reference/election.md#zookeeper-away.
     """
@@ -303,7 +303,7 @@ def _others(state: ElectorState) -> Step:
 
 
 def _vanished(state: ElectorState) -> Step:
-    """There is no lock: whoever held it is out, we too; try to get it."""
+    """There is no lock: its former holder has lost it, even if that was us; try to create it."""
     actions: tuple[Action, ...] = ()
     if state.holding:
         neutral = _neutral(state)

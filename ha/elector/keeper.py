@@ -192,7 +192,7 @@ class KazooKeeper:
 
     @property
     def inherits(self) -> bool:
-        """Whether there is a session of a killed controller that nobody has gone on with yet."""
+        """Whether there is a session of a killed controller that has not been taken over yet."""
         return self._inherited is not None
 
     async def let_go(self) -> None:

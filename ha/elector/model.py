@@ -54,7 +54,7 @@ class Term(StrEnum):
 
     UNKNOWN = "unknown"
     SETTLED = "settled"
-    """It became active, so it outlasted whoever was active before."""
+    """It became active, so the one before it had been fenced."""
     ENDED = "ended"
     """It was active, and its own controller saw its process end."""
 

@@ -104,7 +104,7 @@ class Elector:
         self.post(QuitRequested(keep_breadcrumb, ended))
 
     def stand_by_again(self) -> None:
-        """Have the application told once more that the lock is another's."""
+        """Call the application again: another controller holds the lock."""
         self._begin(self._application.serve_as_standby)
 
     async def settled(self) -> None:

@@ -1,1 +1,1 @@
-"""Is the local NameNode well: a pure judgement of probe outcomes, and the loop that probes."""
+"""The health of the local NameNode: a pure core that judges probes, and the loop that probes."""

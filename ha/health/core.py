@@ -20,7 +20,7 @@ class Health(StrEnum):
     UNHEALTHY = "unhealthy"
     NOT_RESPONDING = "not_responding"
     MONITOR_FAILED = "monitor_failed"
-    """We do not know, and never will again: the monitor itself has died."""
+    """The health is unknown from now on: the monitor itself has ended."""
 
 
 class Trouble(StrEnum):
@@ -28,13 +28,13 @@ class Trouble(StrEnum):
 
     NONE = "none"
     ILL = "ill"
-    """It says so itself."""
+    """The NameNode reports that it is unhealthy."""
     FAULTY = "faulty"
     """It answers, but not as the protocol would have it."""
     SLOW = "slow"
     """It answers too late, or not at all; its process may well live."""
     GONE = "gone"
-    """Nobody listens, or its process has ended."""
+    """No process listens, or the NameNode's process has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """No connection could be made: nobody listens."""
+    """No connection could be made: no process listens."""
 
     reason: str
 
@@ -178,7 +178,7 @@ def step(state: HealthState, outcome: ProbeOutcome) -> Step:
 
 
 def monitor_failed(state: HealthState, reason: str) -> HealthState:
-    """The judgement when there is nobody left to judge.
+    """The health after the monitor itself has ended.
 
     See docs/reference/health.md#end-of-the-monitor.
     """

@@ -1,4 +1,4 @@
-"""Probes the local NameNode over one open connection, and hears its death from that connection."""
+"""Probes the local NameNode over one open connection, whose end shows that the process died."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 class Listener(Protocol):
-    """Who is told.  Both are called on the loop and must not block: no probe waits for them."""
+    """Receives changes.  The methods run on the loop and must not block."""
 
     def status_reported(self, status: ServiceStatus) -> None:
         """The NameNode's own report, each round that brings one, before any change of health."""
@@ -77,7 +77,7 @@ class HealthMonitor:
 
     @property
     def client(self) -> ServiceClient | None:
-        """The open connection, for whoever must tell the NameNode something without delay."""
+        """The open connection, for requests to the NameNode that must not wait."""
         return self._client
 
     def probe_now(self) -> None:
@@ -132,7 +132,7 @@ class HealthMonitor:
         return result.probe_after_seconds
 
     def _with_process(self, outcome: ProbeOutcome) -> ProbeOutcome:
-        """What the pid file adds: a dead process ends all doubt, a living one names itself."""
+        """The outcome with what the pid file adds: the process has ended, or its process id."""
         process = self._process
         if process is None:
             return outcome

@@ -1,4 +1,4 @@
-"""Does the process that a pid file names run: known at once, without asking the NameNode."""
+"""Whether the process that a pid file names runs: known at once, without asking the NameNode."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A controller's always-open session for the notices: it watches them, and shows the controller.
+"""A controller's second session: it watches the notices, and registers the controller.
 
 Beside the election's session, which ends whenever the election is left: a controller that is out
 must hear of a resume, too, and be seen.  Every change that a watch tells of has all notices read
@@ -179,7 +179,7 @@ class Board:
     # -- our member --------------------------------------------------------------------------
 
     async def _show(self, session: Session) -> None:
-        """Have our member shown, or know who is shown in its place.
+        """Create our member znode, or find out which other controller has it.
 
         The member is made by a create and never by a write over another's: of two controllers
         that start at once, one has it.
@@ -216,7 +216,7 @@ class Board:
             self._shown = own
 
     async def _created(self, session: Session, path: str, own: bytes) -> bool:
-        """False: somebody was quicker."""
+        """Create the znode; False if another session was faster."""
         above = path.rpartition("/")[0]
         created = await session.create(path, own, ephemeral=True)
         if _is(created, Refusal.NO_NODE):

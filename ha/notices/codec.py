@@ -49,11 +49,11 @@ class Codec(Generic[T]):
         return written
 
     def encode(self, notice: T) -> bytes:
-        """As it lies in ZooKeeper."""
+        """The bytes of the znode."""
         return json.dumps(self.to_json(notice)).encode()
 
     def decode(self, data: bytes) -> T:
-        """What these bytes say.
+        """The value that the bytes encode.
 
         Raises:
             BadNotice: they say no such notice.

@@ -15,7 +15,7 @@ class Pause:
     """No automatic role change in this nameservice, until an operator ends it or time does."""
 
     owner: str
-    """Who asked, as ``user@host``."""
+    """The operator, as ``user@host``."""
     reason: str
     since: datetime
     until: datetime | None

@@ -51,7 +51,7 @@ class Noted(Generic[T]):
 
 
 def pause_path(settings: ZooKeeperSettings) -> str:
-    """Where the pause lies."""
+    """The path of the pause's znode."""
     return f"{settings.scope}/{PAUSE_ZNODE}"
 
 
@@ -66,7 +66,7 @@ def members_path(settings: ZooKeeperSettings) -> str:
 
 
 def namesakes_path(settings: ZooKeeperSettings) -> str:
-    """Where controllers show themselves that may not stand: another of their NameNode runs."""
+    """The parent znode of second controllers, which may not join the election."""
     return f"{settings.scope}/{NAMESAKES_ZNODE}"
 
 
@@ -137,7 +137,7 @@ async def read_members(
 
 
 async def read_namesakes(session: Session, settings: ZooKeeperSettings) -> tuple[Member, ...]:
-    """The running ZKFCs that may not stand; what cannot be read is left out."""
+    """The running ZKFCs that may not join the election; what cannot be read is left out."""
     found = await _read_all(session, namesakes_path(settings), decode_member)
     return tuple(one.value for one in found.values() if not isinstance(one, BadNotice))
 

@@ -242,7 +242,7 @@ class _Wire(asyncio.Protocol):
             self._loop.call_soon(self._flush)
 
     def drop(self, reason: Exception) -> None:
-        """The connection is of no more use: say so to all who wait."""
+        """End the connection with this error, for all pending calls, too."""
         if self._transport is not None:
             self._transport.abort()
             self._transport = None

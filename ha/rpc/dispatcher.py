@@ -41,7 +41,7 @@ class Dispatcher:
         return True
 
     def forget(self, connection: ServerConnection) -> None:
-        """It is gone; its calls run on, and their answers are dropped."""
+        """Drop a closed connection: its calls continue, and their answers are dropped."""
         self.connections.discard(connection)
         self._waiting.pop(connection, None)
         CONNECTIONS.dec()
@@ -54,7 +54,7 @@ class Dispatcher:
         return False
 
     def take(self, connection: ServerConnection, asked: Asked) -> None:
-        """Start a call, or answer it at once when nobody serves it."""
+        """Start a call, or answer it at once if its method is not served."""
         method = self._catalogue.find(asked.protocol, asked.method, asked.version)
         if isinstance(method, NotServed):
             UNKNOWN.inc()

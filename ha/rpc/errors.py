@@ -1,4 +1,4 @@
-"""What can go wrong with a call: the peer refused, nobody answered, or the bytes made no sense.
+"""The errors of a call: a refusal, no answer, or bytes that cannot be decoded.
 
 RemoteFault             the peer answered, with an error; it names a Java class
 RpcError

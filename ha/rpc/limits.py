@@ -15,7 +15,7 @@ class RpcLimits:
     """Java's ipc.maximum.data.length had this default until 3.x doubled it."""
 
     max_handshake_frame_bytes: int = 64 * 1024
-    """For frames before the connection context: who has not said who they are gets little."""
+    """The limit for frames before the connection context, when the caller is not known yet."""
 
     max_connections: int = 1024
     max_calls_per_connection: int = 256

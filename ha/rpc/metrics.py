@@ -53,4 +53,4 @@ class Meters:
 
 
 UNKNOWN = CALLS.labels("unknown", "unknown", "refused")
-"""Calls of methods that nobody here serves."""
+"""Calls of methods that are not served here."""

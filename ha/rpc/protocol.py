@@ -53,7 +53,7 @@ class RpcProtocol:
 
 @dataclass(frozen=True, slots=True)
 class NotServed:
-    """Nobody here answers that: an ERROR answer, and the connection stays open."""
+    """The method is not served: an ERROR answer, and the connection stays open."""
 
     java_class: str
     message: str

@@ -1,4 +1,4 @@
-"""The server's half of a conversation: bytes in, events out; no sockets, no clock.
+"""The server's half of a connection: bytes in, events out; no sockets, no clock.
 
     PREAMBLE ──magic, version──► CONTEXT ──who calls──► CALLS
         │                           │                      │
@@ -98,7 +98,7 @@ Event = Greeted | Asked | Send | Hangup
 
 
 class Phase(Enum):
-    """How far the conversation has come."""
+    """The phase of the connection."""
 
     PREAMBLE = auto()
     CONTEXT = auto()
@@ -107,7 +107,7 @@ class Phase(Enum):
 
 
 class ServerSession:
-    """One peer's bytes, made sense of.  Never raises for what a peer sends."""
+    """Turns one peer's bytes into events.  Never raises for what a peer sends."""
 
     __slots__ = ("_limits", "_phase", "_sasl", "_splitter")
 

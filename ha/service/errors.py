@@ -1,4 +1,4 @@
-"""How a NameNode or a failover controller can fail us: a refusal with its kind, or silence.
+"""The errors of a call to a NameNode or a controller: a refusal with its kind, or no answer.
 
 ServiceError
 ├── ServiceRefused          it answered no

@@ -60,15 +60,15 @@ class ZkfcService(Protocol):
 
 
 LATE_SECONDS: Final = 300.0
-"""Longer than any request lies in a socket whose sender waits for its answer."""
+"""Longer than any request waits in a socket while its sender waits for the answer."""
 
 
 class _Turns:
-    """Which locks' owners are over: a promotion of theirs that arrives now comes too late.
+    """Remembers the newest lock, so that a late promotion by the owner of an older one is refused.
 
-    The bad schedule: a controller's request lies in a stalled NameNode's socket, another takes
-    over and hears this NameNode say that it is standby, and only then the request is read.
-    It is forgotten after a while: a new ZooKeeper ensemble begins to count anew.
+    The bad schedule: a controller's request waits in a stalled NameNode's socket, another
+    controller takes over and this NameNode confirms that it is standby, and only then the first
+    request is read.  The lock is forgotten after a while: a new ZooKeeper ensemble counts from 1.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class _Turns:
         self._until = 0.0
 
     def demoted(self, turn: int) -> None:
-        """Whoever asked for this has seen the lock that was made then: older ones are over."""
+        """Note the lock of the request's sender: promotions under older locks are refused."""
         if turn == 0:
             return
         now = asyncio.get_running_loop().time()
@@ -84,7 +84,7 @@ class _Turns:
         self._until = now + LATE_SECONDS
 
     def check(self, turn: int) -> None:
-        """Raises ServiceFailed for a promotion that was overtaken; 0 tells nothing."""
+        """Raise ServiceFailed for a promotion under an older lock; ``turn`` 0 means unknown."""
         known = asyncio.get_running_loop().time() < self._until
         if known and 0 < turn < self._over:
             raise ServiceFailed(
@@ -94,7 +94,7 @@ class _Turns:
 
 
 def _gone_until(info: HAStateChangeRequestInfoProto) -> float:
-    """Up to when nobody else can serve anything, on our loop's clock; 0 if nobody knows.
+    """Until when no other NameNode can serve, on our loop's clock; 0 if not known.
 
     The bad schedule for a claim without an end: the host stops with the request in a socket,
     another NameNode becomes active behind ``journal-epoch`` alone, and the request is read when

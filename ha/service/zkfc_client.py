@@ -1,4 +1,4 @@
-"""Asks a failover controller to stand back, or to take over."""
+"""Asks a failover controller to cede, or to take over."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

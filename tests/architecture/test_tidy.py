@@ -1,4 +1,4 @@
-"""The rules of the house that no linter knows."""
+"""The rules of docs/STYLE.md that no linter checks."""
 
 import ast
 import re

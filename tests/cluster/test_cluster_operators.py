@@ -1,4 +1,4 @@
-"""What an operator does to a cluster of real processes: hand over, pause, drain, and read why."""
+"""Operators' commands on a cluster of real processes: hand over, pause, drain, explain."""
 
 import json
 import subprocess

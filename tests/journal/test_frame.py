@@ -1,4 +1,4 @@
-"""The fast walk over frames judges as the slow and obvious one does, whatever stands there."""
+"""The fast walk over frames gives the same result as a slow, simple one, for any bytes."""
 
 import struct
 from zlib import crc32

@@ -1,1 +1,1 @@
-"""One look at the cluster: every daemon and ZooKeeper asked at once, and ``nnha status``."""
+"""A snapshot of the cluster: queries to every daemon and to ZooKeeper, and ``nnha status``."""

@@ -142,7 +142,7 @@ async def _zkfc(look: Look, http: aiohttp.ClientSession, node: NameNodeAddress) 
 
 
 async def _knock(address: HostPort) -> None:
-    """Does anybody listen there?"""
+    """Whether a process listens at the address."""
     _, writer = await asyncio.open_connection(address.host, address.port)
     writer.close()
 

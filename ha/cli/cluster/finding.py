@@ -6,20 +6,20 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """How severe a finding of a check is."""
 
     OK = "ok"
     WARN = "warn"
-    """It works, and will surprise somebody."""
+    """The cluster works, but an operator should know of this."""
     FAIL = "fail"
     """Something does not work, or will not when it is needed."""
     UNKNOWN = "unknown"
-    """It could not be looked at from here."""
+    """The check could not be made from this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check's result; ``next`` is empty where all is well."""
+    """One check's result; ``next``, what to do, is empty if no problem was found."""
 
     check: str
     verdict: Severity
@@ -37,7 +37,7 @@ class Finding:
 
 
 def ok(check: str, found: str) -> Finding:
-    """All is well."""
+    """The check found no problem."""
     return Finding(check, Severity.OK, found)
 
 

@@ -1,4 +1,4 @@
-"""Who could become active now, in which order, and why each other could not.  Pure.
+"""Which NameNodes could become active now, in which order, and why the others could not.  Pure.
 
 The rules are those by which ZKFCs decide whether to stand for election, seen from outside: what
 is read here may have changed by the time that they do.
@@ -15,7 +15,7 @@ DEFAULT_PRIORITY = 100
 
 
 class Bars(StrEnum):
-    """What an obstacle stands in the way of."""
+    """What an obstacle prevents."""
 
     EVERYTHING = "everything"
     ELECTION = "election"
@@ -26,7 +26,7 @@ class Bars(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """One thing in a candidate's way, and the command or deed that removes it."""
+    """One reason why a candidate cannot take over, and what to do about it."""
 
     text: str
     next: str
@@ -60,11 +60,11 @@ class Prospect:
         return all(one.bars is Bars.FOR_NOW for one in self.obstacles)
 
     def why_not(self) -> str:
-        """All that is in its way."""
+        """All obstacles of the candidate, in words."""
         return "; ".join(one.text for one in self.obstacles)
 
     def what_helps(self) -> str:
-        """What removes the first obstacle: the others may go with it."""
+        """What removes the first obstacle; that may remove the others, too."""
         return next((one.next for one in self.obstacles if one.next), "")
 
     def in_words(self) -> str:
@@ -91,7 +91,7 @@ def ranked(view: ClusterView) -> tuple[Prospect, ...]:
 
 
 def what_blocks(view: ClusterView) -> tuple[str, ...]:
-    """Why nobody would take over if the active went away now; empty: somebody would."""
+    """Why no NameNode would take over if the active failed now; empty: one would."""
     if not view.automatic_failover:
         return ("dfs.ha.automatic-failover.enabled is not set",)
     found = []

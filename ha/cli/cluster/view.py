@@ -32,7 +32,7 @@ class NameNodeRow:
 
     @property
     def silent(self) -> bool:
-        """It was waited for in vain: it hangs or the way there is cut, and it may be active."""
+        """It did not answer in time: it hangs or the network is broken, and it may be active."""
         return is_silence(self.error)
 
 
@@ -69,7 +69,7 @@ class ZkfcRow:
 
 @dataclass(frozen=True, slots=True)
 class JournalNodeRow:
-    """One JournalNode's own word on the journal."""
+    """What one JournalNode reports of the journal."""
 
     node: str
     formatted: bool | None = None
@@ -94,7 +94,7 @@ class ZooKeeperRow:
 
 @dataclass(frozen=True, slots=True)
 class LockView:
-    """Who holds the election's lock: a NameNode id, or nobody, or why that is not known."""
+    """The holder of the election's lock: a NameNode id, or none, or why it is not known."""
 
     holder: str | None = None
     error: str | None = None
@@ -104,13 +104,13 @@ class LockView:
 
 @dataclass(frozen=True, slots=True)
 class NoticesView:
-    """What operators and ZKFCs have left in ZooKeeper, or why that is not known."""
+    """The notices of operators and ZKFCs in ZooKeeper, or why they are not known."""
 
     pause: Pause | None = None
     drains: Mapping[str, Drain] = field(default_factory=dict)
     members: Mapping[str, Member] = field(default_factory=dict)
     namesakes: tuple[Member, ...] = ()
-    """Running ZKFCs that may not stand, because another one of their NameNode runs."""
+    """Running ZKFCs that may not join the election, because another ZKFC of their NameNode runs."""
     history: tuple[HistoryEntry, ...] = ()
     """The newest records, newest first."""
     unreadable: tuple[str, ...] = ()
@@ -190,7 +190,7 @@ class ClusterView:
 
     @property
     def unheard_holder(self) -> NameNodeRow | None:
-        """The lock's holder if it is not heard of while nobody says that it is active.
+        """The lock's holder, if it gives no answer and no NameNode says that it is active.
 
         It was active when it was last heard.  Its ZKFC keeps the lock until it gives it up: when it
         has been silent for too long, and in a pause not even when it is gone.

@@ -111,7 +111,7 @@ async def _lock(session: Session, settings: ZooKeeperSettings) -> LockView:
 
 
 async def _server(look: Look, server: HostPort) -> ZooKeeperRow:
-    """Ask with the four-letter word `srvr`, which ZooKeeper answers without being told to."""
+    """Ask with the four-letter word `srvr`, which ZooKeeper allows by default."""
     row = ZooKeeperRow(str(server))
 
     async def question() -> str:

@@ -1,4 +1,4 @@
-"""One short ZooKeeper session for a command, whose failures end the command in its own words."""
+"""One short ZooKeeper session for a command; its failures end the command with a message."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,7 @@ async def visit(
     seconds: float,
     changes: bool = False,
 ) -> T:
-    """What the errand brings back; ``changes``: an errand cut short may have changed something.
+    """The errand's result; ``changes``: an interrupted errand may have changed something.
 
     Raises ConfigurationError, and Ended for everything else that goes wrong.
     """

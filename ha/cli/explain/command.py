@@ -1,4 +1,4 @@
-"""``nnha explain``: why things are as they are, and who would become active next."""
+"""``nnha explain``: why the active is active, and which NameNode would be next."""
 
 import asyncio
 

@@ -45,7 +45,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What stood on the command line before the subcommand's name."""
+    """Options that were given before the subcommand's name."""
 
     conf_dir: Path | None
     overrides: tuple[str, ...]
@@ -60,7 +60,7 @@ def config(ctx: click.Context, *, conf_dir: Path | None, overrides: tuple[str, .
 
 
 def _about_the_configuration(function: Callable[..., None]) -> Callable[..., None]:
-    """Add --conf-dir and -D, which may stand behind a subcommand's name as with every command.
+    """Add --conf-dir and -D after a subcommand's name, as with every command.
 
     The function gets the ``Configuration``; one that cannot be read ends it with exit code 2.
     """
@@ -243,7 +243,7 @@ def problems_of(configuration: Configuration) -> list[str]:
 
 
 def _doubt_clients(configuration: Configuration) -> None:
-    """What no daemon minds: Hadoop's clients cannot find the active without it."""
+    """Warn of a missing key that only Hadoop's clients need, to find the active."""
     for name in without_client_proxy(configuration):
         click.echo(
             f"warning: {CLIENT_PROXY}.{name} is not set: Hadoop's clients take hdfs://{name} for a "

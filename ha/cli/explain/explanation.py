@@ -1,4 +1,4 @@
-"""Why the active is active, why nobody is, and who would be next.  Pure.
+"""Why the active is active, or why there is none, and which NameNode would be next.  Pure.
 
 Made of one look at the cluster: what holds is seen, why it holds is in the history.
 """
@@ -15,7 +15,7 @@ from ha.notices.model import FailoverRecord, HistoryEntry, time_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unheard:
-    """A NameNode that holds the lock and is not heard of."""
+    """A NameNode that holds the lock and gives no answer."""
 
     namenode: str
     error: str
@@ -25,7 +25,7 @@ class Unheard:
     """Why its ZKFC does not answer either; None: it does, and can hand over."""
 
     def in_words(self) -> Iterator[str]:
-        """What it is, and how long it goes on."""
+        """The NameNode's state in words, and how long its ZKFC keeps the lock."""
         name = self.namenode
         if self.silent:
             yield f"{name} holds the lock and gives no answer: it hangs, or the network is broken"
@@ -51,15 +51,15 @@ class Explanation:
     active: str | None
     epoch: int | None
     why: tuple[str, ...]
-    """Why the active is active, or why nobody is; the weightiest first."""
+    """Why the active is active, or why there is none; the main reason first."""
     elected_by: int | None
-    """The record of the history that tells how the active became so."""
+    """The record of the history that says how the active became active."""
     unheard: Unheard | None
-    """Who holds the lock and is not heard of."""
+    """The NameNode that holds the lock and gives no answer."""
     next_active: str | None
-    """Who would win if the active went away now."""
+    """The NameNode that would become active if the present one failed now."""
     in_general: tuple[Obstacle, ...]
-    """What stands in the way of every automatic failover."""
+    """What prevents every automatic failover."""
     prospects: tuple[Prospect, ...]
     ranking: tuple[str, ...]
     """The fit ones that are not active, the most likely first."""

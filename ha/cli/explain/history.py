@@ -1,4 +1,4 @@
-"""``nnha history``: every failover that ZooKeeper still remembers, and one of them in full."""
+"""``nnha history``: lists the failovers recorded in ZooKeeper, or shows one with all details."""
 
 import asyncio
 from collections.abc import Iterator, Mapping

@@ -214,7 +214,7 @@ async def to_standby(asked: Asked) -> int:
 async def _change(
     asked: Asked, target: NameNodeAddress, ask: Callable[[ServiceClient], Awaitable[None]]
 ) -> int:
-    """Have a NameNode change its role; without an answer nobody knows whether it has."""
+    """Have a NameNode change its role; without an answer the outcome is unknown."""
     try:
         seconds = asked.check_seconds
         async with ServiceClient.connected(target.service, deadline_seconds=seconds) as client:

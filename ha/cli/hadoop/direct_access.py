@@ -1,4 +1,4 @@
-"""Hands that reach NameNodes over HAServiceProtocol and fence them as configured."""
+"""Actions on NameNodes, over HAServiceProtocol and by the configured fencing methods."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Final
@@ -17,7 +17,7 @@ TRANSITION_SECONDS: Final = 60.0
 
 
 class DirectHands:
-    """The hands of ``haadmin -failover`` where no failover controllers run."""
+    """The actions of ``haadmin -failover`` if no failover controllers run."""
 
     def __init__(
         self, configuration: Configuration, nameservice: str, check_seconds: float
@@ -41,7 +41,7 @@ class DirectHands:
             await client.monitor_health(deadline_seconds=TRANSITION_SECONDS)
 
     async def to_standby(self, node: NameNodeAddress) -> None:
-        """Ask it to serve nobody, with the short patience of a polite fence."""
+        """Ask it to become standby, with the short limit of a polite fence."""
         seconds = self._configuration.get(keys.GRACEFUL_FENCE_TIMEOUT)
         async with self._client(node, seconds) as client:
             await client.transition_to_standby(RequestSource.USER, deadline_seconds=seconds)

@@ -1,4 +1,4 @@
-"""Failover without failover controllers: check the new active, still the old one, promote.
+"""Failover without failover controllers: check the new active, stop the old one, promote.
 
 The order and the rules are those of Hadoop's FailoverController.  Only the two NameNodes and the
 fencer act; the caller gives them as ``Hands``.
@@ -16,7 +16,7 @@ from ha.service.model import ServiceState, ServiceStatus
 
 
 class FailoverFailed(Exception):
-    """The target is not active.  The message says what was done and how things stand."""
+    """The target is not active.  The message says what was done, and the present state."""
 
 
 class OutcomeUnknown(Exception):
@@ -33,7 +33,7 @@ class Hands(Protocol):
         """Returns if it is well."""
 
     async def to_standby(self, node: NameNodeAddress) -> None:
-        """Ask it to serve nobody."""
+        """Ask it to become standby."""
 
     async def to_active(self, node: NameNodeAddress) -> None:
         """Ask it to serve."""
@@ -44,7 +44,7 @@ class Hands(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Force:
-    """What the operator insists on."""
+    """The checks that the operator wants to override."""
 
     fence: bool = False
     """Fence the old active even if it steps back when asked."""
@@ -106,7 +106,7 @@ async def _check(old: NameNodeAddress, new: NameNodeAddress, force: Force, hands
 
 
 async def _still(old: NameNodeAddress, force: Force, hands: Hands) -> bool:
-    """Have the old one serve nobody; True if it was fenced rather than asked."""
+    """Make the old one standby or fence it; True if it was fenced."""
     refusal: ServiceError | None = None
     try:
         await hands.to_standby(old)

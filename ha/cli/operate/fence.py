@@ -112,7 +112,7 @@ class Trial:
         }
 
     def plan_lines(self) -> Iterator[str]:
-        """What would be done."""
+        """The lines that describe what would be done."""
         at = self.address
         yield f"{at.nameservice}.{at.namenode} at {at.service}: first it is asked"
         yield "to become standby; if it does not confirm that, in this order until one succeeds:"
@@ -132,7 +132,7 @@ class Trial:
         )
 
     def lines(self, report: FencingReport | None) -> Iterator[str]:
-        """What was done, or would be."""
+        """The lines that describe what was done, or would be."""
         if report is None:
             yield from self.plan_lines()
             yield "Nothing was done. Run them with: --really"

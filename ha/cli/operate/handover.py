@@ -1,4 +1,4 @@
-"""Has the ZKFC of a target carry out a hand-over, and finds out what has really become of it.
+"""Has the ZKFC of a target carry out a hand-over, and asks the NameNodes for its result.
 
 What a ZKFC answers is half of the truth: the NameNodes are asked afterwards in every case, and
 only what they say is reported as done.
@@ -31,7 +31,7 @@ SETTLE_SECONDS = 10.0
 """How long after an answer the NameNodes may take to show it."""
 SERVER_SLACK_SECONDS = 5.0
 STAND_BACK_SECONDS = 10.0
-"""How long other candidates stand back for the target of a failover, unless let go sooner."""
+"""How long other candidates stay out of the election for the target, unless released sooner."""
 
 LOOK = "nnha status, and nnha history"
 
@@ -87,7 +87,7 @@ class HandOver:
         return await self._after_success()
 
     async def without_active(self) -> Ending:
-        """Nobody is active: the others stand back, the target is called into the election."""
+        """Without an active: the others leave the election, and the target joins it."""
         asked = [self._nodes[name].zkfc for name in self._plan.others]
         try:
             await asyncio.gather(*(self._cede(one, STAND_BACK_SECONDS) for one in asked))
@@ -128,7 +128,7 @@ class HandOver:
         )
 
     async def _after_refusal(self, reason: str) -> Ending:
-        """It may have failed half-way: somebody becomes active again, or nobody does for now."""
+        """Report a hand-over that failed half-way, and which NameNode is active now."""
         states = await self._watch(lambda found: _active(found) is not None)
         if _active(states) == self._plan.target:
             return self._done(states)
@@ -141,7 +141,7 @@ class HandOver:
         )
 
     async def _not_begun(self, reason: str) -> Ending:
-        """The ZKFC asks ZooKeeper before it asks anybody to step back."""
+        """Report that nothing was begun: the ZKFC reads ZooKeeper before it asks for a cede."""
         states = await self._look()
         return self._ending(
             states,
@@ -220,7 +220,7 @@ class HandOver:
             await client.cede_active(round(seconds * 1000), deadline_seconds=CONNECT_SECONDS)
 
     async def _cede(self, address: HostPort, seconds: float) -> None:
-        """Best effort: a candidate that does not hear us may win in the target's place."""
+        """Ask a candidate to cede; one that does not answer may win instead of the target."""
         with suppress(ServiceError):
             await self._ask_to_cede(address, seconds)
 

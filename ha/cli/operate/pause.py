@@ -92,7 +92,7 @@ def resume(*, place: ClusterCommand, wait_seconds: float, dry_run: bool) -> None
 
 
 async def _present(session: Session, settings: ZooKeeperSettings) -> str:
-    """The pause in words, also one that is over or that nobody can read; empty: there is none."""
+    """The pause in words, also if it is over or cannot be decoded; empty: there is none."""
     try:
         noted = await read_pause(session, settings)
     except BadNotice as failure:

@@ -1,4 +1,4 @@
-"""What happens in a hand-over while it happens, for whoever waits for it at a terminal.
+"""Shows the steps of a hand-over at a terminal while they happen.
 
 The ZKFC that carries it out answers once, at the end.  Until then its status page, that of the old
 active's ZKFC and the NameNodes themselves are asked again and again; whichever of them cannot be
@@ -60,7 +60,7 @@ async def progress(
 
 
 def on_stderr(*, wanted: bool = True) -> TellLine | None:
-    """Lines for a person at a terminal; None where nobody sits there, and for programs."""
+    """A writer of lines to a terminal; None without a terminal, and for JSON and YAML."""
     if not wanted or not sys.stderr.isatty():
         return None
     return lambda line: click.echo(line, err=True)
@@ -79,7 +79,7 @@ async def _all_once(looks: Sequence[Look]) -> None:
 
 
 class _NameNode:
-    """Tells what a NameNode is, when that changes."""
+    """Reports each change of a NameNode's role."""
 
     def __init__(self, node: NameNodeAddress, tell: TellLine) -> None:
         self._node = node
@@ -98,7 +98,7 @@ class _NameNode:
 
 
 class _Zkfc:
-    """Tells what a controller's status page says of the hand-over, when that changes."""
+    """Reports each step of the hand-over that a controller's status page shows."""
 
     def __init__(
         self, http: aiohttp.ClientSession, node: NameNodeAddress, target: str, tell: TellLine

@@ -1,4 +1,4 @@
-"""``nnha switchover`` and ``nnha failover``: another NameNode becomes active because you say so."""
+"""``nnha switchover`` and ``nnha failover``: make another NameNode active."""
 
 import asyncio
 import sys
@@ -162,7 +162,7 @@ def _not_confirmed(command: str, plan: HandoverPlan) -> Ending:
 
 
 def _confirmed(place: ClusterCommand, command: str, plan: HandoverPlan, view: ClusterView) -> bool:
-    """Ask who sits at a terminal; nobody else can answer."""
+    """Ask at the terminal; without one the answer is no."""
     if not sys.stdin.isatty() or place.output != "table":
         return False
     console().print(Screen(view))

@@ -1,4 +1,4 @@
-"""The keys of a candidate: how its health is judged, and when it stands for election."""
+"""The keys of a candidate: how its health is judged, and when it joins the election."""
 
 from ha.conf.keys.key import Key, Scope
 from ha.conf.keys.units import duration, flag, optional_text, whole

@@ -1,4 +1,4 @@
-"""The keys of Hadoop's security that nnha cannot honour: a daemon that they concern stops."""
+"""The keys of Hadoop's security that nnha does not support; daemons do not start with them."""
 
 from ha.conf.keys.key import Key, Scope
 from ha.conf.keys.units import flag, optional_text, text

@@ -1,4 +1,4 @@
-"""The keys of a protected way to ZooKeeper, and of what happens when there is none."""
+"""The keys of TLS, SASL and ACLs for ZooKeeper, and of what happens when it is unreachable."""
 
 from ha.conf.keys.key import Key, Scope
 from ha.conf.keys.units import duration, flag, optional_text, text

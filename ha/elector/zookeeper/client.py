@@ -1,4 +1,4 @@
-"""The only door to kazoo: one client is one session, and each request has one of three ends.
+"""The only module that uses kazoo: one client is one session, each request has one of three ends.
 
 kazoo's threads only hand results to the event loop.  The traps avoided here are those of
 docs/reference/kazoo.md.
@@ -68,7 +68,7 @@ class _AsyncResult(Protocol):
 
 
 class _Handler(kazoo_threading.SequentialThreadingHandler):  # type: ignore[misc] # untyped
-    """Caps the time that one unreachable server may take, and speaks TLS in our way."""
+    """kazoo's handler, with a limit for each unreachable server and our own TLS connections."""
 
     def __init__(self, settings: ZooKeeperSettings) -> None:
         super().__init__()

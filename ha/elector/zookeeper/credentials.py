@@ -37,7 +37,7 @@ CREATOR_ALL = AclEntry("auth", "", ALL_PERMISSIONS)
 
 
 def open_to_all(acl: tuple[AclEntry, ...]) -> bool:
-    """Whether anybody at all may change or delete what has this ACL."""
+    """Whether every client may change or delete a znode with this ACL."""
     return any(
         (one.scheme, one.identity) == ("world", "anyone") and one.permissions & ~READ for one in acl
     )
@@ -50,7 +50,7 @@ def shown(entry: AclEntry) -> str:
 
 
 def parse_acl(text: str) -> tuple[AclEntry, ...]:
-    """Read ``scheme:id:perms`` items; the id may itself hold colons.  Nothing given: nobody.
+    """Read ``scheme:id:perms`` items; the id may contain colons.  An empty text has no items.
 
     Raises BadCredentialSetting with the item at fault.
     """

@@ -1,4 +1,4 @@
-"""What each error of kazoo's says about the request that met it: refused, or nobody knows."""
+"""What each error of kazoo means for its request: it was refused, or its outcome is unknown."""
 
 from collections.abc import Mapping
 

@@ -20,7 +20,7 @@ class Refusal(StrEnum):
 
 
 class Doubt(StrEnum):
-    """Why nobody can say whether ZooKeeper did it."""
+    """Why it is not known whether ZooKeeper did it."""
 
     LOST = "connection lost"
     LATE = "deadline passed"

@@ -11,7 +11,7 @@ DIGEST = "DIGEST-MD5"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sasl:
-    """How to prove who we are: by a Kerberos ticket, or by a name and a password."""
+    """Our identity: a Kerberos ticket, or a name and a password."""
 
     mechanism: str
     service: str = "zookeeper"

@@ -1,4 +1,4 @@
-"""What gets a new process into the ZooKeeper session of one that died: number and password."""
+"""The number and password of a ZooKeeper session, by which a new process takes it over."""
 
 import json
 from dataclasses import dataclass

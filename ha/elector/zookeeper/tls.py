@@ -1,4 +1,4 @@
-"""TLS to ZooKeeper: PEM files as they lie on disk, the server's name checked, errors told.
+"""TLS to ZooKeeper: PEM files, a check of the server's name, and errors with their reason.
 
 kazoo's own way checks no host name unless asked, allows TLS 1.0, trusts every authority of the
 system beside the one given, and calls every failure a time-out (docs/reference/kazoo.md#tls).
@@ -16,7 +16,7 @@ _NOT_PEM = (".jks", ".p12", ".pfx", ".bcfks")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """Whom we trust and who we are; without ``certificate`` we are nobody."""
+    """The authorities that we trust, and our certificate, if we have one."""
 
     trusted: Path | None = None
     """None: the system's authorities."""

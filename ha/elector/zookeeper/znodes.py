@@ -64,7 +64,7 @@ async def parent_exists(session: Session, settings: ZooKeeperSettings) -> bool:
 
 
 async def lock_exists(session: Session, settings: ZooKeeperSettings) -> bool:
-    """Does anybody hold the lock at present?"""
+    """Whether a controller holds the lock at present."""
     return value_of(await session.look(settings.lock), f"look at {settings.lock}") is not None
 
 
@@ -97,7 +97,7 @@ async def clear_parent(session: Session, settings: ZooKeeperSettings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ScopeFacts:
-    """What lies in ZooKeeper for a nameservice, and what we may do with it."""
+    """The znodes of a nameservice in ZooKeeper, and our rights on them."""
 
     formatted: bool
     names: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class ScopeFacts:
     acl: frozenset[AclEntry] = frozenset()
     acl_as_configured: bool = False
     lock: bytes | None = None
-    """The lock's bytes; None when nobody holds it."""
+    """The lock's bytes; None if no controller holds it."""
     breadcrumb: bytes | None = None
     may_write: bool = False
     """A znode could be created and deleted here: ZooKeeper takes wrong passwords at the door, and
@@ -145,7 +145,7 @@ async def content_of(session: Session, path: str) -> bytes | None:
 async def read_active(
     settings: ZooKeeperSettings, *, deadline_seconds: float, open_session: SessionFactory = Session
 ) -> ActiveNodeInfo | None:
-    """Who holds the lock, from a session of its own; None when nobody does.
+    """The holder of the lock, read in a separate session; None if there is none.
 
     Raises ZooKeeperUnavailable, ZooKeeperRefused, or BadBreadcrumb for bytes that name nobody.
     """

@@ -1,4 +1,4 @@
-"""What may bar a healthy NameNode from the election: pause, drain, rank; and who may succeed it.
+"""What keeps a healthy NameNode out of the election: pause, drain, rank; and who may succeed it.
 
 A pause and a drain are an operator's word.  The rank is readiness first (Hadoop makes a NameNode in
 safe mode active), then the configured priority.  A lower rank waits only for a better one that
@@ -19,7 +19,7 @@ UNREADY_REPORTS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rank:
-    """How much this NameNode wants to be active (nnha.candidate.*)."""
+    """The rank of this NameNode (nnha.candidate.*)."""
 
     nofailover: bool = False
     priority: int = 100

@@ -1,4 +1,4 @@
-"""Why a controller could not fail over, or be handed over to: what operators are told."""
+"""Why a controller could not fail over, or accept a hand-over, in words for operators."""
 
 from ha.elector.model import Link
 from ha.elector.state import ElectorState

@@ -1,4 +1,4 @@
-"""Repeated failovers: a slow or ill active is kept for a while, a dead one never.
+"""Repeated failovers: a slow or unhealthy active is kept for a while, a dead one never.
 
 See docs/reference/zkfc.md#repeated-failovers.
 """

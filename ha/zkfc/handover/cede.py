@@ -1,4 +1,4 @@
-"""Out of the election for a time: our NameNode is asked to stand by, then the lock is given away.
+"""Leaves the election for a time: makes our NameNode standby, then releases the lock.
 
 A peer's controller asks for it in a hand-over (cedeActive), or ZooKeeper has been away for longer
 than an active may serve without it.  See docs/reference/zkfc.md#standing-back.

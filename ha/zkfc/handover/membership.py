@@ -1,4 +1,4 @@
-"""How a controller shows itself to the others, and asks one of them to take over in a drain."""
+"""Registers a controller for the others, and asks one of them to take over in a drain."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ OpenBoard = Callable[[Callable[[Notices], None]], NoticeBoard]
 
 
 class Membership:
-    """Our member in ZooKeeper."""
+    """Keeps our controller's member znode up to date."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Gauges that are read from a controller when somebody scrapes: could it fail over, and if not why.
+"""Gauges that are read from a controller at each scrape: could it fail over, and if not why.
 
 ``node`` is ``<nameservice>.<namenode>``.
 """

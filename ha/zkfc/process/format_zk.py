@@ -38,7 +38,7 @@ MINIMUM_CONNECT_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """How sure the operator is: already, or may be asked."""
+    """Whether the operator has confirmed already, or may be asked."""
 
     force: bool
     ask: bool

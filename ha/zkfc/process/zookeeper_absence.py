@@ -1,4 +1,4 @@
-"""ZooKeeper away: for how long, in words for operators, and when the active must step down.
+"""How long ZooKeeper has been unreachable, in words, and when the active must step down.
 
 Nothing moves while nobody knows who holds the lock.  An operator who would rather have no active
 than one that may be superseded sets ``nnha.zkfc.zookeeper-loss.step-down-after``.

@@ -1,4 +1,4 @@
-"""Writes every failover down: one log line and one record in ZooKeeper, in the background.
+"""Records every failover: one log line and one record in ZooKeeper, in the background.
 
 Nothing waits for it.  A failover is over before its record is begun, a record that cannot be
 written is tried again while the controller runs, and none of it ever ends the controller.

@@ -8,7 +8,7 @@ from ha.notices.model import FailoverKind, FencingAttempt, PhaseDuration
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who asked for a hand-over, from where, and why if that was said."""
+    """The operator who asked for a hand-over, the host, and the reason if given."""
 
     user: str
     host: str

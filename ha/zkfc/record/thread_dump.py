@@ -1,4 +1,4 @@
-"""The thread dump of a NameNode in trouble: after the election is left, and never in its way.
+"""The thread dump of an unhealthy NameNode, taken after the election was left.
 
 Hadoop takes it before it leaves, under a lock: up to 40 s of standstill exactly when the NameNode
 hangs (HDFS-6184).  Here it is a task of its own, bounded in time and bytes.

@@ -1,4 +1,4 @@
-"""Asks a NameNode's /status for its epoch and last transaction; what it does not tell is None."""
+"""Reads epoch and last transaction from a NameNode's /status; a missing value is None."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Is the former active known to be gone, so that nobody need wait for its read lease?"""
+"""Whether the former active is known to have ended, so that no wait for its lease is needed."""
 
 from collections.abc import Sequence
 from enum import Enum, auto

@@ -1,4 +1,4 @@
-"""Sees the process of our own NameNode end, if it runs on this machine."""
+"""Watches the process of our own NameNode, if it runs on this machine, and notices its end."""
 
 import structlog
 

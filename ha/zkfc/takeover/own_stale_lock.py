@@ -1,4 +1,4 @@
-"""Spares an active NameNode a demotion that nobody needs, after its controller was killed.
+"""Avoids an unnecessary demotion of the active NameNode after its controller was killed.
 
 The bad schedule: the controller of the active is killed and started again while the session of its
 earlier process lives on.  The lock is there, and is not this session's; Hadoop's controller takes

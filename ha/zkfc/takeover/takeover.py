@@ -1,4 +1,4 @@
-"""The long work of becoming active: ask the old active nicely, fence it, promote our NameNode."""
+"""A takeover: ask the old active to become standby, else fence it, then promote our NameNode."""
 
 import asyncio
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class _Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """The former active can change nothing any more; ``gone``: it can serve nothing either."""
+    """The former active can change nothing any more; ``gone``: it cannot serve reads either."""
 
     how: str
     gone: bool

@@ -1,4 +1,4 @@
-"""What is written for a local cluster: ports, files, and a fencing script that tells the truth."""
+"""The files of a local cluster: ports, configuration, and a fencing script that checks."""
 
 import os
 import socket

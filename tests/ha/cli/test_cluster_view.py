@@ -1,4 +1,4 @@
-"""What counts as a problem of the cluster, in a table of situations."""
+"""What counts as a problem of the cluster, as a table of situations."""
 
 import dataclasses
 

@@ -163,7 +163,7 @@ def test_what_keeps_a_daemon_from_starting_is_a_problem(tmp_path: Path) -> None:
     assert checked.exit_code == 8
     (problem,) = [line for line in checked.stderr.splitlines() if line.startswith("problem: ")]
     assert f"{name} is true, but nnha's NameNodes and JournalNodes read no" in problem
-    assert "Namenode and journalnode do not start. Keep them away" in problem
+    assert "Namenode and journalnode do not start. Let only trusted hosts" in problem
     told = run("config", tmp_path, "explain", name)
     assert told.exit_code == 0
     assert "if asked for, namenode and journalnode do not start" in told.stdout

@@ -1,4 +1,4 @@
-"""What a peer's status page may hold: everything JSON can, and no command dies of it."""
+"""A peer's status page may hold any JSON; no command fails because of it."""
 
 import asyncio
 import json

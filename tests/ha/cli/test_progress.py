@@ -1,4 +1,4 @@
-"""The steps of a hand-over, told while it lasts to whoever sits at a terminal."""
+"""The steps of a hand-over, shown at a terminal while it lasts."""
 
 import asyncio
 import fcntl

@@ -79,8 +79,8 @@ def test_the_refusal_names_key_file_and_line_what_it_means_and_what_to_do(tmp_pa
     assert str(refusal.value) == (
         f"{tmp_path}/hdfs-site.xml line 2: hadoop.security.authentication is kerberos, but nnha "
         "has no Kerberos: it would accept any user name that a caller gives. The namenode does "
-        "not start. Keep strangers away from the ports by the network, and give nnha's daemons "
-        "simple (in their configuration, or with -D hadoop.security.authentication=...)."
+        "not start. Let only trusted hosts reach the ports, and set it to simple for nnha's "
+        "daemons (in their configuration, or with -D hadoop.security.authentication=...)."
     )
     over = ("hadoop.security.authentication=simple",)
     check_start(load_configuration(tmp_path, over), Daemon.NAMENODE)

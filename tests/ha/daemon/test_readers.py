@@ -1,4 +1,4 @@
-"""Readers of long answers: who stands still is hung up on, who is slow gets all of it."""
+"""Readers of long answers: one that stops is disconnected, a slow one gets the whole answer."""
 
 import asyncio
 import hashlib

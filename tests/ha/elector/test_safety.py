@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, nobody is promoted without lock, fence and breadcrumb."""
+"""For every order of events, no NameNode is promoted without lock, fence and breadcrumb."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""The elector and its door against a real ZooKeeper."""
+"""The elector and its ZooKeeper client against a real ZooKeeper."""
 
 import asyncio
 import itertools

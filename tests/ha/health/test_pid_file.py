@@ -1,4 +1,4 @@
-"""A pid file tells the end of a local NameNode's process apart from its deafness."""
+"""With a pid file the end of a local NameNode's process is told from a missing answer."""
 
 import asyncio
 import os

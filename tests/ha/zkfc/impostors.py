@@ -1,4 +1,4 @@
-"""Peers that do not behave: they hear everything, and answer late, wrongly or never."""
+"""Faulty peers: they receive every request, and answer late, wrongly or never."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""The candidacy core under any order of events: who may never stand, and who always stands again.
+"""The candidacy core under any order of events: who may never join, and who always joins again.
 
 The machine keeps a memory of its own; it never asks the core what it has done.
 """

@@ -1,4 +1,4 @@
-"""Two controllers of one NameNode: one stands, the other waits and says why."""
+"""Two controllers of one NameNode: one joins the election, the other waits and says why."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Pause, drain, rank and flapping as tables: who stands, and why not."""
+"""Pause, drain, rank and flapping as tables: who joins the election, and why not."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Purging: what goes, what stays whatever is asked, and who must not notice."""
+"""Purging: what is removed, what is never removed, and which calls it must not affect."""
 
 import asyncio
 from pathlib import Path

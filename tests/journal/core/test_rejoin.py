@@ -1,4 +1,4 @@
-"""A node goes on with the open segment: nothing acknowledged is taken away, whatever comes late."""
+"""A node continues the open segment: no late request removes an acknowledged edit."""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Segments over HTTP: what is served, what is fetched for a recovery, and what is not believed."""
+"""Segments over HTTP: what is served, what is fetched for a recovery, and what is rejected."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What nobody should send, to a real JournalNode process: refused by type, and nothing changes.
+"""Bad requests to a real JournalNode process: refused by type, and nothing changes.
 
 The folder tree is compared byte for byte, the memory is read from the kernel, and at the end of
 each story the node still serves its writer.

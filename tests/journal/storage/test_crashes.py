@@ -1,4 +1,4 @@
-"""Cut a journal's life after every single disk operation: what was acknowledged must be there."""
+"""Crash a journal after every single disk operation: acknowledged edits must be there."""
 
 import errno
 import random

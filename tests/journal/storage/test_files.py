@@ -1,4 +1,4 @@
-"""What lies on a journal node's disk: names, small files, segments, and their damage."""
+"""The files of a JournalNode: names, small files, segments, and their damage."""
 
 from dataclasses import replace
 from pathlib import Path

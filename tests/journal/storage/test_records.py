@@ -1,4 +1,4 @@
-"""What stands beside a segment file, and what becomes of a file that does not fit it."""
+"""The side record of a segment file, and what happens to a file that does not match it."""
 
 from contextlib import suppress
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""An image is offered to whoever hangs: the sender gives up, however far it has come."""
+"""An image is offered to a NameNode that hangs: the sender gives up at any stage."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""A silent writer loses its empty files: soon to another writer, later to the clock."""
+"""Leases of a stopped client: another writer takes its files soon, the clock ends them later."""
 
 import time
 

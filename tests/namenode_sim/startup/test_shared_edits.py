@@ -1,4 +1,4 @@
-"""Initializing the shared edits: all edits, byte for byte, or a clear word and nothing lost."""
+"""Initializing the shared edits: all edits, byte for byte, or a clear error and nothing lost."""
 
 from pathlib import Path
 

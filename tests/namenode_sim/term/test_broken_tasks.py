@@ -1,4 +1,4 @@
-"""An error that nobody foresaw, in a task of the NameNode, ends the process and is told."""
+"""An unexpected error in a task of the NameNode ends the process, with the reason."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

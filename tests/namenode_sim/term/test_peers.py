@@ -1,4 +1,4 @@
-"""What the other NameNodes say, asked once for a crowd, and never older than the question."""
+"""The other NameNodes' states: one query for many callers, never older than the call."""
 
 import asyncio
 

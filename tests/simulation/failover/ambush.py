@@ -1,4 +1,4 @@
-"""Faults that are aimed: at the lock itself, at a port, and at whoever is just being promoted."""
+"""Aimed faults: at the lock itself, at a port, and at the NameNode that is just being promoted."""
 
 from contextvars import Context
 from dataclasses import replace

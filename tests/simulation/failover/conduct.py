@@ -1,4 +1,4 @@
-"""Watches what controllers do with a lock, a request to stand back and an ill NameNode."""
+"""Checks what controllers do with a lock, a request to cede and an unhealthy NameNode."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

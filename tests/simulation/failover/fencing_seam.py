@@ -1,4 +1,4 @@
-"""What fencing methods do in the simulated world: what they should, nothing, too late, or a lie."""
+"""Simulated fencing methods: they work, do nothing, work too late, or report a false success."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""People at work: switchovers, cedes, pauses and drains, and what they are told."""
+"""Simulated operators: switchovers, cedes, pauses and drains, and the answers that they get."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager

@@ -1,4 +1,4 @@
-"""Scripts for the door to ZooKeeper: what they see at a real server, the model must show too.
+"""Scripts for the ZooKeeper client: the model must answer as a real server does.
 
 A transcript holds what a client can rely on: outcomes, versions, whose an ephemeral is, watches,
 and whether two writes share a transaction.  Numbers that a server chooses are named in order.

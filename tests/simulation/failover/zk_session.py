@@ -1,4 +1,4 @@
-"""A client session of the model, behind the interface of the door to the real ZooKeeper."""
+"""A client session of the model, with the interface of the real ZooKeeper client."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""After the storm: all faults end, a clean writer goes on, and the nodes become alike."""
+"""Liveness: after all faults end, a new writer continues, and the nodes become equal."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final

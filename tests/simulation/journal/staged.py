@@ -1,4 +1,4 @@
-"""Small plays on real nodes: writers act one after the other, and each reaches whom it is let.
+"""Scripted cases on real nodes: writers act one after the other, each with the nodes it may reach.
 
 For the tables of the design text of HDFS-3077 and the crash matrix, where every step is told and
 nothing is drawn.

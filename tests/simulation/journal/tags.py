@@ -1,4 +1,4 @@
-"""Transactions whose bytes tell who made them: equal txids of two writers always differ."""
+"""Transactions with their writer in the bytes: equal txids of two writers always differ."""
 
 import struct
 from dataclasses import dataclass

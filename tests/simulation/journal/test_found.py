@@ -1,4 +1,4 @@
-"""What the simulator has found in the product, each as a small story of its own."""
+"""The errors that the simulator has found in the product, each as one small test."""
 
 from dataclasses import replace
 from pathlib import Path

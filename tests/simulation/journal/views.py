@@ -1,4 +1,4 @@
-"""What a disk would say after a power cut: the oracle's own reading of a journal's folder.
+"""The state of a disk after a power cut: the oracle's own reading of a journal's folder.
 
 Written from docs/reference/journal-node.md, not from the product's loader.
 """

@@ -1,4 +1,4 @@
-"""What becomes of disks over the years: replaced, restored from elsewhere, rotten.
+"""Faults of disks: replaced, restored from another copy, damaged.
 
 The fault atlas: only a fixed minority of the nodes is ever hit, and rot only where what it hits is
 known to be on a quorum.  Of everything acknowledged a good copy stays, so every failure is a bug.

@@ -1,4 +1,4 @@
-"""Image and edits out of a running cluster: whole, from whoever has them sound, or not at all."""
+"""Image and edits from a running cluster: complete, from any undamaged copy, or not at all."""
 
 import zlib
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What goes wrong while an image is written: told at once, and no thread is left behind."""
+"""Errors while an image is written: reported at once, and no thread is left behind."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The divided merge from end to end: the same namespace, or a clear word and nothing published."""
+"""The divided merge from end to end: the same namespace, or a clear error and nothing published."""
 
 import gc
 import json

@@ -1,4 +1,4 @@
-"""What lies at the places of a trie: found in ranges, compared with the whole namespace."""
+"""The messages at the paths of a trie: found in ranges, compared with the whole namespace."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A Spark whose JVM dies under a merge is told, and is not in the way of the next one."""
+"""If Spark's JVM dies during a merge, that is reported, and the next merge works."""
 
 from pathlib import Path
 

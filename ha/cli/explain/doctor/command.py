@@ -1,4 +1,4 @@
-"""``nnha doctor``: everything worth checking before it is needed, and what to do about it."""
+"""``nnha doctor``: checks the cluster before a failover needs it, and says what to do."""
 
 import asyncio
 import sys

@@ -53,7 +53,7 @@ async def _look(session: Session, settings: ZooKeeperSettings) -> list[Finding]:
 
 
 def _traced(lock: bytes | None, crumb: bytes | None) -> Iterator[Finding]:
-    """The next owner of the lock fences whom the breadcrumb names, and nobody if there is none."""
+    """Check the breadcrumb: without it the next owner of the lock fences no NameNode."""
     if lock is None:
         return
     if crumb == lock:
@@ -71,7 +71,7 @@ def _traced(lock: bytes | None, crumb: bytes | None) -> Iterator[Finding]:
 def _rights(
     settings: ZooKeeperSettings, found: dict[str, frozenset[AclEntry]]
 ) -> Iterator[Finding]:
-    """Anybody who may write the lock or the breadcrumb can make a second active."""
+    """Check the ACLs: a client that may write the lock can make a second active."""
     open_ones = [path for path, acl in found.items() if open_to_all(tuple(acl))]
     if open_ones:
         yield warn(

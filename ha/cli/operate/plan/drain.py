@@ -1,4 +1,4 @@
-"""Whether draining a NameNode makes sense now.  Pure."""
+"""Whether draining a NameNode is possible now.  Pure."""
 
 from ha.cli.cluster.successors import ranked, until
 from ha.cli.cluster.view import ClusterView

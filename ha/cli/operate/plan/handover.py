@@ -1,4 +1,4 @@
-"""Whether a switchover or a failover makes sense now, and to whom.  Pure.
+"""Whether a switchover or a failover is possible now, and to which NameNode.  Pure.
 
 What is refused here is refused with a reason for each node; what passes may still be refused by
 the ZKFC that carries it out, which knows more.
@@ -17,11 +17,11 @@ class HandoverPlan:
 
     target: str
     active: str | None
-    """Who is to step back; None when nobody is active."""
+    """The NameNode that must cede; None if none is active."""
     others: tuple[str, ...] = ()
-    """Further candidates, which must stand back for it."""
+    """Further candidates, which must stay out of the election for it."""
     unheard: bool = False
-    """Who is to step back does not answer: its ZKFC gives up the lock, the target's fences it."""
+    """The active does not answer: its ZKFC releases the lock, and the target's fences it."""
 
 
 def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | Ending:
@@ -76,14 +76,14 @@ def _planned(
 
 
 def _unheard_holder(view: ClusterView) -> NameNodeRow | None:
-    """Who holds the lock and is not heard of, while its ZKFC, which can give up the lock, is."""
+    """The holder of the lock if it gives no answer, but its ZKFC, which can release it, does."""
     row = view.unheard_holder
     zkfc = None if row is None else view.zkfc(row.namenode)
     return None if row is None or zkfc is None or zkfc.error is not None else row
 
 
 def plan_failover(view: ClusterView, target: str) -> HandoverPlan | Ending:
-    """Make ``target`` active where nobody is."""
+    """Make ``target`` active if no NameNode is."""
     unusable = _unusable(view, "failover", target)
     if unusable is not None:
         return unusable
