@@ -86,8 +86,9 @@ TOLD = {"hadoop.security.groups.cache.secs", "dfs.content-summary.limit"}
 
 
 def test_no_text_of_the_client_calls_sends_its_reader_to_a_key_without_effect() -> None:
-    folder = ROOT / "namenode_sim/client_protocol"
-    named = {name for path in folder.glob("*.py") for name in QUOTED.findall(path.read_text())}
+    calls = (ROOT / "namenode_sim/client_protocol").glob("*.py")
+    files = (*calls, ROOT / "namenode_sim/process/client_face.py")
+    named = {name for path in files for name in QUOTED.findall(path.read_text())}
     assert named - KEYS.keys() == TOLD
     assert NOT_USED.keys() >= TOLD
     assert {"dfs.namenode.fs-limits.min-block-size", "dfs.namenode.acls.enabled"} <= named
