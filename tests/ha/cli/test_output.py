@@ -13,10 +13,10 @@ from tests.ha.zkfc.zkfc_world import free_port
 NODES = ("nn1", "nn2")
 ENDED = """
 import sys
-from ha.console.result import Code, Ending, Outcome
+from ha.console.result import Code, CommandOutcome, Ending
 from ha.console.cluster_options import Place
 ending = Ending(
-    command="switchover", outcome=Outcome.UNKNOWN, code=Code.BAD_CONFIGURATION,
+    command="switchover", outcome=CommandOutcome.UNKNOWN, code=Code.BAD_CONFIGURATION,
     message="nobody knows", hint="nnha status",
 )
 Place(None, "ns1", sys.argv[1]).end(ending)
