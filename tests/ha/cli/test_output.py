@@ -14,12 +14,12 @@ NODES = ("nn1", "nn2")
 ENDED = """
 import sys
 from ha.console.result import Code, CommandOutcome, Ending
-from ha.console.cluster_options import Place
+from ha.console.cluster_options import ClusterCommand
 ending = Ending(
     command="switchover", outcome=CommandOutcome.UNKNOWN, code=Code.BAD_CONFIGURATION,
     message="nobody knows", hint="nnha status",
 )
-Place(None, "ns1", sys.argv[1]).end(ending)
+ClusterCommand(None, "ns1", sys.argv[1]).end(ending)
 """
 SHOWN = """
 import click
