@@ -36,7 +36,7 @@ from spark.merge.sparse import Sparse
 from spark.merge.write import entries, expand, stages
 from spark.merge.write.expand import Expanded
 from tests.campaigns.soak.checkpoint_judge import judge
-from tests.simulation.engine.planting import Planting, all_of, replacing
+from tests.simulation.engine.mutants import Planting, all_of, replacing
 from tests.worlds.checkpoint import make_world
 
 

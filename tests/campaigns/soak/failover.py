@@ -1,26 +1,15 @@
 """`./run soak failover`: one simulated life of the control plane after another, failures kept."""
 
-import json
 import os
 import sys
-import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from typing import Final
 
 import click
 
 from tests.campaigns.soak.invoked import exit_code
-from tests.campaigns.soak.seeds import Worlds, soak
-from tests.simulation.failover.hunting import SEEDS, Found, hunt_by_name, known_seeds
-from tests.simulation.failover.killers import KILLERS
-from tests.simulation.failover.mutants import MUTANTS
-from tests.simulation.failover.shrinking import replay_command, smallest
-from tests.simulation.failover.world import run
-
-_WIDEST: Final = max(len(mutant.name) for mutant in MUTANTS)
-_WORLDS: Final = Worlds(run, smallest, replay_command, "takeovers")
+from tests.campaigns.soak.mutants import find_all
+from tests.campaigns.soak.seeds import soak
+from tests.simulation.failover.simulation import SIMULATION
 
 
 @click.command()
@@ -49,55 +38,10 @@ def failover(
     """
     if mutants:
         raise SystemExit(
-            _mutants(jobs, from_first=from_first, note=note_seeds, as_object=as_object)
+            find_all(SIMULATION, jobs, from_first=from_first, note=note_seeds, as_object=as_object)
         )
     chosen = range(first_seed, first_seed + seeds)
-    raise SystemExit(soak(_WORLDS, chosen, jobs, as_object=as_object))
-
-
-def _mutants(jobs: int, *, from_first: bool, note: bool, as_object: bool) -> int:
-    began = time.monotonic()
-    rows: list[Found] = []
-    work = partial(hunt_by_name, first=1 if from_first else None)
-    hunted = [one.name for one in MUTANTS if from_first or one.name in known_seeds()]
-    with ProcessPoolExecutor(jobs) as pool:
-        for found in pool.map(work, hunted):
-            rows.append(found)
-            where = f"seed {found.seed} ({found.worlds} worlds): {found.why}"
-            # Some have other guards before them: worlds show them never or seldom.
-            lost = f"SURVIVED {found.worlds} worlds"
-            if (killer := KILLERS.get(found.name)) is not None:
-                lost = f"not seen in {found.worlds} worlds; killed by {killer.test.__name__}"
-            verdict = where if found.seed else lost
-            click.echo(f"{found.name:{_WIDEST}}  {verdict[:130]}", err=True)
-    unseen = [found.name for found in rows if not found.seed]
-    survived = [name for name in unseen if name not in KILLERS]
-    seconds = round(time.monotonic() - began, 1)
-    click.echo(
-        f"{len(rows)} planted bugs hunted, {len(rows) - len(unseen)} found, {len(survived)} "
-        f"survived all checks, {seconds} s",
-        err=True,
-    )
-    if note:
-        seeds = {**known_seeds(), **{found.name: found.seed for found in rows if found.seed}}
-        names = {mutant.name for mutant in MUTANTS}
-        kept = {name: seed for name, seed in sorted(seeds.items()) if name in names}
-        SEEDS.write_text(json.dumps(kept, indent=2) + "\n")
-    if as_object:
-        bugs = [
-            {"bug": f.name, "seed": f.seed or None, "worlds": f.worlds, "invariant": f.why or None}
-            for f in rows
-        ]
-        facts = {
-            "planted": len(MUTANTS),
-            "killed_by_tests": sorted(KILLERS),
-            "survived": survived,
-            "unseen": unseen,
-            "seconds": seconds,
-            "bugs": bugs,
-        }
-        click.echo(json.dumps(facts))
-    return 1 if survived else 0
+    raise SystemExit(soak(SIMULATION, chosen, jobs, as_object=as_object))
 
 
 def main(arguments: Sequence[str]) -> int:

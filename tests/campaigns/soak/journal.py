@@ -5,24 +5,15 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import Final
 
 import click
 
 from tests.campaigns.soak.exhaustive import DEPTHS, explore_all, facts
 from tests.campaigns.soak.invoked import exit_code
 from tests.campaigns.soak.mutants import find_all
-from tests.campaigns.soak.seeds import MOST_SHOWN, Worlds, soak
-from tests.simulation.engine.shrink import replay_command, shrink
+from tests.campaigns.soak.seeds import MOST_SHOWN, soak
 from tests.simulation.journal.exhaustive import Scope, Tally, first_strikes
-from tests.simulation.journal.world import Outcome, run
-
-
-def _smallest(failing: Outcome) -> Outcome:
-    return shrink(failing, lambda seed, only: run(seed, only=only))
-
-
-_WORLDS: Final = Worlds(run, _smallest, replay_command, "edits_acknowledged")
+from tests.simulation.journal.simulation import SIMULATION
 
 
 @click.command()
@@ -63,13 +54,13 @@ def journal(
     """
     if mutants:
         raise SystemExit(
-            find_all(jobs, from_first=from_first, note=note_seeds, as_object=as_object)
+            find_all(SIMULATION, jobs, from_first=from_first, note=note_seeds, as_object=as_object)
         )
     if exhaustive is not None:
         scope = Scope(DEPTHS[exhaustive], nodes, symmetric, rest=symmetric, silent=silent)
         raise SystemExit(_exhaust(scope, jobs, part, as_object=as_object))
     chosen = range(first_seed, first_seed + seeds)
-    raise SystemExit(soak(_WORLDS, chosen, jobs, as_object=as_object))
+    raise SystemExit(soak(SIMULATION, chosen, jobs, as_object=as_object))
 
 
 def _exhaust(scope: Scope, jobs: int, part: str, *, as_object: bool) -> int:

@@ -1,56 +1,62 @@
-"""`./run soak journal --mutants`: which check catches which planted bug, and where."""
+"""`./run soak journal --mutants`, `failover --mutants`: which check catches which planted bug."""
 
 import json
 import time
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from operator import attrgetter
 
 import click
 
-from tests.simulation.journal.hunting import SEEDS, Found, hunt, known_seeds
-from tests.simulation.journal.killing import Killing, kill
-from tests.simulation.journal.mutants import MUTANTS, Mutant
-
-_WIDEST = max(len(mutant.name) for mutant in MUTANTS)
+from tests.simulation.engine.killing import Killing, kill
+from tests.simulation.engine.mutants import Mutant
+from tests.simulation.engine.simulation import Found, Simulation, named
 
 
-def find_all(jobs: int, *, from_first: bool, note: bool, as_object: bool) -> int:
+def find_all(
+    simulation: Simulation, jobs: int, *, from_first: bool, note: bool, as_object: bool
+) -> int:
     """Hunt every bug in drawn worlds, run the tests that are to kill them, and say who did.
 
     Returns:
         0 only if none survives both.
     """
     began = time.monotonic()
-    found = _hunted(jobs, from_first=from_first)
-    killed = kill()
-    rows = [_row(mutant, found.get(mutant.name), killed.get(mutant.name)) for mutant in MUTANTS]
+    found = _hunted(simulation, jobs, from_first=from_first)
+    killed, mutants = kill(simulation.name), simulation.mutants
+    rows = [_row(mutant, found.get(mutant.name), killed.get(mutant.name)) for mutant in mutants]
+    widest = max(len(mutant.name) for mutant in mutants)
     for row in rows:
-        click.echo(_line(row), err=True)
+        click.echo(_line(row, widest), err=True)
     survived = [row["bug"] for row in rows if not row["found"]]
     seconds = round(time.monotonic() - began, 1)
     click.echo(f"{len(rows)} planted bugs, {len(survived)} survived, {seconds} s", err=True)
     if note:
-        _note(list(found.values()))
+        simulation.note(found.values())
     if as_object:
         facts = {"planted": len(rows), "survived": survived, "seconds": seconds, "bugs": rows}
         click.echo(json.dumps(facts))
     return 1 if survived else 0
 
 
-def _hunted(jobs: int, *, from_first: bool) -> dict[str, Found]:
-    drawn = [mutant for mutant in MUTANTS if mutant.seeds]
+def _hunted(simulation: Simulation, jobs: int, *, from_first: bool) -> dict[str, Found]:
+    known = simulation.known_seeds()
+    # One that a test kills, and no world is known to show, is looked for from the first seed only.
+    drawn = [
+        mutant
+        for mutant in simulation.mutants
+        if mutant.seeds and (from_first or not mutant.killer or mutant.name in known)
+    ]
     # The longest searches first, so that no process is left alone with one at the end.
     drawn.sort(key=attrgetter("seeds"), reverse=True)
-    begin = 1 if from_first else None
+    work = partial(_hunt_by_name, simulation.name, 1 if from_first else None)
     with ProcessPoolExecutor(jobs) as pool:
-        work = partial(_hunt_by_name, begin)
         return {found.name: found for found in pool.map(work, [mutant.name for mutant in drawn])}
 
 
-def _hunt_by_name(first: int | None, name: str) -> Found:
-    found = hunt(next(mutant for mutant in MUTANTS if mutant.name == name), first=first)
+def _hunt_by_name(simulation: str, first: int | None, name: str) -> Found:
+    hunted = named(simulation)
+    found = hunted.hunt(hunted.mutant(name), first=first)
     where = f"seed {found.seed}: {found.why}" if found.seed else f"not in {found.worlds} worlds"
     click.echo(f"{name}: {where}"[:150], err=True)
     return found
@@ -72,7 +78,7 @@ def _row(mutant: Mutant, found: Found | None, killing: Killing | None) -> dict[s
     }
 
 
-def _line(row: dict[str, object]) -> str:
+def _line(row: dict[str, object], widest: int) -> str:
     by = []
     if row["seed"]:
         by.append(f"seed {row['seed']} ({row['worlds']} worlds): {str(row['invariant'])[:60]}")
@@ -82,11 +88,4 @@ def _line(row: dict[str, object]) -> str:
         test = str(row["test"]).rpartition("/")[2]
         by.append(test if row["case"] else f"NOT by {test}")
     verdict = "found   " if row["found"] else "SURVIVED"
-    return f"{row['bug']!s:{_WIDEST}}  {verdict}  {'; '.join(by)}"
-
-
-def _note(found: Sequence[Found]) -> None:
-    seeds = {**known_seeds(), **{each.name: each.seed for each in found if each.seed}}
-    names = {mutant.name for mutant in MUTANTS if mutant.seeds}
-    kept = {name: seed for name, seed in sorted(seeds.items()) if name in names}
-    SEEDS.write_text(json.dumps(kept, indent=2) + "\n")
+    return f"{row['bug']!s:{widest}}  {verdict}  {'; '.join(by)}"

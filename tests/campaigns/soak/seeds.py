@@ -2,42 +2,23 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Final, Protocol
+from typing import Final
 
 import click
 
-from tests.simulation.journal.world import Outcome
+from tests.simulation.engine.runs import Outcome, Run
+from tests.simulation.engine.simulation import Simulation
 
 _PORTION: Final = 25
 _TOLD_EVERY: Final = 20 * _PORTION
 MOST_SHOWN: Final = 10
 _TWICE_EVERY: Final = 100
 """One seed in so many is played twice, and must leave the same trace."""
-
-
-class Run(Protocol):
-    """Plays one seed; a function of a module, so that other processes find it."""
-
-    def __call__(self, seed: int, *, keep_trace: bool = False) -> Outcome:
-        """What became of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Worlds:
-    """What is simulated, and how a failure is made small and shown again.
-
-    ``achieved`` says what the worlds count as service rendered.
-    """
-
-    run: Run
-    smallest: Callable[[Outcome], Outcome]
-    replay_command: Callable[[Outcome], str]
-    achieved: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +33,25 @@ class Findings:
     cpu_seconds: float
 
 
-def soak(worlds: Worlds, seeds: range, jobs: int, *, as_object: bool) -> int:
+def soak(simulation: Simulation, seeds: range, jobs: int, *, as_object: bool) -> int:
     """Play all these seeds and tell what was found; 0 only if no invariant broke."""
     began = time.monotonic()
     found: list[Findings] = []
     with ProcessPoolExecutor(jobs) as pool:
-        for part in pool.map(partial(play, worlds.run), _portions(seeds)):
+        for part in pool.map(partial(play, simulation.run), _portions(seeds)):
             found.append(part)
             for seed, why in part.failures:
                 click.echo(f"seed {seed}: {why}", err=True)
             _progress(sum(each.seeds for each in found), len(seeds), began)
-    facts = _facts(worlds, seeds, found, time.monotonic() - began) | {"jobs": jobs}
+    facts = _facts(simulation, seeds, found, time.monotonic() - began) | {"jobs": jobs}
     failures = [failure for each in found for failure in each.failures]
     if failures:
-        least = worlds.smallest(worlds.run(failures[0][0]))
-        facts["replay"] = worlds.replay_command(least)
+        least = simulation.smallest(simulation.run(failures[0][0]))
+        facts["replay"] = simulation.replay_command(least)
         click.echo(f"{least.violation}\n  {facts['replay']}", err=True)
     click.echo(
         f"{len(seeds)} seeds, {len(failures)} failed, {facts['seeds_per_minute']} seeds per minute"
-        f" with {jobs} jobs, {facts[worlds.achieved]} {worlds.achieved.replace('_', ' ')}",
+        f" with {jobs} jobs, {facts[simulation.achieved]} {simulation.achieved.replace('_', ' ')}",
         err=True,
     )
     if as_object:
@@ -102,7 +83,7 @@ def _play_one(run: Run, seed: int) -> Outcome:
 
 
 def _facts(
-    worlds: Worlds, seeds: range, found: Sequence[Findings], took: float
+    simulation: Simulation, seeds: range, found: Sequence[Findings], took: float
 ) -> dict[str, object]:
     failures = [failure for each in found for failure in each.failures]
     return {
@@ -114,7 +95,7 @@ def _facts(
         "seeds_per_minute_and_core": round(60 * len(seeds) / sum(e.cpu_seconds for e in found)),
         "steps": sum(each.steps for each in found),
         "states_checked": sum(each.checks for each in found),
-        worlds.achieved: sum(each.achieved for each in found),
+        simulation.achieved: sum(each.achieved for each in found),
         "seconds": round(took, 1),
     }
 

@@ -1,123 +1,12 @@
-"""Which faults a seed has: a random subset of kinds, each with a rate of its own (swarm testing).
+"""Draws the faults of a seed, each from a stream of its own.
 
 Every fault has a name that does not depend on the others, so that a run can be repeated with
 only some of them: that is how a failing seed is shrunk.
 """
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, replace
 from random import Random
-from typing import Final
 from zlib import crc32
-
-MESSAGE_KINDS: Final = (
-    "lose-request",
-    "lose-answer",
-    "delay-request",
-    "delay-answer",
-    "duplicate",
-    "http-cut",
-    "http-flip",
-    "slow-disk",
-)
-EVENT_KINDS: Final = (
-    "partition",
-    "one-way",
-    "isolate",
-    "kill",
-    "kill-at-disk",
-    "power",
-    "power-at-disk",
-    "power-all",
-    "eio",
-    "enospc",
-    "freeze-node",
-    "freeze-writer",
-    "kill-writer",
-)
-RESTART_KINDS: Final = ("twin",)
-"""What a node meets as soon as it is up again: requests that it was sent before."""
-WEAR_KINDS: Final = ("wipe", "copy-folder", "rot")
-"""What becomes of disks over the years; only ever of a minority, so that good copies stay."""
-LIFE_KINDS: Final = ("blind", "fade")
-"""A writer that never reaches a minority; one whose last messages reach only some nodes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Upkeep:
-    """What goes on in the background, and how well clocks run.  Seconds of 0 are never."""
-
-    sync_seconds: float = 0.0
-    scrub_seconds: float = 0.0
-    lease_seconds: float = 0.0
-    drift: float = 0.0
-    purging: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Swarm:
-    """What this seed is about."""
-
-    nodes: int
-    rates: Mapping[str, float]
-    events: Mapping[str, float]
-    lives: Mapping[str, float]
-    writers: int
-    readers: int
-    crowd: float
-    held: bool
-    unclosed: float
-    upkeep: Upkeep = Upkeep()
-
-    @classmethod
-    def drawn(cls, seed: int) -> "Swarm":
-        """The options of a seed."""
-        rng = Random(seed)
-        rates = {
-            kind: rng.choice((0.01, 0.04, 0.15)) if rng.random() < 0.4 else 0.0
-            for kind in MESSAGE_KINDS
-        }
-        for kind in ("http-cut", "http-flip"):  # these have few occasions
-            rates[kind] = min(0.5, 5 * rates[kind])
-        events = {kind: rng.uniform(0.5, 2) if rng.random() < 0.4 else 0.0 for kind in EVENT_KINDS}
-        lives = {kind: rng.choice((0.0, 0.4, 0.9)) for kind in LIFE_KINDS}
-        # A third of the seeds is about one thing: short lives that leave copies behind which
-        # differ from node to node.  Recovery earns its keep there.
-        relay = rng.random() < 0.33
-        swarm = cls(
-            nodes=5 if rng.random() < 0.2 and not relay else 3,
-            rates=dict.fromkeys(rates, 0.0) if relay and rng.random() < 0.7 else rates,
-            events=dict.fromkeys(events, 0.0) if relay and rng.random() < 0.7 else events,
-            lives=dict.fromkeys(LIFE_KINDS, 0.7) if relay else lives,
-            writers=rng.choice((5, 6, 7)) if relay else rng.choice((2, 3, 4, 6)),
-            readers=rng.choice((0, 1, 1)),
-            crowd=0.3 if relay else rng.choice((0.2, 0.6, 1.5)),
-            held=rng.random() < 0.5,
-            unclosed=0.9 if relay else rng.choice((0.1, 0.4)),
-        )
-        return swarm._in_the_long_run(seed)
-
-    def _in_the_long_run(self, seed: int) -> "Swarm":
-        """Half of the seeds have some of what a journal meets in years, and does about it."""
-        rng = Random(f"{seed} in the long run")
-        if rng.random() < 0.5:
-            return self
-        upkeep = Upkeep(
-            sync_seconds=rng.choice((0.0, 0.0, 0.7, 3.0)),
-            scrub_seconds=rng.choice((0.0, 0.0, 1.5)),
-            lease_seconds=rng.choice((0.0, 0.0, 0.0, 0.4, 1.0)),
-            drift=rng.choice((0.0, 0.0, 0.02)),
-            purging=rng.choice((0.0, 0.0, 0.5)),
-        )
-        rates = {**self.rates, "twin": rng.choice((0.0, 0.4, 0.9))}
-        wear = {k: rng.uniform(0.5, 2) if rng.random() < 0.35 else 0.0 for k in WEAR_KINDS}
-        grown = replace(self, upkeep=upkeep, rates=rates, events={**self.events, **wear})
-        if rng.random() < 0.75:
-            return grown
-        # Few writers that live on while their nodes restart again and again.
-        events = {**grown.events, "kill": 8.0, "power": 2.0, "kill-writer": 0.0}
-        rates = {**rates, "twin": 0.9}
-        return replace(grown, writers=2, crowd=1.5, unclosed=0.05, events=events, rates=rates)
 
 
 class Faults:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.simulation.journal.world import Outcome
+from tests.simulation.engine.runs import Outcome
 
 _MOST_RUNS = 400
 
@@ -25,12 +25,6 @@ def shrink(failing: Outcome, play: Callable[[int, frozenset[str]], Outcome]) -> 
         if not smaller or size > 1:
             size //= 2
     return best
-
-
-def replay_command(outcome: Outcome) -> str:
-    """What shows this very run again."""
-    only = ",".join(outcome.fired)
-    return f"python -m tests.simulation.journal --seed {outcome.seed} --only '{only}'"
 
 
 def _fails_alike(outcome: Outcome, like: Outcome) -> bool:

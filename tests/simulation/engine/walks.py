@@ -1,27 +1,18 @@
 """What every kind of simulated world must keep, whatever it simulates: for the tests of each."""
 
 import time
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from itertools import count
-from typing import Protocol
 
 import pytest
 
-from tests.simulation.journal.world import Outcome
+from tests.simulation.engine.killing import Killing
+from tests.simulation.engine.mutants import Mutant, planted
+from tests.simulation.engine.runs import Run
+from tests.simulation.engine.simulation import Simulation
 
 
-class Run(Protocol):
-    """Plays one seed."""
-
-    def __call__(
-        self, seed: int, *, only: Set[str] | None = None, keep_trace: bool = False
-    ) -> Outcome:
-        """What became of it; ``only`` names the faults that may happen."""
-
-
-def walk(
-    run: Run, first: int, *, least: int, most: int, cpu_seconds: float, replay: Callable[..., str]
-) -> float:
+def walk(simulation: Simulation, first: int, *, least: int, most: int, cpu_seconds: float) -> float:
     """Play seeds until the time is up; on a failure the trace is the message.
 
     Returns:
@@ -30,10 +21,10 @@ def walk(
     ends = time.process_time() + cpu_seconds
     acknowledged = 0
     for seed in count(first):
-        outcome = run(seed)
+        outcome = simulation.run(seed)
         if outcome.violation is not None:
-            told = "\n".join(run(seed, keep_trace=True).lines[-60:])
-            pytest.fail(f"{told}\n{outcome.violation}\n{replay(outcome)}")
+            told = "\n".join(simulation.run(seed, keep_trace=True).lines[-60:])
+            pytest.fail(f"{told}\n{outcome.violation}\n{simulation.replay_command(outcome)}")
         acknowledged += outcome.acknowledged
         played = seed + 1 - first
         if played >= most or (played >= least and time.process_time() >= ends):
@@ -65,3 +56,30 @@ def every_kind_strikes(run: Run, kinds: Set[str], seeds: Iterable[int]) -> None:
         if struck >= kinds:
             return
     pytest.fail(f"never seen: {sorted(kinds - struck)}")
+
+
+def made_smaller(simulation: Simulation, mutant: Mutant) -> None:
+    """Shrunk runs fail in the same way with fewer faults, and their command says which."""
+    with planted(mutant):
+        failing = next(
+            outcome
+            for seed in range(1, 101)
+            if (outcome := simulation.run(seed)).violation is not None and len(outcome.fired) > 3
+        )
+        smaller = simulation.smallest(failing)
+        assert smaller.violation is not None
+        assert failing.violation is not None
+        assert smaller.violation.invariant == failing.violation.invariant
+        assert len(smaller.fired) < len(failing.fired)
+        again = simulation.run(smaller.seed, only=frozenset(smaller.fired))
+        assert str(again.violation) == str(smaller.violation)
+    for fault in smaller.fired:
+        assert fault in simulation.replay_command(smaller)
+
+
+def killed(mutant: Mutant, killings: Mapping[str, Killing]) -> None:
+    """The test that is named for a bug passes without it and fails with it."""
+    killing = killings[mutant.name]
+    assert killing.ran, f"{mutant.killer} was not run"
+    assert killing.sound, f"{mutant.killer} fails without the bug"
+    assert killing.failed, f"{mutant.killer} does not see it"

@@ -1,98 +1,182 @@
 """The catalogue of planted bugs of the control plane: each must be seen by some check."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from ha.elector import core as election_core
 from ha.elector import runner
 from ha.zkfc.candidacy import core as candidacy_core
-from tests.simulation.engine.planting import Planting, all_of, replacing
+from tests.simulation.engine.mutants import Mutant, Planting, all_of, replacing
 from tests.simulation.failover import planted_control as control
 from tests.simulation.failover import planted_elector as elector
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One bug; it may survive at most ``seeds`` drawn worlds."""
-
-    name: str
-    plant: Planting
-    seeds: int = 300
-
-
-@contextmanager
-def planted(mutant: Mutant, *, own_checks: bool = False) -> Iterator[None]:
-    """The product with this bug in it.
-
-    Its own invariants are off: they would end the controller before the world has shown what comes
-    of the bug, and whether the oracle sees that.
-    """
-    with ExitStack() as stack:
-        mutant.plant(stack)
-        if not own_checks:
-            _UNCHECKED(stack)
-        yield
-
 
 _UNCHECKED: Final = all_of(
     replacing(election_core, "checked", lambda _before, _event, step: step),
     replacing(candidacy_core, "checked", lambda _before, _event, step: step),
     replacing(runner, "ensure_attempt", lambda _state, _attempt, _stage: None),
 )
+"""Its own invariants would end a controller before the world has shown what comes of the bug."""
+
+_ELECTION: Final = "tests/ha/elector/test_core.py::test_"
+_ONE_AFTER_THE_OTHER: Final = (
+    "tests/ha/elector/test_work_order.py::"
+    "test_a_demotion_does_not_overtake_a_promotion_behind_a_takeover_that_was_called_off"
+)
+_CANDIDACY: Final = "tests/ha/zkfc/test_core.py::test_"
+_ORDERS: Final = "tests/ha/zkfc/test_orders.py::test_"
+_PREDECESSOR: Final = "tests/ha/zkfc/test_predecessor.py::test_"
+
+
+def _bug(name: str, plant: Planting, seeds: int = 300, killer: str = "", why: str = "") -> Mutant:
+    return Mutant(name, plant, seeds, killer, why, beside=_UNCHECKED)
 
 
 MUTANTS: Final = (
     # ---- the election ----
-    Mutant("news of an old session believed", elector.stale_session_believed()),
-    Mutant("NodeExists taken as won", elector.node_exists_is_won()),
-    Mutant("any lock is ours", elector.look_believes_anybody()),
-    Mutant("answers of an old attempt believed", elector.stale_attempt_believed()),
-    Mutant("a reconnect is trusted", elector.reconnect_is_trusted()),
-    Mutant("an expiry is a reconnect", elector.expiry_is_a_reconnect()),
-    Mutant("a lock lost for a moment was never lost", elector.gone_lock_keeps_serving()),
-    Mutant("losing sight of ZooKeeper demotes", elector.neutral_demotes()),
-    Mutant("only watches tell", elector.never_looks_by_itself()),
-    Mutant("a takeover is not abandoned", elector.takeover_not_abandoned()),
+    _bug(
+        "news of an old session believed",
+        elector.stale_session_believed(),
+        killer=_ELECTION + "event_table[created, told by a dead session]",
+        why=(
+            "a session that is closed tells nothing any more, and an expired one has no "
+            "request left that could be answered"
+        ),
+    ),
+    _bug(
+        "NodeExists taken as won",
+        elector.node_exists_is_won(),
+        killer=_ELECTION + "event_table[taken: whose it is must be asked]",
+        why="the look at the lock is answered before anybody is fenced, in all but 1 of 100 worlds",
+    ),
+    _bug("any lock is ours", elector.look_believes_anybody()),
+    _bug(
+        "answers of an old attempt believed",
+        elector.stale_attempt_believed(),
+        killer=_ELECTION + "event_table[fenced for an abandoned attempt]",
+        why="the work of an abandoned attempt is cancelled, and a session answers in order",
+    ),
+    _bug(
+        "a reconnect is trusted",
+        elector.reconnect_is_trusted(),
+        killer=_ELECTION + "event_table[connected again: look, never create]",
+        why="the election looks at the lock each second all the same",
+    ),
+    _bug("an expiry is a reconnect", elector.expiry_is_a_reconnect()),
+    _bug(
+        "a lock lost for a moment was never lost",
+        elector.gone_lock_keeps_serving(),
+        killer=_ELECTION + "a_lock_that_was_gone_must_be_taken_over_again",
+        why="it takes somebody who deletes the lock by hand; 1 of 80 worlds shows it",
+    ),
+    _bug("losing sight of ZooKeeper demotes", elector.neutral_demotes()),
+    _bug("only watches tell", elector.never_looks_by_itself()),
+    _bug(
+        "a takeover is not abandoned",
+        elector.takeover_not_abandoned(),
+        killer=_ONE_AFTER_THE_OTHER,
+        why="what follows waits for it, and its answers count no more; 1 of 50 worlds shows it",
+    ),
     # ---- the order of a takeover, and the breadcrumb ----
-    Mutant("active before the fence is done", elector.fence_not_awaited()),
-    Mutant("a breadcrumb that looks alike is ours", elector.alike_is_own()),
-    Mutant("the breadcrumb is only replaced", elector.unread_is_none()),
-    Mutant("promoted without a breadcrumb", elector.promotes_without_writing()),
-    Mutant("our name before the fence", elector.writes_before_fencing()),
-    Mutant("leaving always deletes the breadcrumb", elector.quit_forgets_the_breadcrumb()),
-    Mutant("the lock goes before the breadcrumb", elector.release_before_the_breadcrumb()),
-    Mutant("the breadcrumb goes at any version", elector.any_version_is_deleted()),
-    Mutant("ill, and no breadcrumb left", control.ill_leaves_no_breadcrumb()),
+    _bug("active before the fence is done", elector.fence_not_awaited()),
+    _bug("a breadcrumb that looks alike is ours", elector.alike_is_own()),
+    _bug("the breadcrumb is only replaced", elector.unread_is_none()),
+    _bug("promoted without a breadcrumb", elector.promotes_without_writing()),
+    _bug("our name before the fence", elector.writes_before_fencing()),
+    _bug("leaving always deletes the breadcrumb", elector.quit_forgets_the_breadcrumb()),
+    _bug(
+        "the lock goes before the breadcrumb",
+        elector.release_before_the_breadcrumb(),
+        killer=_ELECTION
+        + "event_table[an active's clean quit deletes the breadcrumb while it holds the lock]",
+        why="the session sends both at once, and the next owner's breadcrumb has another version",
+    ),
+    _bug(
+        "the breadcrumb goes at any version",
+        elector.any_version_is_deleted(),
+        killer=_ORDERS + "a_breadcrumb_is_deleted_at_the_version_that_we_wrote",
+        why="it takes somebody who deletes the lock by hand; 1 of 60 worlds shows it",
+    ),
+    _bug("ill, and no breadcrumb left", control.ill_leaves_no_breadcrumb()),
     # ---- fencing ----
-    Mutant("a fence that timed out succeeded", control.timeout_is_success()),
-    Mutant("a fence that failed succeeded", control.failure_is_fenced()),
-    Mutant("silence is taken for standby", control.silence_is_standby()),
-    Mutant("journal-epoch proves death", control.epoch_proves_death()),
-    Mutant("a predecessor that never settled", control.unsettled_predecessor()),
-    Mutant("a death is guessed", control.death_is_guessed()),
-    Mutant("a record of any term counts", control.any_term_counts()),
-    Mutant("nobody else serves, without proof", control.claims_nobody_serves()),
-    Mutant("nobody else serves, and never will", control.claim_without_end()),
+    _bug("a fence that timed out succeeded", control.timeout_is_success()),
+    _bug("a fence that failed succeeded", control.failure_is_fenced()),
+    _bug("silence is taken for standby", control.silence_is_standby()),
+    _bug("journal-epoch proves death", control.epoch_proves_death()),
+    _bug(
+        "a predecessor that never settled",
+        control.unsettled_predecessor(),
+        killer=_ORDERS + "one_that_answers_but_was_never_active_says_nothing_of_those_before_it",
+        why="a writer that the journal refuses ends within a beat; 1 of 150 worlds shows it",
+    ),
+    _bug(
+        "a death is guessed",
+        control.death_is_guessed(),
+        killer=_PREDECESSOR + "only_the_very_process_on_this_very_machine_is_seen_to_end",
+        why="it takes a port that is closed by a process that lives; 1 of 150 worlds shows it",
+    ),
+    _bug(
+        "a record of any term counts",
+        control.any_term_counts(),
+        killer=_ORDERS + "a_record_of_an_earlier_term_says_nothing_of_the_present_owner",
+        why=(
+            "a writer that the journal refuses ends within a beat: its lease seldom outlives "
+            "the takeover in which its successor dies, and the record is a settled one only "
+            "until then"
+        ),
+    ),
+    _bug("nobody else serves, without proof", control.claims_nobody_serves()),
+    _bug(
+        "nobody else serves, and never will",
+        control.claim_without_end(),
+        killer=_ORDERS + "a_claim_about_predecessors_ends_with_what_is_known_of_our_lock",
+        why="it takes a host that stops at the very promotion; 1 of 1,000 worlds shows it",
+    ),
     # ---- cedes and hand-overs ----
-    Mutant("a cede never fences", control.cede_never_fences()),
-    Mutant("a cede without a demotion", control.cede_without_demotion()),
-    Mutant("a cede forgets the promotion", control.cede_forgets_the_promotion()),
-    Mutant("a cede ends at once", control.cede_ends_at_once()),
-    Mutant("a cede never ends", control.cede_never_ends()),
-    Mutant("peers are not released", control.peers_not_released()),
-    Mutant("an earlier hand-over's success counts", control.any_attempt_counts()),
-    Mutant("the lock is success", control.lock_is_success()),
-    Mutant("a hand-over waits in vain", control.waits_in_vain()),
-    Mutant("rivals stand back for each other", control.stands_back_for_a_rival(), seeds=1500),
-    Mutant("a failed attempt is success", control.failure_is_success()),
+    _bug("a cede never fences", control.cede_never_fences()),
+    _bug("a cede without a demotion", control.cede_without_demotion()),
+    _bug(
+        "a cede forgets the promotion",
+        control.cede_forgets_the_promotion(),
+        killer=_ORDERS + "a_cede_half_way_through_a_takeover_leaves_the_breadcrumb[3]",
+        why="it takes a demotion that is answered after the promotion; 1 of 500 worlds shows it",
+    ),
+    _bug("a cede ends at once", control.cede_ends_at_once()),
+    _bug("a cede never ends", control.cede_never_ends()),
+    _bug("peers are not released", control.peers_not_released()),
+    _bug("an earlier hand-over's success counts", control.any_attempt_counts()),
+    _bug("the lock is success", control.lock_is_success()),
+    _bug("a hand-over waits in vain", control.waits_in_vain()),
+    _bug("rivals stand back for each other", control.stands_back_for_a_rival(), seeds=1500),
+    _bug("a failed attempt is success", control.failure_is_success()),
     # ---- the controller's judgement ----
-    Mutant("the NameNode's word is ignored", control.reports_not_believed()),
-    Mutant("bad health is ignored", control.bad_health_ignored(), seeds=600),
-    Mutant("wall clock used", control.wall_clock()),
-    Mutant("a pause is not obeyed", control.pause_not_obeyed()),
-    Mutant("work of the election overtakes", control.overtaking_demotion()),
-    Mutant("no demotion is sent", control.demotion_not_sent()),
-    Mutant("a silent promotion succeeded", control.promotes_though_failed()),
+    _bug("the NameNode's word is ignored", control.reports_not_believed()),
+    _bug(
+        "bad health is ignored",
+        control.bad_health_ignored(),
+        seeds=600,
+        killer=_CANDIDACY + "decisions[ill while in: leave, keep the breadcrumb]",
+        why=(
+            "whoever comes back as a standby contradicts its controller, which leaves for "
+            "that; it takes one that is ill for long, and 1 of 500 worlds shows it"
+        ),
+    ),
+    _bug("wall clock used", control.wall_clock()),
+    _bug("a pause is not obeyed", control.pause_not_obeyed()),
+    _bug(
+        "work of the election overtakes",
+        control.overtaking_demotion(),
+        killer=_ONE_AFTER_THE_OTHER,
+        why="a NameNode does one transition after the other, and a demotion is asked for again",
+    ),
+    _bug(
+        "no demotion is sent",
+        control.demotion_not_sent(),
+        killer=_ORDERS + "a_namenode_whose_controller_has_no_lock_is_told_to_stand_by",
+        why="the next owner has fenced it, or the journal refuses it, and then it ends",
+    ),
+    _bug(
+        "a silent promotion succeeded",
+        control.promotes_though_failed(),
+        killer=_ORDERS + "a_promotion_without_an_answer_is_a_failed_takeover",
+        why="the NameNode's reports contradict its controller soon; 1 of 50 worlds shows it",
+    ),
 )

@@ -14,6 +14,7 @@ from ha.notices.store import clear_drain, clear_pause, write_drain, write_pause
 from ha.service.errors import ServiceError
 from ha.service.zkfc_client import ZkfcClient
 from tests.simulation.engine.clock import Process
+from tests.simulation.engine.runs import note
 from tests.simulation.engine.verdict import Violated
 from tests.simulation.failover.cluster import ZKFC_PORT, ZOOKEEPER
 from tests.simulation.failover.liveness import what_is_missing
@@ -64,10 +65,10 @@ class Operators:
             return
         lasted = world.loop.now - began
         if lasted > _RIVALS_SECONDS:
-            world.note(Violated("L3", f"a hand-over to {target}, one of two, took {lasted:.1f} s"))
+            note(world, Violated("L3", f"a hand-over to {target}, one of two, took {lasted:.1f} s"))
         if len(outcomes) == 2 and not any(outcomes):
-            world.note(
-                Violated("L3", "of two hand-overs at once both failed, and nothing is wrong")
+            note(
+                world, Violated("L3", "of two hand-overs at once both failed, and nothing is wrong")
             )
 
     async def _switch(self, event: Event, target: str) -> bool:
@@ -97,7 +98,7 @@ class Operators:
         missing = what_is_missing(self._world)
         if missing is not None and not self._world.closing:
             why = f"{_BACK_SECONDS} s after the hand-over to {target}: {missing}"
-            self._world.note(Violated("L3", why))
+            note(self._world, Violated("L3", why))
 
     async def _notice(self, event: Event, target: str) -> None:
         world = self._world

@@ -23,7 +23,7 @@ from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.takeover import local_process, takeover
 from ha.zkfc.takeover.former_active import Proof, predecessor_gone
 from ha.zkfc.takeover.takeover import Takeover
-from tests.simulation.engine.planting import Planting, all_of, replacing
+from tests.simulation.engine.mutants import Planting, all_of, replacing
 from tests.simulation.failover.seams import wall_step
 
 # ---- cede and hand-over --------------------------------------------------------------------

@@ -24,7 +24,7 @@ from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Link, Role, Stage
 from ha.elector.runner import Elector
 from ha.elector.state import ElectorState, Step
-from tests.simulation.engine.planting import Planting, replacing
+from tests.simulation.engine.mutants import Planting, replacing
 
 
 def stale_session_believed() -> Planting:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.simulation.failover.mutants import MUTANTS, planted
+from tests.simulation.engine.mutants import planted
+from tests.simulation.failover.simulation import SIMULATION
 from tests.simulation.failover.world import run
 
 WORLDS = range(1, 26)
@@ -26,8 +27,7 @@ BREAKS = {
 
 @pytest.mark.parametrize("name", BREAKS)
 def test_the_product_itself_sees_a_planted_bug(name: str) -> None:
-    mutant = next(one for one in MUTANTS if one.name == name)
-    with planted(mutant, own_checks=True):
+    with planted(SIMULATION.mutant(name), alone=True):
         seen = (str(run(seed).violation) for seed in WORLDS)
         told = next(one for one in seen if "gave up" in one)
     assert BREAKS[name] in told

@@ -1,50 +1,47 @@
-"""The checks see planted bugs of the control plane, at the seeds that are known to show them."""
+"""Each planted bug of the control plane is shown by a drawn world, or killed by a named test."""
 
 import pytest
 
-from tests.simulation.failover.hunting import hunt, known_seeds
-from tests.simulation.failover.killers import KILLERS
-from tests.simulation.failover.mutants import MUTANTS, Mutant, planted
-from tests.simulation.failover.shrinking import replay_command, smallest
-from tests.simulation.failover.world import run
+from tests.simulation.engine.killing import Killing, kill
+from tests.simulation.engine.mutants import Mutant
+from tests.simulation.engine.walks import killed, made_smaller
+from tests.simulation.failover.mutants import MUTANTS
+from tests.simulation.failover.simulation import SIMULATION
 
 LEAST_FOUND = 34
-OFTEN = [mutant for mutant in MUTANTS if mutant.name not in KILLERS]
+OFTEN = [mutant for mutant in MUTANTS if not mutant.killer]
 """Each of these is shown by so many worlds that one is always near."""
+NAMED = [mutant for mutant in MUTANTS if mutant.killer]
 
 
 def test_enough_planted_bugs_are_found() -> None:
     names = [mutant.name for mutant in MUTANTS]
+    known = SIMULATION.known_seeds()
     assert len(set(names)) == len(names)
-    assert known_seeds().keys() <= set(names)
-    assert len(known_seeds()) >= LEAST_FOUND
+    assert set(names) == known.keys() | {mutant.name for mutant in NAMED}
+    assert len(known) >= LEAST_FOUND
+    assert all(mutant.why for mutant in NAMED)
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutant", OFTEN, ids=[mutant.name for mutant in OFTEN])
 def test_a_drawn_world_finds_a_planted_bug(mutant: Mutant) -> None:
     """At the seed that is noted, or near it: timing in the product moves them."""
-    found = hunt(mutant)
+    found = SIMULATION.hunt(mutant)
     assert found.seed, f"survived {found.worlds} worlds"
 
 
+@pytest.fixture(scope="module")
+def killings() -> dict[str, Killing]:
+    """One process runs them all."""
+    return kill("failover")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mutant", NAMED, ids=[mutant.name for mutant in NAMED])
+def test_the_named_test_kills_the_bug(mutant: Mutant, killings: dict[str, Killing]) -> None:
+    killed(mutant, killings)
+
+
 def test_a_failing_seed_is_made_smaller() -> None:
-    """Shrunk runs fail in the same way with fewer faults, and their command says which."""
-    replaced = next(
-        mutant for mutant in MUTANTS if mutant.name == "the breadcrumb is only replaced"
-    )
-    with planted(replaced):
-        failing = next(
-            outcome
-            for seed in range(1, 100)
-            if (outcome := run(seed)).violation is not None and len(outcome.fired) > 3
-        )
-        smaller = smallest(failing)
-        assert smaller.violation is not None
-        assert failing.violation is not None
-        assert smaller.violation.invariant == failing.violation.invariant
-        assert len(smaller.fired) < len(failing.fired)
-        again = run(smaller.seed, only=frozenset(smaller.fired))
-        assert str(again.violation) == str(smaller.violation)
-    for fault in smaller.fired:
-        assert fault in replay_command(smaller)
+    made_smaller(SIMULATION, SIMULATION.mutant("the breadcrumb is only replaced"))

@@ -18,7 +18,7 @@ from tests.simulation.failover.nemesis import (
     OPERATOR_KINDS,
     ZOOKEEPER_KINDS,
 )
-from tests.simulation.failover.shrinking import replay_command
+from tests.simulation.failover.simulation import SIMULATION
 from tests.simulation.failover.world import run
 
 PORTION_SECONDS = 8.0
@@ -74,12 +74,7 @@ that were still on their way to it.
 def test_one_active_at_a_time_and_service_returns(first: int) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
     takeovers = walk(
-        run,
-        first,
-        least=LEAST_SEEDS,
-        most=MOST_SEEDS,
-        cpu_seconds=PORTION_SECONDS,
-        replay=replay_command,
+        SIMULATION, first, least=LEAST_SEEDS, most=MOST_SEEDS, cpu_seconds=PORTION_SECONDS
     )
     assert takeovers > 1.5, "hardly anything fails over in these worlds"
 

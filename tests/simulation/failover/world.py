@@ -1,9 +1,8 @@
 """One seed's world: hosts, controllers, ensemble, faults, operators; safety, then liveness."""
 
 import asyncio
-import gc
-from collections.abc import Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Set
+from contextlib import AbstractContextManager
 from itertools import count
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from ha.zkfc.surroundings.positions import Position
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.network import Network
+from tests.simulation.engine.runs import Outcome, note, to_the_end
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Stuck, Violated
 from tests.simulation.failover.cluster import SERVICE_PORT, ZOOKEEPER, Cluster, settings
@@ -32,7 +32,6 @@ from tests.simulation.failover.seams import surroundings, traced
 from tests.simulation.failover.strikes import Strikes
 from tests.simulation.failover.zk_ensemble import Ensemble
 from tests.simulation.failover.zk_tree import Create
-from tests.simulation.journal.world import Outcome
 
 _MAX_STEPS: Final = 400_000
 _FIRST_ACTIVE_BY: Final = 8.0
@@ -48,37 +47,7 @@ _METHODS: Final[dict[str, tuple[MethodSpec, ...]]] = {
 def run(seed: int, *, only: Set[str] | None = None, keep_trace: bool = False) -> Outcome:
     """Play one seed; ``only`` names the faults that may happen, None allows all that are drawn."""
     world = World(seed, only, keep_trace)
-    with traced(world.trace), _no_collection():
-        try:
-            world.loop.run_until_complete(world.play())
-        except (Violated, Stuck) as failure:
-            world.note(failure)
-        finally:
-            world.end()
-    counts = world.oracle.counts
-    return Outcome(
-        seed,
-        world.oracle.violation,
-        tuple(world.faults.fired),
-        tuple(world.trace.lines),
-        world.trace.digest(),
-        world.loop.steps,
-        counts.checks,
-        counts.takeovers,
-        world.loop.now,
-    )
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """The collector runs code whenever it likes: not here."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+    return to_the_end(world, world.play())
 
 
 class World:
@@ -118,6 +87,10 @@ class World:
         for host in self.cluster.hosts.values():
             host.ended = self._ended
             self.cluster.conditions[host.name] = Condition()
+
+    def in_place(self) -> AbstractContextManager[None]:
+        """What the product logs goes into the trace."""
+        return traced(self.trace)
 
     async def play(self) -> None:
         """Both phases."""
@@ -228,12 +201,9 @@ class World:
         if self.gave_up is not None:
             raise Violated("L2", f"a controller gave up: {self.gave_up}")
 
-    def note(self, failure: Violated | Stuck) -> None:
-        """The run ends with this."""
-        violation = failure if isinstance(failure, Violated) else Violated("L1", str(failure))
-        if self.oracle.violation is None:
-            self.oracle.violation = violation
-            self.trace.add("ORAC", f"VIOLATED {violation}")
+    def counts(self) -> tuple[int, int]:
+        """How many states were checked, and how many takeovers there were."""
+        return self.oracle.counts.checks, self.oracle.counts.takeovers
 
     def end(self) -> None:
         """Unwind every process, so that nothing is left for the collector to complain about."""
@@ -261,6 +231,6 @@ class World:
         if failure is None or not isinstance(failure, Exception) or unheard:
             return
         if isinstance(failure, Violated):
-            self.note(failure)
+            note(self, failure)
         elif not self.closing:
-            self.note(Violated("I15", f"nobody handled {failure!r}: {context['message']}"))
+            note(self, Violated("I15", f"nobody handled {failure!r}: {context['message']}"))

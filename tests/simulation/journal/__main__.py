@@ -4,10 +4,10 @@ import sys
 
 import click
 
-from tests.simulation.engine.shrink import replay_command, shrink
+from tests.simulation.engine.shown import show
 from tests.simulation.journal.exhaustive import parsed
 from tests.simulation.journal.scripted import play
-from tests.simulation.journal.world import run
+from tests.simulation.journal.simulation import SIMULATION
 
 
 @click.command()
@@ -21,21 +21,7 @@ def main(*, seed: int | None, strikes: str | None, only: str | None, smaller: bo
         show_strikes(strikes)
     if seed is None:
         raise click.UsageError("say which --seed, or which --strikes")
-    names = None if only is None else frozenset(filter(None, only.split(",")))
-    outcome = run(seed, only=names)
-    if smaller and outcome.violation is not None:
-        outcome = shrink(outcome, lambda number, chosen: run(number, only=chosen))
-    shown = run(seed, only=frozenset(outcome.fired), keep_trace=True)
-    for line in shown.lines:
-        click.echo(line)
-    verdict = "no invariant broke" if shown.violation is None else str(shown.violation)
-    click.echo(
-        f"seed {seed}: {verdict}; {shown.acknowledged} edits acknowledged, {shown.checks} states"
-        f" checked, {len(shown.fired)} faults, trace {shown.digest[:16]}"
-    )
-    if shown.violation is not None:
-        click.echo(replay_command(shown))
-    sys.exit(0 if shown.violation is None else 1)
+    show(SIMULATION, seed, only, smaller=smaller)
 
 
 def show_strikes(names: str) -> None:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 from journal.errors import JournalError
 from tests.simulation.engine.clock import Process
-from tests.simulation.engine.faults import Upkeep
 from tests.simulation.engine.verdict import Violated
 from tests.simulation.journal.contender import Contender, Habits, Life
 from tests.simulation.journal.reading import Standby
+from tests.simulation.journal.swarm import Upkeep
 
 if TYPE_CHECKING:
     from tests.simulation.journal.world import World

@@ -23,7 +23,7 @@ from journal.node.settings import NodeSettings
 from journal.proto import journal_pb2_grpc
 from journal.storage.disk import Disk
 from tests.simulation.engine.clock import Process, VirtualLoop
-from tests.simulation.engine.faults import Faults, Upkeep
+from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import PowerCut, Violated
 from tests.simulation.journal.grpc_seam import (
@@ -39,6 +39,7 @@ from tests.simulation.journal.grpc_seam import (
 from tests.simulation.journal.haste import Haste
 from tests.simulation.journal.http_seam import Page
 from tests.simulation.journal.platter import Blow, Platter, SimulatedFiles
+from tests.simulation.journal.swarm import Upkeep
 
 JOURNAL: Final = JournalId("ns1")
 NAMESPACE: Final = NamespaceInfo(-65, 12345, "simulated", 0, "bp")

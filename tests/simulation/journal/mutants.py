@@ -1,12 +1,5 @@
-"""The catalogue of planted bugs: each takes the place of one rule, and something must see it.
+"""The catalogue of the bugs that are planted into the journal, and what sees each."""
 
-They prove the checkers: a bug that survives its worlds and its tests shows a blind spot.  Nothing
-of the product is edited; the rule is replaced for the length of a run.
-"""
-
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from journal.core.effects import (
@@ -15,35 +8,11 @@ from journal.core.effects import (
     PersistDecision,
     PersistWriter,
 )
-from tests.simulation.engine.planting import Planting
+from tests.simulation.engine.mutants import Mutant
 from tests.simulation.journal import planted_protocol as protocol
 from tests.simulation.journal import planted_reads as reads
 from tests.simulation.journal import planted_rules as rules
 from tests.simulation.journal import planted_storage as storage
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One bug, and how it is found: by drawn worlds, by a test of its own, or by either.
-
-    It may survive at most ``seeds`` drawn worlds; 0 means that no drawn world is known to show
-    it.  ``killer`` is a test that passes without the bug and fails with it; where there is one,
-    `./run test` leaves the drawn worlds to `./run soak journal --mutants`.
-    """
-
-    name: str
-    plant: Planting
-    seeds: int = 100
-    killer: str = ""
-
-
-@contextmanager
-def planted(mutant: Mutant) -> Iterator[None]:
-    """The product with this bug in it."""
-    with ExitStack() as stack:
-        mutant.plant(stack)
-        yield
-
 
 _SIM: Final = "tests/simulation/journal/test_"
 _CORE: Final = "tests/journal/core/test_"

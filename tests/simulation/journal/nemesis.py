@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from tests.simulation.engine.faults import EVENT_KINDS, WEAR_KINDS, Swarm
+from tests.simulation.journal.swarm import EVENT_KINDS, WEAR_KINDS, Swarm
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from journal.reader import reader
 from journal.writer import channel as client_channel
 from journal.writer import window
 from journal.writer.writer import QuorumWriter
-from tests.simulation.engine.planting import Planting, all_of, replacing
+from tests.simulation.engine.mutants import Planting, all_of, replacing
 
 # ---- which copy wins, and who must agree ----
 

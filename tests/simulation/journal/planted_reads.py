@@ -8,7 +8,7 @@ from journal.node.edits_cache import EditsCache
 from journal.reader import tailing
 from journal.writer import heartbeats
 from journal.writer.heartbeats import ReadLease
-from tests.simulation.engine.planting import Planting, all_of, replacing
+from tests.simulation.engine.mutants import Planting, all_of, replacing
 
 # ---- the lease ----
 

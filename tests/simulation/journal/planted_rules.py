@@ -17,7 +17,7 @@ from journal.node import owner, recent_edits, segment_fetch
 from journal.recovery import Held
 from journal.storage.segment_file import SegmentCheck
 from journal.writer import learner_admission, window
-from tests.simulation.engine.planting import Planting, all_of, replacing
+from tests.simulation.engine.mutants import Planting, all_of, replacing
 
 # ---- learners ----
 

@@ -12,7 +12,7 @@ from journal.storage import disk, layout, load
 from journal.storage.files import Files, with_contents
 from journal.storage.records import record_of
 from journal.storage.segment_file import SegmentCheck
-from tests.simulation.engine.planting import Planting, all_of, replacing
+from tests.simulation.engine.mutants import Planting, all_of, replacing
 from tests.simulation.journal.platter import SimulatedFiles
 
 

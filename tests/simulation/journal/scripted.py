@@ -13,11 +13,12 @@ from typing import Any, Final
 from journal.errors import InvariantBroken, QuorumLost
 from journal.writer.writer import QuorumWriter
 from tests.simulation.engine.clock import Process
-from tests.simulation.engine.faults import EVENT_KINDS, LIFE_KINDS, MESSAGE_KINDS, Swarm
 from tests.simulation.engine.network import Action, Link
+from tests.simulation.engine.runs import Outcome, to_the_end
 from tests.simulation.journal.contender import Contender, Life, SegmentPlan
 from tests.simulation.journal.liveness import go_on, heal
-from tests.simulation.journal.world import Outcome, World, to_the_end
+from tests.simulation.journal.swarm import EVENT_KINDS, LIFE_KINDS, MESSAGE_KINDS, Swarm
+from tests.simulation.journal.world import World
 
 BACK_SOON_SECONDS: Final = 0.01
 """A machine that crashed before a call is back within the same life of a writer."""

@@ -13,13 +13,14 @@ from journal.model import TxId
 from journal.writer.writer import QuorumWriter
 from tests.simulation.engine.clock import Process
 from tests.simulation.engine.network import Action, Link
+from tests.simulation.engine.runs import Outcome, to_the_end
 from tests.simulation.engine.verdict import Violated
 from tests.simulation.journal.contender import Contender, Life
 from tests.simulation.journal.liveness import go_on, heal
 from tests.simulation.journal.platter import Blow
 from tests.simulation.journal.scripted import calm
 from tests.simulation.journal.tags import Run
-from tests.simulation.journal.world import Outcome, World, to_the_end
+from tests.simulation.journal.world import World
 
 Scene = Callable[["Stage"], Awaitable[None]]
 

@@ -2,11 +2,12 @@
 
 from journal.core.effects import FormatStorage
 from journal.storage.disk import Disk
+from tests.simulation.engine.runs import to_the_end
 from tests.simulation.journal.machine import NAMESPACE
 from tests.simulation.journal.platter import SimulatedFiles
 from tests.simulation.journal.scripted import calm
 from tests.simulation.journal.staged import Actor, Scene, Stage
-from tests.simulation.journal.world import World, to_the_end
+from tests.simulation.journal.world import World
 
 
 def perform(scene: Scene) -> None:

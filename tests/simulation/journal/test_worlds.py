@@ -6,14 +6,6 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from tests.simulation.engine.faults import (
-    EVENT_KINDS,
-    LIFE_KINDS,
-    MESSAGE_KINDS,
-    RESTART_KINDS,
-    WEAR_KINDS,
-)
-from tests.simulation.engine.shrink import replay_command
 from tests.simulation.engine.walks import (
     every_kind_strikes,
     same_seed_same_trace,
@@ -21,6 +13,14 @@ from tests.simulation.engine.walks import (
     walk,
 )
 from tests.simulation.journal.__main__ import main as show
+from tests.simulation.journal.simulation import SIMULATION
+from tests.simulation.journal.swarm import (
+    EVENT_KINDS,
+    LIFE_KINDS,
+    MESSAGE_KINDS,
+    RESTART_KINDS,
+    WEAR_KINDS,
+)
 from tests.simulation.journal.world import run
 
 PORTION_SECONDS = 5.0
@@ -38,12 +38,7 @@ FOUND = (119_915, 204_507, 211_138, 301_950, 308_849)
 def test_nothing_acknowledged_is_lost_and_one_history_stands(first: int) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
     acknowledged = walk(
-        run,
-        first,
-        least=LEAST_SEEDS,
-        most=MOST_SEEDS,
-        cpu_seconds=PORTION_SECONDS,
-        replay=replay_command,
+        SIMULATION, first, least=LEAST_SEEDS, most=MOST_SEEDS, cpu_seconds=PORTION_SECONDS
     )
     assert acknowledged > 3, "these worlds acknowledge next to nothing"
 
@@ -52,7 +47,7 @@ def test_nothing_acknowledged_is_lost_and_one_history_stands(first: int) -> None
 def test_a_seed_that_has_found_something_finds_nothing_more(seed: int) -> None:
     """As long as the worlds are drawn as they were, it is the very schedule."""
     outcome = run(seed)
-    assert outcome.violation is None, replay_command(outcome)
+    assert outcome.violation is None, SIMULATION.replay_command(outcome)
 
 
 def test_the_same_seed_leaves_the_same_trace() -> None:

@@ -1,10 +1,8 @@
 """One seed's world: machines, network, contenders, standbys, faults; safety, then liveness."""
 
 import asyncio
-import gc
-from collections.abc import Coroutine, Iterator, Set
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -16,8 +14,9 @@ import structlog
 from ha.daemon.lazy_import import load
 from journal.node import scrub, transfer
 from tests.simulation.engine.clock import Process, VirtualLoop
-from tests.simulation.engine.faults import LIFE_KINDS, WEAR_KINDS, Faults, Swarm
+from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.network import Network
+from tests.simulation.engine.runs import Outcome, note, to_the_end
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Stuck, Violated
 from tests.simulation.journal.contender import Contender, Habits, Life
@@ -28,6 +27,7 @@ from tests.simulation.journal.machine import Machine, open_simulated
 from tests.simulation.journal.nemesis import Event, cuts, plan
 from tests.simulation.journal.oracle import Oracle
 from tests.simulation.journal.reading import Standby
+from tests.simulation.journal.swarm import LIFE_KINDS, WEAR_KINDS, Swarm
 from tests.simulation.journal.wear import wear
 
 load("aiohttp")
@@ -37,59 +37,10 @@ _LINGER_SECONDS: Final = 8.0
 _MAX_STEPS: Final = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one seed."""
-
-    seed: int
-    violation: Violated | None
-    fired: tuple[str, ...]
-    lines: tuple[str, ...]
-    digest: str
-    steps: int
-    checks: int
-    acknowledged: int
-    seconds: float
-
-
 def run(seed: int, *, only: Set[str] | None = None, keep_trace: bool = False) -> Outcome:
     """Play one seed; ``only`` names the faults that may happen, None allows all that are drawn."""
     world = World(seed, only, keep_trace)
     return to_the_end(world, world.play())
-
-
-def to_the_end(world: "World", play: Coroutine[Any, Any, None]) -> Outcome:
-    """Play a world, whatever becomes of it."""
-    with world.in_place(), _no_collection():
-        try:
-            world.loop.run_until_complete(play)
-        except (Violated, Stuck) as failure:
-            world.note(failure)
-        finally:
-            world.end()
-    return Outcome(
-        world.seed,
-        world.oracle.violation,
-        tuple(world.faults.fired),
-        tuple(world.trace.lines),
-        world.trace.digest(),
-        world.loop.steps,
-        world.oracle.checks,
-        world.oracle.acknowledged,
-        world.loop.time(),
-    )
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """The collector ends forgotten generators, which runs code, whenever it likes: not here."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class World:
@@ -161,12 +112,9 @@ class World:
         await heal(self)
         await go_on(self)
 
-    def note(self, failure: Violated | Stuck) -> None:
-        """The run ends with this."""
-        violation = failure if isinstance(failure, Violated) else Violated("L1", str(failure))
-        if self.oracle.violation is None:
-            self.oracle.violation = violation
-            self.trace.add("ORAC", f"VIOLATED {violation}")
+    def counts(self) -> tuple[int, int]:
+        """How many states were checked, and how many edits acknowledged."""
+        return self.oracle.checks, self.oracle.acknowledged
 
     def end(self) -> None:
         """Unwind every process, so that nothing is left for the collector to complain about."""
@@ -358,9 +306,9 @@ class World:
         if failure is None or not isinstance(failure, Exception):
             return
         if isinstance(failure, Violated):
-            self.note(failure)
+            note(self, failure)
         elif not self.faults.over:
-            self.note(Violated("I15", f"nobody handled {failure!r}: {context['message']}"))
+            note(self, Violated("I15", f"nobody handled {failure!r}: {context['message']}"))
 
 
 def _named(links: tuple[tuple[str, str], ...]) -> str:

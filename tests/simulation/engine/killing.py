@@ -1,7 +1,7 @@
 """Run named tests with a bug planted: each must fail then, and pass without it.
 
-For bugs that no drawn world can show.  `python -m tests.simulation.journal.killing` prints what
-became of each of them, as one JSON object.
+For bugs that no drawn world can show.  `python -m tests.simulation.engine.killing journal` prints
+what became of each of them, as one JSON object.
 """
 
 import json
@@ -16,7 +16,8 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from tests import ROOT
-from tests.simulation.journal.mutants import MUTANTS, Mutant, planted
+from tests.simulation.engine.mutants import Mutant, planted
+from tests.simulation.engine.simulation import named
 
 _EACH_SECONDS: Final = 40
 
@@ -37,9 +38,9 @@ class Killing:
         return self.ran > 0 and self.sound and bool(self.failed)
 
 
-def kill(names: Sequence[str] = ()) -> dict[str, Killing]:
+def kill(simulation: str, names: Sequence[str] = ()) -> dict[str, Killing]:
     """Run the killers of these bugs, or of all, in a process of their own."""
-    command = [sys.executable, "-m", "tests.simulation.journal.killing", *names]
+    command = [sys.executable, "-m", "tests.simulation.engine.killing", simulation, *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = done.stdout.strip().splitlines()
     if done.returncode not in (0, 1) or not lines:
@@ -58,8 +59,9 @@ class _Hangman:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> bool:  # noqa: ANN401
-        name = item.nodeid.partition("[")[0]
-        condemned = [m for m in self._of[name] if not self.killings[m.name].failed]
+        of_all_cases = item.nodeid.partition("[")[0]
+        mine = [mutant for name in {item.nodeid, of_all_cases} for mutant in self._of[name]]
+        condemned = [mutant for mutant in mine if not self.killings[mutant.name].failed]
         if not condemned:
             return True  # its other cases have done it; the suite itself runs them all
         without = list(_failures(item))
@@ -84,8 +86,8 @@ def _failures(item: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
             yield report.when, told.strip().splitlines()[0][:160] if told.strip() else "it failed"
 
 
-def _main(names: Sequence[str]) -> int:
-    mutants = [m for m in MUTANTS if m.killer and (not names or m.name in names)]
+def _main(simulation: str, *names: str) -> int:
+    mutants = [m for m in named(simulation).mutants if m.killer and (not names or m.name in names)]
     hangman = _Hangman(mutants)
     options = ["-q", "-p", "no:cacheprovider", "-W", "default"]
     arguments = [*options, f"--timeout={_EACH_SECONDS}", *sorted({m.killer for m in mutants})]
@@ -100,4 +102,4 @@ def _main(names: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(_main(sys.argv[1:]))
+    raise SystemExit(_main(*sys.argv[1:]))

@@ -1,0 +1,110 @@
+"""One run of a simulated world, and what became of it."""
+
+import gc
+from collections.abc import Coroutine, Iterator, Set
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tests.simulation.engine.clock import VirtualLoop
+from tests.simulation.engine.faults import Faults
+from tests.simulation.engine.trace import Trace
+from tests.simulation.engine.verdict import Stuck, Violated
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one seed.
+
+    ``fired`` names the faults that happened, and ``acknowledged`` counts the service rendered.
+    """
+
+    seed: int
+    violation: Violated | None
+    fired: tuple[str, ...]
+    lines: tuple[str, ...]
+    digest: str
+    steps: int
+    checks: int
+    acknowledged: int
+    seconds: float
+
+
+class Run(Protocol):
+    """Plays one seed; a function of a module, so that other processes find it."""
+
+    def __call__(
+        self, seed: int, *, only: Set[str] | None = None, keep_trace: bool = False
+    ) -> Outcome:
+        """What became of it; ``only`` names the faults that may happen, None allows all."""
+
+
+class Judge(Protocol):
+    """Sees what happens, and remembers the first invariant that broke."""
+
+    violation: Violated | None
+
+
+class World(Protocol):
+    """Everything of one run."""
+
+    seed: int
+    loop: VirtualLoop
+    faults: Faults
+    trace: Trace
+
+    @property
+    def oracle(self) -> Judge:
+        """Who judges it."""
+
+    def in_place(self) -> AbstractContextManager[None]:
+        """The simulated world in place of the real one."""
+
+    def counts(self) -> tuple[int, int]:
+        """How many states were checked, and how much service was rendered."""
+
+    def end(self) -> None:
+        """Unwind every process, so that nothing is left for the collector to complain about."""
+
+
+def to_the_end(world: World, play: Coroutine[Any, Any, None]) -> Outcome:
+    """Play a world, whatever becomes of it."""
+    with world.in_place(), _no_collection():
+        try:
+            world.loop.run_until_complete(play)
+        except (Violated, Stuck) as failure:
+            note(world, failure)
+        finally:
+            world.end()
+    checks, acknowledged = world.counts()
+    return Outcome(
+        world.seed,
+        world.oracle.violation,
+        tuple(world.faults.fired),
+        tuple(world.trace.lines),
+        world.trace.digest(),
+        world.loop.steps,
+        checks,
+        acknowledged,
+        world.loop.now,
+    )
+
+
+def note(world: World, failure: Violated | Stuck) -> None:
+    """The run ends with this, unless something was broken before."""
+    violation = failure if isinstance(failure, Violated) else Violated("L1", str(failure))
+    if world.oracle.violation is None:
+        world.oracle.violation = violation
+        world.trace.add("ORAC", f"VIOLATED {violation}")
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """The collector ends forgotten generators, which runs code, whenever it likes: not here."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
