@@ -26,9 +26,6 @@ COUNTS: Final = {
     "8.9": 10, "8.10": 22, "8.11": 23, "8.12": 13, "8.13": 20, "W": 27, "X": 22,
 }  # fmt: skip
 """How many rows Hadoop's tests, its weaknesses and our further scenarios make."""
-UNMARKED: Final = ROOT / "tests" / "acceptance" / "unmarked.txt"
-"""Tests of the controller and the elector that get their marks last, while they are divided."""
-NOT_TOLD: Final = "why, is told by the mark to come"
 BETTER_THAN_HADOOP: Final = ("X1", "X2", "X3", "X5")
 
 
@@ -125,12 +122,7 @@ def test_every_row_has_a_marked_test_or_a_reason() -> None:
         if found and not _is_test(path.name):
             strays.append("pytest collects no tests of this file")
         wrong += [f"{path.relative_to(ROOT)}: {stray}" for stray in strays]
-    for line in UNMARKED.read_text(encoding="utf-8").splitlines():
-        file, _, rest = line.partition("::")
-        test, _, row = rest.partition(": ")
-        assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), line
-        marks.append(Mark(test, row, NOT_TOLD))
-    wrong += [fault for fault in faults(ROWS, REASONS, marks) if "needs no reason" not in fault]
+    wrong += faults(ROWS, REASONS, marks)
     assert not wrong, "\n".join(wrong)
 
 

@@ -29,6 +29,7 @@ def test_the_golden_vector_reads_and_writes_back() -> None:
     assert encode(NAMED) == GOLDEN
 
 
+@pytest.mark.row("W24")
 @pytest.mark.parametrize(
     "data",
     [b"", b"\xff\xff", GOLDEN[:-3], b"\x00\x00\x00\x01", GOLDEN.replace(b"hdfs", b"\xff" * 4, 1)],

@@ -192,6 +192,7 @@ CASES: dict[str, tuple[ElectorState, Event, Role, tuple[Action, ...]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.row("W24")
 @pytest.mark.parametrize("case", CASES)
 def test_event_table(case: str) -> None:
     state, event, role, actions = CASES[case]

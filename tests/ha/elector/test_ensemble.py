@@ -127,6 +127,7 @@ async def test_one_server_of_three_is_gone_and_its_clients_go_elsewhere(
         assert await _owner(settings) == b"a"
 
 
+@pytest.mark.row("8.13 17")
 async def test_8_13_17_majority_lost_for_longer_than_a_session_and_back(
     ensemble: Ensemble,
 ) -> None:

@@ -132,6 +132,7 @@ def _join(ours: Person) -> None:
     ours.elector.join(encode(OURS))
 
 
+@pytest.mark.row("8.13 16")
 async def test_8_13_16_each_takes_over_from_the_other(zookeeper: ZooKeeper, peer: JavaPeer) -> None:
     async with _pair(zookeeper, peer) as (ours, java):
         _join(ours)
@@ -153,6 +154,7 @@ async def test_8_13_16_each_takes_over_from_the_other(zookeeper: ZooKeeper, peer
         assert ours.terms == [Term.UNKNOWN]
 
 
+@pytest.mark.row("8.13 16")
 async def test_8_13_16_a_clean_quit_leaves_nothing_to_fence_either_way(
     zookeeper: ZooKeeper, peer: JavaPeer
 ) -> None:
@@ -172,6 +174,7 @@ async def test_8_13_16_a_clean_quit_leaves_nothing_to_fence_either_way(
         assert ours.fenced == []
 
 
+@pytest.mark.row("8.13 16")
 async def test_8_13_16_a_session_that_ends_hands_over_either_way(
     zookeeper: ZooKeeper, peer: JavaPeer
 ) -> None:
@@ -194,6 +197,7 @@ async def test_8_13_16_a_session_that_ends_hands_over_either_way(
         await second.quit(keep_breadcrumb=True)
 
 
+@pytest.mark.row("8.13 16")
 async def test_8_13_16_java_fails_to_serve_and_we_take_over(
     zookeeper: ZooKeeper, peer: JavaPeer
 ) -> None:
@@ -211,6 +215,7 @@ async def test_8_13_16_java_fails_to_serve_and_we_take_over(
         assert ours.fenced == [JAVAS], "Java has written its name before it asked its NameNode"
 
 
+@pytest.mark.row("8.13 16")
 async def test_8_13_16_java_clears_what_we_have_formatted(
     zookeeper: ZooKeeper, peer: JavaPeer
 ) -> None:

@@ -19,27 +19,32 @@ def _read(folder: Path, **values: str) -> ZooKeeperSettings:
     return zookeeper_settings(load_configuration(folder, overrides), nameservice="ns1")
 
 
+@pytest.mark.row("8.12 empty-ACL")
 def test_row_8_12_empty_acl() -> None:
     assert parse_acl("") == ()
 
 
+@pytest.mark.row("8.12 null-ACL")
 def test_row_8_12_null_acl(tmp_path: Path) -> None:
     # Nothing is left of it: the creator alone has rights, as in Hadoop's failover controller.
     assert _read(tmp_path, acl=" , ").acl == (CREATOR_ALL,)
     assert _read(tmp_path).acl == (AclEntry("world", "anyone", 31),)
 
 
+@pytest.mark.row("8.12 ACL-without-two-colons")
 @pytest.mark.parametrize("text", ["a:b", "a"])
 def test_row_8_12_acl_without_two_colons(text: str) -> None:
     with pytest.raises(BadCredentialSetting, match=f"'{text}' is not of the shape scheme:id:perm"):
         parse_acl(text)
 
 
+@pytest.mark.row("8.12 ACL-with-a-bad-letter")
 def test_row_8_12_acl_with_a_bad_letter() -> None:
     with pytest.raises(BadCredentialSetting, match="invalid permission 'x' in 'password:foo:rx'"):
         parse_acl("password:foo:rx")
 
 
+@pytest.mark.row("8.12 two-SASL-ACLs")
 def test_row_8_12_two_sasl_acls() -> None:
     text = "sasl:hdfs/host1@MY.DOMAIN:cdrwa, sasl:hdfs/host2@MY.DOMAIN:ca"
     assert parse_acl(text) == (
@@ -48,14 +53,17 @@ def test_row_8_12_two_sasl_acls() -> None:
     )
 
 
+@pytest.mark.row("8.12 empty-auth")
 def test_row_8_12_empty_auth() -> None:
     assert parse_auth("") == ()
 
 
+@pytest.mark.row("8.12 null-auth")
 def test_row_8_12_null_auth(tmp_path: Path) -> None:
     assert _read(tmp_path).auth == ()
 
 
+@pytest.mark.row("8.12 good-auth")
 def test_row_8_12_good_auth() -> None:
     assert parse_auth("scheme:data,\n   scheme2:user:pass") == (
         AuthEntry("scheme", "data"),
@@ -63,14 +71,17 @@ def test_row_8_12_good_auth() -> None:
     )
 
 
+@pytest.mark.row("8.12 indirection-none")
 def test_row_8_12_indirection_none(tmp_path: Path) -> None:
     assert _read(tmp_path, auth="").auth == ()
 
 
+@pytest.mark.row("8.12 indirection-plain")
 def test_row_8_12_indirection_plain(tmp_path: Path) -> None:
     assert _read(tmp_path, auth="x:y").auth == (AuthEntry("x", "y"),)
 
 
+@pytest.mark.row("8.12 indirection-file")
 def test_row_8_12_indirection_file(tmp_path: Path) -> None:
     (tmp_path / "auth").write_text("\n digest:hdfs:secret,other:one \n")
     (tmp_path / "acl").write_text("sasl:hdfs@R:rwcda\n")
@@ -87,6 +98,7 @@ def test_credentials_that_are_no_text_are_told_and_not_shown(tmp_path: Path, whi
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.row("8.12 indirection-missing-file")
 @pytest.mark.parametrize("which", ["auth", "acl"])
 def test_row_8_12_indirection_missing_file(tmp_path: Path, which: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"{tmp_path}/nowhere: .*No such file"):

@@ -105,6 +105,7 @@ def _standby() -> Election:
     return election
 
 
+@pytest.mark.row("8.3 testJoinElectionException")
 def test_row_8_3_join_election_exception() -> None:
     election = Election()
     with pytest.raises(ValueError, match="data"):
@@ -112,12 +113,14 @@ def test_row_8_3_join_election_exception() -> None:
     assert election.asked == []
 
 
+@pytest.mark.row("8.3 testJoinElection")
 def test_row_8_3_join_election() -> None:
     election = _creating()
     election.saw(JoinRequested(ME), JoinRequested(b"other data"))
     assert election.asked == [OpenSession(ONE), CreateLock(ONE, ME)]
 
 
+@pytest.mark.row("8.3 testCreateNodeResultBecomeActive")
 def test_row_8_3_create_node_result_become_active() -> None:
     election = _active()
     election.saw(LockSeen(ONE, ours=True), LookDue(), LockSeen(ONE, ours=True))
@@ -126,6 +129,7 @@ def test_row_8_3_create_node_result_become_active() -> None:
     assert election.count(EnterNeutral) == election.count(ServeAsStandby) == 0
 
 
+@pytest.mark.row("8.3 testFailToBecomeActive")
 def test_row_8_3_fail_to_become_active() -> None:
     election = _creating()
     election.saw(LockCreated(ONE), BreadcrumbRead(ONE, FIRST, None))
@@ -137,6 +141,7 @@ def test_row_8_3_fail_to_become_active() -> None:
     assert again == [OpenSession(TWO), CreateLock(TWO, ME)]
 
 
+@pytest.mark.row("8.3 testFailToBecomeActiveAfterZKDisconnect")
 def test_row_8_3_fail_to_become_active_after_zk_disconnect() -> None:
     election = _creating()
     back = election.saw(SessionSuspended(ONE), SessionOpened(ONE), LockSeen(ONE, ours=True))
@@ -147,6 +152,7 @@ def test_row_8_3_fail_to_become_active_after_zk_disconnect() -> None:
     assert again == [OpenSession(TWO), CreateLock(TWO, ME)]
 
 
+@pytest.mark.row("8.3 testFencesOldActive")
 def test_row_8_3_fences_old_active() -> None:
     election = _creating()
     election.saw(LockCreated(ONE))
@@ -156,22 +162,26 @@ def test_row_8_3_fences_old_active() -> None:
     assert election.saw(BreadcrumbWritten(ONE, FIRST, 1)) == [ServeAsActive(FIRST)]
 
 
+@pytest.mark.row("8.3 testQuitElectionRemovesBreadcrumbNode")
 def test_row_8_3_quit_election_removes_breadcrumb_node() -> None:
     left = _active().saw(QuitRequested(keep_breadcrumb=False))
     assert left == [DeleteBreadcrumb(ONE, 0), ReleaseLock(ONE), CloseSession(ONE)]
 
 
+@pytest.mark.row("8.3 testCreateNodeResultBecomeStandby")
 def test_row_8_3_create_node_result_become_standby() -> None:
     election = _standby()
     assert election.count(ServeAsStandby) == election.count(WatchLock) == 1
 
 
+@pytest.mark.row("8.3 testCreateNodeResultError")
 def test_row_8_3_create_node_result_error() -> None:
     election = _creating()
     gave_up = election.saw(RequestRefused(ONE, "create the lock /x/Lock", "no node (NoNodeError)"))
     assert gave_up[-1] == GiveUp("create the lock /x/Lock: no node (NoNodeError)")
 
 
+@pytest.mark.row("8.3 testCreateNodeResultRetryBecomeActive")
 def test_row_8_3_create_node_result_retry_become_active() -> None:
     election = _creating()
     for _ in range(10):  # Hadoop's gives up at the fourth
@@ -181,6 +191,7 @@ def test_row_8_3_create_node_result_retry_become_active() -> None:
     assert election.count(GiveUp) == 0
 
 
+@pytest.mark.row("8.3 testCreateNodeResultRetryBecomeStandby")
 def test_row_8_3_create_node_result_retry_become_standby() -> None:
     election = _creating()
     election.saw(SessionSuspended(ONE), SessionOpened(ONE), LockSeen(ONE, ours=False))
@@ -188,6 +199,7 @@ def test_row_8_3_create_node_result_retry_become_standby() -> None:
     assert election.count(ServeAsStandby) == election.count(WatchLock) == 1
 
 
+@pytest.mark.row("8.3 testCreateNodeResultRetryNoNode")
 def test_row_8_3_create_node_result_retry_no_node() -> None:
     election = _creating()
     election.saw(SessionSuspended(ONE), SessionOpened(ONE), SessionSuspended(ONE))
@@ -195,6 +207,7 @@ def test_row_8_3_create_node_result_retry_no_node() -> None:
     assert election.count(CreateLock) == 2
 
 
+@pytest.mark.row("8.3 testStatNodeRetry")
 def test_row_8_3_stat_node_retry() -> None:
     election = _standby()
     for _ in range(10):  # Hadoop's gives up at the fourth
@@ -202,6 +215,7 @@ def test_row_8_3_stat_node_retry() -> None:
     assert election.state.role is Role.STANDBY
 
 
+@pytest.mark.row("8.3 testStatNodeError")
 def test_row_8_3_stat_node_error() -> None:
     election = _active()
     election.saw(LookDue(), RequestRefused(ONE, "look at the lock", "no rights"))
@@ -209,6 +223,7 @@ def test_row_8_3_stat_node_error() -> None:
     assert election.count(EnterNeutral) == 0
 
 
+@pytest.mark.row("8.3 testProcessCallbackEventNone")
 def test_row_8_3_process_callback_event_none() -> None:
     election = Election()
     assert election.saw(JoinRequested(ME)) == [OpenSession(ONE)]
@@ -228,6 +243,7 @@ def test_row_8_3_process_callback_event_none() -> None:
     )
 
 
+@pytest.mark.row("8.3 testProcessCallbackEventNode")
 def test_row_8_3_process_callback_event_node() -> None:
     standby = _standby()
     assert standby.saw(LockChanged(ONE)) == [WatchLock(ONE)]
@@ -240,6 +256,7 @@ def test_row_8_3_process_callback_event_node() -> None:
     assert out.saw(LockChanged(ONE), LookDue(), LockGone(ONE)) == [], "no further watches"
 
 
+@pytest.mark.row("8.3 testSuccessiveStandbyCalls")
 def test_row_8_3_successive_standby_calls() -> None:
     election = _standby()
     again = election.saw(LockGone(ONE), LockTaken(ONE), LockSeen(ONE, ours=False))
@@ -247,6 +264,7 @@ def test_row_8_3_successive_standby_calls() -> None:
     assert election.count(ServeAsStandby) == 1
 
 
+@pytest.mark.row("8.3 testQuitElection")
 def test_row_8_3_quit_election() -> None:
     election = _creating()
     assert election.saw(QuitRequested(keep_breadcrumb=True)) == [CloseSession(ONE)]
@@ -255,11 +273,13 @@ def test_row_8_3_quit_election() -> None:
     assert again == [OpenSession(TWO), CreateLock(TWO, ME), WatchLock(TWO)]
 
 
+@pytest.mark.row("8.3 testBecomeActiveBeforeServiceHealthy")
 def test_row_8_3_become_active_before_service_healthy() -> None:
     election = Election()
     assert election.saw(SessionExpired(SessionNumber(0)), SessionExpired(ONE)) == []
 
 
+@pytest.mark.row("W24")
 def test_w24_an_elector_that_left_is_not_brought_back_by_an_expiry() -> None:
     election = _active()
     election.saw(QuitRequested(keep_breadcrumb=True))
@@ -267,6 +287,7 @@ def test_w24_an_elector_that_left_is_not_brought_back_by_an_expiry() -> None:
     assert not election.state.wanted
 
 
+@pytest.mark.row("8.13 12")
 def test_8_13_12_node_exists_after_a_lost_create_is_settled_by_the_owner() -> None:
     for ours, role in ((True, Role.TAKING_OVER), (False, Role.STANDBY)):
         election = _creating()

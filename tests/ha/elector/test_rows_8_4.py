@@ -71,6 +71,7 @@ async def _quiet(*those: Person) -> None:
 # -- 8.4 -------------------------------------------------------------------------------------
 
 
+@pytest.mark.row("8.4 testActiveStandbyTransition")
 async def test_row_8_4_active_standby_transition(zookeeper: ZooKeeper) -> None:
     async with people(_settings(zookeeper.connect), "e0", "e1") as (e0, e1):
         e0.join()
@@ -92,6 +93,7 @@ async def test_row_8_4_active_standby_transition(zookeeper: ZooKeeper) -> None:
             assert "active" not in loser.told
 
 
+@pytest.mark.row("8.4 testHandleSessionExpiration")
 async def test_row_8_4_handle_session_expiration(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper.connect)
     async with people(settings, "e0") as (e0,):
@@ -107,6 +109,7 @@ async def test_row_8_4_handle_session_expiration(zookeeper: ZooKeeper) -> None:
         assert await _look(settings, settings.lock) is None
 
 
+@pytest.mark.row("8.4 testHandleSessionExpirationOfStandby")
 async def test_row_8_4_handle_session_expiration_of_standby(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper.connect)
     async with people(settings, "e0", "e1") as (e0, e1):
@@ -125,6 +128,7 @@ async def test_row_8_4_handle_session_expiration_of_standby(zookeeper: ZooKeeper
         assert await _look(settings, settings.lock) is None
 
 
+@pytest.mark.row("8.4 testDontJoinElectionOnDisconnectAndReconnect")
 async def test_row_8_4_dont_join_election_on_disconnect_and_reconnect(tmp_path: Path) -> None:
     with Supervisor(tmp_path) as supervisor:
         java = find_java(wrapper_directory=tmp_path)
@@ -144,6 +148,7 @@ async def test_row_8_4_dont_join_election_on_disconnect_and_reconnect(tmp_path: 
             assert await _look(settings, settings.lock) is None
 
 
+@pytest.mark.row("8.4 testSetZooKeeperACLsOnParentZnodeName")
 async def test_row_8_4_set_zookeeper_acls_on_parent_znode_name(zookeeper: ZooKeeper) -> None:
     # HADOOP-14543: the znode's data is at version 1, its ACL at version 0.
     settings = _settings(zookeeper.connect)
@@ -159,6 +164,7 @@ async def test_row_8_4_set_zookeeper_acls_on_parent_znode_name(zookeeper: ZooKee
 # -- 8.3, what concerns znodes -----------------------------------------------------------------
 
 
+@pytest.mark.row("8.3 testGetActiveData")
 async def test_row_8_3_get_active_data(zookeeper: ZooKeeper) -> None:
     settings = replace(
         _settings(zookeeper.connect),
@@ -174,6 +180,7 @@ async def test_row_8_3_get_active_data(zookeeper: ZooKeeper) -> None:
             await read_active(replace(settings, auth=()), deadline_seconds=WAIT_SECONDS)
 
 
+@pytest.mark.row("8.3 testEnsureBaseNode")
 async def test_row_8_3_ensure_base_node(zookeeper: ZooKeeper) -> None:
     top = f"/rows-nested{next(_scopes)}"
     settings = replace(
@@ -187,6 +194,7 @@ async def test_row_8_3_ensure_base_node(zookeeper: ZooKeeper) -> None:
             assert found.value[0] == frozenset(settings.acl), path
 
 
+@pytest.mark.row("8.3 testParentZNodeACLs")
 async def test_row_8_3_parent_znode_acls(zookeeper: ZooKeeper) -> None:
     # Hadoop's sets the ACL of every prefix; ours that of its own scope only.
     top = f"/rows-shared{next(_scopes)}"
@@ -200,6 +208,7 @@ async def test_row_8_3_parent_znode_acls(zookeeper: ZooKeeper) -> None:
         assert await session.acl(top) == Done((frozenset(OPEN), 0))
 
 
+@pytest.mark.row("8.3 testEnsureBaseNodeFails")
 async def test_row_8_3_ensure_base_node_fails(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper.connect)
     async with connected(settings, deadline_seconds=WAIT_SECONDS) as session:
@@ -208,6 +217,7 @@ async def test_row_8_3_ensure_base_node_fails(zookeeper: ZooKeeper) -> None:
             await ensure_parent(session, settings)
 
 
+@pytest.mark.row("8.3 testWithoutZKServer")
 async def test_row_8_3_without_zk_server() -> None:
     settings = _settings(f"127.0.0.1:{free_port()}")
     began = time.monotonic()
@@ -220,6 +230,7 @@ async def test_row_8_3_without_zk_server() -> None:
 # -- 8.13 ------------------------------------------------------------------------------------
 
 
+@pytest.mark.row("8.13 11")
 async def test_8_13_11_a_breadcrumb_that_changed_hands_is_not_deleted(
     zookeeper: ZooKeeper,
 ) -> None:
@@ -237,6 +248,7 @@ async def test_8_13_11_a_breadcrumb_that_changed_hands_is_not_deleted(
             assert await session.look(settings.lock) == Done(None)
 
 
+@pytest.mark.row("8.13 11")
 async def test_8_13_11_a_breadcrumb_whose_deletion_is_lost_only_costs_a_fence(
     zookeeper: ZooKeeper,
 ) -> None:
@@ -254,6 +266,7 @@ async def test_8_13_11_a_breadcrumb_whose_deletion_is_lost_only_costs_a_fence(
         assert b.told == ["standby", "fence a", "active"]
 
 
+@pytest.mark.row("8.13 12")
 async def test_8_13_12_a_create_whose_answer_was_lost_is_found_to_be_ours(
     zookeeper: ZooKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,6 +344,7 @@ async def test_a_trouble_of_the_servers_that_passes_is_no_reason_to_give_up(
         assert (failed, a.told) == ([settings.lock], ["active"])
 
 
+@pytest.mark.row("8.13 13")
 async def test_8_13_13_each_reconnect_arms_exactly_one_watch(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper.connect)
     async with people(settings, "a", "b") as (a, b):
@@ -356,6 +370,7 @@ def _said(person: Person, after: int, word: str) -> Callable[[], bool]:
     return lambda: word in person.told[after:]
 
 
+@pytest.mark.row("8.13 20")
 async def test_8_13_20_clocks_that_jump_move_nobody(
     zookeeper: ZooKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,9 @@ def test_there_are_scenarios() -> None:
     assert len(FILES) >= 4
 
 
+@pytest.mark.row(
+    "W27", because="the transcript's time is given, so nothing depends on how fast the test runs"
+)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_scenario(path: Path, request: pytest.FixtureRequest) -> None:
     text = path.read_text()

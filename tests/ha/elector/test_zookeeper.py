@@ -135,6 +135,7 @@ async def test_no_server_is_told_within_the_deadline() -> None:
             pass
 
 
+@pytest.mark.row("8.1 testFormatSetsAcls", because="the row's three words in a sentence")
 async def test_format_sets_the_acl_and_strangers_see_nothing(zookeeper: ZooKeeper) -> None:
     settings = replace(
         _settings(zookeeper),

@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from ha.elector.model import Link
 from ha.elector.state import ElectorState
 from ha.zkfc.process.zookeeper_absence import Absence
@@ -15,6 +17,7 @@ CONNECTING = replace(HERE, link=Link.CONNECTING)
 AFTER_SECONDS = 0.1
 
 
+@pytest.mark.row("W20")
 async def test_w20_it_is_told_once_in_each_absence() -> None:
     told: list[int] = []
     absence = Absence(AFTER_SECONDS, lambda: told.append(1))
@@ -30,6 +33,7 @@ async def test_w20_it_is_told_once_in_each_absence() -> None:
     await until(lambda: told == [1, 1], "told again")
 
 
+@pytest.mark.row("W20")
 async def test_w20_whoever_is_back_in_time_or_out_of_the_election_is_left_alone() -> None:
     told: list[int] = []
     for end in (HERE, OUT):
@@ -44,6 +48,7 @@ async def test_w20_whoever_is_back_in_time_or_out_of_the_election_is_left_alone(
     assert told == []
 
 
+@pytest.mark.row("W20")
 async def test_w20_by_default_it_may_last_for_ever() -> None:
     told: list[int] = []
     absence = Absence(0.0, lambda: told.append(1))

@@ -19,6 +19,12 @@ from tests.ha.zkfc.zkfc_world import free_port, until
 pytestmark = pytest.mark.zookeeper
 
 
+@pytest.mark.row("W21")
+@pytest.mark.row(
+    "8.1 testFormatZK",
+    "8.1 testFormatOneClusterLeavesOtherClustersAlone",
+    because="one run of -formatZK with each exit code, and another cluster's znode beside it",
+)
 async def test_format_and_its_codes(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     site = Site(tmp_path, zookeeper.connect)
     other = Site(tmp_path, zookeeper.connect)
@@ -51,6 +57,12 @@ async def test_znodes_are_prepared_where_nobody_can_tell_which_namenode_runs(
     assert (code, "Which NameNode" in said) == (1, True)
 
 
+@pytest.mark.row(
+    "8.1 testNoZK",
+    "8.1 testWontRunWhenAutoFailoverDisabled",
+    "8.1 testFencingMustBeConfigured",
+    because="each of these rows is one exit code, and the test walks them in Hadoop's order",
+)
 async def test_codes_come_in_hadoops_order(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     site = Site(tmp_path, f"127.0.0.1:{free_port()}")
     code, said = await site.run("-D", "dfs.ha.automatic-failover.enabled=false", "-formatZK")

@@ -172,6 +172,7 @@ _events = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.row("W24", "W27")
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(_events, st.floats(0.0, 20.0)), max_size=50))
 def test_joins_and_leaves_alternate_only_the_fit_join_and_nobody_is_forgotten(

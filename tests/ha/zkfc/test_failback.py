@@ -94,6 +94,7 @@ NEVER: dict[str, tuple[Candidacy, Notices]] = {
 }  # fmt: skip
 
 
+@pytest.mark.row("W26")
 @pytest.mark.parametrize("case", NEVER)
 def test_w26_it_never_takes_the_role_back_where_anything_is_against_it(case: str) -> None:
     state, notices = NEVER[case]
@@ -129,6 +130,7 @@ STORIES: dict[str, tuple[Story, list[float]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.row("W26")
 @pytest.mark.parametrize("case", STORIES)
 def test_w26_when_it_takes_the_role_back(case: str) -> None:
     story, times = STORIES[case]
@@ -141,6 +143,7 @@ def test_w26_it_waits_until_the_namenode_is_ready_again() -> None:
     assert told(standby(), late) == [(65.0, BACK)]
 
 
+@pytest.mark.row("W26")
 def test_w26_after_repeated_failovers_it_stays_until_they_are_long_ago() -> None:
     moves = tuple(
         (float(at), NoticesSeen(notices))
@@ -151,6 +154,7 @@ def test_w26_after_repeated_failovers_it_stays_until_they_are_long_ago() -> None
     assert [at for at, _ in told(standby(), (*moves[2:], (100.0, WELL)))][:1] == [65.0]
 
 
+@pytest.mark.row("W26")
 @pytest.mark.zookeeper
 async def test_w26_a_preferred_namenode_that_is_back_takes_the_role_by_a_hand_over(
     zookeeper: ZooKeeper, tmp_path: Path

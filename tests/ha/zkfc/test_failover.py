@@ -90,6 +90,7 @@ async def test_ceding_deletes_the_breadcrumb_and_stopping_keeps_it(
         assert one.namenode.state is ServiceState.ACTIVE
 
 
+@pytest.mark.row("W14")
 async def test_a_stopped_controller_hands_over_politely(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -101,6 +102,7 @@ async def test_a_stopped_controller_hands_over_politely(
         assert one.namenode.seen[-1] == "standby by ZKFC"
 
 
+@pytest.mark.row("8.13 1", "W1", "W22")
 async def test_w1_8_13_1_a_breadcrumb_with_another_address_does_not_stop_a_takeover(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -119,6 +121,7 @@ async def test_w1_8_13_1_a_breadcrumb_with_another_address_does_not_stop_a_takeo
         assert two.namenode.seen[-1] == "standby by ZKFC"  # and at the configured one, politely
 
 
+@pytest.mark.row("8.13 2", "W4")
 async def test_w4_8_13_2_a_session_lost_during_the_promotion_does_not_make_two_actives(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:

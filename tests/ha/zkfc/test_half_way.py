@@ -33,6 +33,7 @@ async def _restart(here: World, node: Node) -> None:
     await here.standby(node)
 
 
+@pytest.mark.row("8.13 4", "W5")
 async def test_w5_8_13_4_health_that_turns_bad_while_fencing_ends_the_takeover(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -50,6 +51,7 @@ async def test_w5_8_13_4_health_that_turns_bad_while_fencing_ends_the_takeover(
         assert two.namenode.active_transitions == 0
 
 
+@pytest.mark.row("8.13 3", "W4")
 async def test_w4_8_13_3_a_session_lost_while_fencing_is_noticed_and_the_fencing_stopped(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -81,6 +83,7 @@ async def test_a_controller_stopped_while_fencing_leaves_no_lock(
         await here.active(one)
 
 
+@pytest.mark.row("8.13 18")
 async def test_8_13_18_a_namenode_that_was_restarted_unnoticed_is_elected_again(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:

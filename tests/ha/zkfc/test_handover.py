@@ -32,6 +32,7 @@ def _transitions(here: World) -> list[int]:
     return [node.namenode.active_transitions for node in here.nodes]
 
 
+@pytest.mark.row("8.13 7", "W8")
 async def test_w8_8_13_7_a_dead_third_controller_does_not_block_it(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ def _page(node: Node) -> dict[str, object]:
     return page
 
 
+@pytest.mark.row("W9")
 async def test_w9_the_status_page_shows_a_hand_over_while_it_lasts(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:

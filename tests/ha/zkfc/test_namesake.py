@@ -42,6 +42,7 @@ async def second_zkfc(here: World, node: Node) -> AsyncIterator[Controller]:
         await asyncio.wait({task})
 
 
+@pytest.mark.row("W22")
 async def test_w22_a_second_controller_waits_and_takes_its_place_when_the_first_ends(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:

@@ -114,6 +114,7 @@ async def two(
         yield here, here.nodes[0], here.nodes[1]
 
 
+@pytest.mark.row("W19")
 async def test_w19_in_a_pause_a_dead_active_is_not_replaced_until_the_pause_ends(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -131,6 +132,7 @@ async def test_w19_in_a_pause_a_dead_active_is_not_replaced_until_the_pause_ends
         assert here.fenced() == ["nn1"]
 
 
+@pytest.mark.row("W19")
 async def test_w19_an_active_may_be_restarted_in_a_pause_and_is_replaced_only_after_it(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -149,6 +151,7 @@ async def test_w19_an_active_may_be_restarted_in_a_pause_and_is_replaced_only_af
         await here.one_active()
 
 
+@pytest.mark.row("W19")
 async def test_w19_in_a_pause_nobody_takes_a_free_lock_but_the_active_takes_its_own_again(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -165,6 +168,7 @@ async def test_w19_in_a_pause_nobody_takes_a_free_lock_but_the_active_takes_its_
         assert other.namenode.active_transitions == 0
 
 
+@pytest.mark.row("W19")
 async def test_w19_an_operator_may_hand_over_in_a_pause(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -271,6 +275,7 @@ async def test_a_drained_active_stays_while_nobody_else_is_fit_and_says_so(
         await out(here, one, "drained")
 
 
+@pytest.mark.row("W26")
 async def test_w26_the_preferred_of_two_standbys_takes_over(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -294,6 +299,7 @@ async def test_w26_the_preferred_of_two_standbys_takes_over(
         assert low.namenode.promoted_at - died_at < 5.0
 
 
+@pytest.mark.row("W26")
 async def test_w26_a_preferred_one_that_does_not_take_the_lock_is_waited_for_no_longer(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -333,6 +339,7 @@ async def test_nofailover_is_never_made_active_but_by_an_operator(
         assert is_active(other)
 
 
+@pytest.mark.row("W2")
 async def test_w2_the_ready_one_takes_over_and_an_unready_one_only_when_nobody_else_does(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -352,6 +359,7 @@ async def test_w2_the_ready_one_takes_over_and_an_unready_one_only_when_nobody_e
         await here.active(unready)
 
 
+@pytest.mark.row("8.11 ZK.testElectionOnObserver")
 async def test_row_8_11_zk_election_on_observer(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2", "nn3") as here:
         one, other, observer = here.nodes

@@ -44,6 +44,7 @@ def _exists(outcome: Outcome[object]) -> bool:
     return outcome.value is not None
 
 
+@pytest.mark.row("W21")
 async def test_w21_nothing_is_formatted_or_cleared_under_a_held_lock(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -62,6 +63,7 @@ async def test_w21_nothing_is_formatted_or_cleared_under_a_held_lock(
     assert (await site.run())[0] == 3
 
 
+@pytest.mark.row("W21")
 async def test_w21_the_prompt_takes_yes_no_and_the_end_of_input(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -83,6 +85,7 @@ async def test_w21_the_prompt_takes_yes_no_and_the_end_of_input(
         assert (code, "There is no" in said) == (0, True)
 
 
+@pytest.mark.row("W21")
 async def test_w21_others_below_the_same_parent_are_left_alone(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -100,6 +103,7 @@ async def test_w21_others_below_the_same_parent_are_left_alone(
         assert await session.acl(parent) == before
 
 
+@pytest.mark.row("W21")
 async def test_w21_check_tells_what_lies_there_and_whether_we_may_write(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -153,6 +157,7 @@ async def test_two_of_them_at_once_are_a_mistake(zookeeper: ZooKeeper, tmp_path:
     assert (code, "Give one of" in said) == (1, True)
 
 
+@pytest.mark.row("W23")
 @pytest.mark.parametrize(
     ("acl", "policy", "warned"),
     [
@@ -176,6 +181,7 @@ def test_w23_an_acl_open_to_the_world_is_warned_of(
     assert bool(settings.warning) is warned
 
 
+@pytest.mark.row("W23")
 @pytest.mark.parametrize(("policy", "told"), [("refuse", "auth::rwcda"), ("maybe", "must be warn")])
 def test_w23_or_refused_where_the_operator_wants_that(
     tmp_path: Path, policy: str, told: str

@@ -56,6 +56,7 @@ async def own_server(folder: Path) -> AsyncIterator[tuple[ZooKeeper, Supervisor]
         yield server, supervisor
 
 
+@pytest.mark.row("8.1 testAutoFailoverOnBadHealth", "8.11 ZK.testFailoverAndBackOnNNShutdown")
 async def test_row_8_1_auto_failover_on_bad_health(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
@@ -72,6 +73,7 @@ async def test_row_8_1_auto_failover_on_bad_health(zookeeper: ZooKeeper, tmp_pat
         await here.standby(two)
 
 
+@pytest.mark.row("8.1 testAutoFailoverOnBadState")
 async def test_row_8_1_auto_failover_on_bad_state(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
@@ -81,6 +83,7 @@ async def test_row_8_1_auto_failover_on_bad_state(zookeeper: ZooKeeper, tmp_path
         await here.standby(one)
 
 
+@pytest.mark.row("8.1 testAutoFailoverOnLostZKSession", because="the session is always ZooKeeper's")
 async def test_row_8_1_auto_failover_on_lost_session(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
@@ -89,6 +92,7 @@ async def test_row_8_1_auto_failover_on_lost_session(zookeeper: ZooKeeper, tmp_p
             await here.move_by_expiry(two, one)
 
 
+@pytest.mark.row("8.1 testDontFailoverToUnhealthyNode", because="a node is always a NameNode here")
 async def test_row_8_1_dont_failover_to_unhealthy(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
@@ -107,6 +111,7 @@ async def test_row_8_1_dont_failover_to_unhealthy(zookeeper: ZooKeeper, tmp_path
         assert two.namenode.active_transitions == 0
 
 
+@pytest.mark.row("8.1 testBecomingActiveFails")
 async def test_row_8_1_becoming_active_fails(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
@@ -125,6 +130,7 @@ async def test_row_8_1_becoming_active_fails(zookeeper: ZooKeeper, tmp_path: Pat
         await here.active(two)
 
 
+@pytest.mark.row("8.1 testZooKeeperFailure", "W20")
 async def test_row_8_1_zookeeper_failure(tmp_path: Path) -> None:
     async with (
         own_server(tmp_path) as (server, supervisor),
@@ -149,6 +155,7 @@ async def test_row_8_1_zookeeper_failure(tmp_path: Path) -> None:
         assert transitions(here) == [1, 0]
 
 
+@pytest.mark.row("8.1 testCedeActive")
 async def test_row_8_1_cede_active(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
@@ -166,6 +173,10 @@ async def test_row_8_1_cede_active(zookeeper: ZooKeeper, tmp_path: Path) -> None
         assert here.fenced() == []
 
 
+@pytest.mark.row("8.1 testGracefulFailover")
+@pytest.mark.row(
+    "8.11 ZK.testManualFailover", because="a manual failover under controllers is a graceful one"
+)
 async def test_row_8_1_graceful_failover(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
@@ -181,6 +192,7 @@ async def test_row_8_1_graceful_failover(zookeeper: ZooKeeper, tmp_path: Path) -
         assert transitions(here) == [2, 1]
 
 
+@pytest.mark.row("8.1 testGracefulFailoverToUnhealthy")
 async def test_row_8_1_graceful_failover_to_unhealthy(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
@@ -192,6 +204,7 @@ async def test_row_8_1_graceful_failover_to_unhealthy(zookeeper: ZooKeeper, tmp_
         assert transitions(here) == [1, 0]
 
 
+@pytest.mark.row("8.1 testGracefulFailoverFailBecomingActive")
 async def test_row_8_1_graceful_failover_fail_becoming_active(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -204,6 +217,7 @@ async def test_row_8_1_graceful_failover_fail_becoming_active(
         assert here.fenced() == []
 
 
+@pytest.mark.row("8.1 testGracefulFailoverFailBecomingStandby")
 async def test_row_8_1_graceful_failover_fail_becoming_standby(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -217,6 +231,7 @@ async def test_row_8_1_graceful_failover_fail_becoming_standby(
         await here.standby(one)
 
 
+@pytest.mark.row("8.1 testGracefulFailoverFailBecomingStandbyAndFailFence")
 async def test_row_8_1_graceful_failover_fail_becoming_standby_and_fail_fence(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -230,6 +245,7 @@ async def test_row_8_1_graceful_failover_fail_becoming_standby_and_fail_fence(
         assert transitions(here)[1] == 0
 
 
+@pytest.mark.row("8.1 testOneOfEverything")
 async def test_row_8_1_one_of_everything(tmp_path: Path) -> None:
     async with (
         own_server(tmp_path) as (server, supervisor),
@@ -260,6 +276,7 @@ async def test_row_8_1_one_of_everything(tmp_path: Path) -> None:
         assert await here.one_active() is first
 
 
+@pytest.mark.row("8.1 testGracefulFailoverMultipleZKfcs")
 async def test_row_8_1_graceful_failover_multiple_zkfcs(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:

@@ -27,6 +27,7 @@ def seed() -> int:
     return seed
 
 
+@pytest.mark.row("8.2 testExpireBackAndForth")
 async def test_row_8_2_expire_back_and_forth(
     zookeeper: ZooKeeper, tmp_path: Path, seed: int
 ) -> None:
@@ -34,11 +35,13 @@ async def test_row_8_2_expire_back_and_forth(
         assert await expire_back_and_forth(zookeeper.connect, tmp_path, seconds=SECONDS, seed=seed)
 
 
+@pytest.mark.row("8.2 testRandomExpirations")
 async def test_row_8_2_random_expirations(zookeeper: ZooKeeper, tmp_path: Path, seed: int) -> None:
     async with asyncio.timeout(100):
         assert await random_expirations(zookeeper.connect, tmp_path, seconds=SECONDS, seed=seed)
 
 
+@pytest.mark.row("8.2 testRandomHealthAndDisconnects")
 async def test_row_8_2_random_health_and_disconnects(
     zookeeper: ZooKeeper, tmp_path: Path, seed: int
 ) -> None:

@@ -18,6 +18,13 @@ CASES = {
 }
 
 
+@pytest.mark.row("W22")
+@pytest.mark.row(
+    "8.11 ZK.testWithoutBindAddressSet",
+    "8.11 ZK.testWithBindAddressSet",
+    "8.11 ZK.TestDFSZKFCRespectsBindHostKeys",
+    because="set, not set and a wildcard are its cases",
+)
 @pytest.mark.parametrize("suffix", ["", ".ns1.nn1"], ids=["plain", "for one NameNode"])
 @pytest.mark.parametrize("case", CASES)
 def test_row_8_11_zk_bind_address(tmp_path: Path, case: str, suffix: str) -> None:

@@ -250,6 +250,7 @@ def test_a_lower_rank_is_no_trouble_and_a_drain_is() -> None:
     assert not step(sees(WELL, drain=DRAIN), RecheckDue(), now=NOW).state.waits
 
 
+@pytest.mark.row("W2")
 def test_w2_one_report_of_being_unready_does_not_cost_a_standby_its_place() -> None:
     standby = inside(candidacy(Notices(members=(PEER,))))
     unready = StatusReported(S.STANDBY, ready=False, not_ready_reason="safe mode")
@@ -286,6 +287,7 @@ def _flapping(count: int) -> Candidacy:
     return step(step(state, LOCK_WON, now=NOW).state, ELECTED_AS_PLANNED, now=NOW).state
 
 
+@pytest.mark.row("W16")
 def test_w16_after_repeated_failovers_a_slow_active_is_kept_for_a_while() -> None:
     state = _flapping(3)
     slow = HealthChanged(Health.NOT_RESPONDING, Trouble.SLOW, "late")
@@ -296,6 +298,7 @@ def test_w16_after_repeated_failovers_a_slow_active_is_kept_for_a_while() -> Non
     assert later.decisions == (Leave(True, "our NameNode is not_responding: late"),)
 
 
+@pytest.mark.row("W16")
 def test_w16_recovery_in_time_costs_nothing_and_counts_anew() -> None:
     ill = step(_flapping(3), ILL, now=NOW + 10).state
     well = step(ill, HealthChanged(Health.HEALTHY), now=NOW + 50)
@@ -304,22 +307,26 @@ def test_w16_recovery_in_time_costs_nothing_and_counts_anew() -> None:
     assert again.decisions == (AskAgainAfter(60.0),)
 
 
+@pytest.mark.row("W16")
 @pytest.mark.parametrize(("count", "event"), [(3, GONE), (2, ILL)], ids=["gone", "below the limit"])
 def test_w16_a_dead_active_or_a_rare_failover_waits_for_nothing(count: int, event: Event) -> None:
     decisions = step(_flapping(count), event, now=NOW + 10).decisions
     assert [type(one) for one in decisions] == [Leave]
 
 
+@pytest.mark.row("W16")
 def test_w16_old_failovers_are_forgotten() -> None:
     decisions = step(_flapping(3), ILL, now=NOW + 700).decisions
     assert [type(one) for one in decisions] == [Leave]
 
 
+@pytest.mark.row("W16")
 def test_w16_a_slow_active_that_dies_while_it_is_kept_is_left_at_once() -> None:
     kept = step(_flapping(3), ILL, now=NOW + 10).state
     assert [type(one) for one in step(kept, GONE, now=NOW + 11).decisions] == [Leave]
 
 
+@pytest.mark.row("W25")
 @pytest.mark.parametrize("joined", [True, False])
 def test_w25_an_observer_is_never_a_candidate_whoever_asks(*, joined: bool) -> None:
     before = STANDBY if joined else WELL

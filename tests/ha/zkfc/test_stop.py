@@ -34,6 +34,7 @@ def _knows_of_a_pause(node: Node) -> bool:
     return notices is not None and notices.pause is not None
 
 
+@pytest.mark.row("8.13 10", "W14")
 async def test_w14_8_13_10_sigterm_hands_over_first(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     """The schedule: the active's controller is stopped for an upgrade.
 
@@ -61,6 +62,7 @@ async def test_w14_8_13_10_sigterm_hands_over_first(zookeeper: ZooKeeper, tmp_pa
         await here.standby(one)
 
 
+@pytest.mark.row("W14")
 async def test_w14_sigterm_of_a_standby_moves_nothing(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
         one, two = here.nodes
@@ -69,6 +71,7 @@ async def test_w14_sigterm_of_a_standby_moves_nothing(zookeeper: ZooKeeper, tmp_
         assert one.zkfc.elector.state.role is Role.ACTIVE
 
 
+@pytest.mark.row("W14")
 async def test_w14_with_nobody_fit_the_namenode_stays_active(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -82,6 +85,7 @@ async def test_w14_with_nobody_fit_the_namenode_stays_active(
         assert two.namenode.active_transitions == 0
 
 
+@pytest.mark.row("W14")
 async def test_w14_the_key_switches_it_off(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path) as here:
         here.settings_hook = lambda settings: replace(settings, hand_over_on_stop=False)
@@ -100,6 +104,7 @@ async def test_w14_the_key_switches_it_off(zookeeper: ZooKeeper, tmp_path: Path)
         assert here.fenced() == []
 
 
+@pytest.mark.row("W14")
 async def test_w14_a_successor_that_hangs_costs_no_more_than_the_limit(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -121,6 +126,7 @@ async def test_w14_a_successor_that_hangs_costs_no_more_than_the_limit(
         await here.active(two)
 
 
+@pytest.mark.row("W14", "W19")
 async def test_w14_w19_in_a_pause_a_controller_is_restarted_without_failover(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -176,6 +182,7 @@ async def test_sigterm_while_taking_over_by_request_lets_the_others_go(
         assert asyncio.get_running_loop().time() - begun < 55  # asked to stand back for 60 s
 
 
+@pytest.mark.row("W14")
 @pytest.mark.parametrize("winner", ["nn1", "nn2"])
 async def test_w14_a_killed_controller_that_is_back_spares_its_active(
     zookeeper: ZooKeeper, tmp_path: Path, winner: str

@@ -83,6 +83,7 @@ async def test_a_daemons_stacks_are_kept_in_a_file_and_the_newest_ten_of_them(
     await endpoint.stop()
 
 
+@pytest.mark.row("8.13 5")
 async def test_8_13_5_hung_stacks_are_given_up_and_only_warned_of() -> None:
     async with _http(_hang) as address:
         dump = ThreadDump("nn1", address, DumpSettings(timeout_seconds=0.05))
@@ -94,6 +95,7 @@ async def test_8_13_5_hung_stacks_are_given_up_and_only_warned_of() -> None:
         assert logs[0]["because"] == "it hangs"
 
 
+@pytest.mark.row("W6")
 async def test_w6_a_dump_is_bounded_in_bytes() -> None:
     async with _http(_endless) as address:
         dump = ThreadDump("nn1", address, DumpSettings())
@@ -104,6 +106,7 @@ async def test_w6_a_dump_is_bounded_in_bytes() -> None:
         assert len(logs[0]["stacks"]) < LIMIT_BYTES
 
 
+@pytest.mark.row("W6")
 async def test_w6_a_dump_waits_until_the_election_is_left() -> None:
     asked = asyncio.Event()
     left = asyncio.Event()
@@ -125,6 +128,7 @@ async def test_w6_a_dump_waits_until_the_election_is_left() -> None:
         dump.stop()
 
 
+@pytest.mark.row("8.11 ZK.testThreadDumpCaptureAfterNNStateChange")
 @pytest.mark.zookeeper
 async def test_row_8_11_zk_thread_dump_capture_after_nn_state_change(
     zookeeper: ZooKeeper, tmp_path: Path
@@ -148,6 +152,7 @@ async def test_row_8_11_zk_thread_dump_capture_after_nn_state_change(
     await endpoint.stop()
 
 
+@pytest.mark.row("W6")
 @pytest.mark.zookeeper
 async def test_w6_hung_stacks_do_not_delay_the_failover(
     zookeeper: ZooKeeper, tmp_path: Path

@@ -55,6 +55,7 @@ async def asked(hand_over: HandOver) -> None:
     await hand_over.to_us(Asked("ann", "h"))
 
 
+@pytest.mark.row("8.13 6", "W7")
 async def test_w7_8_13_6_an_election_that_is_over_before_the_cede_is_answered_counts(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -76,6 +77,7 @@ async def test_w7_8_13_6_an_election_that_is_over_before_the_cede_is_answered_co
             assert asyncio.get_running_loop().time() - begun < 5.0
 
 
+@pytest.mark.row("8.13 6")
 async def test_8_13_6_a_record_older_than_the_request_is_no_answer_to_it(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -128,6 +130,7 @@ async def test_it_is_active_already_only_if_it_says_so_itself(
             await asked(hand_over)
 
 
+@pytest.mark.row("8.13 8", "W8")
 async def test_w8_8_13_8_an_error_at_the_release_leaves_a_success_a_success(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -149,6 +152,7 @@ async def test_w8_8_13_8_an_error_at_the_release_leaves_a_success_a_success(
         assert controller.asked == [4000, 0]
 
 
+@pytest.mark.row("W8")
 async def test_w8_everybody_is_let_go_when_the_takeover_fails(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -166,6 +170,7 @@ async def test_w8_everybody_is_let_go_when_the_takeover_fails(
         assert controller.asked == [4000, 0]
 
 
+@pytest.mark.row("W9", "W17")
 async def test_w9_w17_a_hand_over_has_one_limit_which_the_cli_outlasts(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -184,6 +189,7 @@ async def test_w9_w17_a_hand_over_has_one_limit_which_the_cli_outlasts(
     assert RELEASE_SECONDS < SERVER_SLACK_SECONDS  # what haadmin waits beyond the limit
 
 
+@pytest.mark.row("W8", "W17")
 async def test_w8_w17_a_silent_third_controller_costs_a_planned_failover_little(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -204,6 +210,7 @@ async def test_w8_w17_a_silent_third_controller_costs_a_planned_failover_little(
         await three.namenode.die()
 
 
+@pytest.mark.row("W17")
 async def test_w17_a_former_active_that_never_answers_does_not_hold_up_its_successor(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -224,6 +231,7 @@ async def test_w17_a_former_active_that_never_answers_does_not_hold_up_its_succe
         assert here.fenced() == ["nn9"]
 
 
+@pytest.mark.row("W18")
 async def test_w18_a_namenode_that_does_not_stand_by_is_asked_again_and_is_no_candidate(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -251,6 +259,7 @@ async def test_w18_a_namenode_that_does_not_stand_by_is_asked_again_and_is_no_ca
         assert two.namenode.active_transitions == 1
 
 
+@pytest.mark.row("8.13 14")
 async def test_8_13_14_a_promotion_that_succeeds_late_ends_with_a_polite_request(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -271,6 +280,7 @@ async def test_8_13_14_a_promotion_that_succeeds_late_ends_with_a_polite_request
         assert here.fence_count("nn2") == 0
 
 
+@pytest.mark.row("8.13 14")
 async def test_8_13_14_a_promotion_that_succeeds_after_the_fencing_is_undone(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -310,6 +320,7 @@ async def _late_promotion(here: World, *, new_active_seconds: float) -> tuple[No
     return one, two
 
 
+@pytest.mark.row("8.13 15")
 async def test_8_13_15_javas_minus_one_lets_a_controller_come_back(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -327,6 +338,7 @@ async def test_8_13_15_javas_minus_one_lets_a_controller_come_back(
         await here.active(one)
 
 
+@pytest.mark.row("8.13 19")
 async def test_8_13_19_a_fence_that_lies_leaves_the_old_active_to_its_own_controller(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
@@ -353,6 +365,7 @@ async def test_8_13_19_a_fence_that_lies_leaves_the_old_active_to_its_own_contro
         assert transitions(here) == [1, 1]
 
 
+@pytest.mark.row("8.13 20")
 async def test_8_13_20_a_clock_that_jumps_changes_no_delay(
     zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

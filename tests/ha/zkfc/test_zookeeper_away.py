@@ -87,6 +87,7 @@ async def _one_active(made: World) -> Node:
     return next(node for node in made.nodes if node.zkfc.believed is ServiceState.ACTIVE)
 
 
+@pytest.mark.row("W20")
 async def test_w20_nothing_moves_however_long_zookeeper_is_away(
     server: Server, tmp_path: Path
 ) -> None:
@@ -124,6 +125,7 @@ def _stepping_down(settings: ZkfcSettings) -> ZkfcSettings:
     return replace(settings, step_down_after_seconds=1.0)
 
 
+@pytest.mark.row("W20")
 async def test_w20_an_active_steps_down_after_the_time_that_the_operator_has_set(
     server: Server, tmp_path: Path
 ) -> None:
@@ -150,6 +152,7 @@ async def test_w20_an_active_steps_down_after_the_time_that_the_operator_has_set
         assert other.namenode.state is ServiceState.STANDBY
 
 
+@pytest.mark.row("W20")
 async def test_w20_a_zookeeper_that_is_back_in_time_makes_nobody_step_down(
     server: Server, tmp_path: Path
 ) -> None:
