@@ -1,11 +1,13 @@
-"""One real ZooKeeper for all tests of the failover controller."""
+"""One real ZooKeeper for all tests of the failover controller, and a nameservice for each."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
 from deploy.local.errors import LocalClusterError
 from deploy.local.zookeeper import ZooKeeper, running_zookeeper
+from tests.ha.zkfc.zkfc_world import World, world
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +18,10 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
             yield server
     except LocalClusterError as failure:
         pytest.skip(str(failure))
+
+
+@pytest.fixture
+async def here(zookeeper: ZooKeeper, tmp_path: Path) -> AsyncIterator[World]:
+    """Two NameNodes with their controllers: nn1 active, nn2 standby."""
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as begun:
+        yield begun

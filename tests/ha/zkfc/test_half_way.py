@@ -34,53 +34,46 @@ async def _restart(here: World, node: Node) -> None:
 
 
 @pytest.mark.row("8.13 4", "W5")
-async def test_w5_8_13_4_health_that_turns_bad_while_fencing_ends_the_takeover(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_w5_8_13_4_health_that_turns_bad_while_fencing_ends_the_takeover(here: World) -> None:
     # Hadoop's health monitor waits for the lock that the fencing holds.
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        _slow_fencing(here)
-        await _restart(here, two)
-        await one.namenode.die()
-        await until(lambda: two.zkfc.elector.state.stage is Stage.FENCING, "fencing")
-        two.namenode.healthy = False
-        await until(lambda: two.zkfc.elector.state.role is Role.INIT, "out", seconds=2.0)
-        await one.namenode.start()
-        await here.active(one)  # its own breadcrumb: nobody to fence
-        assert two.namenode.active_transitions == 0
+    one, two = here.nodes
+    _slow_fencing(here)
+    await _restart(here, two)
+    await one.namenode.die()
+    await until(lambda: two.zkfc.elector.state.stage is Stage.FENCING, "fencing")
+    two.namenode.healthy = False
+    await until(lambda: two.zkfc.elector.state.role is Role.INIT, "out", seconds=2.0)
+    await one.namenode.start()
+    await here.active(one)  # its own breadcrumb: nobody to fence
+    assert two.namenode.active_transitions == 0
 
 
 @pytest.mark.row("8.13 3", "W4")
 async def test_w4_8_13_3_a_session_lost_while_fencing_is_noticed_and_the_fencing_stopped(
-    zookeeper: ZooKeeper, tmp_path: Path
+    here: World, tmp_path: Path
 ) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        _slow_fencing(here)
-        await _restart(here, two)
-        await one.namenode.die()
-        await until(lambda: two.zkfc.elector.state.stage is Stage.FENCING, "fencing")
-        attempt = two.zkfc.elector.state.attempt
-        await here.expire(two)
-        await until(lambda: two.zkfc.elector.state.attempt > attempt, "a new attempt")
-        (tmp_path / "go").touch()
-        await here.active(two)
-        assert two.namenode.active_transitions == 1
+    one, two = here.nodes
+    _slow_fencing(here)
+    await _restart(here, two)
+    await one.namenode.die()
+    await until(lambda: two.zkfc.elector.state.stage is Stage.FENCING, "fencing")
+    attempt = two.zkfc.elector.state.attempt
+    await here.expire(two)
+    await until(lambda: two.zkfc.elector.state.attempt > attempt, "a new attempt")
+    (tmp_path / "go").touch()
+    await here.active(two)
+    assert two.namenode.active_transitions == 1
 
 
-async def test_a_controller_stopped_while_fencing_leaves_no_lock(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        _slow_fencing(here)
-        await _restart(here, two)
-        await one.namenode.die()
-        await until(lambda: two.zkfc.elector.state.stage is Stage.FENCING, "fencing")
-        await two.stop()
-        await one.namenode.start()
-        await here.active(one)
+async def test_a_controller_stopped_while_fencing_leaves_no_lock(here: World) -> None:
+    one, two = here.nodes
+    _slow_fencing(here)
+    await _restart(here, two)
+    await one.namenode.die()
+    await until(lambda: two.zkfc.elector.state.stage is Stage.FENCING, "fencing")
+    await two.stop()
+    await one.namenode.start()
+    await here.active(one)
 
 
 @pytest.mark.row("8.13 18")
@@ -95,18 +88,13 @@ async def test_8_13_18_a_namenode_that_was_restarted_unnoticed_is_elected_again(
         await here.active(one)
 
 
-async def test_ceding_half_way_through_a_takeover_ends_it(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        two.namenode.hold_promotion = asyncio.Event()
-        await one.namenode.die()
-        await until(lambda: two.namenode.active_transitions == 1, "promotion under way")
-        await two.zkfc.cede(0.5)
-        assert two.zkfc.elector.state.role is Role.INIT
-        two.namenode.hold_promotion.set()
-        await one.namenode.start()
-        await until(
-            lambda: Role.ACTIVE in {node.zkfc.elector.state.role for node in here.nodes}, "one"
-        )
+async def test_ceding_half_way_through_a_takeover_ends_it(here: World) -> None:
+    one, two = here.nodes
+    two.namenode.hold_promotion = asyncio.Event()
+    await one.namenode.die()
+    await until(lambda: two.namenode.active_transitions == 1, "promotion under way")
+    await two.zkfc.cede(0.5)
+    assert two.zkfc.elector.state.role is Role.INIT
+    two.namenode.hold_promotion.set()
+    await one.namenode.start()
+    await until(lambda: Role.ACTIVE in {node.zkfc.elector.state.role for node in here.nodes}, "one")

@@ -87,24 +87,23 @@ async def test_one_that_is_just_being_made_standby_is_not_called_active(
 
 
 async def test_of_two_operators_at_once_one_succeeds_and_the_other_is_told_at_once(
-    zookeeper: ZooKeeper, tmp_path: Path
+    here: World,
 ) -> None:
     """nn1 is just being promoted for the one, and asked to cede for the other.
 
     It left the election, and the first operator waited for the whole limit, 70 s.
     """
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        await here.active(one)
-        async with two.namenode.busy:  # the promotion takes its time
-            first = asyncio.create_task(_to(two))
-            await until(lambda: "active by ZKFC" in two.namenode.seen, "nn2 is being promoted")
-            second = asyncio.create_task(_to(one))
-            with pytest.raises(ServiceFailed, match="asked to cede meanwhile"):
-                async with asyncio.timeout(10):
-                    await first
-        await second
-        await here.active(one)
+    one, two = here.nodes
+    await here.active(one)
+    async with two.namenode.busy:  # the promotion takes its time
+        first = asyncio.create_task(_to(two))
+        await until(lambda: "active by ZKFC" in two.namenode.seen, "nn2 is being promoted")
+        second = asyncio.create_task(_to(one))
+        with pytest.raises(ServiceFailed, match="asked to cede meanwhile"):
+            async with asyncio.timeout(10):
+                await first
+    await second
+    await here.active(one)
 
 
 async def test_who_waits_for_the_lock_does_not_stand_back_for_another_hand_over(
@@ -140,19 +139,18 @@ async def test_strangers_may_not_ask(zookeeper: ZooKeeper, tmp_path: Path) -> No
 
 
 async def test_who_is_let_go_while_its_namenode_is_slow_to_stand_by_comes_back_at_once(
-    zookeeper: ZooKeeper, tmp_path: Path
+    here: World,
 ) -> None:
     """Else the hand-over is long over, and its only other candidate stands back all the same."""
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        async with two.namenode.busy:
-            ceding = asyncio.create_task(two.zkfc.cede(600.0))
-            await here.until(lambda: two.zkfc.candidacy.in_transition, "nn2 is asked to stand by")
-            await two.zkfc.cede(0.0)
-        await ceding
-        await here.standby(two)
-        await one.namenode.die()
-        await here.active(two)
+    one, two = here.nodes
+    async with two.namenode.busy:
+        ceding = asyncio.create_task(two.zkfc.cede(600.0))
+        await here.until(lambda: two.zkfc.candidacy.in_transition, "nn2 is asked to stand by")
+        await two.zkfc.cede(0.0)
+    await ceding
+    await here.standby(two)
+    await one.namenode.die()
+    await here.active(two)
 
 
 async def test_a_hand_over_that_is_given_up_asks_nobody_any_more(
@@ -188,25 +186,24 @@ async def test_a_hand_over_that_is_given_up_asks_nobody_any_more(
 
 
 async def test_a_hand_over_that_waits_for_its_turn_is_refused_by_a_controller_that_stops(
-    zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its turn comes when the first is given up; the active would cede, and nobody take over."""
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        hand_over = two.zkfc.hand_over
-        really = hand_over._read_active
+    one, two = here.nodes
+    hand_over = two.zkfc.hand_over
+    really = hand_over._read_active
 
-        async def hangs() -> None:
-            monkeypatch.setattr(hand_over, "_read_active", really)
-            await asyncio.Event().wait()
+    async def hangs() -> None:
+        monkeypatch.setattr(hand_over, "_read_active", really)
+        await asyncio.Event().wait()
 
-        monkeypatch.setattr(hand_over, "_read_active", hangs)
-        first = asyncio.create_task(_to(two))
-        await until(lambda: hand_over.asked is not None, "the first under way")
-        second = asyncio.create_task(_to(two))
-        await until(lambda: two.zkfc.candidacy.standing.asked == 2, "the second waits")
-        await hand_over.stop()
-        with pytest.raises(ServiceFailed, match="its zkfc is being stopped"):
-            await second
-        assert "standby by ZKFC" not in one.namenode.seen[-1]
-        first.cancel()
+    monkeypatch.setattr(hand_over, "_read_active", hangs)
+    first = asyncio.create_task(_to(two))
+    await until(lambda: hand_over.asked is not None, "the first under way")
+    second = asyncio.create_task(_to(two))
+    await until(lambda: two.zkfc.candidacy.standing.asked == 2, "the second waits")
+    await hand_over.stop()
+    with pytest.raises(ServiceFailed, match="its zkfc is being stopped"):
+        await second
+    assert "standby by ZKFC" not in one.namenode.seen[-1]
+    first.cancel()

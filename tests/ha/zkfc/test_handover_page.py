@@ -2,15 +2,13 @@
 
 import asyncio
 import json
-from pathlib import Path
 
 import pytest
 
-from deploy.local.zookeeper import ZooKeeper
 from ha.console.handover_steps import steps_of
 from ha.zkfc.process.command import status_page
 from tests.ha.zkfc.test_notices import ask_to_take_over
-from tests.ha.zkfc.zkfc_world import Node, world
+from tests.ha.zkfc.zkfc_world import Node, World
 
 pytestmark = pytest.mark.zookeeper
 
@@ -22,27 +20,24 @@ def _page(node: Node) -> dict[str, object]:
 
 
 @pytest.mark.row("W9")
-async def test_w9_the_status_page_shows_a_hand_over_while_it_lasts(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        _, two = here.nodes
-        before = _page(two)
-        two.namenode.hold_promotion = asyncio.Event()
-        asked = asyncio.create_task(ask_to_take_over(two))
-        await here.until(lambda: two.namenode.active_transitions, "promoting")
-        during = _page(two)
-        steps = steps_of(during)
-        assert [name for name, _ in steps.done] == ["lock", "promoting"]
-        assert (steps.asking, steps.holds_lock) == ("nn1", True)
-        two.namenode.hold_promotion.set()
-        await asked
-        after = _page(two)
-        assert list(before) == list(during) == list(after)
-        assert [(one["handing_over_from"], one["takeover"]) for one in (before, after)] == [
-            (None, None),
-            (None, None),
-        ]
-        # Whoever looks only now sees in the last attempt what had still to come.
-        last = steps_of(after)
-        assert (last.attempt, last.done[:2]) == (steps.attempt, steps.done)
+async def test_w9_the_status_page_shows_a_hand_over_while_it_lasts(here: World) -> None:
+    _, two = here.nodes
+    before = _page(two)
+    two.namenode.hold_promotion = asyncio.Event()
+    asked = asyncio.create_task(ask_to_take_over(two))
+    await here.until(lambda: two.namenode.active_transitions, "promoting")
+    during = _page(two)
+    steps = steps_of(during)
+    assert [name for name, _ in steps.done] == ["lock", "promoting"]
+    assert (steps.asking, steps.holds_lock) == ("nn1", True)
+    two.namenode.hold_promotion.set()
+    await asked
+    after = _page(two)
+    assert list(before) == list(during) == list(after)
+    assert [(one["handing_over_from"], one["takeover"]) for one in (before, after)] == [
+        (None, None),
+        (None, None),
+    ]
+    # Whoever looks only now sees in the last attempt what had still to come.
+    last = steps_of(after)
+    assert (last.attempt, last.done[:2]) == (steps.attempt, steps.done)

@@ -130,53 +130,47 @@ async def records(
 
 
 @pytest.mark.zookeeper
-async def test_an_automatic_failover_is_recorded_with_phases_and_fencing(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        await one.namenode.die()
-        await here.active(two)
-        first, second = await records(here, lambda found: len(found) == 2)
-        assert (first.namenode, first.previous, first.fencing) == ("nn1", None, ())
-        assert (second.namenode, second.previous) == ("nn2", "nn1")
-        assert (second.kind, second.result) == (FailoverKind.AUTO, FailoverResult.SUCCEEDED)
-        assert (second.actor, second.failure) == (None, None)
-        names = [phase.name for phase in second.phases]
-        assert names == ["lock", "fenced", "promoting", "active"]
-        assert 0 < second.seconds < DEADLINE_SECONDS
-        tries = [(one.method.partition("(")[0], one.result) for one in second.fencing]
-        assert tries == [("rpc", "failed"), ("shell", "succeeded")]
-        assert all("nn1 at 127.0.0.1" in one.target for one in second.fencing)
-        assert second.session == f"{two.keeper.session_id or 0:#x}"
-        assert second.lock_czxid is not None
-        assert first.lock_czxid is not None
-        assert second.lock_czxid > first.lock_czxid
+async def test_an_automatic_failover_is_recorded_with_phases_and_fencing(here: World) -> None:
+    one, two = here.nodes
+    await one.namenode.die()
+    await here.active(two)
+    first, second = await records(here, lambda found: len(found) == 2)
+    assert (first.namenode, first.previous, first.fencing) == ("nn1", None, ())
+    assert (second.namenode, second.previous) == ("nn2", "nn1")
+    assert (second.kind, second.result) == (FailoverKind.AUTO, FailoverResult.SUCCEEDED)
+    assert (second.actor, second.failure) == (None, None)
+    names = [phase.name for phase in second.phases]
+    assert names == ["lock", "fenced", "promoting", "active"]
+    assert 0 < second.seconds < DEADLINE_SECONDS
+    tries = [(one.method.partition("(")[0], one.result) for one in second.fencing]
+    assert tries == [("rpc", "failed"), ("shell", "succeeded")]
+    assert all("nn1 at 127.0.0.1" in one.target for one in second.fencing)
+    assert second.session == f"{two.keeper.session_id or 0:#x}"
+    assert second.lock_czxid is not None
+    assert first.lock_czxid is not None
+    assert second.lock_czxid > first.lock_czxid
 
 
 @pytest.mark.zookeeper
-async def test_a_switchover_is_recorded_with_who_asked_and_a_refused_one_too(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        client = await two.rpc()
-        await client.graceful_failover(deadline_seconds=DEADLINE_SECONDS)
-        await here.standby(one)
-        two.namenode.healthy, one.namenode.healthy = True, False
-        await until(lambda: not one.zkfc.candidacy.joined, "nn1 out")
-        back = await one.rpc()
-        with pytest.raises(ServiceFailed):
-            await back.graceful_failover(deadline_seconds=DEADLINE_SECONDS)
-        await client.close()
-        await back.close()
-        _, done, refused = await records(here, lambda found: len(found) == 3)
-        assert (done.kind, done.result) == (FailoverKind.SWITCHOVER, FailoverResult.SUCCEEDED)
-        assert done.actor == two.zkfc._settings.user
-        assert done.cause == f"asked for by {done.actor} from 127.0.0.1"
-        assert (done.previous, done.fencing) == ("nn1", ())
-        assert (refused.kind, refused.result) == (FailoverKind.SWITCHOVER, FailoverResult.FAILED)
-        assert "not currently healthy" in (refused.failure or "")
+async def test_a_switchover_is_recorded_with_who_asked_and_a_refused_one_too(here: World) -> None:
+    one, two = here.nodes
+    client = await two.rpc()
+    await client.graceful_failover(deadline_seconds=DEADLINE_SECONDS)
+    await here.standby(one)
+    two.namenode.healthy, one.namenode.healthy = True, False
+    await until(lambda: not one.zkfc.candidacy.joined, "nn1 out")
+    back = await one.rpc()
+    with pytest.raises(ServiceFailed):
+        await back.graceful_failover(deadline_seconds=DEADLINE_SECONDS)
+    await client.close()
+    await back.close()
+    _, done, refused = await records(here, lambda found: len(found) == 3)
+    assert (done.kind, done.result) == (FailoverKind.SWITCHOVER, FailoverResult.SUCCEEDED)
+    assert done.actor == two.zkfc._settings.user
+    assert done.cause == f"asked for by {done.actor} from 127.0.0.1"
+    assert (done.previous, done.fencing) == ("nn1", ())
+    assert (refused.kind, refused.result) == (FailoverKind.SWITCHOVER, FailoverResult.FAILED)
+    assert "not currently healthy" in (refused.failure or "")
 
 
 @pytest.mark.zookeeper

@@ -47,19 +47,16 @@ async def pause(here: World, *nodes: Node, until: datetime | None = None) -> Non
 
 
 async def resume(here: World) -> None:
-    """End the pause."""
     async with connected(here.zookeeper, deadline_seconds=10.0) as session:
         assert await clear_pause(session, here.zookeeper)
 
 
 async def drain(here: World, node: Node) -> None:
-    """Drain this node."""
     async with connected(here.zookeeper, deadline_seconds=10.0) as session:
         await write_drain(session, here.zookeeper, node.name, DRAIN)
 
 
 async def undrain(here: World, node: Node) -> None:
-    """End its drain."""
     async with connected(here.zookeeper, deadline_seconds=10.0) as session:
         assert await clear_drain(session, here.zookeeper, node.name)
 

@@ -57,77 +57,72 @@ async def own_server(folder: Path) -> AsyncIterator[tuple[ZooKeeper, Supervisor]
 
 
 @pytest.mark.row("8.1 testAutoFailoverOnBadHealth", "8.11 ZK.testFailoverAndBackOnNNShutdown")
-async def test_row_8_1_auto_failover_on_bad_health(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        one.namenode.healthy = False
-        await here.active(two)
-        assert one.zkfc.believed is ServiceState.INITIALIZING
-        assert here.fenced() == []  # it answered its successor's request
-        await two.namenode.cut_off()
-        one.namenode.healthy = True
-        await here.active(one)
-        assert here.fenced() == ["nn2"]
-        # It comes back as what it was, and its own controller, having lost the lock, demotes it.
-        await two.namenode.start()
-        await here.standby(two)
+async def test_row_8_1_auto_failover_on_bad_health(here: World) -> None:
+    one, two = here.nodes
+    one.namenode.healthy = False
+    await here.active(two)
+    assert one.zkfc.believed is ServiceState.INITIALIZING
+    assert here.fenced() == []  # it answered its successor's request
+    await two.namenode.cut_off()
+    one.namenode.healthy = True
+    await here.active(one)
+    assert here.fenced() == ["nn2"]
+    # It comes back as what it was, and its own controller, having lost the lock, demotes it.
+    await two.namenode.start()
+    await here.standby(two)
 
 
 @pytest.mark.row("8.1 testAutoFailoverOnBadState")
-async def test_row_8_1_auto_failover_on_bad_state(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        here.resource.release("nn1")
-        one.namenode.state = ServiceState.STANDBY
-        await here.active(two)
-        await here.standby(one)
+async def test_row_8_1_auto_failover_on_bad_state(here: World) -> None:
+    one, two = here.nodes
+    here.resource.release("nn1")
+    one.namenode.state = ServiceState.STANDBY
+    await here.active(two)
+    await here.standby(one)
 
 
 @pytest.mark.row("8.1 testAutoFailoverOnLostZKSession", because="the session is always ZooKeeper's")
-async def test_row_8_1_auto_failover_on_lost_session(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        for _ in range(2):
-            await here.move_by_expiry(one, two)
-            await here.move_by_expiry(two, one)
+async def test_row_8_1_auto_failover_on_lost_session(here: World) -> None:
+    one, two = here.nodes
+    for _ in range(2):
+        await here.move_by_expiry(one, two)
+        await here.move_by_expiry(two, one)
 
 
 @pytest.mark.row("8.1 testDontFailoverToUnhealthyNode", because="a node is always a NameNode here")
-async def test_row_8_1_dont_failover_to_unhealthy(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        two.namenode.healthy = False
-        await here.until(lambda: not two.zkfc.candidacy.joined, "nn2 out")
-        one.gate.shut()
-        await here.expire(one)
-        await here.until(lambda: one.zkfc.elector.state.role is Role.NEUTRAL, "nn1 neutral")
-        end = asyncio.get_running_loop().time() + 1.0
-        while asyncio.get_running_loop().time() < end:
-            assert await holder(here) is None
-        one.gate.open()
-        # Its NameNode has been active all the time.
-        await here.until(lambda: one.zkfc.elector.state.role is Role.ACTIVE, "nn1 has the lock")
-        assert await holder(here) == "nn1"
-        assert two.namenode.active_transitions == 0
+async def test_row_8_1_dont_failover_to_unhealthy(here: World) -> None:
+    one, two = here.nodes
+    two.namenode.healthy = False
+    await here.until(lambda: not two.zkfc.candidacy.joined, "nn2 out")
+    one.gate.shut()
+    await here.expire(one)
+    await here.until(lambda: one.zkfc.elector.state.role is Role.NEUTRAL, "nn1 neutral")
+    end = asyncio.get_running_loop().time() + 1.0
+    while asyncio.get_running_loop().time() < end:
+        assert await holder(here) is None
+    one.gate.open()
+    # Its NameNode has been active all the time.
+    await here.until(lambda: one.zkfc.elector.state.role is Role.ACTIVE, "nn1 has the lock")
+    assert await holder(here) == "nn1"
+    assert two.namenode.active_transitions == 0
 
 
 @pytest.mark.row("8.1 testBecomingActiveFails")
-async def test_row_8_1_becoming_active_fails(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        two.namenode.fail_to_become_active = True
-        one.namenode.healthy = False
-        await here.until(lambda: two.namenode.active_transitions >= 2, "tried twice")
-        assert two.zkfc.attempts.last is not None
-        assert "injected failure" in two.zkfc.attempts.last.text
-        assert one.zkfc.believed is ServiceState.INITIALIZING
-        assert here.resource.holder is None
-        one.namenode.healthy = True
-        await here.active(one)
-        await here.standby(two)
-        two.namenode.fail_to_become_active = False
-        one.namenode.healthy = False
-        await here.active(two)
+async def test_row_8_1_becoming_active_fails(here: World) -> None:
+    one, two = here.nodes
+    two.namenode.fail_to_become_active = True
+    one.namenode.healthy = False
+    await here.until(lambda: two.namenode.active_transitions >= 2, "tried twice")
+    assert two.zkfc.attempts.last is not None
+    assert "injected failure" in two.zkfc.attempts.last.text
+    assert one.zkfc.believed is ServiceState.INITIALIZING
+    assert here.resource.holder is None
+    one.namenode.healthy = True
+    await here.active(one)
+    await here.standby(two)
+    two.namenode.fail_to_become_active = False
+    one.namenode.healthy = False
+    await here.active(two)
 
 
 @pytest.mark.row("8.1 testZooKeeperFailure", "W20")
@@ -156,93 +151,83 @@ async def test_row_8_1_zookeeper_failure(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("8.1 testCedeActive")
-async def test_row_8_1_cede_active(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        loop = asyncio.get_running_loop()
-        client = await one.rpc()
-        begun = loop.time()
-        await client.cede_active(3000, deadline_seconds=20.0)
-        # Not when the time is over.  Hadoop asks for less than 1 s; this machine may be busy.
-        assert loop.time() - begun < 2.5
-        await client.close()
-        assert one.zkfc.elector.state.role is Role.INIT
-        await here.active(two)
-        await here.standby(one)
-        assert loop.time() - begun > 2.8
-        assert here.fenced() == []
+async def test_row_8_1_cede_active(here: World) -> None:
+    one, two = here.nodes
+    loop = asyncio.get_running_loop()
+    client = await one.rpc()
+    begun = loop.time()
+    await client.cede_active(3000, deadline_seconds=20.0)
+    # Not when the time is over.  Hadoop asks for less than 1 s; this machine may be busy.
+    assert loop.time() - begun < 2.5
+    await client.close()
+    assert one.zkfc.elector.state.role is Role.INIT
+    await here.active(two)
+    await here.standby(one)
+    assert loop.time() - begun > 2.8
+    assert here.fenced() == []
 
 
 @pytest.mark.row("8.1 testGracefulFailover")
 @pytest.mark.row(
     "8.11 ZK.testManualFailover", because="a manual failover under controllers is a graceful one"
 )
-async def test_row_8_1_graceful_failover(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        await hand_over_to(two)
-        await here.active(two)
-        await here.standby(one)
-        assert await holder(here) == "nn2"
-        await hand_over_to(one)
-        await here.active(one)
-        assert await holder(here) == "nn1"
-        await hand_over_to(one)  # already: no change
-        assert here.fenced() == []
-        assert transitions(here) == [2, 1]
+async def test_row_8_1_graceful_failover(here: World) -> None:
+    one, two = here.nodes
+    await hand_over_to(two)
+    await here.active(two)
+    await here.standby(one)
+    assert await holder(here) == "nn2"
+    await hand_over_to(one)
+    await here.active(one)
+    assert await holder(here) == "nn1"
+    await hand_over_to(one)  # already: no change
+    assert here.fenced() == []
+    assert transitions(here) == [2, 1]
 
 
 @pytest.mark.row("8.1 testGracefulFailoverToUnhealthy")
-async def test_row_8_1_graceful_failover_to_unhealthy(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        two.namenode.healthy = False
-        await here.until(lambda: not two.zkfc.candidacy.joined, "nn2 out")
-        with pytest.raises(ServiceFailed, match=r"nn2.*is not currently healthy"):
-            await hand_over_to(two)
-        assert one.namenode.state is ServiceState.ACTIVE
-        assert transitions(here) == [1, 0]
+async def test_row_8_1_graceful_failover_to_unhealthy(here: World) -> None:
+    one, two = here.nodes
+    two.namenode.healthy = False
+    await here.until(lambda: not two.zkfc.candidacy.joined, "nn2 out")
+    with pytest.raises(ServiceFailed, match=r"nn2.*is not currently healthy"):
+        await hand_over_to(two)
+    assert one.namenode.state is ServiceState.ACTIVE
+    assert transitions(here) == [1, 0]
 
 
 @pytest.mark.row("8.1 testGracefulFailoverFailBecomingActive")
-async def test_row_8_1_graceful_failover_fail_becoming_active(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        two.namenode.fail_to_become_active = True
-        with pytest.raises(ServiceFailed, match=r"Couldn't make NameNode .*nn2.*injected failure"):
-            await hand_over_to(two)
-        await here.active(one)
-        assert here.fenced() == []
+async def test_row_8_1_graceful_failover_fail_becoming_active(here: World) -> None:
+    one, two = here.nodes
+    two.namenode.fail_to_become_active = True
+    with pytest.raises(ServiceFailed, match=r"Couldn't make NameNode .*nn2.*injected failure"):
+        await hand_over_to(two)
+    await here.active(one)
+    assert here.fenced() == []
 
 
 @pytest.mark.row("8.1 testGracefulFailoverFailBecomingStandby")
-async def test_row_8_1_graceful_failover_fail_becoming_standby(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        one.namenode.fail_to_become_standby = True
-        await hand_over_to(two)
-        await here.active(two)
-        assert here.fenced() == ["nn1"]
-        one.namenode.fail_to_become_standby = False
-        await here.standby(one)
+async def test_row_8_1_graceful_failover_fail_becoming_standby(here: World) -> None:
+    one, two = here.nodes
+    one.namenode.fail_to_become_standby = True
+    await hand_over_to(two)
+    await here.active(two)
+    assert here.fenced() == ["nn1"]
+    one.namenode.fail_to_become_standby = False
+    await here.standby(one)
 
 
 @pytest.mark.row("8.1 testGracefulFailoverFailBecomingStandbyAndFailFence")
 async def test_row_8_1_graceful_failover_fail_becoming_standby_and_fail_fence(
-    zookeeper: ZooKeeper, tmp_path: Path
+    here: World, tmp_path: Path
 ) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        one.namenode.fail_to_become_standby = True
-        (tmp_path / "broken").touch()
-        with pytest.raises(ServiceFailed, match=r"Unable to fence .*nn1"):
-            await hand_over_to(two)
-        await here.active(one)
-        assert transitions(here)[1] == 0
+    one, two = here.nodes
+    one.namenode.fail_to_become_standby = True
+    (tmp_path / "broken").touch()
+    with pytest.raises(ServiceFailed, match=r"Unable to fence .*nn1"):
+        await hand_over_to(two)
+    await here.active(one)
+    assert transitions(here)[1] == 0
 
 
 @pytest.mark.row("8.1 testOneOfEverything")

@@ -35,54 +35,49 @@ def _knows_of_a_pause(node: Node) -> bool:
 
 
 @pytest.mark.row("8.13 10", "W14")
-async def test_w14_8_13_10_sigterm_hands_over_first(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+async def test_w14_8_13_10_sigterm_hands_over_first(here: World) -> None:
     """The schedule: the active's controller is stopped for an upgrade.
 
     Hadoop's lets its lock expire: for a session timeout nobody fails over, then the peer fences.
     """
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        await knows_a_successor(here)
-        await one.terminate()
-        await here.active(two)
-        assert one.namenode.state is ServiceState.STANDBY
-        assert here.fenced() == []
-        assert two.namenode.told_gone == [True]
-        async with connected(here.zookeeper, deadline_seconds=10.0) as session:
-            async with asyncio.timeout(30):
-                while not (found := await read_history(session, here.zookeeper, 1))[0].record or (
-                    found[0].record.namenode != "nn2"
-                ):
-                    await asyncio.sleep(0.02)
-        record = found[0].record
-        assert record.kind is FailoverKind.SWITCHOVER
-        assert record.cause.endswith("the zkfc of nn1 is being stopped")
-        # Whoever is started again is a standby, and may take over when asked.
-        await here.start(one)
-        await here.standby(one)
+    one, two = here.nodes
+    await knows_a_successor(here)
+    await one.terminate()
+    await here.active(two)
+    assert one.namenode.state is ServiceState.STANDBY
+    assert here.fenced() == []
+    assert two.namenode.told_gone == [True]
+    async with connected(here.zookeeper, deadline_seconds=10.0) as session:
+        async with asyncio.timeout(30):
+            while not (found := await read_history(session, here.zookeeper, 1))[0].record or (
+                found[0].record.namenode != "nn2"
+            ):
+                await asyncio.sleep(0.02)
+    record = found[0].record
+    assert record.kind is FailoverKind.SWITCHOVER
+    assert record.cause.endswith("the zkfc of nn1 is being stopped")
+    # Whoever is started again is a standby, and may take over when asked.
+    await here.start(one)
+    await here.standby(one)
 
 
 @pytest.mark.row("W14")
-async def test_w14_sigterm_of_a_standby_moves_nothing(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        await two.terminate()
-        assert one.namenode.active_transitions == 1
-        assert one.zkfc.elector.state.role is Role.ACTIVE
+async def test_w14_sigterm_of_a_standby_moves_nothing(here: World) -> None:
+    one, two = here.nodes
+    await two.terminate()
+    assert one.namenode.active_transitions == 1
+    assert one.zkfc.elector.state.role is Role.ACTIVE
 
 
 @pytest.mark.row("W14")
-async def test_w14_with_nobody_fit_the_namenode_stays_active(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        two.namenode.healthy = False
-        await here.until(lambda: not two.zkfc.candidacy.joined, "nn2 out")
-        await one.terminate()
-        assert one.namenode.state is ServiceState.ACTIVE
-        assert await read_active(here.zookeeper, deadline_seconds=10.0) is None
-        assert two.namenode.active_transitions == 0
+async def test_w14_with_nobody_fit_the_namenode_stays_active(here: World) -> None:
+    one, two = here.nodes
+    two.namenode.healthy = False
+    await here.until(lambda: not two.zkfc.candidacy.joined, "nn2 out")
+    await one.terminate()
+    assert one.namenode.state is ServiceState.ACTIVE
+    assert await read_active(here.zookeeper, deadline_seconds=10.0) is None
+    assert two.namenode.active_transitions == 0
 
 
 @pytest.mark.row("W14")
@@ -127,26 +122,23 @@ async def test_w14_a_successor_that_hangs_costs_no_more_than_the_limit(
 
 
 @pytest.mark.row("W14", "W19")
-async def test_w14_w19_in_a_pause_a_controller_is_restarted_without_failover(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_w14_w19_in_a_pause_a_controller_is_restarted_without_failover(here: World) -> None:
     """Hadoop has no way to restart the active's controller without a failover."""
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        await knows_a_successor(here)
-        pause = Pause(owner="ann@h", reason="upgrade", since=datetime.now(UTC), until=None)
-        async with connected(here.zookeeper, deadline_seconds=10.0) as session:
-            await write_pause(session, here.zookeeper, pause)
-            await here.until(lambda: all(map(_knows_of_a_pause, here.nodes)), "the pause is known")
-            await one.terminate()
-            assert one.namenode.state is ServiceState.ACTIVE
-            await here.start(one)
-            await here.active(one)
-            assert "standby by ZKFC" not in one.namenode.seen
-            assert two.namenode.active_transitions == 0
-            await clear_pause(session, here.zookeeper)
-        await here.standby(two)
-        assert await here.one_active() is one
+    one, two = here.nodes
+    await knows_a_successor(here)
+    pause = Pause(owner="ann@h", reason="upgrade", since=datetime.now(UTC), until=None)
+    async with connected(here.zookeeper, deadline_seconds=10.0) as session:
+        await write_pause(session, here.zookeeper, pause)
+        await here.until(lambda: all(map(_knows_of_a_pause, here.nodes)), "the pause is known")
+        await one.terminate()
+        assert one.namenode.state is ServiceState.ACTIVE
+        await here.start(one)
+        await here.active(one)
+        assert "standby by ZKFC" not in one.namenode.seen
+        assert two.namenode.active_transitions == 0
+        await clear_pause(session, here.zookeeper)
+    await here.standby(two)
+    assert await here.one_active() is one
 
 
 async def test_sigterm_while_taking_over_by_request_lets_the_others_go(
@@ -185,31 +177,30 @@ async def test_sigterm_while_taking_over_by_request_lets_the_others_go(
 @pytest.mark.row("W14")
 @pytest.mark.parametrize("winner", ["nn1", "nn2"])
 async def test_w14_a_killed_controller_that_is_back_spares_its_active(
-    zookeeper: ZooKeeper, tmp_path: Path, winner: str
+    here: World, winner: str
 ) -> None:
     """The schedule: the active's controller is killed and is back while its old session lives.
 
     The lock is not the new session's.  Hadoop's controller makes its healthy NameNode standby, and
     nobody is active until the old session is over.
     """
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        expire = one.gate.kill()
-        await one.stop()
-        await here.start(one)
-        await here.until(lambda: one.zkfc._earlier_self.spares, "nn1's old lock is recognized")
-        assert one.namenode.state is ServiceState.ACTIVE
-        assert "standby by ZKFC" not in one.namenode.seen
-        loser = two if winner == "nn1" else one
-        loser.gate.holds_creates = True
-        await asyncio.to_thread(expire)
-        await here.active(one if winner == "nn1" else two)
-        loser.gate.open()
-        active = await here.one_active()
-        assert active.name == winner
-        assert here.fenced() == []
-        if winner == "nn1":
-            assert two.namenode.active_transitions == 0
-        else:
-            await here.standby(one)
-            assert one.namenode.seen[-1] == "standby by ZKFC"
+    one, two = here.nodes
+    expire = one.gate.kill()
+    await one.stop()
+    await here.start(one)
+    await here.until(lambda: one.zkfc._earlier_self.spares, "nn1's old lock is recognized")
+    assert one.namenode.state is ServiceState.ACTIVE
+    assert "standby by ZKFC" not in one.namenode.seen
+    loser = two if winner == "nn1" else one
+    loser.gate.holds_creates = True
+    await asyncio.to_thread(expire)
+    await here.active(one if winner == "nn1" else two)
+    loser.gate.open()
+    active = await here.one_active()
+    assert active.name == winner
+    assert here.fenced() == []
+    if winner == "nn1":
+        assert two.namenode.active_transitions == 0
+    else:
+        await here.standby(one)
+        assert one.namenode.seen[-1] == "standby by ZKFC"

@@ -233,30 +233,29 @@ async def test_w17_a_former_active_that_never_answers_does_not_hold_up_its_succe
 
 @pytest.mark.row("W18")
 async def test_w18_a_namenode_that_does_not_stand_by_is_asked_again_and_is_no_candidate(
-    zookeeper: ZooKeeper, tmp_path: Path
+    here: World,
 ) -> None:
     """The schedule: nn1 loses its session, nn2 takes over, and nn1 refuses to become standby.
 
     Hadoop's takes it for standby all the same, and would have it stand for election as one.
     """
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        one.namenode.fail_to_become_standby = True
-        one.gate.shut()
-        await here.expire(one)
-        await here.active(two)
-        assert here.fenced() == ["nn1"]
-        one.gate.open()
-        await here.until(
-            lambda: "did not confirm that it is standby" in one.zkfc.candidacy.out_because,
-            "nn1 is out, and says why",
-        )
-        assert one.zkfc.believed is not ServiceState.STANDBY
-        assert one.namenode.seen.count("standby by ZKFC") >= 3
-        one.namenode.fail_to_become_standby = False
-        await here.standby(one)
-        assert one.namenode.state is ServiceState.STANDBY
-        assert two.namenode.active_transitions == 1
+    one, two = here.nodes
+    one.namenode.fail_to_become_standby = True
+    one.gate.shut()
+    await here.expire(one)
+    await here.active(two)
+    assert here.fenced() == ["nn1"]
+    one.gate.open()
+    await here.until(
+        lambda: "did not confirm that it is standby" in one.zkfc.candidacy.out_because,
+        "nn1 is out, and says why",
+    )
+    assert one.zkfc.believed is not ServiceState.STANDBY
+    assert one.namenode.seen.count("standby by ZKFC") >= 3
+    one.namenode.fail_to_become_standby = False
+    await here.standby(one)
+    assert one.namenode.state is ServiceState.STANDBY
+    assert two.namenode.active_transitions == 1
 
 
 @pytest.mark.row("8.13 14")
@@ -340,29 +339,28 @@ async def test_8_13_15_javas_minus_one_lets_a_controller_come_back(
 
 @pytest.mark.row("8.13 19")
 async def test_8_13_19_a_fence_that_lies_leaves_the_old_active_to_its_own_controller(
-    zookeeper: ZooKeeper, tmp_path: Path
+    here: World,
 ) -> None:
     """The schedule: nn1 refuses to stand by, the method says "fenced", and nn1 serves on.
 
     No controller can see through that.  The journal refuses nn1's edits; nn1's own controller,
     which has lost the lock, goes on asking until nn1 stands by, and says so meanwhile.
     """
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
-        one, two = here.nodes
-        one.namenode.fail_to_become_standby = True
-        await hand_over_to(two)
-        await here.active(two)
-        assert here.fenced() == ["nn1"]
-        assert one.namenode.state is ServiceState.ACTIVE
-        await here.until(
-            lambda: "did not confirm" in one.zkfc.candidacy.out_because, "nn1's controller tells"
-        )
-        trouble = one.zkfc.trouble()
-        assert trouble is not None
-        assert "did not confirm that it is standby" in trouble
-        one.namenode.fail_to_become_standby = False
-        await here.standby(one)
-        assert transitions(here) == [1, 1]
+    one, two = here.nodes
+    one.namenode.fail_to_become_standby = True
+    await hand_over_to(two)
+    await here.active(two)
+    assert here.fenced() == ["nn1"]
+    assert one.namenode.state is ServiceState.ACTIVE
+    await here.until(
+        lambda: "did not confirm" in one.zkfc.candidacy.out_because, "nn1's controller tells"
+    )
+    trouble = one.zkfc.trouble()
+    assert trouble is not None
+    assert "did not confirm that it is standby" in trouble
+    one.namenode.fail_to_become_standby = False
+    await here.standby(one)
+    assert transitions(here) == [1, 1]
 
 
 @pytest.mark.row("8.13 20")
