@@ -3,7 +3,7 @@
 See docs/reference/formats.md#image-messages.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from journal.model import TxId
@@ -15,7 +15,7 @@ from namenode_sim.edits.values import (
     DelegationTokenIdentifier,
     EcPolicy,
 )
-from namenode_sim.image.container import next_message
+from namenode_sim.image.container import WriteBytes, next_message
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.inodes_reader import signed
 from namenode_sim.image.proto import fsimage_pb2 as pb
@@ -32,8 +32,6 @@ from namenode_sim.namespace.state import (
 ERASURE_CODING_LAYOUT: Final = -64
 _MASK_64: Final = (1 << 64) - 1
 _DEFAULT_REPLICATION: Final = 1
-
-WriteBytes = Callable[[bytes], None]
 
 
 def read_ns_info(section: Iterator[bytes], namespace: Namespace) -> int:

@@ -31,6 +31,9 @@ NEWEST_LAYOUT: Final = -67
 
 _TRAILER = struct.Struct(">i")
 
+WriteBytes = Callable[[bytes], None]
+"""Takes the next bytes of a section."""
+
 
 @dataclass(frozen=True, slots=True)
 class Section:

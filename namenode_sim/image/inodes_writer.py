@@ -3,7 +3,7 @@
 See docs/reference/formats.md#image-messages.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import islice
 from struct import Struct
 from typing import Final, Protocol
@@ -12,6 +12,7 @@ from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.edits.values import AclEntry, XAttr
+from namenode_sim.image.container import WriteBytes
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.inodes_reader import STORAGE_TYPES
 from namenode_sim.image.proto import fsimage_pb2 as pb
@@ -37,8 +38,6 @@ _BLOCK = Struct(">Qqq")  # as INodeFile.packed_blocks, a negative id without its
 _BATCH: Final = 4096
 _MASK_64: Final = (1 << 64) - 1
 _PREFIXES: Final = tuple(delimited(bytes(size))[: -size or None] for size in range(1024))
-
-WriteBytes = Callable[[bytes], None]
 
 
 class DividedWrite(Protocol):

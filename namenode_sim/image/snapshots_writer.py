@@ -1,9 +1,9 @@
 """What snapshots hold to the sections SNAPSHOT, SNAPSHOT_DIFF and INODE_REFERENCE (3.2, 3.6)."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from namenode_sim.edits.attributes import delimited
+from namenode_sim.image.container import WriteBytes
 from namenode_sim.image.inodes_writer import (
     DividedWrite,
     ReferenceNumbers,
@@ -29,8 +29,6 @@ from namenode_sim.namespace.inode import (
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.diffs import in_order, names_in_order
 from namenode_sim.namespace.state import Snapshots
-
-WriteBytes = Callable[[bytes], None]
 
 _MASK_32 = (1 << 32) - 1
 

@@ -36,8 +36,6 @@ from namenode_sim.namespace.namespace import Namespace
 
 _BUFFER_BYTES: Final = 1024 * 1024
 
-WriteBytes = Callable[[bytes], None]
-
 
 def save_image(
     namespace: Namespace,
