@@ -17,8 +17,8 @@ from ha.console.exit_codes import REFUSED, UNEXPECTED
 from ha.console.options import configuration
 from ha.console.result import API_VERSION
 from journal.errors import JournalError
-from journal.links.quorum_call import failed
-from journal.links.remote_node import JournalAddress, RemoteNode, ask_once
+from journal.links.quorum_call import ask_once, failed
+from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.model import JournalId, NodeName
 from journal.quorum import majority
 

@@ -8,6 +8,7 @@ import structlog
 
 from journal.errors import InvariantBroken, JournalError, QuorumLost, Unavailable
 from journal.links import metrics
+from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.model import NodeName
 from journal.quorum import Tally, Verdict, majority, majority_of
 
@@ -170,6 +171,22 @@ async def ask_each(
             return node.name, error
 
     return dict(await asyncio.gather(*(one(node) for node in nodes)))
+
+
+async def ask_once(
+    nodes: Iterable[tuple[str, int]],
+    journal: JournalAddress,
+    question: Callable[[RemoteNode], Awaitable[T]],
+) -> dict[NodeName, T | JournalError]:
+    """Ask each node one question, over connections that are closed as soon as it is answered."""
+
+    async def one(remote: RemoteNode) -> T:
+        try:
+            return await question(remote)
+        finally:
+            await remote.close()
+
+    return await ask_each([RemoteNode(host, port, journal) for host, port in nodes], one)
 
 
 def good(answers: Mapping[NodeName, T | JournalError]) -> dict[NodeName, T]:

@@ -1,15 +1,13 @@
 """One JournalNode over some transport: its calls with deadlines, its errors translated."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict, TypeVar
 
 from google.protobuf.message import Message
 
-from journal.errors import JournalError
 from journal.links.grpc_link import GrpcLink
 from journal.links.link import LinkFactory, WriteStream
-from journal.links.quorum_call import ask_each
 from journal.links.segment_url import segment_url
 from journal.messages import namespace_message, namespace_of, segment_message
 from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
@@ -349,19 +347,3 @@ class RemoteNode:
 
     async def _order(self, method: str, request: Message, timeout_seconds: float) -> None:
         await self._link.call(method, request, pb.Done, timeout_seconds)
-
-
-async def ask_once(
-    nodes: Iterable[tuple[str, int]],
-    journal: JournalAddress,
-    question: Callable[[RemoteNode], Awaitable[T]],
-) -> dict[NodeName, T | JournalError]:
-    """Ask each node one question, over connections that are closed as soon as it is answered."""
-
-    async def one(remote: RemoteNode) -> T:
-        try:
-            return await question(remote)
-        finally:
-            await remote.close()
-
-    return await ask_each([RemoteNode(host, port, journal) for host, port in nodes], one)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import aiohttp
 
 from journal.errors import JournalError, QuorumLost, StorageFailed, Unavailable
-from journal.links.remote_node import JournalAddress, RemoteNode, ask_once
+from journal.links.quorum_call import ask_once
+from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.links.segment_url import segment_url
 from journal.links.settings import ReaderSettings
 from journal.messages import segment_of

@@ -27,15 +27,15 @@ class Killing:
     """What became of one planted bug at its killer; parametrised killers have many cases."""
 
     ran: int = 0
-    sound: bool = True
-    """Every case passes without the bug."""
+    failed_without: str = ""
+    """Which case fails although there is no bug, and how; every one should pass."""
     failed: str = ""
     """Which case failed with it, and how."""
 
     @property
     def proven(self) -> bool:
         """The killer tells the bug from the product."""
-        return self.ran > 0 and self.sound and bool(self.failed)
+        return self.ran > 0 and not self.failed_without and bool(self.failed)
 
 
 def kill(simulation: str, names: Sequence[str] = ()) -> dict[str, Killing]:
@@ -48,7 +48,7 @@ def kill(simulation: str, names: Sequence[str] = ()) -> dict[str, Killing]:
     return {name: Killing(**told) for name, told in json.loads(lines[-1]).items()}
 
 
-class _Hangman:
+class _Killers:
     """Runs every case without a bug, and then once with each bug that it is to kill."""
 
     def __init__(self, mutants: Sequence[Mutant]) -> None:
@@ -61,14 +61,14 @@ class _Hangman:
     def pytest_runtest_protocol(self, item: Any) -> bool:  # noqa: ANN401
         of_all_cases = item.nodeid.partition("[")[0]
         mine = [mutant for name in {item.nodeid, of_all_cases} for mutant in self._of[name]]
-        condemned = [mutant for mutant in mine if not self.killings[mutant.name].failed]
-        if not condemned:
+        alive = [mutant for mutant in mine if not self.killings[mutant.name].failed]
+        if not alive:
             return True  # its other cases have done it; the suite itself runs them all
-        without = list(_failures(item))
-        for mutant in condemned:
+        without = [f"{item.name}, {when}: {what}" for when, what in _failures(item)]
+        for mutant in alive:
             killing = self.killings[mutant.name]
             killing.ran += 1
-            killing.sound = killing.sound and not without
+            killing.failed_without = killing.failed_without or "; ".join(without)
             with planted(mutant):
                 for when, what in _failures(item):
                     if when == "call":
@@ -88,11 +88,11 @@ def _failures(item: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
 
 def _main(simulation: str, *names: str) -> int:
     mutants = [m for m in named(simulation).mutants if m.killer and (not names or m.name in names)]
-    hangman = _Hangman(mutants)
+    killers = _Killers(mutants)
     options = ["-q", "-p", "no:cacheprovider", "-W", "default"]
     arguments = [*options, f"--timeout={_EACH_SECONDS}", *sorted({m.killer for m in mutants})]
-    code = pytest.main(arguments, plugins=[hangman])
-    killings: Mapping[str, Killing] = hangman.killings
+    code = pytest.main(arguments, plugins=[killers])
+    killings: Mapping[str, Killing] = killers.killings
     told = {name: asdict(killing) for name, killing in killings.items()}
     sys.stdout.write(f"\n{json.dumps(told)}\n")
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):

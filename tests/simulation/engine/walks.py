@@ -81,5 +81,7 @@ def killed(mutant: Mutant, killings: Mapping[str, Killing]) -> None:
     """The test that is named for a bug passes without it and fails with it."""
     killing = killings[mutant.name]
     assert killing.ran, f"{mutant.killer} was not run"
-    assert killing.sound, f"{mutant.killer} fails without the bug"
+    assert not killing.failed_without, (
+        f"{mutant.killer} fails without the bug: {killing.failed_without}"
+    )
     assert killing.failed, f"{mutant.killer} does not see it"
