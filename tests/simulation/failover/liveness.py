@@ -68,9 +68,25 @@ def _end_notices(world: "World") -> None:
             cluster.ensemble.commit(Delete(path), "operator")
 
 
+def _started_again(world: "World") -> str | None:
+    """A host on which a process had ended, and was started by its supervisor.
+
+    Also where nobody has the lock: a fencing command that hung may kill the last NameNode after all
+    faults have ended.
+    """
+    for name in world.cluster.hosts:
+        if world.cluster.namenode(name) is None or world.cluster.controller(name) is None:
+            world.boot(name, "namenode")
+            world.boot(name, "zkfc")
+            return name
+    return None
+
+
 def what_is_missing(world: "World") -> str | None:
     """Why this is not a cluster in good order; None when it is."""
     cluster = world.cluster
+    if (absent := _started_again(world)) is not None:
+        return f"{absent} is not there"
     owner = cluster.lock_owner()
     if owner is None:
         return "nobody has the lock"
@@ -78,10 +94,8 @@ def what_is_missing(world: "World") -> str | None:
         return f"{owner} has the lock, and the breadcrumb names {cluster.named()}"
     for name in cluster.hosts:
         node, controller = cluster.namenode(name), cluster.controller(name)
-        if node is None or controller is None:
-            world.boot(name, "namenode")
-            world.boot(name, "zkfc")
-            return f"{name} is not there"
+        assert node is not None
+        assert controller is not None
         state, role = ServiceState.STANDBY, Role.STANDBY
         if name == owner:
             state, role = ServiceState.ACTIVE, Role.ACTIVE

@@ -45,6 +45,7 @@ FOUND = (
     414_804,
     206_857,
     301,
+    3_009_478,
 )
 """Seeds that once broke an invariant.
 
@@ -67,6 +68,8 @@ journal alone held a node off, which then stood by for its own controller ahead 
 that were still on their way to it.
 301: a hand-over to a node that had just ceded waited for the lock that its rival got.
 206857 was a flaw of the model: with two of three servers down it ended sessions.
+3009478: a fencing command that hung killed the last NameNode after the faults had ended, and no
+supervisor started it.
 """
 
 
