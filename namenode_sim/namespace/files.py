@@ -10,6 +10,7 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.acl import set_acl
 from namenode_sim.namespace.attributes import held_xattrs
+from namenode_sim.namespace.changes import BlockCut
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import (
     CONTIGUOUS,
@@ -54,10 +55,11 @@ def add(
         raise ApplyError(f"{op.path} is not a file")
     if existing.under_construction is None:
         about_to_change(tree, op.path, existing)
+        _touch_unless_full(tree, existing)
         _open(tree, existing, op.client_name, op.client_machine)
     existing.atime = op.atime
     existing.mtime = op.mtime
-    _update_blocks(existing, op)
+    _update_blocks(tree, existing, op)
     return existing
 
 
@@ -86,6 +88,8 @@ def _create(tree: Tree, op: ops.Add, inode_id: int, limits: tuple[int, int]) -> 
     if op.acl:
         set_acl(file, op.acl)
     insert(tree, parent, file, op.path)
+    if tree.watch is not None and file.packed_blocks:
+        tree.watch.create(file)
     tree.add_lease(file)
     return file
 
@@ -93,6 +97,13 @@ def _create(tree: Tree, op: ops.Add, inode_id: int, limits: tuple[int, int]) -> 
 def _clamp(replication: int, limits: tuple[int, int]) -> int:
     lowest, highest = limits
     return max(lowest, min(highest, replication))
+
+
+def _touch_unless_full(tree: Tree, file: INodeFile) -> None:
+    """Reopen the last block, unless it is full and stays as it is (convertLastBlockToUC)."""
+    last = file.blocks[-1] if file.packed_blocks else None
+    if last is not None and last.num_bytes < file.preferred_block_size:
+        tree.touch(file)
 
 
 def _open(tree: Tree, file: INodeFile, client_name: str, client_machine: str) -> None:
@@ -105,7 +116,7 @@ def close(tree: Tree, op: ops.Close) -> None:
     file = tree.file(op.path)
     file.atime = op.atime
     file.mtime = op.mtime
-    _update_blocks(file, op)
+    _update_blocks(tree, file, op)
     if file.under_construction is None:
         raise ApplyError(f"{op.path} is not under construction and cannot be closed")
     tree.drop_lease(file)
@@ -117,6 +128,8 @@ def append(tree: Tree, op: ops.Append) -> INodeFile:
     file = tree.file(op.path)
     if file.under_construction is None:
         about_to_change(tree, op.path, file)
+        if not op.new_block:
+            _touch_unless_full(tree, file)
         _open(tree, file, op.client_name, op.client_machine)
     return file
 
@@ -124,6 +137,7 @@ def append(tree: Tree, op: ops.Append) -> INodeFile:
 def add_block(tree: Tree, op: ops.AddBlock) -> None:
     """Give an open file its next block, and the one before it its final length."""
     file = tree.file(op.path)
+    tree.touch(file)
     before = file.blocks
     if op.penultimate is None:
         if before:
@@ -145,15 +159,16 @@ def _ensure_same(path: str, held: Block | None, told: Block) -> None:
 
 def update_blocks(tree: Tree, op: ops.UpdateBlocks) -> None:
     """Take over the lengths and stamps of an open file's blocks."""
-    _update_blocks(tree.file(op.path), op)
+    _update_blocks(tree, tree.file(op.path), op)
 
 
-def _update_blocks(file: INodeFile, op: _ListsBlocks) -> None:
+def _update_blocks(tree: Tree, file: INodeFile, op: _ListsBlocks) -> None:
     """FSEditLogLoader.updateBlocks: at most one block less, or any number more.
 
     Only the last block of an equally long list may change its generation stamp (its pipeline was
     recovered); an id never changes.
     """
+    tree.touch(file)
     old, new = file.blocks, op.blocks
     if len(new) < len(old) - 1:
         raise ApplyError(f"{op.path}: from {len(old)} to {len(new)} blocks in one edit")
@@ -170,6 +185,7 @@ def _update_blocks(file: INodeFile, op: _ListsBlocks) -> None:
 def truncate(tree: Tree, op: ops.Truncate) -> None:
     """Cut a file; a cut inside a block leaves the file open for that block's recovery."""
     file = tree.file(op.path)
+    tree.touch(file)
     about_to_change(tree, op.path, file, with_blocks=True)
     kept, size = 0, 0
     while kept < len(file.blocks) and op.new_length > size:
@@ -181,10 +197,15 @@ def truncate(tree: Tree, op: ops.Truncate) -> None:
         return
     _open(tree, file, op.client_name, op.client_machine)
     last = file.blocks[-1]
-    if op.block is not None and op.block.block_id != last.block_id:
+    length = last.num_bytes - (size - op.new_length)
+    if op.block is None:
+        return
+    if op.block.block_id == last.block_id:
+        if tree.watch is not None:
+            tree.watch.tell(BlockCut(last.block_id, length, op.block.generation_stamp))
+    else:
         # Copy on truncate: a snapshot or an upgrade still needs the old block.  The edit tells no
         # length of the new one (FSDirTruncateOp.prepareFileForTruncate).
-        length = last.num_bytes - (size - op.new_length)
         file.blocks = (*file.blocks[:-1], replace(op.block, num_bytes=length))
 
 
@@ -196,8 +217,10 @@ def concat(tree: Tree, op: ops.ConcatDelete) -> None:
     target = tree.file(op.target)
     latest = latest_snapshot(tree, op.target)
     about_to_change(tree, op.target, target)
+    tree.touch(target)
     for path in op.sources:
         source = tree.file(path)
+        tree.touch(source)
         target.blocks += source.blocks
         source.blocks = ()
         remove_child(tree, entry_of(source), latest)
@@ -211,6 +234,7 @@ def set_replication(tree: Tree, op: ops.SetReplication, limits: tuple[int, int])
     """Change a file's replication; anything else (or a striped file) is left alone."""
     node = tree.find(op.path)
     if isinstance(node, INodeFile) and node.block_type == CONTIGUOUS:
+        tree.touch(node)
         about_to_change(tree, op.path, node)
         node.replication = _clamp(op.replication, limits)
 

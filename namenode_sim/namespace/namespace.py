@@ -13,6 +13,7 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.namespace import admin, attributes, files, paths
 from namenode_sim.namespace.admin import CacheOp, EcOp, SecretsOp
+from namenode_sim.namespace.changes import BlockChange, BlockIdGiven, BlockWatch, StampGiven
 from namenode_sim.namespace.errors import ApplyError, TxIdOutOfOrder
 from namenode_sim.namespace.inode import QUOTA_DONT_SET, QUOTA_RESET, INodeDirectory
 from namenode_sim.namespace.retry_cache import DONE, Opened, RetryCache, SnapshotTaken
@@ -135,8 +136,12 @@ class Namespace:
         """A newly formatted file system: a root that belongs to ``user``, and no edit yet."""
         return cls(new_root(user, group))
 
-    def apply(self, txid: TxId, op: Op) -> None:
-        """Apply the next edit.
+    def watch_blocks(self) -> None:
+        """Say from now on, for each edit, what it changes about blocks."""
+        self.tree.watch = BlockWatch()
+
+    def apply(self, txid: TxId, op: Op) -> tuple[BlockChange, ...]:
+        """Apply the next edit; returns what it changes about blocks, if they are watched.
 
         Raises TxIdOutOfOrder unless ``txid`` is the one after ``last_applied``, and ApplyError if
         the edit contradicts the tree; after the latter the namespace is not to be used any more.
@@ -148,6 +153,8 @@ class Namespace:
         except ApplyError as error:
             raise type(error)(f"transaction {txid}, {type(op).__name__}: {error}") from error
         self.last_applied = txid
+        watch = self.tree.watch
+        return () if watch is None else watch.take(self.tree.inodes)
 
     def _apply(self, op: Op) -> None:
         """Dispatch by the family of the edit; each family's method knows its members."""
@@ -206,8 +213,12 @@ class Namespace:
                 counters.generation_stamp_v1 = op.generation_stamp
             case ops.SetGenstampV2():
                 counters.generation_stamp_v2 = op.generation_stamp
+                if tree.watch is not None:
+                    tree.watch.tell(StampGiven(op.generation_stamp))
             case ops.AllocateBlockId():
                 counters.allocate_block_id(op.block_id)
+                if tree.watch is not None:
+                    tree.watch.tell(BlockIdGiven(op.block_id))
             case _:
                 assert_never(op)
 

@@ -3,6 +3,7 @@
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 
+from namenode_sim.namespace.changes import BlockWatch
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import (
     ROOT_ID,
@@ -36,16 +37,18 @@ def size(top: INode) -> int:
 class Tree:
     """All inodes.  Every inode reachable from ``root`` is in ``inodes``, by its id.
 
-    So is what only snapshots have.  Unless ``has_snapshots``, no inode has a history.
+    So is what only snapshots have.  Unless ``has_snapshots``, no inode has a history.  ``watch``
+    notes what edits change about blocks, if somebody wants to know.
     """
 
-    __slots__ = ("_counted", "_interned", "has_snapshots", "inodes", "leases", "root")
+    __slots__ = ("_counted", "_interned", "has_snapshots", "inodes", "leases", "root", "watch")
 
     def __init__(self, root: INodeDirectory) -> None:
         self.root = root
         self.inodes: dict[int, INode] = {root.id: root}
         self.leases: dict[str, set[int]] = {}
         self.has_snapshots = False
+        self.watch: BlockWatch | None = None
         self._interned: dict[str, str] = {}
         self._counted: dict[int, int] = {}
 
@@ -130,6 +133,8 @@ class Tree:
 
     def drop(self, node: INode) -> None:
         """Drop one unlinked node."""
+        if self.watch is not None and isinstance(node, INodeFile):
+            self.watch.drop(node)
         self.inodes.pop(node.id, None)
         self._counted.pop(node.id, None)
         node.parent = None  # no cycles are left for the garbage collector to find
@@ -151,6 +156,11 @@ class Tree:
             if directory.id in self._counted:
                 self._counted[directory.id] += change
             directory = directory.parent
+
+    def touch(self, file: INodeFile) -> None:
+        """Note that the blocks of a file, or what is known of them, are about to change."""
+        if self.watch is not None:
+            self.watch.touch(file)
 
     def add_lease(self, file: INodeFile) -> None:
         """Note that the holder in ``file.under_construction`` writes this file."""

@@ -285,6 +285,7 @@ def _leave_place(context: Reclaim, entry: NewPlace) -> Walk:
     snapshot = snapshot_since(entry, prior)
     if isinstance(inode, INodeFile):
         assert inode.history is not None
+        context.touch(inode)
         inode.history.deleted = True
         yield clean(context, inode, snapshot, prior)
     else:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from namenode_sim.namespace.changes import BlockWatch
 from namenode_sim.namespace.inode import PACKED_BLOCK, FileDiff, FileHistory, INode, INodeFile
 from namenode_sim.namespace.snapshots.diffs import (
     CURRENT,
@@ -23,11 +24,18 @@ class Reclaim:
 
     ``dropping`` is the snapshot that is being deleted, CURRENT if none is.  ``removed`` are inodes
     that nothing holds any more, ``abandoned`` open files that may have left the current tree.
+    ``watch`` hears of each file whose blocks may go.
     """
 
+    watch: BlockWatch | None
     dropping: int = CURRENT
     removed: list[INode] = field(default_factory=list)
     abandoned: list[INodeFile] = field(default_factory=list)
+
+    def touch(self, file: INodeFile) -> None:
+        """Note that a file is about to let go of something."""
+        if self.watch is not None:
+            self.watch.touch(file)
 
     def finish(self, tree: Tree) -> None:
         """Take the inodes out of the map, and leases from what was abandoned."""
@@ -39,6 +47,7 @@ class Reclaim:
 
 
 def destroy_file(context: Reclaim, file: INodeFile) -> None:
+    context.touch(file)
     file.packed_blocks = b""
     if file.history is not None:
         file.history.diffs.clear()
@@ -51,6 +60,7 @@ def leave_file(context: Reclaim, file: INodeFile) -> None:
     Hadoop does not, and neither does its image tell: whether such a file keeps blocks that no
     snapshot needs would depend on how often the NameNode was started.
     """
+    context.touch(file)
     if file.history is not None:
         file.history.deleted = True
     if file.under_construction is not None:
@@ -59,6 +69,7 @@ def leave_file(context: Reclaim, file: INodeFile) -> None:
 
 def clean_file(context: Reclaim, file: INodeFile, snapshot: int, prior: int) -> None:
     """Remove one state of a file, the current one or a snapshot's (INodeFile.cleanSubtree)."""
+    context.touch(file)
     history = file.history
     if history is not None:
         _clean_history(context, file, history, snapshot, prior)
@@ -118,6 +129,7 @@ def delete_file_diff(
     context: Reclaim, file: INodeFile, history: FileHistory, snapshot: int, prior: int
 ) -> None:
     """Drop, re-label or combine a file's diff (AbstractINodeDiffList.deleteSnapshotDiff)."""
+    context.touch(file)
     diffs = history.diffs
     found = diff_of(diffs, snapshot)
     if found is None:

@@ -41,7 +41,7 @@ def _take_out(tree: Tree, entry: Entry, latest: int) -> tuple[INodeDirectory, bo
 
 
 def _let_go(tree: Tree, entry: Entry, latest: int) -> None:
-    context = Reclaim()
+    context = Reclaim(tree.watch)
     if in_latest(entry, latest):
         run(clean(context, entry, CURRENT, latest))
     else:
@@ -80,7 +80,7 @@ def move(
 
 def _leave_to_old_names(tree: Tree, gone: Entry) -> None:
     """What had moved to where another comes now is left as it is, unlike when it is deleted."""
-    context, inode = Reclaim(), inode_of(gone)
+    context, inode = Reclaim(tree.watch), inode_of(gone)
     if isinstance(inode, INodeFile):
         leave_file(context, inode)
     context.finish(tree)

@@ -166,7 +166,7 @@ def _delete(
         if step.parent is None:
             break
         step = step.parent
-    context = Reclaim(dropping=snapshot.id)
+    context = Reclaim(tree.watch, dropping=snapshot.id)
     run(clean(context, directory, snapshot.id, prior))
     context.finish(tree)
     taken.remove(snapshot)

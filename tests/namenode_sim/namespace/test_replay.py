@@ -3,7 +3,6 @@
 import struct
 import tracemalloc
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,11 +15,12 @@ from namenode_sim.namespace.inode import INodeDirectory, signed_order
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.tree import Tree, new_root
 from tests import TESTDATA
+from tests.needs import FILES_OF_HADOOP
 
 EDITS = TESTDATA / "edits" / "editsStored"
 
 
-@pytest.mark.skipif(not EDITS.exists(), reason="no Hadoop sample edits here (NNHA_TESTDATA)")
+@FILES_OF_HADOOP.mark
 def test_hadoop_s_sample_log_applies_to_the_end() -> None:
     data = EDITS.read_bytes()
     (layout,) = struct.unpack(">i", data[:4])

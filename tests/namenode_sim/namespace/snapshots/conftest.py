@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from deploy.local.errors import LocalClusterError
 from tests.interop.hadoop_jars import JarsMissing
 from tests.interop.hadoop_server import Hadoop, running_hadoop
+from tests.needs import HADOOP_SERVER
 
 
 @pytest.fixture(scope="module")
@@ -15,5 +15,5 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
     try:
         with running_hadoop(tmp_path_factory.mktemp("hadoop")) as server:
             yield server
-    except (JarsMissing, LocalClusterError) as failure:
-        pytest.skip(str(failure))
+    except JarsMissing as missing:
+        HADOOP_SERVER.skip(str(missing))

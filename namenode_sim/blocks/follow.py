@@ -1,0 +1,202 @@
+"""The map follows the namespace: from an image in one pass, then edit by edit in the same turn.
+
+See docs/reference/blocks.md#following-edits.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, assert_never
+
+import numpy as np
+
+from journal.model import TxId
+from namenode_sim.blocks.incoming import judge_waiting, take_in
+from namenode_sim.blocks.model import (
+    Construction,
+    Cut,
+    Location,
+    ReplicaState,
+    Reported,
+    Role,
+    Slot,
+    Stage,
+    StorageNumber,
+)
+from namenode_sim.blocks.state import BlockState
+from namenode_sim.namespace.changes import (
+    BlockAdded,
+    BlockChange,
+    BlockCut,
+    BlockIdGiven,
+    BlockSettled,
+    BlocksGone,
+    BlocksMoved,
+    ReplicationSet,
+    StampGiven,
+    blocks_held,
+    expected_replication,
+)
+from namenode_sim.namespace.inode import PACKED_BLOCK, INodeFile
+from namenode_sim.namespace.namespace import Namespace
+
+AT_ONCE: Final = 50_000
+"""So many files are loaded together."""
+
+
+def load(state: BlockState, namespace: Namespace) -> None:
+    """Note all blocks of a namespace; the map is empty before."""
+    counters = namespace.counters
+    state.legacy_stamp = counters.generation_stamp_v1
+    state.legacy_stamp_limit = counters.generation_stamp_v1_limit
+    plain: list[INodeFile] = []
+    for node in namespace.tree.inodes.values():
+        if not isinstance(node, INodeFile):
+            continue
+        if node.history is not None or node.under_construction is not None:
+            _load_file(state, node)
+        elif node.packed_blocks:
+            plain.append(node)
+        if len(plain) == AT_ONCE:
+            _load_plain(state, plain)
+            plain.clear()
+    _load_plain(state, plain)
+    state.given_stamp = max(counters.generation_stamp_v2, state.seen_stamp)
+    state.given_id = max(counters.last_block_id, state.seen_id)
+    state.applied = namespace.last_applied
+
+
+def _load_file(state: BlockState, file: INodeFile) -> None:
+    expected = expected_replication(file)
+    for block_id, held in blocks_held(file):
+        stage = Stage.COMPLETE if held.complete else Stage.UNDER_CONSTRUCTION
+        state.add_block(file.id, block_id, held.length, held.stamp, expected, stage)
+
+
+def _load_plain(state: BlockState, files: list[INodeFile]) -> None:
+    """Closed files without snapshots, which nearly all are."""
+    counts = np.array([len(file.packed_blocks) // PACKED_BLOCK.size for file in files], np.int64)
+    numbers = np.array([file.id for file in files], np.int64)
+    expected = np.array([file.replication for file in files], np.uint16)
+    packed = b"".join([file.packed_blocks for file in files])
+    state.add_complete(packed, np.repeat(numbers, counts), np.repeat(expected, counts))
+
+
+def follow(state: BlockState, txid: TxId, changes: Iterable[BlockChange]) -> None:
+    """Do what one edit changes about blocks, and judge the reports that have waited for it."""
+    state.applied = txid
+    for change in changes:
+        _follow(state, change)
+
+
+def _follow(state: BlockState, change: BlockChange) -> None:  # noqa: C901, PLR0912 - flat dispatch
+    match change:
+        case BlockAdded():
+            _added(state, change)
+        case BlockSettled():
+            _settled(state, change)
+        case BlockCut():
+            slot = _slot(state, change.block_id)
+            cut = Cut(change.length, change.stamp)
+            state.constructions[slot] = replace(state.constructions[slot], cut=cut)
+        case BlocksGone():
+            for block_id in change.block_ids:
+                state.remove_block(_slot(state, block_id))
+        case BlocksMoved():
+            for block_id in change.block_ids:
+                slot = _slot(state, block_id)
+                state.columns.files[slot] = change.file_id
+                state.columns.expected[slot] = change.expected
+        case ReplicationSet():
+            for block_id in change.block_ids:
+                state.columns.expected[_slot(state, block_id)] = change.expected
+        case StampGiven():
+            state.given_stamp = max(state.given_stamp, change.stamp)
+            if state.role is Role.ACTIVE:
+                state.seen_stamp = state.given_stamp
+        case BlockIdGiven():
+            state.given_id = max(state.given_id, change.block_id)
+            if state.role is Role.ACTIVE:
+                state.seen_id = state.given_id
+        case _:
+            assert_never(change)
+
+
+def _slot(state: BlockState, block_id: int) -> Slot:
+    slot = state.index.get(block_id)
+    assert slot is not None, f"block {block_id} is not in the map"
+    return slot
+
+
+def _added(state: BlockState, change: BlockAdded) -> None:
+    stage = Stage.COMPLETE if change.complete else Stage.UNDER_CONSTRUCTION
+    state.add_block(
+        change.file_id, change.block_id, change.length, change.stamp, change.expected, stage
+    )
+    judge_waiting(state, change.block_id)
+
+
+def _settled(state: BlockState, change: BlockSettled) -> None:
+    slot = _slot(state, change.block_id)
+    columns = state.columns
+    same = (columns.stamps[slot], columns.lengths[slot]) == (change.stamp, change.length)
+    if columns.stage(slot) is Stage.COMPLETE:
+        if change.complete and same:
+            return
+        _reopen(state, slot)
+    elif columns.stage(slot) is Stage.COMMITTED and not change.complete:
+        # A former active may never have heard of the replicas that completed it.
+        state.set_stage(slot, Stage.UNDER_CONSTRUCTION)
+    if columns.stamps[slot] != change.stamp:
+        _restamp(state, slot, change.stamp)
+    columns.stamps[slot], columns.lengths[slot] = change.stamp, change.length
+    state.show(change.block_id, change.stamp)
+    if change.complete:
+        _finish(state, slot)
+    judge_waiting(state, change.block_id)
+
+
+def _reopen(state: BlockState, slot: Slot) -> None:
+    """A complete block is being written again: its good replicas are where it will be written.
+
+    None of its replicas is to be deleted any more.
+    """
+    stamp, length = state.columns.stamps[slot], state.columns.lengths[slot]
+    for number in state.replicas.storages(slot):
+        state.invalidations.forget(number, state.columns.ids[slot])
+    locations = tuple(
+        Location(number, ReplicaState.FINALIZED, stamp, length)
+        for number in state.replicas.storages(slot)
+        if state.is_good(slot, number)
+    )
+    state.set_stage(slot, Stage.UNDER_CONSTRUCTION)
+    state.constructions[slot] = Construction(locations)
+
+
+def _restamp(state: BlockState, slot: Slot, stamp: int) -> None:
+    """Let go of replicas with another stamp: their DataNodes fell out of the pipeline."""
+    for location in state.constructions[slot].locations:
+        if location.stamp != stamp:
+            state.drop(slot, state.storages.at(location.storage))
+
+
+def _finish(state: BlockState, slot: Slot) -> None:
+    """Edits are the truth on a standby; on the active a block waits for enough replicas.
+
+    Replicas that were finalized while the block was being written are judged by the length and
+    stamp that it has now.
+    """
+    columns, block_id = state.columns, state.columns.ids[slot]
+    stamp, length = columns.stamps[slot], columns.lengths[slot]
+    again: list[tuple[StorageNumber, Reported]] = []
+    for location in state.constructions[slot].locations:
+        fits = (location.stamp, location.length) == (stamp, length)
+        if location.state is ReplicaState.FINALIZED and not fits:
+            again.append(
+                (location.storage, Reported(location.state, location.stamp, location.length))
+            )
+            state.drop(slot, state.storages.at(location.storage))
+    is_active = state.role is Role.ACTIVE
+    state.set_stage(slot, Stage.COMMITTED if is_active else Stage.COMPLETE)
+    state.complete_if_committed(slot)
+    for number, reported in again:
+        take_in(state, state.storages.at(number), block_id, reported)

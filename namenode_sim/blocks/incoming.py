@@ -1,0 +1,153 @@
+"""Reports about single replicas: judged, and carried out.
+
+See docs/reference/blocks.md#incremental-reports.
+"""
+
+from collections.abc import Iterable
+from typing import Final, assert_never
+
+from namenode_sim.blocks.judge import Circumstances, Stored, Verdict, judge
+from namenode_sim.blocks.model import (
+    CorruptMark,
+    Deleted,
+    Location,
+    Reason,
+    Reported,
+    Role,
+    Slot,
+    Storage,
+)
+from namenode_sim.blocks.state import BlockState
+from namenode_sim.blocks.waiting import Told
+
+RECENT_SECONDS: Final = 600.0
+RECENT_LIMIT: Final = 100_000
+
+
+def receive(
+    state: BlockState, storage: Storage, items: Iterable[tuple[int, Told]], now: float
+) -> None:
+    """Take in an incremental report: what came to a storage, or went, in this order."""
+    for block_id, told in items:
+        _remember(storage, block_id, now)
+        take_in(state, storage, block_id, told)
+
+
+def _remember(storage: Storage, block_id: int, now: float) -> None:
+    """Note that this is newer than a full report which is still on its way."""
+    recent = storage.recent
+    recent.pop(block_id, None)
+    recent[block_id] = now
+    oldest = next(iter(recent))
+    while recent[oldest] < now - RECENT_SECONDS or len(recent) > RECENT_LIMIT:
+        del recent[oldest]
+        oldest = next(iter(recent))
+
+
+def take_in(
+    state: BlockState, storage: Storage, block_id: int, told: Told, *, of_full_report: bool = False
+) -> None:
+    """Judge one report and do what follows.  Reports about units of striped groups do not count.
+
+    What a first full report says is never late: nothing newer is known of its storage.
+    """
+    if block_id < 0:
+        return
+    state.waiting.forget(block_id, storage.number)
+    slot = state.index.get(block_id)
+    from_future = state.is_from_future(block_id, told.stamp)
+    if isinstance(told, Deleted):
+        _deleted(state, storage, block_id, told, from_future=from_future)
+        return
+    stored = None if slot is None else _stored(state, slot)
+    around = Circumstances(
+        state.role,
+        from_future=from_future,
+        invalidated=state.invalidations.has(storage.number, block_id, told.stamp),
+        superseded=slot is not None and not of_full_report and _holds_now(state, slot, storage),
+        starting=state.starting and of_full_report and storage.reports == 0,
+    )
+    if from_future and around.starting and state.role is Role.ACTIVE:
+        state.bytes_in_future += told.length
+    _carry_out(state, storage, block_id, told, judge(stored, told, around))
+
+
+def _stored(state: BlockState, slot: Slot) -> Stored:
+    columns = state.columns
+    return Stored(columns.stage(slot), columns.stamps[slot], columns.lengths[slot])
+
+
+def _holds_now(state: BlockState, slot: Slot, storage: Storage) -> bool:
+    """Whether a storage is known to hold the stamp that a block has now."""
+    construction = state.constructions.get(slot)
+    location = None if construction is None else construction.at(storage.number)
+    if location is not None:
+        return location.stamp == state.columns.stamps[slot]
+    return state.is_good(slot, storage.number)
+
+
+def _carry_out(
+    state: BlockState,
+    storage: Storage,
+    block_id: int,
+    told: Reported,
+    verdict: Verdict | Reason,
+) -> None:
+    slot = state.index.get(block_id)
+    match verdict:
+        case Verdict.IGNORE:
+            pass
+        case Verdict.WAIT:
+            _wait(state, storage, block_id, told)
+        case Verdict.INVALIDATE:
+            state.invalidate(storage.number, block_id, told.stamp)
+        case Verdict.TAKE:
+            assert slot is not None
+            state.take(slot, storage)
+        case Verdict.NOTE:
+            assert slot is not None
+            location = Location(storage.number, told.state, told.stamp, told.length)
+            state.note(slot, storage, location)
+        case Reason():
+            assert slot is not None
+            state.mark_corrupt(slot, storage, CorruptMark(verdict, told.stamp))
+        case _:
+            assert_never(verdict)
+
+
+def _wait(state: BlockState, storage: Storage, block_id: int, told: Told) -> None:
+    for number in state.waiting.put(block_id, storage.number, told):
+        state.storages.at(number).needs_full_report = True
+
+
+def _deleted(
+    state: BlockState, storage: Storage, block_id: int, told: Deleted, *, from_future: bool
+) -> None:
+    if from_future and state.role is Role.STANDBY:
+        _wait(state, storage, block_id, told)
+        return
+    state.invalidations.forget(storage.number, block_id)
+    slot = state.index.get(block_id)
+    if slot is not None:
+        state.drop(slot, storage)
+
+
+def judge_waiting(state: BlockState, block_id: int) -> None:
+    """Judge what waits for a block that edits have changed; some may have to go on waiting."""
+    for number, told in state.waiting.pop(block_id):
+        take_in(state, state.storages.at(number), block_id, told)
+
+
+def activate(state: BlockState) -> None:
+    """Become the active, whose edits are all there are: nothing waits any more.
+
+    What storages held before does not prove that they hold it now.
+    """
+    state.role = Role.ACTIVE
+    state.invalidations.clear()
+    for storage in state.storages:
+        storage.confirmed = storage.heartbeated = False
+    for block_id, number, told in state.waiting.pop_all():
+        take_in(state, state.storages.at(number), block_id, told)
+    state.seen_stamp = max(state.seen_stamp, state.given_stamp)
+    state.seen_id = max(state.seen_id, state.given_id)

@@ -1,0 +1,138 @@
+"""The words about blocks and replicas.
+
+See docs/reference/blocks.md#states.
+"""
+
+from array import array
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Final, NewType
+
+Slot = NewType("Slot", int)
+"""A block's place in the columns of this process; nobody outside knows it."""
+
+StorageNumber = NewType("StorageNumber", int)
+"""A storage's number in this process, of 16 bits."""
+
+NO_STORAGE: Final = StorageNumber(0xFFFF)
+
+
+class Stage(IntEnum):
+    """How far the writing of a block is."""
+
+    COMPLETE = 0
+    UNDER_CONSTRUCTION = 1
+    UNDER_RECOVERY = 2
+    COMMITTED = 3
+
+
+class ReplicaState(IntEnum):
+    """A replica's state on its DataNode, as numbered on the wire."""
+
+    FINALIZED = 0
+    RBW = 1
+    RWR = 2
+    RUR = 3
+    TEMPORARY = 4
+
+
+class Role(Enum):
+    """Whose judgement counts.  A standby waits where its edits may not tell yet."""
+
+    STANDBY = "standby"
+    ACTIVE = "active"
+
+
+class Reason(Enum):
+    """Why a replica is corrupt."""
+
+    GENSTAMP_MISMATCH = "its generation stamp is not the block's"
+    SIZE_MISMATCH = "its length is not the block's"
+    INVALID_STATE = "its state cannot be that of a replica of this block"
+    CORRUPTION_REPORTED = "a reader or its DataNode found it damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a DataNode says of one replica."""
+
+    state: ReplicaState
+    stamp: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What a DataNode says of a replica that it no longer has."""
+
+    stamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptMark:
+    """Why a storage's replica is corrupt; ``stamp`` is the replica's own, by which it is deleted.
+
+    None: its stamp was not told.
+    """
+
+    reason: Reason
+    stamp: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A replica of a block that is being written: expected, or reported."""
+
+    storage: StorageNumber
+    state: ReplicaState
+    stamp: int
+    length: int
+
+    def newness(self) -> tuple[int, bool]:
+        """A replica goes from RBW to FINALIZED under one stamp, and back only under a newer one."""
+        return self.stamp, self.state is ReplicaState.FINALIZED
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What a truncation makes of a block: its length then, and its stamp."""
+
+    length: int
+    stamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Construction:
+    """What is known of a block that is not complete, beside its columns.
+
+    ``recovery_stamp`` is the stamp that a block recovery gives it, if one runs.
+    """
+
+    locations: tuple[Location, ...] = ()
+    recovery_stamp: int | None = None
+    cut: Cut | None = None
+
+    def at(self, storage: StorageNumber) -> Location | None:
+        """The replica on a storage."""
+        return next((one for one in self.locations if one.storage == storage), None)
+
+
+@dataclass(slots=True, eq=False)
+class Storage:
+    """A storage of a DataNode, and the slots of the blocks that it holds replicas of.
+
+    ``reports`` counts full reports since the DataNode registered.  ``confirmed``: a full report
+    has come that was made after the DataNode obeyed this NameNode as the active; before, replicas
+    may be listed here that the former active has ordered to be deleted.  ``recent`` are the blocks
+    of the last incremental reports, with the time of each.
+    """
+
+    number: StorageNumber
+    node: str
+    uuid: str
+    reports: int = 0
+    heartbeated: bool = False
+    confirmed: bool = False
+    needs_full_report: bool = False
+    slots: "array[int]" = field(default_factory=lambda: array("I"))
+    recent: dict[int, float] = field(default_factory=dict)

@@ -1,0 +1,232 @@
+"""Full reports: compared with the map as a whole, so that only differences are judged one by one.
+
+See docs/reference/blocks.md#full-reports.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from namenode_sim.blocks.columns import CELLS
+from namenode_sim.blocks.errors import BadReport
+from namenode_sim.blocks.incoming import take_in
+from namenode_sim.blocks.index import Ids, Slots
+from namenode_sim.blocks.model import (
+    NO_STORAGE,
+    ReplicaState,
+    Reported,
+    Storage,
+)
+from namenode_sim.blocks.state import BlockState
+
+MAX_LENGTH: Final = 2**48 - 1
+BAD_ROWS_PER_ROW: Final = 0.01
+"""A report in which more rows than this share are impossible is refused as a whole."""
+
+PART_ROWS: Final = 100_000
+"""So many rows are compared in one turn of the event loop."""
+
+LOWEST_ID: Final = -(2**63)
+HIGHEST_ID: Final = 2**63 - 1
+NO_NODE: Final = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The replicas of one storage as its DataNode lists them."""
+
+    ids: Ids
+    lengths: npt.NDArray[np.int64]
+    stamps: npt.NDArray[np.int64]
+    states: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """How many replicas there are."""
+        return len(self.ids)
+
+    def only(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Rows":
+        """Some of the rows."""
+        return Rows(
+            self.ids[chosen], self.lengths[chosen], self.stamps[chosen], self.states[chosen]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The rows of a report from one id up to, but not including, another."""
+
+    rows: Rows
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """What is to be judged one by one: rows, and blocks that the report lacks.
+
+    ``same`` rows say what the map says; ``taken`` ones were new, and nothing was odd with them.
+    """
+
+    rows: Rows
+    absent: tuple[int, ...]
+    same: int
+    taken: int
+
+    def __len__(self) -> int:
+        """How many steps ``settle`` takes."""
+        return len(self.rows) + len(self.absent)
+
+
+def in_order(rows: Rows) -> Rows:
+    """The possible rows by id; of rows with one id the one with the newest stamp.
+
+    Raises:
+        BadReport: if too many rows are impossible.
+    """
+    possible = (
+        (rows.lengths >= 0)
+        & (rows.lengths <= MAX_LENGTH)
+        & (rows.stamps >= 0)
+        & (rows.states <= ReplicaState.TEMPORARY)
+    )
+    bad = len(rows) - int(possible.sum())
+    if bad > BAD_ROWS_PER_ROW * len(rows):
+        raise BadReport(bad, len(rows))
+    if bad:
+        rows = rows.only(possible)
+    # No differences: that of a striped group's id and a block's is larger than 64 bits.
+    if (rows.ids[1:] > rows.ids[:-1]).all():
+        return rows
+    rows = rows.only(np.lexsort((rows.stamps, rows.ids)))
+    newest = np.append(rows.ids[1:] != rows.ids[:-1], True)[: len(rows)]
+    return rows if newest.all() else rows.only(newest)
+
+
+def parts(rows: Rows, most: int = PART_ROWS) -> Iterator[Part]:
+    """A report, as ``in_order`` gives it, in pieces that are compared one at a time."""
+    low = LOWEST_ID
+    for start in range(0, len(rows), most):
+        end = start + most
+        high = int(rows.ids[end]) if end < len(rows) else HIGHEST_ID + 1
+        yield Part(rows.only(np.arange(start, min(end, len(rows)))), low, high)
+        low = high
+    if not len(rows):
+        yield Part(rows, LOWEST_ID, HIGHEST_ID + 1)
+
+
+def compare(state: BlockState, storage: Storage, part: Part, made_after: float) -> Differences:
+    """Compare a piece of a report with the map, and take what is new and beyond doubt.
+
+    Blocks of which an incremental report has told since ``made_after`` are left as they are: the
+    full report may have been made before.
+    """
+    rows = part.rows
+    newer = [number for number, at in storage.recent.items() if at >= made_after]
+    if newer:
+        rows = rows.only(~np.isin(rows.ids, np.array(newer, np.int64)))
+    slots = np.frombuffer(storage.slots, np.uint32).astype(np.int64)
+    held = np.frombuffer(state.columns.ids, np.int64)[slots]
+    inner = (held >= part.low) & (held <= part.high - 1)
+    held, slots = held[inner], slots[inner]
+    order = np.argsort(held)
+    held, slots = held[order], slots[order]
+    places = np.searchsorted(held, rows.ids)
+    known = np.zeros(len(rows), bool)
+    inside = places < len(held)
+    known[inside] = held[places[inside]] == rows.ids[inside]
+    same = np.zeros(len(rows), bool)
+    same[known] = _says_the_same(state, slots[places[known]], rows.only(known))
+    same &= ~_odd(state, storage, rows)
+    taken = _take_new(state, storage, rows, ~known)
+    lacking = np.ones(len(held), bool)
+    lacking[places[known]] = False
+    waiting = state.waiting.blocks_of(storage.number)
+    gone = set(held[lacking].tolist())
+    gone.update(number for number in waiting if part.low <= number < part.high)
+    gone.difference_update(rows.ids.tolist() if gone else (), newer)
+    return Differences(
+        rows.only(~(same | taken)), tuple(sorted(gone)), int(same.sum()), int(taken.sum())
+    )
+
+
+def _says_the_same(state: BlockState, slots: Slots, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Rows that agree with complete blocks about which there is nothing else to say."""
+    columns = state.columns
+    agree: npt.NDArray[np.bool_] = (
+        (np.frombuffer(columns.flags, np.uint8)[slots] == 0)
+        & (np.frombuffer(columns.stamps, np.int64)[slots] == rows.stamps)
+        & (np.frombuffer(columns.lengths, np.int64)[slots] == rows.lengths)
+        & (rows.states == ReplicaState.FINALIZED)
+    )
+    return agree
+
+
+def _odd(state: BlockState, storage: Storage, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Rows about blocks for which something waits, or which the storage is to delete."""
+    waiting = state.waiting.blocks_of(storage.number)
+    odd = waiting | state.invalidations.blocks_of(storage.number)
+    if not odd:
+        return np.zeros(len(rows), bool)
+    return np.isin(rows.ids, np.array(sorted(odd), np.int64))
+
+
+def _take_new(
+    state: BlockState, storage: Storage, rows: Rows, new: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Take the rows of which the storage holds nothing yet, where nothing else is to be decided."""
+    taken = np.zeros(len(rows), bool)
+    places = np.flatnonzero(new & ~_odd(state, storage, rows))
+    slots = state.index.slots_of(rows.ids[places])
+    places, slots = places[slots >= 0], slots[slots >= 0]
+    if not len(places) or state.safe_minimum > CELLS:
+        return taken
+    fits = _says_the_same(state, slots, rows.only(places))
+    cells = np.frombuffer(state.columns.storages, np.uint16).reshape(-1, CELLS)[slots]
+    counts = (cells != NO_STORAGE).sum(axis=1)
+    fits &= counts < CELLS
+    node_of = np.full(int(NO_STORAGE) + 1, NO_NODE, np.uint32)
+    node_of[: len(state.storages.node_of)] = np.frombuffer(state.storages.node_of, np.uint32)
+    fits &= (node_of[cells] != node_of[storage.number]).all(axis=1)
+    taken[places[fits]] = True
+    state.replicas.extend(slots[fits], storage)
+    # All of these are complete, and none of their replicas is corrupt.
+    state.safe += int((counts[fits] + 1 == state.safe_minimum).sum())
+    return taken
+
+
+def settle(
+    state: BlockState, storage: Storage, differences: Differences, start: int, end: int
+) -> None:
+    """Judge some of the differences, each as the map is now."""
+    absent = differences.absent
+    for block_id in absent[start:end]:
+        state.waiting.forget(block_id, storage.number)
+        slot = state.index.get(block_id)
+        if slot is not None and state.replicas.holds(slot, storage.number):
+            state.drop(slot, storage)
+    first, last = max(start - len(absent), 0), max(end - len(absent), 0)
+    rows = differences.rows
+    listed = zip(
+        rows.ids[first:last].tolist(),
+        rows.states[first:last].tolist(),
+        rows.stamps[first:last].tolist(),
+        rows.lengths[first:last].tolist(),
+        strict=True,
+    )
+    for block_id, replica_state, stamp, length in listed:
+        told = Reported(ReplicaState(replica_state), stamp, length)
+        take_in(state, storage, block_id, told, of_full_report=True)
+
+
+def finish(state: BlockState, storage: Storage) -> None:
+    """Note that a report was taken in as a whole.
+
+    It confirms what the storage holds if the DataNode had heard before that this NameNode is the
+    active: replicas that the former one had deleted are not in it.
+    """
+    storage.reports += 1
+    storage.needs_full_report = False
+    storage.confirmed = storage.heartbeated

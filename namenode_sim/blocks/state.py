@@ -1,0 +1,330 @@
+"""All that a NameNode knows of blocks and replicas, and the single steps that change it.
+
+It is changed in place, always within one call, by edits (``follow``), reports (``incoming``,
+``reports``) and changes of the role.
+
+See docs/reference/blocks.md#the-map.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from journal.model import TxId
+from namenode_sim.blocks.columns import CORRUPT, STRIPED, BlockColumns
+from namenode_sim.blocks.index import BlockIndex
+from namenode_sim.blocks.invalidations import Invalidations
+from namenode_sim.blocks.model import (
+    Construction,
+    CorruptMark,
+    Location,
+    Reason,
+    ReplicaState,
+    Role,
+    Slot,
+    Stage,
+    Storage,
+    StorageNumber,
+)
+from namenode_sim.blocks.replicas import Replicas
+from namenode_sim.blocks.storages import Storages
+from namenode_sim.blocks.waiting import WAITING_LIMIT, Waiting
+from namenode_sim.namespace.state import FIRST_BLOCK_ID, FIRST_GENERATION_STAMP
+
+
+class BlockState:
+    """The map of blocks.
+
+    A committed block is complete with ``minimum`` live replicas, and a complete one safe with
+    ``safe_minimum``.  ``complete`` and ``safe`` count them; striped groups count in neither.
+    ``seen_*`` are the highest stamp and id that edits have shown in a block, ``given_*`` the
+    highest that were given out.  ``starting``: in the safe mode of the start.  ``invalidations``
+    are the replicas that storages are to delete, ``applied`` is the last edit followed.
+    """
+
+    __slots__ = (
+        "applied",
+        "bytes_in_future",
+        "columns",
+        "complete",
+        "constructions",
+        "corrupt",
+        "given_id",
+        "given_stamp",
+        "index",
+        "invalidations",
+        "legacy_stamp",
+        "legacy_stamp_limit",
+        "minimum",
+        "replicas",
+        "role",
+        "safe",
+        "safe_minimum",
+        "seen_id",
+        "seen_stamp",
+        "starting",
+        "storages",
+        "waiting",
+    )
+
+    def __init__(
+        self,
+        *,
+        minimum: int = 1,
+        safe_minimum: int | None = None,
+        waiting_limit: int = WAITING_LIMIT,
+    ) -> None:
+        self.minimum = minimum
+        self.safe_minimum = minimum if safe_minimum is None else safe_minimum
+        if min(self.minimum, self.safe_minimum) < 1:
+            raise ValueError(
+                f"a block is complete with {minimum} and safe with {safe_minimum} replicas; "
+                f"both must be at least 1"
+            )
+        self.columns = BlockColumns()
+        self.index = BlockIndex()
+        self.replicas = Replicas(self.columns)
+        self.storages = Storages()
+        self.constructions: dict[Slot, Construction] = {}
+        self.corrupt: dict[Slot, dict[StorageNumber, CorruptMark]] = {}
+        self.invalidations = Invalidations()
+        self.applied = TxId(0)
+        self.waiting = Waiting(waiting_limit)
+        self.role = Role.STANDBY
+        self.starting = True
+        self.complete = 0
+        self.safe = 0
+        self.bytes_in_future = 0
+        self.seen_stamp = self.given_stamp = FIRST_GENERATION_STAMP
+        self.seen_id = self.given_id = FIRST_BLOCK_ID
+        self.legacy_stamp = FIRST_GENERATION_STAMP
+        self.legacy_stamp_limit = 0
+
+    # ---- blocks ----
+
+    def add_block(
+        self, file_id: int, block_id: int, length: int, stamp: int, expected: int, stage: Stage
+    ) -> Slot:
+        """Note a block that edits or an image show."""
+        flags = int(stage) | (STRIPED if block_id < 0 else 0)
+        slot = self.columns.add(block_id, length, stamp, file_id, expected, flags)
+        self.index.add(block_id, slot)
+        if stage is not Stage.COMPLETE:
+            self.constructions[slot] = Construction()
+        self.show(block_id, stamp)
+        self._tally(slot, 1)
+        return slot
+
+    def add_complete(
+        self,
+        packed: bytes,
+        files: npt.NDArray[np.int64],
+        expected: npt.NDArray[np.uint16],
+    ) -> None:
+        """Note many complete blocks, packed as files have them, with the file of each."""
+        table = np.frombuffer(packed, ">i8").astype(np.int64).reshape(-1, 3)
+        if not len(table):
+            return
+        ids, lengths, stamps = table[:, 0], table[:, 1], table[:, 2]
+        self.index.extend(ids, self.columns.extend(ids, lengths, stamps, files, expected))
+        self.complete += int((ids > 0).sum())
+        self.show(int(ids.max()), int(stamps.max()))
+
+    def show(self, block_id: int, stamp: int) -> None:
+        """Note that an edit has shown a block's id and stamp."""
+        if stamp >= self.legacy_stamp_limit:
+            self.seen_stamp = max(self.seen_stamp, stamp)
+        self.seen_id = max(self.seen_id, block_id)
+
+    def remove_block(self, slot: Slot) -> None:
+        """Forget a block; an active has its replicas deleted."""
+        block_id = self.columns.ids[slot]
+        construction = self.constructions.get(slot, Construction())
+        if self.role is Role.ACTIVE:
+            for location in construction.locations:
+                self.invalidate(location.storage, block_id, location.stamp)
+            for number in self.replicas.storages(slot):
+                if construction.at(number) is None:
+                    mark = self.corrupt.get(slot, {}).get(number)
+                    own = mark.stamp if mark is not None else None
+                    stamp = own if own is not None else self.columns.stamps[slot]
+                    self.invalidate(number, block_id, stamp)
+        self._tally(slot, -1)
+        for number in self.replicas.storages(slot):
+            self.replicas.remove(slot, self.storages.at(number))
+        self.corrupt.pop(slot, None)
+        self.constructions.pop(slot, None)
+        self.index.remove(block_id)
+        self.columns.release(slot)
+        self.waiting.pop(block_id)
+
+    def set_stage(self, slot: Slot, stage: Stage) -> None:
+        """Move a block to a stage; one that is not complete has a construction."""
+        self._tally(slot, -1)
+        self.columns.set_stage(slot, stage)
+        self._tally(slot, 1)
+        if stage is Stage.COMPLETE:
+            self.constructions.pop(slot, None)
+        else:
+            self.constructions.setdefault(slot, Construction())
+
+    def live(self, slot: Slot) -> int:
+        """How many replicas of a block are not known to be corrupt."""
+        return self.replicas.count(slot) - len(self.corrupt.get(slot, ()))
+
+    def is_good(self, slot: Slot, number: StorageNumber) -> bool:
+        """Whether a storage holds a replica that is not known to be corrupt."""
+        return self.replicas.holds(slot, number) and number not in self.corrupt.get(slot, ())
+
+    def _tally(self, slot: Slot, sign: int) -> None:
+        if self.columns.stage(slot) is Stage.COMPLETE and not self.columns.flags[slot] & STRIPED:
+            self.complete += sign
+            if self.live(slot) >= self.safe_minimum:
+                self.safe += sign
+
+    # ---- replicas ----
+
+    def take(self, slot: Slot, storage: Storage) -> None:
+        """Note a good replica; one on another storage of the same DataNode it replaces.
+
+        A committed block is complete once it has enough of them.
+        """
+        self._tally(slot, -1)
+        self._add_cell(slot, storage)
+        mark = self.corrupt.get(slot, {}).get(storage.number)
+        if mark is not None and mark.reason is Reason.GENSTAMP_MISMATCH:
+            self._unmark(slot, storage.number)
+        self._tally(slot, 1)
+        if slot in self.constructions and self.is_good(slot, storage.number):
+            columns = self.columns
+            self._put_location(
+                slot,
+                Location(
+                    storage.number,
+                    ReplicaState.FINALIZED,
+                    columns.stamps[slot],
+                    columns.lengths[slot],
+                ),
+            )
+            self.complete_if_committed(slot)
+
+    def complete_if_committed(self, slot: Slot) -> None:
+        """Make a committed block complete if it has enough good replicas."""
+        if self.columns.stage(slot) is Stage.COMMITTED and self.live(slot) >= self.minimum:
+            self.set_stage(slot, Stage.COMPLETE)
+
+    def _add_cell(self, slot: Slot, storage: Storage) -> None:
+        if self.replicas.holds(slot, storage.number):
+            return
+        for other in self.storages.beside(storage):
+            self._remove_cell(slot, other)
+            self._drop_location(slot, other.number)
+        self.replicas.add(slot, storage)
+
+    def _remove_cell(self, slot: Slot, storage: Storage) -> None:
+        if self.replicas.holds(slot, storage.number):
+            self._unmark(slot, storage.number)
+            self.replicas.remove(slot, storage)
+
+    def drop(self, slot: Slot, storage: Storage) -> None:
+        """Note that a storage has no replica of a block, or that the one it had does not count."""
+        self._tally(slot, -1)
+        self._remove_cell(slot, storage)
+        self._tally(slot, 1)
+        self._drop_location(slot, storage.number)
+
+    def mark_corrupt(self, slot: Slot, storage: Storage, mark: CorruptMark) -> None:
+        """Note that a storage's replica is corrupt."""
+        self._tally(slot, -1)
+        self._add_cell(slot, storage)
+        self.corrupt.setdefault(slot, {})[storage.number] = mark
+        self.columns.set_flag(slot, CORRUPT, on=True)
+        self._tally(slot, 1)
+        self._drop_location(slot, storage.number)
+
+    def _unmark(self, slot: Slot, number: StorageNumber) -> None:
+        marks = self.corrupt.get(slot)
+        if marks is not None and marks.pop(number, None) is not None and not marks:
+            del self.corrupt[slot]
+            self.columns.set_flag(slot, CORRUPT, on=False)
+
+    def note(self, slot: Slot, storage: Storage, location: Location) -> None:
+        """Note a replica of a block that is being written; only a finalized one has a cell."""
+        known = self.constructions[slot].at(storage.number)
+        if known is not None and known.newness() > location.newness():
+            return
+        mark = self.corrupt.get(slot, {}).get(storage.number)
+        damaged = mark is not None and mark.reason is Reason.CORRUPTION_REPORTED
+        if mark is not None and damaged and mark.stamp in {None, location.stamp}:
+            return  # the very replica that was found damaged
+        for other in self.storages.beside(storage):
+            self._remove_cell(slot, other)
+            self._drop_location(slot, other.number)
+        self._unmark(slot, storage.number)
+        if location.state is ReplicaState.FINALIZED:
+            self._add_cell(slot, storage)
+        else:
+            self._remove_cell(slot, storage)
+        self._put_location(slot, location)
+
+    def _put_location(self, slot: Slot, location: Location) -> None:
+        construction = self.constructions[slot]
+        others = (one for one in construction.locations if one.storage != location.storage)
+        self.constructions[slot] = replace(construction, locations=(*others, location))
+
+    def _drop_location(self, slot: Slot, number: StorageNumber) -> None:
+        construction = self.constructions.get(slot)
+        if construction is not None and construction.at(number) is not None:
+            others = tuple(one for one in construction.locations if one.storage != number)
+            self.constructions[slot] = replace(construction, locations=others)
+
+    def invalidate(self, number: StorageNumber, block_id: int, stamp: int) -> None:
+        """Have a storage delete a replica, once the edits applied so far are durable."""
+        self.invalidations.add(number, block_id, stamp, self.applied)
+
+    # ---- storages ----
+
+    def registered(self, node: str) -> None:
+        """Note that a DataNode registers anew: what it lost while it was away is not known."""
+        for storage in self.storages.nodes.get(node, ()):
+            storage.reports = 0
+            storage.confirmed = storage.heartbeated = False
+            storage.recent.clear()
+            self.waiting.drop_storage(storage.number)
+
+    def empty_storage(self, storage: Storage) -> None:
+        """Note that nothing a storage holds counts: it failed, or its DataNode is dead."""
+        for slot in storage.slots[::-1]:
+            self.drop(Slot(slot), storage)
+        for slot, construction in list(self.constructions.items()):
+            if construction.at(storage.number) is not None:
+                self._drop_location(slot, storage.number)
+        self.waiting.drop_storage(storage.number)
+        self.invalidations.drop_storage(storage.number)
+        storage.reports = 0
+        storage.confirmed = storage.heartbeated = False
+        storage.recent.clear()
+
+    def remove_storage(self, storage: Storage) -> None:
+        """Forget a storage and all that it holds."""
+        self.empty_storage(storage)
+        self.storages.remove(storage)
+
+    # ---- the future, and the role ----
+
+    def is_from_future(self, block_id: int, stamp: int) -> bool:
+        """Whether a replica is newer than all blocks that edits have shown here.
+
+        A stamp may have been given out before an edit shows the block that it is for.
+        """
+        if stamp < self.legacy_stamp_limit:
+            return stamp > self.legacy_stamp
+        if stamp > self.seen_stamp:
+            return True
+        return block_id > self.seen_id and self.index.get(block_id) is None
+
+    def demote(self) -> None:
+        """Become a standby, which orders nothing and lets reports wait."""
+        self.role = Role.STANDBY
+        self.invalidations.clear()

@@ -1,0 +1,81 @@
+"""The storages of all DataNodes, by number and by what DataNodes call them."""
+
+from array import array
+from collections.abc import Iterator
+from typing import Final
+
+from namenode_sim.blocks.errors import TooManyStorages
+from namenode_sim.blocks.model import NO_STORAGE, Storage, StorageNumber
+
+MAX_STORAGES: Final = int(NO_STORAGE)
+
+
+class Storages:
+    """Numbers are given again once a storage is gone, since they are few.
+
+    ``node_of`` has a number for each storage's DataNode, so that whole reports are compared.
+    """
+
+    __slots__ = ("_by_name", "_free", "_node_numbers", "_numbered", "node_of", "nodes")
+
+    def __init__(self) -> None:
+        self._numbered: list[Storage | None] = []
+        self._by_name: dict[tuple[str, str], Storage] = {}
+        self._free: list[StorageNumber] = []
+        self._node_numbers: dict[str, int] = {}
+        self.nodes: dict[str, list[Storage]] = {}
+        self.node_of = array("I")
+
+    def __iter__(self) -> Iterator[Storage]:
+        return (storage for storage in self._numbered if storage is not None)
+
+    def __len__(self) -> int:
+        """How many storages there are."""
+        return len(self._by_name)
+
+    def at(self, number: StorageNumber) -> Storage:
+        """The storage with a number that is given."""
+        storage = self._numbered[number]
+        assert storage is not None
+        return storage
+
+    def find(self, node: str, uuid: str) -> Storage | None:
+        """A DataNode's storage by its name."""
+        return self._by_name.get((node, uuid))
+
+    def add(self, node: str, uuid: str) -> Storage:
+        """A DataNode's storage, which is made if it is new.
+
+        Raises:
+            TooManyStorages: if no number is left.
+        """
+        known = self._by_name.get((node, uuid))
+        if known is not None:
+            return known
+        if not self._free and len(self._numbered) >= MAX_STORAGES:
+            raise TooManyStorages(node, uuid, MAX_STORAGES)
+        node_number = self._node_numbers.setdefault(node, len(self._node_numbers))
+        if self._free:
+            storage = Storage(self._free.pop(), node, uuid)
+            self._numbered[storage.number] = storage
+            self.node_of[storage.number] = node_number
+        else:
+            storage = Storage(StorageNumber(len(self._numbered)), node, uuid)
+            self._numbered.append(storage)
+            self.node_of.append(node_number)
+        self._by_name[node, uuid] = storage
+        self.nodes.setdefault(node, []).append(storage)
+        return storage
+
+    def remove(self, storage: Storage) -> None:
+        """Forget a storage that holds no block any more."""
+        self._numbered[storage.number] = None
+        self._free.append(storage.number)
+        del self._by_name[storage.node, storage.uuid]
+        self.nodes[storage.node].remove(storage)
+        if not self.nodes[storage.node]:
+            del self.nodes[storage.node]
+
+    def beside(self, storage: Storage) -> list[Storage]:
+        """What else the DataNode of a storage has."""
+        return [other for other in self.nodes[storage.node] if other is not storage]

@@ -1,0 +1,28 @@
+"""Each planted bug is found by the long random programs of test_random."""
+
+from contextlib import ExitStack
+
+import pytest
+
+from namenode_sim.blocks.errors import MapBroken
+from tests.namenode_sim.blocks.planted import BUGS, Bug
+from tests.namenode_sim.blocks.test_random import play
+
+MOST_SEEDS = 300
+
+
+def seed_that_shows() -> int | None:
+    """The first program that fails."""
+    for seed in range(MOST_SEEDS):
+        try:
+            play(seed)
+        except (AssertionError, MapBroken):
+            return seed
+    return None
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=[bug.name for bug in BUGS])
+def test_a_bug_is_found(bug: Bug) -> None:
+    with ExitStack() as planted:
+        bug.plant(planted)
+        assert seed_that_shows() is not None
