@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*namenode_sim/proto/namenode_protocol.proto\x12\rnnha.namenode\"_\n\x10StorageInfoProto\x12\x15\n\rlayoutVersion\x18\x01 \x02(\r\x12\x12\n\nnamespceID\x18\x02 \x02(\r\x12\x11\n\tclusterID\x18\x03 \x02(\t\x12\r\n\x05\x63Time\x18\x04 \x02(\x04\"\xb7\x01\n\x12NamespaceInfoProto\x12\x14\n\x0c\x62uildVersion\x18\x01 \x02(\t\x12\x0e\n\x06unused\x18\x02 \x02(\r\x12\x13\n\x0b\x62lockPoolID\x18\x03 \x02(\t\x12\x34\n\x0bstorageInfo\x18\x04 \x02(\x0b\x32\x1f.nnha.namenode.StorageInfoProto\x12\x17\n\x0fsoftwareVersion\x18\x05 \x02(\t\x12\x17\n\x0c\x63\x61pabilities\x18\x06 \x01(\x04:\x01\x30\"\x15\n\x13VersionRequestProto\"G\n\x14VersionResponseProto\x12/\n\x04info\x18\x01 \x02(\x0b\x32!.nnha.namenode.NamespaceInfoProto\"\x1e\n\x1cGetTransactionIdRequestProto\"-\n\x1dGetTransactionIdResponseProto\x12\x0c\n\x04txId\x18\x01 \x02(\x04\")\n\'GetMostRecentCheckpointTxIdRequestProto\"8\n(GetMostRecentCheckpointTxIdResponseProto\x12\x0c\n\x04txId\x18\x01 \x02(\x04\" \n\x1eIsUpgradeFinalizedRequestProto\"=\n\x1fIsUpgradeFinalizedResponseProto\x12\x1a\n\x12isUpgradeFinalized\x18\x01 \x02(\x08\"\x1e\n\x1cIsRollingUpgradeRequestProto\"9\n\x1dIsRollingUpgradeResponseProto\x12\x18\n\x10isRollingUpgrade\x18\x01 \x02(\x08')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*namenode_sim/proto/namenode_protocol.proto\x12\rnnha.namenode\"_\n\x10StorageInfoProto\x12\x15\n\rlayoutVersion\x18\x01 \x02(\r\x12\x12\n\nnamespceID\x18\x02 \x02(\r\x12\x11\n\tclusterID\x18\x03 \x02(\t\x12\r\n\x05\x63Time\x18\x04 \x02(\x04\"\xf5\x01\n\x12NamespaceInfoProto\x12\x14\n\x0c\x62uildVersion\x18\x01 \x02(\t\x12\x0e\n\x06unused\x18\x02 \x02(\r\x12\x13\n\x0b\x62lockPoolID\x18\x03 \x02(\t\x12\x34\n\x0bstorageInfo\x18\x04 \x02(\x0b\x32\x1f.nnha.namenode.StorageInfoProto\x12\x17\n\x0fsoftwareVersion\x18\x05 \x02(\t\x12\x17\n\x0c\x63\x61pabilities\x18\x06 \x01(\x04:\x01\x30\x12<\n\x05state\x18\x07 \x01(\x0e\x32-.nnha.namenode.NNHAStatusHeartbeatProto.State\"\x96\x01\n\x18NNHAStatusHeartbeatProto\x12<\n\x05state\x18\x01 \x02(\x0e\x32-.nnha.namenode.NNHAStatusHeartbeatProto.State\x12\x0c\n\x04txid\x18\x02 \x02(\x04\".\n\x05State\x12\n\n\x06\x41\x43TIVE\x10\x00\x12\x0b\n\x07STANDBY\x10\x01\x12\x0c\n\x08OBSERVER\x10\x02\"\x15\n\x13VersionRequestProto\"G\n\x14VersionResponseProto\x12/\n\x04info\x18\x01 \x02(\x0b\x32!.nnha.namenode.NamespaceInfoProto\"\x1e\n\x1cGetTransactionIdRequestProto\"-\n\x1dGetTransactionIdResponseProto\x12\x0c\n\x04txId\x18\x01 \x02(\x04\")\n\'GetMostRecentCheckpointTxIdRequestProto\"8\n(GetMostRecentCheckpointTxIdResponseProto\x12\x0c\n\x04txId\x18\x01 \x02(\x04\" \n\x1eIsUpgradeFinalizedRequestProto\"=\n\x1fIsUpgradeFinalizedResponseProto\x12\x1a\n\x12isUpgradeFinalized\x18\x01 \x02(\x08\"\x1e\n\x1cIsRollingUpgradeRequestProto\"9\n\x1dIsRollingUpgradeResponseProto\x12\x18\n\x10isRollingUpgrade\x18\x01 \x02(\x08')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,25 +34,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STORAGEINFOPROTO']._serialized_start=61
   _globals['_STORAGEINFOPROTO']._serialized_end=156
   _globals['_NAMESPACEINFOPROTO']._serialized_start=159
-  _globals['_NAMESPACEINFOPROTO']._serialized_end=342
-  _globals['_VERSIONREQUESTPROTO']._serialized_start=344
-  _globals['_VERSIONREQUESTPROTO']._serialized_end=365
-  _globals['_VERSIONRESPONSEPROTO']._serialized_start=367
-  _globals['_VERSIONRESPONSEPROTO']._serialized_end=438
-  _globals['_GETTRANSACTIONIDREQUESTPROTO']._serialized_start=440
-  _globals['_GETTRANSACTIONIDREQUESTPROTO']._serialized_end=470
-  _globals['_GETTRANSACTIONIDRESPONSEPROTO']._serialized_start=472
-  _globals['_GETTRANSACTIONIDRESPONSEPROTO']._serialized_end=517
-  _globals['_GETMOSTRECENTCHECKPOINTTXIDREQUESTPROTO']._serialized_start=519
-  _globals['_GETMOSTRECENTCHECKPOINTTXIDREQUESTPROTO']._serialized_end=560
-  _globals['_GETMOSTRECENTCHECKPOINTTXIDRESPONSEPROTO']._serialized_start=562
-  _globals['_GETMOSTRECENTCHECKPOINTTXIDRESPONSEPROTO']._serialized_end=618
-  _globals['_ISUPGRADEFINALIZEDREQUESTPROTO']._serialized_start=620
-  _globals['_ISUPGRADEFINALIZEDREQUESTPROTO']._serialized_end=652
-  _globals['_ISUPGRADEFINALIZEDRESPONSEPROTO']._serialized_start=654
-  _globals['_ISUPGRADEFINALIZEDRESPONSEPROTO']._serialized_end=715
-  _globals['_ISROLLINGUPGRADEREQUESTPROTO']._serialized_start=717
-  _globals['_ISROLLINGUPGRADEREQUESTPROTO']._serialized_end=747
-  _globals['_ISROLLINGUPGRADERESPONSEPROTO']._serialized_start=749
-  _globals['_ISROLLINGUPGRADERESPONSEPROTO']._serialized_end=806
+  _globals['_NAMESPACEINFOPROTO']._serialized_end=404
+  _globals['_NNHASTATUSHEARTBEATPROTO']._serialized_start=407
+  _globals['_NNHASTATUSHEARTBEATPROTO']._serialized_end=557
+  _globals['_NNHASTATUSHEARTBEATPROTO_STATE']._serialized_start=511
+  _globals['_NNHASTATUSHEARTBEATPROTO_STATE']._serialized_end=557
+  _globals['_VERSIONREQUESTPROTO']._serialized_start=559
+  _globals['_VERSIONREQUESTPROTO']._serialized_end=580
+  _globals['_VERSIONRESPONSEPROTO']._serialized_start=582
+  _globals['_VERSIONRESPONSEPROTO']._serialized_end=653
+  _globals['_GETTRANSACTIONIDREQUESTPROTO']._serialized_start=655
+  _globals['_GETTRANSACTIONIDREQUESTPROTO']._serialized_end=685
+  _globals['_GETTRANSACTIONIDRESPONSEPROTO']._serialized_start=687
+  _globals['_GETTRANSACTIONIDRESPONSEPROTO']._serialized_end=732
+  _globals['_GETMOSTRECENTCHECKPOINTTXIDREQUESTPROTO']._serialized_start=734
+  _globals['_GETMOSTRECENTCHECKPOINTTXIDREQUESTPROTO']._serialized_end=775
+  _globals['_GETMOSTRECENTCHECKPOINTTXIDRESPONSEPROTO']._serialized_start=777
+  _globals['_GETMOSTRECENTCHECKPOINTTXIDRESPONSEPROTO']._serialized_end=833
+  _globals['_ISUPGRADEFINALIZEDREQUESTPROTO']._serialized_start=835
+  _globals['_ISUPGRADEFINALIZEDREQUESTPROTO']._serialized_end=867
+  _globals['_ISUPGRADEFINALIZEDRESPONSEPROTO']._serialized_start=869
+  _globals['_ISUPGRADEFINALIZEDRESPONSEPROTO']._serialized_end=930
+  _globals['_ISROLLINGUPGRADEREQUESTPROTO']._serialized_start=932
+  _globals['_ISROLLINGUPGRADEREQUESTPROTO']._serialized_end=962
+  _globals['_ISROLLINGUPGRADERESPONSEPROTO']._serialized_start=964
+  _globals['_ISROLLINGUPGRADERESPONSEPROTO']._serialized_end=1021
 # @@protoc_insertion_point(module_scope)

@@ -10,6 +10,7 @@ isUpgradeFinalized, isRollingUpgrade.
 
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -60,11 +61,13 @@ class NamespaceInfoProto(_message.Message):
     STORAGEINFO_FIELD_NUMBER: _builtins.int
     SOFTWAREVERSION_FIELD_NUMBER: _builtins.int
     CAPABILITIES_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
     buildVersion: _builtins.str
     unused: _builtins.int
     blockPoolID: _builtins.str
     softwareVersion: _builtins.str
     capabilities: _builtins.int
+    state: Global___NNHAStatusHeartbeatProto.State.ValueType
     @_builtins.property
     def storageInfo(self) -> Global___StorageInfoProto: ...
     def __init__(
@@ -76,14 +79,54 @@ class NamespaceInfoProto(_message.Message):
         storageInfo: Global___StorageInfoProto | None = ...,
         softwareVersion: _builtins.str | None = ...,
         capabilities: _builtins.int | None = ...,
+        state: Global___NNHAStatusHeartbeatProto.State.ValueType | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["blockPoolID", b"blockPoolID", "buildVersion", b"buildVersion", "capabilities", b"capabilities", "softwareVersion", b"softwareVersion", "storageInfo", b"storageInfo", "unused", b"unused"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["blockPoolID", b"blockPoolID", "buildVersion", b"buildVersion", "capabilities", b"capabilities", "softwareVersion", b"softwareVersion", "state", b"state", "storageInfo", b"storageInfo", "unused", b"unused"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["blockPoolID", b"blockPoolID", "buildVersion", b"buildVersion", "capabilities", b"capabilities", "softwareVersion", b"softwareVersion", "storageInfo", b"storageInfo", "unused", b"unused"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blockPoolID", b"blockPoolID", "buildVersion", b"buildVersion", "capabilities", b"capabilities", "softwareVersion", b"softwareVersion", "state", b"state", "storageInfo", b"storageInfo", "unused", b"unused"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___NamespaceInfoProto: _TypeAlias = NamespaceInfoProto  # noqa: Y015
+
+@_typing.final
+class NNHAStatusHeartbeatProto(_message.Message):
+    """What a NameNode says of itself to DataNodes: its role and its last transaction."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _State:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _StateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[NNHAStatusHeartbeatProto._State.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        ACTIVE: NNHAStatusHeartbeatProto._State.ValueType  # 0
+        STANDBY: NNHAStatusHeartbeatProto._State.ValueType  # 1
+        OBSERVER: NNHAStatusHeartbeatProto._State.ValueType  # 2
+
+    class State(_State, metaclass=_StateEnumTypeWrapper): ...
+    ACTIVE: NNHAStatusHeartbeatProto.State.ValueType  # 0
+    STANDBY: NNHAStatusHeartbeatProto.State.ValueType  # 1
+    OBSERVER: NNHAStatusHeartbeatProto.State.ValueType  # 2
+
+    STATE_FIELD_NUMBER: _builtins.int
+    TXID_FIELD_NUMBER: _builtins.int
+    state: Global___NNHAStatusHeartbeatProto.State.ValueType
+    txid: _builtins.int
+    def __init__(
+        self,
+        *,
+        state: Global___NNHAStatusHeartbeatProto.State.ValueType | None = ...,
+        txid: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["state", b"state", "txid", b"txid"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["state", b"state", "txid", b"txid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NNHAStatusHeartbeatProto: _TypeAlias = NNHAStatusHeartbeatProto  # noqa: Y015
 
 @_typing.final
 class VersionRequestProto(_message.Message):

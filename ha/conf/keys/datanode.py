@@ -1,0 +1,68 @@
+"""The keys of a DataNode.
+
+See docs/reference/datanode.md#volumes.
+"""
+
+from ha.conf.keys.key import Key, Scope
+from ha.conf.keys.units import duration, flag, host_port, optional_text, size, whole, words
+
+_G = Scope.GLOBAL
+
+DATA_DIR = Key(
+    "dfs.datanode.data.dir",
+    words,
+    "file://${hadoop.tmp.dir}/dfs/data",
+    _G,
+    "where blocks are kept; [SSD]file:///path names the storage type",
+)
+DU_RESERVED = Key("dfs.datanode.du.reserved", size, "0", _G, "bytes of each volume that stay free")
+FAILED_VOLUMES_TOLERATED = Key(
+    "dfs.datanode.failed.volumes.tolerated", whole(at_least=0), "0", _G, "more end the DataNode"
+)
+DATA = Key(
+    "dfs.datanode.address", host_port(default_port=9866), "0.0.0.0:9866", _G, "blocks come and go"
+)
+RPC = Key("dfs.datanode.ipc.address", host_port(default_port=9867), "0.0.0.0:9867", _G, "")
+HTTP = Key("dfs.datanode.http.address", host_port(default_port=9864), "0.0.0.0:9864", _G, "")
+HOST_NAME = Key("dfs.datanode.hostname", optional_text, "", _G, "the name that NameNodes are told")
+MAX_CONNECTIONS = Key(
+    "dfs.datanode.max.transfer.threads", whole(at_least=1), "4096", _G, "connections for blocks"
+)
+KEEP_ALIVE = Key(
+    "dfs.datanode.socket.reuse.keepalive",
+    duration("ms"),
+    "4000",
+    _G,
+    "how long a connection may wait for its next operation",
+)
+HEARTBEAT_INTERVAL = Key(
+    "dfs.heartbeat.interval", duration("s", zero=False), "3s", _G, "of DataNodes to NameNodes"
+)
+REPORT_INTERVAL = Key(
+    "dfs.blockreport.intervalMsec",
+    duration("ms", zero=False),
+    "21600000",
+    _G,
+    "DataNodes report all their blocks so often",
+)
+SCAN_BANDWIDTH = Key(
+    "dfs.block.scanner.volume.bytes.per.second",
+    size,
+    "1048576",
+    _G,
+    "how fast blocks are read again; 0 = never",
+)
+SCAN_PERIOD_HOURS = Key(
+    "dfs.datanode.scan.period.hours",
+    whole(),
+    "504",
+    _G,
+    "all blocks are read again so often; negative = never, 0 = 504",
+)
+BLOCK_TOKENS = Key(
+    "dfs.block.access.token.enable",
+    flag,
+    "false",
+    _G,
+    "DataNodes do not start with true: they know no block tokens",
+)

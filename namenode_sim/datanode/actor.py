@@ -1,0 +1,233 @@
+"""Speaks to one NameNode, for ever: handshake, heartbeats, reports.
+
+See docs/reference/datanode.md#datanodeprotocol.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import structlog
+
+from ha.conf.topology import HostPort
+from ha.rpc.errors import RemoteFault, RpcError
+from namenode_sim.datanode.claim import NameNodeId, Said
+from namenode_sim.datanode.commands import Command, Register, commands_of
+from namenode_sim.datanode.errors import DataNodeError, MalformedTransfer, OtherNamespace
+from namenode_sim.datanode.identity import Identity, Namespace, namespace_of
+from namenode_sim.datanode.incremental import IncrementalQueue
+from namenode_sim.datanode.metrics import HEARTBEATS, REPORTS
+from namenode_sim.datanode.model import Replica
+from namenode_sim.datanode.name_node import Condition, NameNodeCalls
+from namenode_sim.datanode.store import Announcement, Store
+from namenode_sim.proto import datanode_protocol_pb2 as pb
+from namenode_sim.proto import namenode_protocol_pb2 as nn
+
+log = structlog.get_logger()
+
+_CONNECT_SECONDS: Final = 5.0
+_FIRST_PAUSE_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 5.0
+_MOST_DAMAGED: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How often a NameNode hears of us, in seconds."""
+
+    heartbeat_seconds: float = 3.0
+    report_seconds: float = 6 * 3600.0
+
+
+class Member(Protocol):
+    """The DataNode as an actor sees it."""
+
+    async def join(self, who: NameNodeId, namespace: Namespace) -> tuple[Identity, Store]:
+        """Be a DataNode of the namespace of this NameNode.
+
+        Raises:
+            WrongNamespace: if this DataNode belongs to none of its NameNodes.
+            OtherNamespace: if it does not belong to this one.
+        """
+
+    def condition(self) -> Condition:
+        """How we are."""
+
+    async def heard(self, who: NameNodeId, said: Said, txid: int) -> None:
+        """A NameNode has said that it is active, or standby."""
+
+    def commanded(self, who: NameNodeId, commands: Sequence[Command]) -> None:
+        """A NameNode has given commands."""
+
+
+class Actor:
+    """The connection to one NameNode, and what it is still to be told."""
+
+    def __init__(
+        self,
+        who: NameNodeId,
+        address: HostPort,
+        member: Member,
+        rhythm: Rhythm,
+        *,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.who, self._address, self._member, self._rhythm = who, address, member, rhythm
+        self._pause = pause
+        self._queue = IncrementalQueue()
+        self._damaged: list[Replica] = []
+        self._wake = asyncio.Event()
+        self._calls: NameNodeCalls | None = None
+        self._report_due = 0.0
+        self._registered = False
+        self.state = "not reached yet"
+
+    def tell(self, announcement: Announcement) -> None:
+        """Something is to be told; that a block is whole, at once."""
+        self._queue.add(announcement)
+        if self._queue.urgent:
+            self._wake.set()
+
+    def tell_damage(self, replica: Replica) -> None:
+        """A replica is damaged: the NameNode shall have it copied from another."""
+        if replica not in self._damaged and len(self._damaged) < _MOST_DAMAGED:
+            self._damaged.append(replica)
+        self._wake.set()
+
+    def report_soon(self) -> None:
+        """Report all replicas with the next lease."""
+        self._report_due = 0.0
+        self._wake.set()
+
+    @property
+    def calls(self) -> NameNodeCalls | None:
+        """The connection, while there is one and we are registered."""
+        return self._calls if self._registered else None
+
+    async def run(self) -> None:
+        """Connect again and again; raises only what ends the DataNode (``WrongNamespace``)."""
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                calls = await NameNodeCalls.open(self._address, seconds=_CONNECT_SECONDS)
+                try:
+                    self._calls = calls
+                    await self._serve(calls)
+                finally:
+                    self._calls, self._registered = None, False
+                    await calls.close()
+            except (RpcError, RemoteFault, MalformedTransfer, OtherNamespace) as problem:
+                if self.state != str(problem):
+                    log.warning("datanode.namenode_lost", namenode=self.who, why=str(problem))
+                pause = _FIRST_PAUSE_SECONDS if self.state == "registered" else pause
+                self.state = str(problem)
+            await self._pause(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+    async def _serve(self, calls: NameNodeCalls) -> None:
+        identity, store = await self._greet(calls)
+        loop = asyncio.get_running_loop()
+        next_heartbeat = loop.time()
+        while True:
+            lease = 0
+            if loop.time() >= next_heartbeat:
+                next_heartbeat = loop.time() + self._rhythm.heartbeat_seconds
+                lease = await self._heartbeat(calls, identity)
+                await self._send_news(calls, identity, store)
+            elif self._queue.urgent:
+                await self._send_news(calls, identity, store)
+            if lease:
+                await self._report(calls, identity, store, lease)
+            await self._send_damage(calls, identity, store)
+            self._wake.clear()
+            if self._queue.urgent:
+                continue
+            try:
+                async with asyncio.timeout_at(next_heartbeat):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    async def _greet(self, calls: NameNodeCalls) -> tuple[Identity, Store]:
+        info = await calls.version()
+        identity, store = await self._member.join(self.who, namespace_of(info))
+        await calls.register(identity)
+        self.state, self._registered = "registered", True
+        self._report_due = 0.0
+        log.info("datanode.registered", namenode=self.who, address=str(self._address))
+        if info.state == nn.NNHAStatusHeartbeatProto.STANDBY:
+            self._queue.clear()  # the report that follows says all of it
+        return identity, store
+
+    async def _heartbeat(self, calls: NameNodeCalls, identity: Identity) -> int:
+        """Returns the lease of a full report, 0 for none."""
+        now = asyncio.get_running_loop().time()
+        wants = now >= self._report_due
+        try:
+            answer = await calls.heartbeat(identity, self._member.condition(), wants_lease=wants)
+        except (RpcError, RemoteFault):
+            HEARTBEATS.labels("failed").inc()
+            raise
+        HEARTBEATS.labels("answered").inc()
+        active = answer.haStatus.state == nn.NNHAStatusHeartbeatProto.ACTIVE
+        said = Said.ACTIVE if active else Said.STANDBY
+        await self._member.heard(self.who, said, answer.haStatus.txid)
+        await self._take(answer.cmds, calls, identity)
+        return answer.fullBlockReportLeaseId
+
+    async def _take(
+        self,
+        messages: Sequence[pb.DatanodeCommandProto],
+        calls: NameNodeCalls,
+        identity: Identity,
+    ) -> None:
+        commands: list[Command] = []
+        for message in messages:
+            try:
+                commands.extend(commands_of(message, identity.namespace.pool))
+            except DataNodeError as problem:
+                log.warning("datanode.bad_command", namenode=self.who, why=str(problem))
+        if any(isinstance(one, Register) for one in commands):
+            # Whoever asks for this knows nothing of us: it is obeyed in nothing else.
+            await self._greet(calls)
+        self._member.commanded(self.who, [one for one in commands if not isinstance(one, Register)])
+
+    async def _send_news(self, calls: NameNodeCalls, identity: Identity, store: Store) -> None:
+        while len(self._queue):
+            news = self._queue.take()
+            try:
+                await calls.incremental(identity, news, store.volumes.types)
+            except (RpcError, RemoteFault):
+                self._queue.put_back(news)
+                raise
+            REPORTS.labels("incremental").inc()
+
+    async def _send_damage(self, calls: NameNodeCalls, identity: Identity, store: Store) -> None:
+        while self._damaged:
+            replica = self._damaged[0]
+            storage_type = store.volumes.types.get(replica.storage, "DISK")
+            try:
+                await calls.bad_replica(identity, replica, storage_type)
+            except RemoteFault as refusal:
+                log.warning("datanode.damage_refused", namenode=self.who, why=refusal.reason)
+                return  # with the next heartbeat again
+            REPORTS.labels("damage").inc()
+            self._damaged.remove(replica)
+
+    async def _report(
+        self, calls: NameNodeCalls, identity: Identity, store: Store, lease: int
+    ) -> None:
+        await self._send_news(calls, identity, store)
+        self._report_due = asyncio.get_running_loop().time() + self._rhythm.report_seconds
+        try:
+            await calls.full_report(identity, store, store.volumes.types, lease=lease)
+        except (RpcError, RemoteFault) as problem:
+            # A lease may have ended while we worked: the connection goes on, and asks again.
+            self._report_due = 0.0
+            if isinstance(problem, RpcError):
+                raise
+            log.warning("datanode.report_refused", namenode=self.who, why=problem.reason)
+            return
+        REPORTS.labels("full").inc()
+        log.info("datanode.reported", namenode=self.who, replicas=len(store))

@@ -1,0 +1,103 @@
+"""Puts the packets of one block into its files, and checks them where nobody behind us does.
+
+See docs/reference/datanode.md#packets-of-a-write.
+"""
+
+from namenode_sim.datanode.checksums import checksums_of, verify
+from namenode_sim.datanode.errors import MalformedTransfer
+from namenode_sim.datanode.model import Block, Checksum, Replica
+from namenode_sim.datanode.packets import Packet
+from namenode_sim.datanode.replica_files import ReplicaFiles
+from namenode_sim.datanode.store import Store
+
+
+class BlockWriter:
+    """The open files of a replica while packets come in."""
+
+    def __init__(
+        self, store: Store, replica: Replica, files: ReplicaFiles, sent: Checksum, *, checks: bool
+    ) -> None:
+        """``sent``: the checksums of the packets; ``checks``: nobody behind us verifies them."""
+        self.block: Block = replica.block
+        self._store, self._replica, self._files = store, replica, files
+        self._sent = sent
+        self._checks = checks or sent.kind is not files.checksum.kind
+        self._length = replica.length
+        if sent.bytes_per_chunk != files.checksum.bytes_per_chunk:
+            raise MalformedTransfer(
+                f"{replica.block} has a checksum for each {files.checksum.bytes_per_chunk} bytes, "
+                f"and the client sends one for each {sent.bytes_per_chunk}"
+            )
+        # The checksum on the disk will soon be that of a longer chunk.
+        store.acknowledged(self.block, self._length, self._tail(self._length))
+
+    @property
+    def length(self) -> int:
+        """How many bytes have come."""
+        return self._length
+
+    def write(self, packet: Packet) -> bytes:
+        """Put a packet in place; returns the checksum of the chunk that its end cuts, or nothing.
+
+        Raises:
+            MalformedTransfer: if bytes before it are missing, or checksums.
+            ChecksumMismatch: if its bytes, or those of its first chunk on the disk, are damaged.
+            ReplicaMissing: if the replica has been deleted meanwhile.
+            OSError: if the disk refuses.
+        """
+        header, sent = packet.header, self._sent
+        if header.offset > self._length:
+            raise MalformedTransfer(
+                f"a packet of {self.block} at {header.offset}, and the bytes from {self._length} "
+                "on have not come"
+            )
+        if len(packet.sums) != sent.chunks(header.length) * sent.size:
+            raise MalformedTransfer(
+                f"{len(packet.sums)} bytes of checksums for {header.length} bytes of data"
+            )
+        if self._checks:
+            verify(packet.data, packet.sums, sent, at=header.offset, what=str(self.block))
+        if header.end > self._length:  # else it was sent again after a flush
+            self._put(packet)
+            self._store.received(self.block, header.end)
+            self._length = header.end
+        return self._tail(header.end)
+
+    def finish(self, packet: Packet) -> None:
+        """Check that the packet that ends the block stands at its end; raises as ``write``."""
+        if packet.header.offset != self._length:
+            raise MalformedTransfer(
+                f"{self.block} ends at {packet.header.offset}, and {self._length} bytes have come"
+            )
+
+    async def sync(self) -> None:
+        """Wait for the disk; raises ``VolumeFailed``."""
+        await self._store.sync(self._replica, self._files)
+
+    def _put(self, packet: Packet) -> None:
+        disk, begin = self._files.checksum, packet.header.offset
+        start = disk.chunk_start(begin)
+        data, sums = packet.data, packet.sums
+        if start < begin:
+            data, sums = self._merged(packet, start)
+            begin = start
+        elif disk.kind is not self._sent.kind:
+            sums = memoryview(checksums_of(data, disk))
+        self._files.write(begin, data, sums)
+
+    def _merged(self, packet: Packet, start: int) -> tuple[memoryview, memoryview]:
+        """A packet that begins inside a chunk, with the bytes of that chunk before it."""
+        disk, header = self._files.checksum, packet.header
+        if header.end > start + disk.bytes_per_chunk:
+            raise MalformedTransfer(
+                f"a packet of {self.block} at {header.offset}, inside a chunk, goes beyond it"
+            )
+        there = self._files.checked(start, self._length - start, str(self.block))
+        merged = there[: header.offset - start] + bytes(packet.data)
+        return memoryview(merged), memoryview(checksums_of(merged, disk))
+
+    def _tail(self, end: int) -> bytes:
+        disk = self._files.checksum
+        if end % disk.bytes_per_chunk == 0 or end != self._length:
+            return b""
+        return self._files.read_sums(disk.chunk_start(end), end - disk.chunk_start(end))

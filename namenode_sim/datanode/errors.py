@@ -1,0 +1,80 @@
+"""Why a DataNode cannot do what it was asked to.
+
+DataNodeError
+├── ReplicaRefused    the replica is not in the state that the operation needs
+│   └── RecoveryInProgress   another recovery of the block is newer
+├── ReplicaMissing    there is no such replica here
+├── ChecksumMismatch  bytes and their checksums do not fit
+├── MalformedTransfer a peer's bytes are not DataTransferProtocol, or break a limit
+├── NoRoom            no volume takes a block of that size
+├── VolumeFailed      a volume's disk refused; nothing more is kept there
+├── UnusableVolume    a directory cannot be used at start
+├── WrongNamespace    directories and NameNode belong to different clusters
+└── OtherNamespace    a NameNode is of another namespace than the one that we have joined
+"""
+
+from pathlib import Path
+
+
+class DataNodeError(Exception):
+    """The message says what was found and in which state things are."""
+
+
+class ReplicaRefused(DataNodeError):
+    """The replica is not in the state that the operation needs."""
+
+
+class RecoveryInProgress(ReplicaRefused):
+    """Another recovery of the block is newer than the one that asks."""
+
+
+class ReplicaMissing(DataNodeError):
+    """No replica of the block is here."""
+
+
+class ChecksumMismatch(DataNodeError):
+    """Bytes do not fit their checksums.
+
+    Attributes:
+        offset: where in the block the first bad chunk begins.
+    """
+
+    def __init__(self, what: str, offset: int) -> None:
+        super().__init__(f"{what}: the chunk at {offset} does not fit its checksum")
+        self.offset = offset
+
+
+class MalformedTransfer(DataNodeError):
+    """A peer's bytes make no sense, or are more than a limit allows."""
+
+
+class NoRoom(DataNodeError):
+    """No volume takes a block of that size."""
+
+
+class VolumeFailed(DataNodeError):
+    """The disk of a volume refused an operation.
+
+    Attributes:
+        directory: the volume.
+    """
+
+    def __init__(self, directory: Path, problem: OSError) -> None:
+        super().__init__(f"{directory} failed: {problem}")
+        self.directory = directory
+
+
+class UnusableVolume(DataNodeError):
+    """A data directory cannot be used."""
+
+    def __init__(self, directory: Path, found: str, advice: str) -> None:
+        super().__init__(f"{directory} {found}. {advice}")
+        self.directory = directory
+
+
+class WrongNamespace(DataNodeError):
+    """Data directories hold blocks of another cluster than the NameNode's."""
+
+
+class OtherNamespace(DataNodeError):
+    """A NameNode is of another namespace than the one that this DataNode has joined."""

@@ -1,0 +1,62 @@
+"""What one NameNode is still to be told of replicas: the newest of each, until it has answered.
+
+See docs/reference/datanode.md#incremental-reports.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from namenode_sim.datanode.model import BlockId, StorageId
+from namenode_sim.datanode.operations import News
+from namenode_sim.datanode.store import Announcement
+
+MAX_BLOCKS: Final = 10_000
+"""Of one report; more wait for the next one."""
+
+
+class IncrementalQueue:
+    """The news for one NameNode, by storage and block."""
+
+    def __init__(self) -> None:
+        self._news: dict[StorageId, dict[BlockId, Announcement]] = {}
+        self.urgent = False
+        """Whether somebody waits for it: a block is whole."""
+
+    def __len__(self) -> int:
+        return sum(len(blocks) for blocks in self._news.values())
+
+    def add(self, announcement: Announcement) -> None:
+        """Newer news of a block replaces older ones, on all storages."""
+        block_id = announcement.block.block_id
+        for storage, blocks in self._news.items():
+            if storage != announcement.storage:
+                blocks.pop(block_id, None)
+        self._news.setdefault(announcement.storage, {})[block_id] = announcement
+        self.urgent = self.urgent or announcement.news is News.RECEIVED
+
+    def take(self) -> Mapping[StorageId, Sequence[Announcement]]:
+        """The next report; what does not fit stays."""
+        taken: dict[StorageId, list[Announcement]] = {}
+        room = MAX_BLOCKS
+        for storage, blocks in self._news.items():
+            part = list(blocks.values())[:room]
+            if part:
+                taken[storage] = part
+            for one in part:
+                del blocks[one.block.block_id]
+            room -= len(part)
+        self.urgent = len(self) > 0
+        return taken
+
+    def put_back(self, taken: Mapping[StorageId, Sequence[Announcement]]) -> None:
+        """The NameNode did not answer: keep what nothing newer has replaced meanwhile."""
+        for storage, announcements in taken.items():
+            for one in announcements:
+                block_id = one.block.block_id
+                if not any(block_id in blocks for blocks in self._news.values()):
+                    self._news.setdefault(storage, {})[block_id] = one
+
+    def clear(self) -> None:
+        """Forget everything: a full report follows, or the NameNode does not want it."""
+        self._news.clear()
+        self.urgent = False

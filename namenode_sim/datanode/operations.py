@@ -1,0 +1,159 @@
+"""What is asked of replicas, and what NameNodes are told when it has been done.
+
+See docs/reference/datanode.md#replica-operations.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias, assert_never
+
+from namenode_sim.datanode.model import Block, GenerationStamp, StorageId
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A client begins a block.  ``again``: its first try failed, and what that left may go."""
+
+    block: Block
+    storage: StorageId
+    reserved: int
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateCopy:
+    """Another DataNode, or a client that repairs its pipeline, sends a whole replica."""
+
+    block: Block
+    storage: StorageId
+    reserved: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverPipeline:
+    """A client goes on after the failure of another DataNode of its pipeline."""
+
+    block: Block
+    new_stamp: GenerationStamp
+    min_acked: int
+    max_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """A client appends to a whole block."""
+
+    block: Block
+    new_stamp: GenerationStamp
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverAppend:
+    """A client sets up an append again after a failure."""
+
+    block: Block
+    new_stamp: GenerationStamp
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverClose:
+    """A client ends a block again after a failure; no data follows."""
+
+    block: Block
+    new_stamp: GenerationStamp
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """All bytes are here: the replica becomes final."""
+
+    block: Block
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCopy:
+    """A copy is whole, and its block is still being written: the client goes on with it."""
+
+    block: Block
+
+
+@dataclass(frozen=True, slots=True)
+class BeginRecovery:
+    """The length of the replica is to be agreed on under this recovery id."""
+
+    block: Block
+    recovery_id: GenerationStamp
+
+
+@dataclass(frozen=True, slots=True)
+class EndRecovery:
+    """The length has been agreed on."""
+
+    block: Block
+    recovery_id: GenerationStamp
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveRecovery:
+    """The recovery has made a copy of the replica, which stays what it was."""
+
+    block: Block
+    recovery_id: GenerationStamp
+
+
+@dataclass(frozen=True, slots=True)
+class Invalidate:
+    """The NameNode does not want this replica any more."""
+
+    block: Block
+
+
+Change: TypeAlias = (
+    RecoverPipeline
+    | Append
+    | RecoverAppend
+    | RecoverClose
+    | Complete
+    | OpenCopy
+    | BeginRecovery
+    | EndRecovery
+    | LeaveRecovery
+)
+"""What needs a replica that is here."""
+
+Operation: TypeAlias = Create | CreateCopy | Invalidate | Change
+
+
+class News(IntEnum):
+    """What an incremental report says of a replica; the numbers are those on the wire."""
+
+    RECEIVING = 1
+    RECEIVED = 2
+    DELETED = 3
+
+
+def news_of(operation: Operation) -> News | None:
+    """What the NameNodes are told when an operation has been done."""
+    match operation:
+        case Create() | Append() | RecoverAppend():
+            return News.RECEIVING
+        case RecoverClose() | Complete() | EndRecovery():
+            return News.RECEIVED
+        case Invalidate():
+            return News.DELETED
+        case CreateCopy() | RecoverPipeline() | OpenCopy() | BeginRecovery() | LeaveRecovery():
+            return None
+    assert_never(operation)
+
+
+def interrupts(operation: Operation) -> bool:
+    """Whether another task that writes the replica must end first."""
+    match operation:
+        case Complete() | OpenCopy() | EndRecovery() | LeaveRecovery():
+            return False  # by the writer itself, or after it was stopped
+        case _:
+            return True

@@ -1,0 +1,234 @@
+"""Serves DataTransferProtocol: one task for each connection, one operation after another.
+
+See docs/reference/datanode.md#datatransferprotocol.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from namenode_sim.datanode.block_checksum import block_checksum
+from namenode_sim.datanode.block_names import checked_block
+from namenode_sim.datanode.errors import DataNodeError, MalformedTransfer
+from namenode_sim.datanode.metrics import BYTES_READ, BYTES_WRITTEN, OPERATIONS
+from namenode_sim.datanode.model import Block, PoolId
+from namenode_sim.datanode.packets import OP_HEAD, Op, decode_op
+from namenode_sim.datanode.peer import BUFFER_BYTES, Peer, PeerLost, TransferLimits
+from namenode_sim.datanode.receive import Receiver
+from namenode_sim.datanode.send import open_stretch, send_stretch
+from namenode_sim.datanode.store import Store
+from namenode_sim.datanode.transfer import Targets, push
+from namenode_sim.datanode.write_plan import MAX_TARGETS, write_plan
+from namenode_sim.proto import data_transfer_pb2 as pb
+from namenode_sim.proto import hdfs_types_pb2 as hdfs
+
+log = structlog.get_logger()
+
+_NOT_DONE: Final = {
+    Op.READ_METADATA: "reading meta files",
+    Op.REPLACE_BLOCK: "moving blocks for the balancer",
+    Op.COPY_BLOCK: "moving blocks for the balancer",
+    Op.REQUEST_SHORT_CIRCUIT_FDS: "short-circuit reads",
+    Op.RELEASE_SHORT_CIRCUIT_FDS: "short-circuit reads",
+    Op.REQUEST_SHORT_CIRCUIT_SHM: "short-circuit reads",
+    Op.BLOCK_GROUP_CHECKSUM: "erasure coding",
+    Op.CUSTOM: "custom operations",
+}
+
+
+class XceiverServer:
+    """The port for blocks of one DataNode."""
+
+    def __init__(
+        self,
+        store: Store,
+        pool: PoolId,
+        limits: TransferLimits | None = None,
+        *,
+        on_suspicion: Callable[[Block], None] = lambda _: None,
+    ) -> None:
+        """``on_suspicion`` hears of blocks that could not be read."""
+        self._store, self._pool = store, pool
+        self._on_suspicion = on_suspicion
+        self._limits = limits or TransferLimits()
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; returns the port.  Raises ``OSError`` if the address cannot be had."""
+        self._server = await asyncio.start_server(
+            self._connected, host, port, limit=BUFFER_BYTES, backlog=256
+        )
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Close the port and end every transfer; what was received stays."""
+        if self._server is None:
+            return
+        self._server.close()
+        running = list(self._tasks)
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+        await self._server.wait_closed()
+
+    @property
+    def active(self) -> int:
+        """How many connections are open."""
+        return len(self._tasks)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer = Peer(reader, writer)
+        if len(self._tasks) >= self._limits.max_connections:
+            log.warning("datanode.too_many_connections", peer=peer.name, open=len(self._tasks))
+            peer.abort()
+            return
+        task = asyncio.get_running_loop().create_task(
+            self._serve(peer), name=f"xceiver {peer.name}"
+        )
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, peer: Peer) -> None:
+        seconds = self._limits.operation_seconds
+        try:
+            while True:
+                head = await peer.read(OP_HEAD.size, seconds=seconds)
+                op = decode_op(head)
+                OPERATIONS.labels(op.name.lower()).inc()
+                if not await self._carry_out(op, peer):
+                    return
+                seconds = self._limits.keep_alive_seconds
+        except PeerLost as gone:
+            log.debug("datanode.peer_lost", peer=peer.name, why=str(gone))
+        except (DataNodeError, OSError) as problem:
+            log.warning("datanode.operation_failed", peer=peer.name, why=str(problem))
+        except Exception:
+            log.exception("datanode.operation_broken", peer=peer.name)
+        finally:
+            peer.close()
+
+    async def _carry_out(self, op: Op, peer: Peer) -> bool:
+        """One operation; whether another one may follow on the connection."""
+        seconds = self._limits.operation_seconds
+        match op:
+            case Op.WRITE_BLOCK:
+                request = await peer.read_message(pb.OpWriteBlockProto, seconds=seconds)
+                await self._write(request, peer)
+                return False
+            case Op.READ_BLOCK:
+                return await self._read(
+                    await peer.read_message(pb.OpReadBlockProto, seconds=seconds), peer
+                )
+            case Op.BLOCK_CHECKSUM:
+                return await self._checksum(
+                    await peer.read_message(pb.OpBlockChecksumProto, seconds=seconds), peer
+                )
+            case Op.TRANSFER_BLOCK:
+                return await self._transfer(
+                    await peer.read_message(pb.OpTransferBlockProto, seconds=seconds), peer
+                )
+            case _:
+                why = f"this DataNode does not do {_NOT_DONE[op]}"
+                await self._answer(peer, pb.Status.ERROR_UNSUPPORTED, why)
+                raise MalformedTransfer(why)
+
+    async def _write(self, request: pb.OpWriteBlockProto, peer: Peer) -> None:
+        try:
+            plan = write_plan(request, self._pool)
+        except MalformedTransfer as refusal:
+            await self._answer(peer, pb.Status.ERROR_INVALID, str(refusal))
+            raise
+        receiver = Receiver(self._store, plan, peer, self._limits)
+        try:
+            await receiver.run()
+        finally:
+            BYTES_WRITTEN.inc(receiver.bytes_taken)
+
+    async def _read(self, request: pb.OpReadBlockProto, peer: Peer) -> bool:
+        limits = self._limits
+        block = None
+        try:
+            block = checked_block(request.header.baseHeader.block, self._pool)
+            stretch = await open_stretch(
+                self._store, block, request.offset, request.len, with_sums=request.sendChecksums
+            )
+        except (DataNodeError, OSError) as refusal:
+            await self._answer(peer, pb.Status.ERROR, str(refusal))
+            log.warning("datanode.read_refused", peer=peer.name, why=str(refusal))
+            if block is not None:
+                self._on_suspicion(block)
+            return True
+        try:
+            answer = pb.BlockOpResponseProto(
+                status=pb.Status.SUCCESS,
+                readOpChecksumInfo=pb.ReadOpChecksumInfoProto(
+                    checksum=pb.ChecksumProto(
+                        type=hdfs.ChecksumTypeProto.ValueType(stretch.checksum.kind),
+                        bytesPerChecksum=stretch.checksum.bytes_per_chunk,
+                    ),
+                    chunkOffset=stretch.start,
+                ),
+            )
+            await peer.send_message(answer, seconds=limits.packet_seconds)
+            try:
+                await send_stretch(peer, stretch, seconds=limits.packet_seconds)
+            except OSError:
+                self._on_suspicion(block)
+                raise
+            BYTES_READ.inc(stretch.end - stretch.start)
+        finally:
+            stretch.files.close()
+        told = await peer.read_message(pb.ClientReadStatusProto, seconds=limits.packet_seconds)
+        if told.status not in (pb.Status.SUCCESS, pb.Status.CHECKSUM_OK):
+            log.warning("datanode.reader_complains", peer=peer.name, block=str(block))
+            self._on_suspicion(block)
+        return True
+
+    async def _checksum(self, request: pb.OpBlockChecksumProto, peer: Peer) -> bool:
+        named = request.header.block
+        try:
+            found = await block_checksum(
+                self._store,
+                checked_block(named, self._pool),
+                named.numBytes,
+                request.blockChecksumOptions,
+            )
+        except (DataNodeError, OSError) as refusal:
+            await self._answer(peer, pb.Status.ERROR, str(refusal))
+            return True
+        answer = pb.BlockOpResponseProto(status=pb.Status.SUCCESS, checksumResponse=found)
+        await peer.send_message(answer, seconds=self._limits.packet_seconds)
+        return True
+
+    async def _transfer(self, request: pb.OpTransferBlockProto, peer: Peer) -> bool:
+        targets = Targets(
+            list(request.targets), list(request.targetStorageTypes), list(request.targetStorageIds)
+        )
+        try:
+            if len(targets.nodes) > MAX_TARGETS:
+                raise MalformedTransfer(f"{len(targets.nodes)} targets; at most {MAX_TARGETS}")
+            block = checked_block(request.header.baseHeader.block, self._pool)
+            await push(
+                self._store,
+                self._pool,
+                block,
+                targets,
+                self._limits,
+                client=request.header.clientName,
+            )
+        except (DataNodeError, PeerLost, OSError) as problem:
+            await self._answer(peer, pb.Status.ERROR, str(problem))
+            log.warning("datanode.transfer_failed", peer=peer.name, why=str(problem))
+            return True
+        await self._answer(peer, pb.Status.SUCCESS, "")
+        return True
+
+    async def _answer(self, peer: Peer, status: pb.Status.ValueType, message: str) -> None:
+        answer = pb.BlockOpResponseProto(status=status)
+        if message:
+            answer.message = message
+        await peer.send_message(answer, seconds=self._limits.operation_seconds)

@@ -1,0 +1,222 @@
+"""A NameNode that records what DataNodes tell it and says what a test wants, on real sockets."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ha.conf.topology import HostPort
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import DATANODE_PROTOCOL, IO_EXCEPTION
+from ha.rpc.protocol import Call, Method, RpcProtocol
+from ha.rpc.server import RpcServer
+from namenode_sim.datanode.actor import Rhythm
+from namenode_sim.datanode.block_names import plain
+from namenode_sim.datanode.claim import NameNodeId
+from namenode_sim.datanode.model import Block
+from namenode_sim.datanode.node import DataNode
+from namenode_sim.datanode.settings import DataNodeSettings
+from namenode_sim.datanode.volume import DataDirectory
+from namenode_sim.proto import datanode_protocol_pb2 as pb
+from namenode_sim.proto import namenode_protocol_pb2 as nn
+from tests.namenode_sim.datanode.block_client import LIMITS, SECONDS, hang_up
+from tests.namenode_sim.datanode.stores import POOL
+
+ACTIVE, STANDBY = nn.NNHAStatusHeartbeatProto.ACTIVE, nn.NNHAStatusHeartbeatProto.STANDBY
+
+
+@dataclass(slots=True)
+class NameNode:
+    """What it has been told, and what it will say."""
+
+    port: int = 0
+    state: nn.NNHAStatusHeartbeatProto.State.ValueType = ACTIVE
+    txid: int = 100
+    cluster_id: str = "CID-1"
+    lease: int = 0
+    commands: list[pb.DatanodeCommandProto] = field(default_factory=list)
+    failures: int = 0
+    """So many incremental reports are refused."""
+    registrations: list[pb.DatanodeRegistrationProto] = field(default_factory=list)
+    heartbeats: list[pb.HeartbeatRequestProto] = field(default_factory=list)
+    reports: list[pb.BlockReportRequestProto] = field(default_factory=list)
+    news: list[pb.ReceivedDeletedBlockInfoProto] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
+    deaf: int = 0
+    """So many reports of damage are refused."""
+    recoveries: list[pb.CommitBlockSynchronizationRequestProto] = field(default_factory=list)
+
+    async def version(self, _: Call, __: nn.VersionRequestProto) -> nn.VersionResponseProto:
+        stored = nn.StorageInfoProto(
+            layoutVersion=(1 << 32) - 67,
+            namespceID=POOL.namespace_id,
+            clusterID=self.cluster_id,
+            cTime=POOL.ctime,
+        )
+        info = nn.NamespaceInfoProto(
+            buildVersion="test", unused=0, blockPoolID=POOL.pool, storageInfo=stored,
+            softwareVersion="3.5.0", capabilities=1, state=self.state,
+        )  # fmt: skip
+        return nn.VersionResponseProto(info=info)
+
+    async def register(
+        self, _: Call, request: pb.RegisterDatanodeRequestProto
+    ) -> pb.RegisterDatanodeResponseProto:
+        self.registrations.append(request.registration)
+        return pb.RegisterDatanodeResponseProto(registration=request.registration)
+
+    async def heartbeat(
+        self, _: Call, request: pb.HeartbeatRequestProto
+    ) -> pb.HeartbeatResponseProto:
+        self.heartbeats.append(request)
+        told, self.commands = self.commands, []
+        lease, self.lease = self.lease, 0
+        return pb.HeartbeatResponseProto(
+            cmds=told,
+            haStatus=nn.NNHAStatusHeartbeatProto(state=self.state, txid=self.txid),
+            fullBlockReportLeaseId=lease,
+        )
+
+    async def report(
+        self, _: Call, request: pb.BlockReportRequestProto
+    ) -> pb.BlockReportResponseProto:
+        self.reports.append(request)
+        return pb.BlockReportResponseProto()
+
+    async def incremental(
+        self, _: Call, request: pb.BlockReceivedAndDeletedRequestProto
+    ) -> pb.BlockReceivedAndDeletedResponseProto:
+        if self.failures:
+            self.failures -= 1
+            raise RemoteFault(IO_EXCEPTION, "planted")
+        for storage in request.blocks:
+            self.news.extend(storage.blocks)
+        return pb.BlockReceivedAndDeletedResponseProto()
+
+    async def error(
+        self, _: Call, request: pb.ErrorReportRequestProto
+    ) -> pb.ErrorReportResponseProto:
+        self.errors.append(request.msg)
+        return pb.ErrorReportResponseProto()
+
+    async def bad_blocks(
+        self, _: Call, request: pb.ReportBadBlocksRequestProto
+    ) -> pb.ReportBadBlocksResponseProto:
+        if self.deaf:
+            self.deaf -= 1
+            raise RemoteFault(IO_EXCEPTION, "planted")
+        self.damaged.extend(one.b.blockId for one in request.blocks)
+        return pb.ReportBadBlocksResponseProto()
+
+    async def commit(
+        self, _: Call, request: pb.CommitBlockSynchronizationRequestProto
+    ) -> pb.CommitBlockSynchronizationResponseProto:
+        self.recoveries.append(request)
+        return pb.CommitBlockSynchronizationResponseProto()
+
+    def protocol(self) -> RpcProtocol:
+        return RpcProtocol(
+            DATANODE_PROTOCOL,
+            {
+                "versionRequest": Method(nn.VersionRequestProto, self.version),
+                "registerDatanode": Method(pb.RegisterDatanodeRequestProto, self.register),
+                "sendHeartbeat": Method(pb.HeartbeatRequestProto, self.heartbeat),
+                "blockReport": Method(pb.BlockReportRequestProto, self.report),
+                "blockReceivedAndDeleted": Method(
+                    pb.BlockReceivedAndDeletedRequestProto, self.incremental
+                ),
+                "reportBadBlocks": Method(pb.ReportBadBlocksRequestProto, self.bad_blocks),
+                "errorReport": Method(pb.ErrorReportRequestProto, self.error),
+                "commitBlockSynchronization": Method(
+                    pb.CommitBlockSynchronizationRequestProto, self.commit
+                ),
+            },
+        )
+
+
+@asynccontextmanager
+async def name_node(
+    state: nn.NNHAStatusHeartbeatProto.State.ValueType = ACTIVE, txid: int = 100
+) -> AsyncIterator[NameNode]:
+    model = NameNode(state=state, txid=txid)
+    server = RpcServer([model.protocol()])
+    model.port = await server.start("127.0.0.1", 0)
+    try:
+        yield model
+    finally:
+        await server.stop()
+
+
+def settings(
+    folders: Sequence[Path], name_nodes: Sequence[NameNode], *, tolerated: int = 0
+) -> DataNodeSettings:
+    here = HostPort("127.0.0.1", 0)
+    return DataNodeSettings(
+        directories=tuple(DataDirectory(folder) for folder in folders),
+        namenodes={
+            NameNodeId(f"nn{number}"): HostPort("127.0.0.1", one.port)
+            for number, one in enumerate(name_nodes, start=1)
+        },
+        data=here,
+        rpc=here,
+        http=here,
+        host_name="127.0.0.1",
+        kept_free=0,
+        tolerated=tolerated,
+        rhythm=Rhythm(heartbeat_seconds=0.05, report_seconds=3600),
+        limits=LIMITS,
+    )
+
+
+@asynccontextmanager
+async def data_node(folder: Path, *name_nodes: NameNode) -> AsyncIterator[DataNode]:
+    """A DataNode, once all these NameNodes have heard of it."""
+    before = [len(one.heartbeats) for one in name_nodes]
+    node = DataNode(settings([folder], name_nodes))
+    stop = asyncio.Event()
+    task = asyncio.create_task(node.run(stop))
+    try:
+        async with asyncio.timeout(SECONDS):
+            while any(
+                len(one.heartbeats) <= count for one, count in zip(name_nodes, before, strict=True)
+            ):
+                if task.done():
+                    task.result()
+                await asyncio.sleep(0.002)
+        yield node
+    finally:
+        hang_up()
+        stop.set()
+        await task
+
+
+async def rounds(of: NameNode, count: int = 2) -> None:
+    """Wait for so many more heartbeats."""
+    target = len(of.heartbeats) + count
+    await seen(lambda: len(of.heartbeats) >= target)
+
+
+async def seen(holds: Callable[[], bool], *, seconds: float = SECONDS) -> None:
+    """Wait for a condition."""
+    async with asyncio.timeout(seconds):
+        while not holds():
+            await asyncio.sleep(0.002)
+
+
+def invalidate(block: Block, *, quietly: bool = False) -> pb.DatanodeCommandProto:
+    return pb.DatanodeCommandProto(
+        cmdType=pb.DatanodeCommandProto.BlockCommand,
+        blkCmd=pb.BlockCommandProto(
+            action=pb.BlockCommandProto.INVALIDATE,
+            blockPoolId=POOL.pool,
+            blocks=[plain(block, (1 << 64) - 1 if quietly else 0)],
+        ),
+    )
+
+
+def register() -> pb.DatanodeCommandProto:
+    return pb.DatanodeCommandProto(
+        cmdType=pb.DatanodeCommandProto.RegisterCommand, registerCmd=pb.RegisterCommandProto()
+    )

@@ -1,0 +1,108 @@
+"""The scanner: damaged replicas are told of, lost ones forgotten, whole ones left alone."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from namenode_sim.datanode.model import Replica
+from namenode_sim.datanode.operations import News
+from namenode_sim.datanode.scanner import Scanner, ScanRhythm, in_order
+from namenode_sim.datanode.store import Store
+from tests.namenode_sim.datanode.block_client import ReadRefused, read, until, write_whole
+from tests.namenode_sim.datanode.name_nodes import data_node, name_node, seen
+from tests.namenode_sim.datanode.stores import begun, block, finalized, store, volume
+from tests.namenode_sim.datanode.test_node import place
+
+DATA = bytes(range(251)) * 4000
+FAST = ScanRhythm(bytes_per_second=1 << 40)
+UNASKED_NEVER = ScanRhythm(bytes_per_second=1 << 40, period_seconds=-1)
+
+
+@asynccontextmanager
+async def scanning(kept: Store, rhythm: ScanRhythm) -> AsyncIterator[tuple[Scanner, list[Replica]]]:
+    damaged: list[Replica] = []
+    scanner = Scanner(kept, rhythm, on_damage=damaged.append)
+    task = asyncio.create_task(scanner.run())
+    try:
+        yield scanner, damaged
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+def flip(kept: Store, replica: Replica, at: int) -> None:
+    path = kept.volumes[replica.storage].paths(replica).block
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGE = ["a flipped bit", "the last bit", "cut", "longer", "a bad header"]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_damage_is_found_and_only_that(tmp_path: Path, damage: str) -> None:
+    kept = await store(volume(tmp_path))
+    for number in range(3):
+        await finalized(kept, block(number), DATA)
+    await begun(kept, block(3), DATA)
+    bad = kept.find(block(1))
+    paths = kept.volumes[bad.storage].paths(bad)
+    match damage:
+        case "a flipped bit":
+            flip(kept, bad, 500_000)
+        case "the last bit":
+            flip(kept, bad, len(DATA) - 1)
+        case "cut":
+            paths.block.write_bytes(DATA[:-1])
+        case "longer":
+            paths.block.write_bytes(DATA + b"x")
+        case _:
+            paths.meta.write_bytes(b"\xff" + paths.meta.read_bytes()[1:])
+    async with scanning(kept, FAST) as (_, damaged):
+        await until(lambda: damaged != [])
+    assert damaged == [bad]
+    assert len(kept) == 4
+    await kept.volumes.close()
+
+
+async def test_a_lost_replica_is_forgotten(tmp_path: Path) -> None:
+    kept = await store(volume(tmp_path))
+    gone = await finalized(kept, block(), DATA)
+    told: list[News] = []
+    kept.listeners.append(lambda announcement: told.append(announcement.news))
+    kept.volumes[gone.storage].paths(gone).block.unlink()
+    async with scanning(kept, FAST):
+        await until(lambda: told == [News.DELETED])
+    assert len(kept) == 0
+    await kept.volumes.close()
+
+
+async def test_a_suspected_block_is_read_though_none_is_unasked(tmp_path: Path) -> None:
+    kept = await store(volume(tmp_path))
+    for number in range(2):
+        flip(kept, await finalized(kept, block(number), DATA), 7)
+    async with scanning(kept, UNASKED_NEVER) as (scanner, damaged):
+        scanner.suspect(block(1))
+        scanner.suspect(block(9))
+        await until(lambda: damaged != [])
+    assert [one.block for one in damaged] == [block(1)]
+    assert list(in_order(kept)) == [block(0), block(1)]
+    await kept.volumes.close()
+
+
+async def test_name_nodes_hear_of_damage_even_later(tmp_path: Path) -> None:
+    async with name_node() as active, data_node(tmp_path, active) as node:
+        await write_whole([place(node)], block(), DATA)
+        (path,) = tmp_path.rglob(f"blk_{block().block_id}")
+        path.write_bytes(DATA[:-1])
+        active.deaf = 2
+        with pytest.raises(ReadRefused):
+            await read(place(node), block(stamp=2000), 0, 1)
+        with pytest.raises(ReadRefused):
+            await read(place(node), block(), 0, len(DATA) + 1)
+        await seen(lambda: active.damaged != [])
+        assert active.damaged == [block().block_id]
