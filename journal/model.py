@@ -16,6 +16,8 @@ JournalId = NewType("JournalId", str)
 """The journal's name on a node, by custom the nameservice id."""
 
 NO_EPOCH = Epoch(0)
+MAX_EPOCH_LEAP = 1 << 20
+"""How far above its promise a node takes an epoch; a new writer's is one above the highest."""
 NO_TXID = TxId(-12345)
 """Hadoop's INVALID_TXID: there is no such transaction (HdfsServerConstants)."""
 

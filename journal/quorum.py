@@ -1,11 +1,11 @@
 """A majority call as arithmetic: which nodes said yes, which said no, and is it decided?"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from journal.errors import ensure
-from journal.model import NodeName
+from journal.model import MAX_EPOCH_LEAP, Epoch, NodeName
 
 
 class Verdict(Enum):
@@ -72,3 +72,18 @@ def majority_of(nodes: Iterable[NodeName]) -> Tally:
     """An empty tally that a majority of these nodes wins."""
     members = frozenset(nodes)
     return Tally(members, majority(len(members)))
+
+
+def next_epoch(promises: Sequence[Epoch], nodes: int) -> Epoch | None:
+    """The epoch to claim: above the promises of a majority that can grant it, or None.
+
+    A node refuses an epoch that is far above its promise.  One node that was made to promise an
+    absurd number must not keep the others from granting the next one; it refuses, alone.  Half
+    of what a node takes is used, so that one that has missed a few claims is not left behind.
+    """
+    told, needed = sorted(promises), majority(nodes)
+    for highest in range(len(told) - 1, needed - 2, -1):
+        claimed = told[highest] + 1
+        if claimed - told[highest - needed + 1] <= MAX_EPOCH_LEAP // 2:
+            return Epoch(claimed)
+    return None

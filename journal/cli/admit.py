@@ -7,7 +7,6 @@ import click
 
 from ha.console.exit_codes import FAILED, UNEXPECTED, UNREACHABLE
 from journal.cli.options import (
-    ASK_SECONDS,
     Place,
     about_a_journal,
     ask_each,
@@ -42,7 +41,11 @@ def admit_command(
     Exit status: 0 done; 3 refused, nothing was changed; 4 some were admitted and others not; 6 a
     node cannot be reached, nothing was changed.
     """
-    statuses = asyncio.run(ask_each(place, _status))
+
+    async def ask(remote: RemoteNode) -> pb.JournalStatus:
+        return await remote.status(place.timeout_seconds)
+
+    statuses = asyncio.run(ask_each(place, ask))
     _ensure_founding(place, statuses, founding=founding)
     told = good(statuses)
     click.echo(
@@ -58,7 +61,7 @@ def admit_command(
         )
 
     async def admit(remote: RemoteNode) -> None:
-        await remote.admit_founding(told[remote.name].incarnation, ASK_SECONDS)
+        await remote.admit_founding(told[remote.name].incarnation, place.timeout_seconds)
 
     done = asyncio.run(ask_each(place, admit))
     failures = bad(done)
@@ -73,10 +76,6 @@ def admit_command(
             click.echo(f"Error: {name}  {why}", err=True)
         click.echo("  next: nnha journal status; a writer admits the rest by itself", err=True)
         raise click.exceptions.Exit(FAILED if good(done) else UNEXPECTED)
-
-
-async def _status(remote: RemoteNode) -> pb.JournalStatus:
-    return await remote.status(ASK_SECONDS)
 
 
 def _ensure_founding(

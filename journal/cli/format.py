@@ -8,7 +8,6 @@ import click
 
 from ha.console.exit_codes import FAILED, UNEXPECTED, UNREACHABLE
 from journal.cli.options import (
-    ASK_SECONDS,
     Place,
     about_a_journal,
     ask_each,
@@ -57,7 +56,11 @@ def format_command(
             (),
             f"name one of {', '.join(names)}",
         )
-    statuses = asyncio.run(ask_each(place, _status))
+
+    async def ask(remote: RemoteNode) -> pb.JournalStatus | None:
+        return await _status(remote, place.timeout_seconds)
+
+    statuses = asyncio.run(ask_each(place, ask))
     targets = names if node is None else [NodeName(node)]
     namespace = _namespace(place, statuses, targets, version_file)
     _ensure_reachable(statuses, targets)
@@ -81,11 +84,11 @@ def format_command(
         raise click.exceptions.Exit(FAILED if good(done) else UNEXPECTED)
 
 
-async def _status(remote: RemoteNode) -> pb.JournalStatus | None:
+async def _status(remote: RemoteNode, timeout_seconds: float) -> pb.JournalStatus | None:
     """None where the node runs and has no such journal."""
-    if await remote.namespace(ASK_SECONDS) is None:
+    if await remote.namespace(timeout_seconds) is None:
         return None
-    return await remote.status(ASK_SECONDS)
+    return await remote.status(timeout_seconds)
 
 
 Statuses = Mapping[NodeName, pb.JournalStatus | None]
@@ -224,7 +227,8 @@ async def _format(
             force=force,
             founding=founding,
             seen_promised=None if status is None else Epoch(status.last_promised_epoch),
-            timeout_seconds=ASK_SECONDS * 2,
+            seen_namespace_id=None if status is None else status.namespace_info.namespace_id,
+            timeout_seconds=place.timeout_seconds * 2,
         )
 
     return await ask_each(place, one, targets)

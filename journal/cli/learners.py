@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from journal.cli.options import ASK_SECONDS, Place, ask_each
+from journal.cli.options import Place, ask_each
 from journal.errors import StorageFailed
 from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
@@ -42,12 +42,12 @@ async def ask_learners(
     wanted = sorted(set(firsts))[-LEARNER_SEGMENTS:]
 
     async def ask(remote: RemoteNode) -> Learner:
-        status = await remote.status(ASK_SECONDS)
+        status = await remote.status(place.timeout_seconds)
         held = []
         # A learner lists nothing, lest somebody counts it; it answers an operator's peek.
         for first in wanted if status.is_learner else ():
             try:
-                peeked = await remote.peek_recovery(first, ASK_SECONDS)
+                peeked = await remote.peek_recovery(first, place.timeout_seconds)
             except StorageFailed:
                 continue  # damaged, and known to be by its status
             if peeked.HasField("segment"):

@@ -14,9 +14,10 @@ from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.topology import JournalUri, namenodes, nameservice_of, shared_edits
 from ha.console.exit_codes import REFUSED, UNEXPECTED
-from ha.console.options import configuration
+from ha.console.options import configuration, timeout_option
 from ha.console.result import API_VERSION
 from journal.errors import JournalError
+from journal.links.probed_link import ProbedLink
 from journal.links.quorum_call import ask_once, failed
 from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.model import JournalId, NodeName
@@ -34,6 +35,8 @@ class Place:
     conf: Configuration
     uri: JournalUri
     address: JournalAddress
+    timeout_seconds: float
+    """How long a node may take to answer."""
 
     @property
     def nodes(self) -> list[tuple[str, int]]:
@@ -47,9 +50,10 @@ class Place:
 
 
 def about_a_journal(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --conf-dir, -D and -o: the command gets ``place`` and ``output``."""
+    """Add --conf-dir, -D, --timeout and -o: the command gets ``place`` and ``output``."""
 
     @configuration
+    @timeout_option(ASK_SECONDS)
     @click.option(
         "-o",
         "--output",
@@ -64,14 +68,15 @@ def about_a_journal(command: Callable[..., None]) -> Callable[..., None]:
         *,
         conf_dir: Path | None,
         overrides: Sequence[str],
+        timeout_seconds: float,
         **own: Any,  # noqa: ANN401 - the command's own options, of click's making
     ) -> None:
-        command(place=_place_of(conf_dir, overrides), **own)
+        command(place=_place_of(conf_dir, overrides, timeout_seconds), **own)
 
     return wrapper
 
 
-def _place_of(conf_dir: Path | None, overrides: Sequence[str]) -> Place:
+def _place_of(conf_dir: Path | None, overrides: Sequence[str], timeout_seconds: float) -> Place:
     try:
         conf = load_configuration(conf_dir, overrides)
         nameservice = nameservice_of(conf)
@@ -79,7 +84,12 @@ def _place_of(conf_dir: Path | None, overrides: Sequence[str]) -> Place:
         uri = shared_edits(conf, nameservice, namenodes(conf, nameservice)[0].namenode)
     except ConfigurationError as error:
         raise failure(str(error), UNEXPECTED) from error
-    return Place(conf, uri, JournalAddress(JournalId(uri.journal_id), nameservice))
+    return Place(
+        conf,
+        uri,
+        JournalAddress(JournalId(uri.journal_id), nameservice, link=ProbedLink),
+        timeout_seconds,
+    )
 
 
 def failure(message: str, code: int) -> click.exceptions.Exit:

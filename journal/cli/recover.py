@@ -9,7 +9,6 @@ from rich.table import Column, Table
 from ha.console.exit_codes import UNHEALTHY, UNREACHABLE
 from ha.console.output import console
 from journal.cli.options import (
-    ASK_SECONDS,
     Place,
     about_a_journal,
     ask_each,
@@ -74,22 +73,22 @@ async def _ask(place: Place) -> tuple[TxId | None, dict[NodeName, Answer | Journ
     """Where the newest segment starts, and what each node that has a vote holds of it."""
 
     async def newest(remote: RemoteNode) -> pb.PrepareRecoveryReply:
-        await _require_vote(remote)
-        return await remote.peek_recovery(None, ASK_SECONDS)
+        await _require_vote(remote, place.timeout_seconds)
+        return await remote.peek_recovery(None, place.timeout_seconds)
 
     replies = good(await ask_each(place, newest))
     starts = [r.segment.first_txid for r in replies.values() if r.HasField("segment")]
     first = TxId(max(starts)) if starts else None
 
     async def held(remote: RemoteNode) -> Answer:
-        await _require_vote(remote)
-        return codec.answer_from_wire(await remote.peek_recovery(first, ASK_SECONDS))
+        await _require_vote(remote, place.timeout_seconds)
+        return codec.answer_from_wire(await remote.peek_recovery(first, place.timeout_seconds))
 
     return first, await ask_each(place, held)
 
 
-async def _require_vote(remote: RemoteNode) -> None:
-    if (await remote.status(ASK_SECONDS)).is_learner:
+async def _require_vote(remote: RemoteNode, timeout_seconds: float) -> None:
+    if (await remote.status(timeout_seconds)).is_learner:
         raise NotAdmitted("a learner: a recovery does not ask it")
 
 

@@ -11,7 +11,6 @@ from ha.console.output import console
 from journal.cli.inventory import Row, judge, rows
 from journal.cli.learners import Learner, ask_learners, learner_lines, learner_rows
 from journal.cli.options import (
-    ASK_SECONDS,
     Place,
     about_a_journal,
     ask_each,
@@ -19,7 +18,7 @@ from journal.cli.options import (
     print_json,
     tell,
 )
-from journal.errors import JournalError, NotFormatted
+from journal.errors import JournalError, NotFormatted, Rejected
 from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
 from journal.messages import segment_of
@@ -36,7 +35,11 @@ def status_command(*, place: Place, output: str) -> None:
 
     Exit status: 0 a majority answers and serves; 6 it does not.
     """
-    answers = asyncio.run(ask_each(place, _status))
+
+    async def ask(remote: RemoteNode) -> pb.JournalStatus:
+        return await remote.status(place.timeout_seconds)
+
+    answers = asyncio.run(ask_each(place, ask))
     if output == "json":
         print_json(place, {"nodes": [_status_json(node, answers) for node in answers]})
     else:
@@ -83,10 +86,6 @@ def segments_command(*, place: Place, output: str) -> None:
         raise click.exceptions.Exit(UNHEALTHY)
 
 
-async def _status(remote: RemoteNode) -> pb.JournalStatus:
-    return await remote.status(ASK_SECONDS)
-
-
 Lists = dict[NodeName, tuple[pb.JournalStatus, tuple[Segment, ...]]]
 
 
@@ -94,10 +93,12 @@ async def ask_lists(place: Place) -> tuple[Lists, list[tuple[NodeName, str]]]:
     """Each node's status and segments; and the reasons of those that gave none."""
 
     async def ask(remote: RemoteNode) -> tuple[pb.JournalStatus, tuple[Segment, ...]]:
-        status = await remote.status(ASK_SECONDS)
+        status = await remote.status(place.timeout_seconds)
         if status.HasField("failed_because"):
             raise NotFormatted(f"stopped: {status.failed_because}")
-        manifest = await remote.manifest(TxId(0), in_progress=True, timeout_seconds=ASK_SECONDS)
+        manifest = await remote.manifest(
+            TxId(0), in_progress=True, timeout_seconds=place.timeout_seconds
+        )
         held = tuple(segment_of(message) for message in manifest.segments)
         return status, tuple(segment for segment in held if segment.last >= segment.first)
 
@@ -141,7 +142,7 @@ def state_of(node: NodeName, answers: Answers) -> str:
     """A node's state in a few words, the worst first."""
     answer = answers[node]
     if isinstance(answer, JournalError):
-        return "not formatted" if isinstance(answer, NotFormatted) else "not reachable"
+        return _absence(answer)
     if answer.HasField("failed_because"):
         return "stopped"
     if not answer.is_formatted:
@@ -158,6 +159,15 @@ def state_of(node: NodeName, answers: Answers) -> str:
     return "in sync"
 
 
+def _absence(error: JournalError) -> str:
+    """Why a node told nothing: a closed port is an answer, and silence says nothing of the node."""
+    if isinstance(error, NotFormatted):
+        return "not formatted"
+    if isinstance(error, Rejected):
+        return "refuses"
+    return "down" if "refused" in str(error).lower() else "no answer"
+
+
 def behind(answer: pb.JournalStatus, answers: Answers) -> int:
     """How many edits the node lacks of those that are known to be committed."""
     committed = max((a.committed_txid for a in good(answers).values()), default=0)
@@ -166,10 +176,10 @@ def behind(answer: pb.JournalStatus, answers: Answers) -> int:
 
 def _show_status(place: Place, answers: Answers) -> None:
     table = Table(
-        Column("node", no_wrap=True),
-        Column("state", no_wrap=True),
+        Column("node", overflow="fold"),
+        Column("state", overflow="fold"),
         *(
-            Column(name, justify="right", no_wrap=True)
+            Column(name, justify="right", overflow="fold")
             for name in ("promised", "writer", "last txid", "committed", "behind", "open")
         ),
         Column("free", justify="right", overflow="fold"),
@@ -202,19 +212,40 @@ def _show_status(place: Place, answers: Answers) -> None:
     voting = sum(votes(answer) for answer in answers.values())
     spare = voting - place.needed
     word = "could lose no more node" if spare == 0 else f"could lose {spare} more"
+    if lagging := [node for node in answers if state_of(node, answers) == "out of sync"]:
+        # A node that votes and lacks edits saves no write of the segment that is open now.
+        at_once = max(0, spare - len(lagging))
+        word = (
+            f"could lose {at_once} more at once, and {spare} when {' and '.join(lagging)} "
+            f"{'is' if len(lagging) == 1 else 'are'} in sync again. A Java NameNode's writer takes "
+            "a node back with its next segment: hdfs dfsadmin -rollEdits"
+        )
     out.print(
         f"{voting} of {len(answers)} nodes serve and vote; the quorum "
         + (word if spare >= 0 else f"is lost: it takes {place.needed}"),
         highlight=False,
         soft_wrap=True,
     )
-    if spare < 0 and any("not formatted" in state_of(node, answers) for node in answers):
-        out.print(
-            "  next: nnha namenode --format for a new file system, --initialize-shared-edits for "
-            "one that exists",
-            highlight=False,
-            soft_wrap=True,
+    if remedy := _formatting(answers, spare):
+        out.print(f"  next: {remedy}", highlight=False, soft_wrap=True)
+
+
+def _formatting(answers: Answers, spare: int) -> str | None:
+    """How nodes without storage get it back.
+
+    Where others hold edits, never by initializing the shared edits, which would replace those.
+    """
+    bare = [node for node in answers if state_of(node, answers) == "not formatted"]
+    if not bare:
+        return None
+    if len(bare) == len(answers):
+        return (
+            "nnha namenode --format for a new file system, --initialize-shared-edits for one that"
+            " exists"
         )
+    if spare < 0:
+        return "start the nodes that do not answer; then nnha journal status"
+    return "; ".join(f"nnha journal format --node {node}" for node in bare)
 
 
 def _remarks(answer: pb.JournalStatus | JournalError) -> list[str]:

@@ -6,8 +6,9 @@ See docs/reference/journal-node.md#admission.
 from dataclasses import dataclass, replace
 
 from journal.core.effects import AbandonSegment, Effect, PersistPromise, RememberCommitted
+from journal.core.limits import reach_of_claims, require_sane_stamp, require_small_leap
 from journal.core.requests import Stamp
-from journal.core.state import NO_SERIAL, JournalState
+from journal.core.state import NO_SERIAL, SERIAL_UNKNOWN, JournalState
 from journal.errors import (
     BadRequest,
     Fenced,
@@ -51,12 +52,14 @@ def require_namespace(state: JournalState, theirs: NamespaceInfo) -> None:
         )
 
 
-def admit(state: JournalState, stamp: Stamp) -> Admitted:
-    """Check a writer's stamp.
+def admit(state: JournalState, stamp: Stamp, *, promises: bool) -> Admitted:
+    """Check a writer's stamp; only a request that ``promises`` may bring a newer epoch.
 
     Raises:
         NotFormatted: there is nothing to write to.
         Fenced: a newer writer was promised; nothing changes.
+        WrongNamespace, OutOfSync, BadRequest: the request cannot be meant for this journal, or
+            not now; nothing changes.
     """
     require_formatted(state)
     if stamp.epoch < state.promised:
@@ -65,20 +68,30 @@ def admit(state: JournalState, stamp: Stamp) -> Admitted:
             f"{state.promised}",
             promised=state.promised,
         )
+    newer = stamp.epoch > state.promised
+    if newer and not promises:
+        # One stray heartbeat must not fence a writer.
+        raise OutOfSync(
+            f"epoch {stamp.epoch} has not been promised here, {state.promised} has; this request "
+            "promises nothing: ask newEpoch first"
+        )
+    require_small_leap(state, stamp.epoch)
+    require_sane_stamp(state, stamp, known=not newer and state.serial != SERIAL_UNKNOWN)
     effects: tuple[Effect, ...] = ()
-    if stamp.epoch > state.promised:
+    if newer:
         # We missed this writer's newEpoch, but a majority granted it one, or it could not
         # have sent this.  Promising late is as good as promising then.
         promised = promise(state, stamp.epoch)
-        state, effects = promised.state, promised.effects
-    if stamp.serial <= state.serial:
+        state, effects = replace(promised.state, serial=SERIAL_UNKNOWN), promised.effects
+    if stamp.serial <= max(state.serial, NO_SERIAL):
         refusal = OutOfSync(
             f"request {stamp.serial} of epoch {stamp.epoch} came after request {state.serial}"
         )
         return Admitted(state, effects, refusal)
     # The number stays used even when the call fails: a late twin must not take effect.
-    # One replacement for both facts, as each costs as much as the check of a short batch.
+    # One replacement for all facts, as each costs as much as the check of a short batch.
     committed = state.committed
+    claimed = state.claimed if stamp.committed is None else stamp.committed
     if stamp.committed is not None and stamp.committed != committed:
         if stamp.committed < committed:
             backward = BadRequest(
@@ -86,9 +99,12 @@ def admit(state: JournalState, stamp: Stamp) -> Admitted:
                 f"to {stamp.committed}"
             )
             return Admitted(replace(state, serial=stamp.serial), effects, backward)
-        committed = stamp.committed
-        effects = (*effects, RememberCommitted(committed))
-    return Admitted(replace(state, serial=stamp.serial, committed=committed), effects)
+        usable = min(claimed, reach_of_claims(state, stamp.epoch))
+        if usable > committed:
+            committed = usable
+            effects = (*effects, RememberCommitted(committed))
+    state = replace(state, serial=stamp.serial, committed=committed, claimed=claimed)
+    return Admitted(state, effects)
 
 
 def promise(state: JournalState, epoch: Epoch) -> Admitted:
@@ -97,7 +113,7 @@ def promise(state: JournalState, epoch: Epoch) -> Admitted:
     Hadoop leaves the segment open when a request other than newEpoch brings the new epoch.
     Nothing may be appended to it any more, so we close it.
     """
-    closed = abandon(replace(state, promised=epoch, serial=NO_SERIAL))
+    closed = abandon(replace(state, promised=epoch, serial=NO_SERIAL, claimed=state.committed))
     return Admitted(closed.state, (PersistPromise(epoch), *closed.effects))
 
 

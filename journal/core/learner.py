@@ -9,21 +9,38 @@ See docs/reference/quorum-journal.md#learners.
 
 from dataclasses import replace
 
+from journal.core import segments
 from journal.core.effects import Effect, PersistAdmission, Step
 from journal.core.purge import let_go
 from journal.core.replies import Done
-from journal.core.requests import Admit, AdmitFounding
+from journal.core.requests import Admit, AdmitByVoters, AdmitFounding, StartLogSegment
 from journal.core.state import JournalState
-from journal.errors import BadRequest, NotAdmitted, OutOfSync
-from journal.model import Segment, TxId
+from journal.errors import BadRequest, Fenced, NotAdmitted, OutOfSync
+from journal.model import NO_TXID, Epoch, Segment, TxId
 
 
 def require_vote(state: JournalState) -> None:
     """Raises NotAdmitted where an answer would count."""
     if state.learner:
-        raise NotAdmitted(
-            f"incarnation {state.incarnation[:8]} of this node has no vote until a writer admits it"
-        )
+        raise _no_vote(state)
+
+
+def _no_vote(state: JournalState) -> NotAdmitted:
+    return NotAdmitted(
+        f"incarnation {state.incarnation[:8]} of this node has no vote until it is admitted; "
+        "nnha journal status says what it waits for"
+    )
+
+
+def start_with_vote(state: JournalState, request: StartLogSegment) -> Step:
+    """Begin a segment; a learner refuses, and remembers which writer asked for it.
+
+    A writer begins a segment only behind its recovery, so no acceptance of this epoch is awaited
+    any more.
+    """
+    if not state.learner:
+        return segments.start_segment(state, request)
+    return Step(replace(state, start_heard=request.stamp.epoch), (), _no_vote(state))
 
 
 def without_vote(state: JournalState, done: Step) -> Step:
@@ -32,6 +49,13 @@ def without_vote(state: JournalState, done: Step) -> Step:
         return done
     reply = NotAdmitted(f"done, but incarnation {state.incarnation[:8]} of this node has no vote")
     return Step(done.state, done.effects, reply)
+
+
+def admit_without_a_writer(state: JournalState, request: AdmitFounding | AdmitByVoters) -> Step:
+    """Vote again by an operator's word, or by that of the voters."""
+    if isinstance(request, AdmitFounding):
+        return admit_founding(state, request)
+    return admit_by_voters(state, request)
 
 
 def admit_founding(state: JournalState, request: AdmitFounding) -> Step:
@@ -47,20 +71,61 @@ def admit_learner(state: JournalState, request: Admit) -> Step:
         OutOfSync: something is missing yet.
     """
     _require_meant(state, request.incarnation)
+    return _admit_whole(
+        state, request.stamp.epoch, request.required, request.committed, request.purged
+    )
+
+
+def admit_by_voters(state: JournalState, request: AdmitByVoters) -> Step:
+    """The same by the word of the voters, under a writer that admits nobody.
+
+    Raises:
+        NotAdmitted: another incarnation is meant, or no writer has begun a segment since it came.
+        Fenced: a newer writer was promised here than the one that the voters know of.
+        OutOfSync: something is missing yet, or the voters have not finalized it.
+    """
+    _require_meant(state, request.incarnation)
+    if state.promised != request.epoch:
+        raise Fenced(
+            f"the voters have promised {request.epoch}, this learner {state.promised}",
+            promised=state.promised,
+        )
+    if state.learner and state.start_heard != request.epoch:
+        raise NotAdmitted(
+            f"epoch {request.epoch} has begun no segment since this learner was loaded"
+        )
+    final = request.required[-1].last if request.required else NO_TXID
+    if final < request.reached:
+        raise OutOfSync(
+            f"the voters held edits up to {request.reached}, and have finalized those up to "
+            f"{max(final, 0)}: it takes a log roll",
+            expected_txid=TxId(max(final, 0) + 1),
+        )
+    return _admit_whole(state, request.epoch, request.required, request.reached, request.purged)
+
+
+def _admit_whole(
+    state: JournalState,
+    epoch: Epoch,
+    required: tuple[Segment, ...],
+    until: TxId,
+    purged: TxId,
+) -> Step:
+    """Vote again, if everything is held: the required segments, and every edit up to ``until``."""
     before: tuple[Effect, ...] = ()
     if state.learner:
-        if request.purged > state.purged:
+        if purged > state.purged:
             # Who held it may have been replaced by a copy that forgot the purge, and the next
             # learner would be asked for edits that no node has any more.
-            learned = let_go(state, request.purged)
+            learned = let_go(state, purged)
             state, before = learned.state, learned.effects
-        held = _held_up_to(state, request.required)
-        if held < request.committed:
+        held = _held_up_to(state, required)
+        if held < until:
             raise OutOfSync(
-                f"{request.committed} is committed, and this learner holds everything up to {held}",
+                f"{until} is committed, and this learner holds everything up to {held}",
                 expected_txid=TxId(held + 1),
             )
-    done = _admitted(state, PersistAdmission(state.incarnation, request.stamp.epoch))
+    done = _admitted(state, PersistAdmission(state.incarnation, epoch))
     return replace(done, effects=(*before, *done.effects))
 
 
@@ -122,6 +187,8 @@ def _require_held(state: JournalState, wanted: Segment) -> None:
     ours = state.find(wanted.first)
     if ours is None or not ours.finalized or ours.last != wanted.last:
         raise OutOfSync(f"this learner lacks {wanted.name()}", expected_txid=wanted.first)
+    if not wanted.digest:
+        return  # Hadoop's nodes keep none: where the segment ends is all that they say of it
     if not ours.digest:
         raise OutOfSync(f"{wanted.name()} has not been read yet", expected_txid=wanted.first)
     if ours.digest != wanted.digest:

@@ -14,6 +14,7 @@ from journal.core.replies import Done, JournalStateReply, Manifest
 from journal.core.requests import (
     AcceptRecovery,
     Admit,
+    AdmitByVoters,
     AdmitFounding,
     AdoptCatchUp,
     AdoptFinalized,
@@ -45,10 +46,19 @@ from journal.core.requests import (
 )
 from journal.core.state import JournalState
 from journal.errors import BadRequest, Fenced, InvariantBroken, Rejected, StorageFailed
-from journal.model import Segment
+from journal.model import NamespaceInfo, Segment
 
 _WRITING: Final = (StartLogSegment, Journal, Heartbeat, ResumeSegment, CatchUp)
 """What a writer asks for only once no older one's read lease can run."""
+
+_PROMISING: Final = (
+    StartLogSegment,
+    PrepareRecovery,
+    AcceptRecovery,
+    ResumeSegment,
+    CatchUp,
+)
+"""By what a node that missed newEpoch learns of a new writer: what it sends once it has won."""
 
 
 def step(state: JournalState, request: Request) -> Step:  # noqa: C901, PLR0912 - one case per request
@@ -76,9 +86,9 @@ def step(state: JournalState, request: Request) -> Step:  # noqa: C901, PLR0912 
             return recovery.new_epoch(state, request)
         case AdoptRecovery():
             return recovery.adopt(state, request)
-        case AdmitFounding():
+        case AdmitFounding() | AdmitByVoters():
             require_formatted(state)
-            return learner.admit_founding(state, request)
+            return learner.admit_without_a_writer(state, request)
         case ReportDamage(first, why):
             return Step(state.with_damage(first, why), (), Done())
         case LearnDigest():
@@ -114,7 +124,7 @@ def step(state: JournalState, request: Request) -> Step:  # noqa: C901, PLR0912 
 
 def _stamped(state: JournalState, request: Stamped) -> Step:
     """Admit the writer, then act; what admission learned stays learned either way."""
-    admitted = admit(state, request.stamp)
+    admitted = admit(state, request.stamp, promises=isinstance(request, _PROMISING))
     if admitted.refusal is not None:
         return Step(admitted.state, admitted.effects, admitted.refusal)
     admitted = _with_read_lease(admitted, request)
@@ -140,11 +150,11 @@ def _with_read_lease(admitted: Admitted, request: Stamped) -> Admitted:
 
 
 def _act(state: JournalState, request: Stamped) -> Step:  # noqa: C901 - flat dispatch
-    if isinstance(request, StartLogSegment | PrepareRecovery | AcceptRecovery):
+    if isinstance(request, PrepareRecovery | AcceptRecovery):
         require_vote(state)
     match request:
         case StartLogSegment():
-            return segments.start_segment(state, request)
+            return learner.start_with_vote(state, request)
         case Journal():
             return segments.journal(state, request)
         case Heartbeat():
@@ -176,12 +186,8 @@ def _format(state: JournalState, request: Format) -> Step:
         raise BadRequest(
             "Can't format the storage directory because the current directory is not empty."
         )
-    if request.seen_promised is not None and state.promised > request.seen_promised:
-        raise Fenced(
-            f"epoch {state.promised} was promised since the caller looked and saw "
-            f"{request.seen_promised}: a writer is at work here",
-            promised=state.promised,
-        )
+    if state.namespace is not None:
+        _require_seen(state, state.namespace, request)
     fresh = JournalState(
         namespace=request.namespace,
         incarnation=request.incarnation,
@@ -189,6 +195,25 @@ def _format(state: JournalState, request: Format) -> Step:
     )
     effect = FormatStorage(request.namespace, request.incarnation, request.founding)
     return Step(fresh, (effect,), Done())
+
+
+def _require_seen(state: JournalState, ours: NamespaceInfo, request: Format) -> None:
+    """See that the caller means this journal, as it is, and not merely any."""
+    if request.seen_promised is None:
+        raise BadRequest(
+            "a format by force must say which promise its caller has seen here; nothing was changed"
+        )
+    if request.seen_namespace_id != ours.namespace_id:
+        raise BadRequest(
+            f"a format by force must name the file system of the journal that it destroys; it says "
+            f"{request.seen_namespace_id}; nothing was changed"
+        )
+    if state.promised > request.seen_promised:
+        raise Fenced(
+            f"epoch {state.promised} was promised since the caller looked and saw "
+            f"{request.seen_promised}: a writer is at work here",
+            promised=state.promised,
+        )
 
 
 def manifest(state: JournalState, request: GetEditLogManifest) -> Manifest:

@@ -24,6 +24,7 @@ from journal.core.effects import (
     Step,
 )
 from journal.core.learner import require_vote
+from journal.core.limits import require_small_leap
 from journal.core.replies import Done, Fetch, Prepared, Promised
 from journal.core.requests import AcceptRecovery, AdoptRecovery, NewEpoch, PrepareRecovery, Stamp
 from journal.core.segments import DIGEST_BYTES
@@ -59,6 +60,7 @@ def new_epoch(state: JournalState, request: NewEpoch) -> Step:
             f"Proposed epoch {request.epoch} <= last promise {state.promised}",
             promised=state.promised,
         )
+    require_small_leap(state, request.epoch)
     promised = promise(state, request.epoch)
     return Step(promised.state, promised.effects, Promised(promised.state.newest))
 

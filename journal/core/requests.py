@@ -13,13 +13,15 @@ class Stamp:
     """Who asks: every call of a writer carries it.
 
     ``committed`` is the highest edit that the writer knows to be on a quorum, or None.
-    ``read_lease_micros`` says how long a majority's yes lets it serve reads.
+    ``read_lease_micros`` says how long a majority's yes lets it serve reads.  ``namespace_id`` is
+    that of the writer's file system, None where it does not say, as Hadoop's.
     """
 
     epoch: Epoch
     serial: int
     committed: TxId | None = None
     read_lease_micros: int = 0
+    namespace_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,8 @@ class Format:
 
     ``founding`` says that all nodes of the journal are formatted together.  A node that is
     formatted alone has no vote.  ``incarnation`` is a name that no folder ever had.
-    ``seen_promised`` is the promise that the caller knew of, if it says so.
+    By force over a journal the caller says what it saw there: ``seen_promised``, and the id of the
+    file system that the journal belongs to.
     """
 
     namespace: NamespaceInfo
@@ -36,6 +39,7 @@ class Format:
     founding: bool = True
     incarnation: str = field(kw_only=True)
     seen_promised: Epoch | None = None
+    seen_namespace_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +229,24 @@ class AdmitFounding:
 
 
 @dataclass(frozen=True, slots=True)
+class AdmitByVoters:
+    """The node's own: the voters have shown that nobody depends on what this learner forgot.
+
+    A majority of all nodes, this one not counted, held edits up to ``reached`` when it was a
+    learner already; has finalized ``required`` since; and has promised ``epoch``, and no newer
+    one, when it was asked behind that.  ``purged`` is the highest purge point among them.
+
+    See docs/reference/quorum-journal.md#a-vote-without-the-writers-word.
+    """
+
+    incarnation: str
+    epoch: Epoch
+    required: tuple[Segment, ...]
+    reached: TxId
+    purged: TxId = NO_TXID
+
+
+@dataclass(frozen=True, slots=True)
 class ReportDamage:
     """The node's own: a scan found that a closed segment's bytes are not what was written."""
 
@@ -305,6 +327,7 @@ Request = (
     | AdoptRecovery
     | AdoptCatchUp
     | AdmitFounding
+    | AdmitByVoters
     | ReportDamage
     | AdoptFinalized
     | CanRollBack

@@ -7,7 +7,9 @@ from typing import Final
 from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 
 NO_SERIAL: Final = -1
-"""No request of the promised epoch has been seen yet."""
+"""No request of the promised epoch has been sent yet."""
+SERIAL_UNKNOWN: Final = -2
+"""Requests of the promised epoch may have been seen, or sent elsewhere, before this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +70,13 @@ class JournalState:
     not the open one.  One entry per first txid: two live files of one start cannot be said.
     ``damaged`` has segments that a scan found damaged: they are in no list, are served to nobody
     and have no vote, until a recovery or a peer has replaced them.
+    ``committed`` is what is known to be on a quorum, as far as the edits are here; ``claimed`` is
+    what the writer last said, and decides nothing: the edits behind may never have existed.
     ``purged`` is the highest txid before which edits were let go of; peers may hold them still.
     A ``learner`` may have forgotten what it promised and held: it takes part in everything, and
     has no vote until a writer has admitted this ``incarnation`` of it.
+    ``start_heard`` is the epoch of the writer that last told this learner, since it was loaded, to
+    begin a segment: that writer has finished its recovery.
     ``read_lease_micros`` is the longest read lease that a writer up to now may still hold.
     ``previous`` is what the journal was before an upgrade that can still be taken back, and
     ``upgrade_begun`` says that it is being kept for one that has not happened yet.
@@ -81,10 +87,12 @@ class JournalState:
     occupied: bool = False
     incarnation: str = ""
     learner: bool = False
+    start_heard: Epoch = NO_EPOCH
     promised: Epoch = NO_EPOCH
     writer: Epoch = NO_EPOCH
-    serial: int = NO_SERIAL
+    serial: int = SERIAL_UNKNOWN
     committed: TxId = NO_TXID
+    claimed: TxId = NO_TXID
     purged: TxId = NO_TXID
     read_lease_micros: int = 0
     previous: NamespaceInfo | None = None

@@ -59,6 +59,17 @@ def missing(
     return Missing(tuple(wanted[first] for first in sorted(wanted)), tuple(sorted(forked)))
 
 
+def unread(state: JournalState, reported: Iterable[Segment]) -> tuple[Segment, ...]:
+    """Finalized segments that we lack, of nodes that tell no digest, each once."""
+    lacking: dict[TxId, Segment] = {}
+    for theirs in reported:
+        ours = _finalized_here(state, theirs.first)
+        whole = ours is not None and theirs.first not in state.damaged
+        if theirs.finalized and not theirs.digest and not whole:
+            lacking.setdefault(theirs.first, theirs)
+    return tuple(lacking[first] for first in sorted(lacking))
+
+
 def first_wanted(state: JournalState) -> TxId:
     """From where on peers are asked what they have."""
     if state.last_written < state.purged:
@@ -110,7 +121,7 @@ def has_hole(state: JournalState) -> bool:
     for segment, following in pairwise(held):
         if not segment.finalized or segment.last + 1 != following.first:
             return True
-    return state.committed > state.last_written
+    return max(state.committed, state.claimed) > state.last_written
 
 
 def adopt_finalized(state: JournalState, request: AdoptFinalized) -> Step:

@@ -142,7 +142,7 @@ def discard(state: JournalState, request: DiscardSegments) -> Step:
     for one in decided:
         state = state.without_decision(one)
     if state.committed != NO_TXID and state.committed >= first:
-        state = replace(state, committed=TxId(first - 1))
+        state = replace(state, committed=TxId(first - 1), claimed=TxId(first - 1))
         effects.append(RememberCommitted(state.committed))
     return Step(state, tuple(effects), Done())
 

@@ -25,6 +25,8 @@ class JournalAddress:
     link: LinkFactory = GrpcLink
     read_lease_micros: int = 0
     """For how long its writer serves reads on the strength of what the node has accepted."""
+    namespace_id: int | None = None
+    """Its writer's file system."""
 
 
 class _Names(TypedDict):
@@ -80,6 +82,7 @@ class RemoteNode:
             serial=serial,
             committed_txid=committed,
             read_lease_micros=self._journal.read_lease_micros,
+            namespace_id=self._journal.namespace_id,
         )
 
     async def is_formatted(self, timeout_seconds: float) -> bool:
@@ -101,11 +104,13 @@ class RemoteNode:
         timeout_seconds: float,
         founding: bool = False,
         seen_promised: Epoch | None = None,
+        seen_namespace_id: int | None = None,
     ) -> None:
         """Create the journal's storage; refused when there is some, unless forced.
 
         ``founding`` says that all nodes are formatted together; one alone has no vote.  By force
-        the node refuses if it has promised a newer writer than ``seen_promised`` since.
+        the node refuses if it has promised a newer writer than ``seen_promised`` since, or keeps
+        another file system's journal than the one that was seen.
         """
         request = pb.FormatRequest(
             **self._names,
@@ -113,6 +118,7 @@ class RemoteNode:
             force=force,
             founding=founding,
             seen_promised_epoch=seen_promised,
+            seen_namespace_id=seen_namespace_id,
         )
         await self._order("Format", request, timeout_seconds)
 

@@ -45,7 +45,9 @@ class ReaderSettings:
     """How long a reader waits, and how much it hands out at once.
 
     ``rpc_max_txns`` edits are asked for at once of the nodes' memory; a node behind the majority
-    that may hold more durable edits is waited for as long as ``straggler_seconds``.
+    that may hold more durable edits is waited for as long as ``straggler_seconds``.  A node that is
+    silent for ``source_patience_seconds`` while a segment is read from it is left for another one
+    that has the segment, too; the last one gets the deadlines above.
     """
 
     select_input_streams_timeout_seconds: float = 20.0
@@ -54,6 +56,7 @@ class ReaderSettings:
     chunk_bytes: int = MIB
     rpc_max_txns: int = 5000
     straggler_seconds: float = 0.25
+    source_patience_seconds: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse limits that cannot work."""

@@ -15,14 +15,17 @@ from ha.conf.keys.cluster import NAMESERVICES
 from ha.conf.keys.key import Key
 from ha.conf.keys.namenode import IMAGE_TRANSFER_BANDWIDTH, TAIL_IN_PROGRESS
 from ha.conf.topology import HostPort
+from ha.console.log_options import log_options
 from ha.console.options import configuration
+from ha.daemon.exposure import Door, check_exposure
 from ha.daemon.facts import publish_facts
-from ha.daemon.logs import configure_logging
+from ha.daemon.logs import LogOptions, configure_logging
+from ha.daemon.private_files import warn_of_open_folders
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from journal.errors import StorageFailed
 from journal.node.daemon import JournalNodeDaemon, PortTaken
-from journal.node.peers import configured_peers
+from journal.node.peers import configured_nodes, configured_peers, named_journals
 from journal.node.settings import NodeSettings
 
 LOOPBACK = "127.0.0.1"
@@ -34,17 +37,20 @@ _CONTAINER_LIMITS = (
 
 @click.command()
 @configuration
-@click.option("--log-level", default="info", show_default=True)
-def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_level: str) -> None:
+@log_options
+def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOptions) -> None:
     """Keep edits for NameNodes until SIGTERM."""
-    configure_logging("journalnode", level=log_level)
+    configure_logging("journalnode", level=log_as.level, form=log_as.form)
 
     async def main(stop: asyncio.Event) -> None:
+        os.umask(0o077)
         try:
             conf = load_configuration(conf_dir, overrides)
             check_start(conf, Daemon.JOURNALNODE)
             settings = read_settings(conf)
+            check_exposure(conf, Daemon.JOURNALNODE, doors(settings))
             publish_facts("journalnode", conf)
+            warn_of_open_folders(settings.all_folders(), allowed=settings.folder_mode)
             async with JournalNodeDaemon(settings):
                 await stop.wait()
         except (ConfigurationError, StorageFailed, PortTaken) as failure:
@@ -88,6 +94,12 @@ def read_settings(conf: Configuration) -> NodeSettings:
         http_port=http.port,
         edits_cache_bytes=edits_cache_bytes(conf),
         peers=configured_peers(conf),
+        nodes=configured_nodes(conf),
+        journal_ids=named_journals(conf),
+        http_port_of_peers=http.port,
+        hadoop_port_of_peers=hadoop.port if hadoop else 0,
+        max_read_lease_seconds=conf.get(keys.MAX_READ_LEASE),
+        claim_seconds=max(conf.get(keys.NEW_EPOCH_TIMEOUT), conf.get(keys.MAX_READ_LEASE)),
         disk_warn_free_bytes=conf.get(keys.DISK_WARN_FREE),
         serve_bytes_per_second=_serving_rate(conf),
         scrub_interval_seconds=conf.get(keys.SCRUB_INTERVAL),
@@ -96,6 +108,17 @@ def read_settings(conf: Configuration) -> NodeSettings:
         sync_stall_seconds=conf.get(keys.EDIT_TRANSFER_TIMEOUT),
         sync_bytes_per_second=conf.get(keys.EDIT_TRANSFER_BANDWIDTH),
     )
+
+
+def doors(settings: NodeSettings) -> list[Door]:
+    """Every address that the node listens on."""
+    found = [
+        Door(keys.RPC.name, settings.rpc_host, settings.rpc_port),
+        Door(keys.HTTP.name, settings.http_host, settings.http_port),
+    ]
+    if settings.hadoop_host is not None:
+        found.append(Door(keys.HADOOP_RPC.name, settings.hadoop_host, settings.hadoop_port))
+    return found
 
 
 def edits_cache_bytes(conf: Configuration) -> int:

@@ -114,6 +114,7 @@ class JournalNodeDaemon:
         endpoint = Endpoint(
             status=self._status,
             healthy=node.why_unwell,
+            ready=node.why_not_ready,
             routes=lambda: self._routes(node),
         )
         with _binding("dfs.journalnode.http-address", settings.http_host, settings.http_port):
@@ -128,7 +129,7 @@ class JournalNodeDaemon:
         await server.start()
         self._server = server
         await self._listen_for_hadoop(node)
-        node.begin_upkeep(Own(settings.rpc_host, self.rpc_port))
+        node.begin_upkeep(Own(settings.rpc_host, self.rpc_port, self.hadoop_port))
 
     async def _listen_for_hadoop(self, node: JournalNode) -> None:
         """A port of its own: gRPC cannot be given a connection that somebody else has accepted."""

@@ -81,7 +81,7 @@ class JmxPage:
 
 def _journal(owner: JournalOwner) -> Bean:
     state, journal = owner.state, owner.journal_id
-    last, committed = max(0, state.last_written), max(0, state.committed)
+    last = max(0, state.last_written)
     formatted = state.namespace is not None
     counted = {
         name: int(REGISTRY.get_sample_value(metric, {"journal": journal}) or 0)
@@ -95,7 +95,7 @@ def _journal(owner: JournalOwner) -> Bean:
         **counted,
         **owner.recent_syncs.attributes(time.monotonic()),
         "LastWrittenTxId": last,
-        "CurrentLagTxns": max(0, committed - last) if committed else 0,
+        "CurrentLagTxns": max(0, state.claimed - last),
         "LastWriterEpoch": state.writer if formatted else -1,
         "LastPromisedEpoch": state.promised if formatted else -1,
     }

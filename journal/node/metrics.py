@@ -30,9 +30,13 @@ PROMISED_EPOCH = Gauge("nnha_jn_promised_epoch", "The newest writer promised", _
 WRITER_EPOCH = Gauge("nnha_jn_writer_epoch", "Who began the newest segment", _LABELS)
 SEGMENTS = Gauge("nnha_jn_segments", "Segments held, the open one included", _LABELS)
 LEARNER = Gauge("nnha_jn_learner", "1 while this node has no vote", _LABELS)
+ADMITTED = Counter(
+    "nnha_jn_learner_admissions_total", "Votes given back to this node by the voters' word", _LABELS
+)
 DAMAGED = Gauge("nnha_jn_damaged_segments", "Segments found damaged and not repaired yet", _LABELS)
 FAILED = Gauge("nnha_jn_failed", "1 when the journal has stopped because of its disk", _LABELS)
 DISK_FREE = Gauge("nnha_jn_disk_free_bytes", "Free space where the journal lies", _LABELS)
+DISK_TOTAL = Gauge("nnha_jn_disk_total_bytes", "Size of the disk where the journal lies", _LABELS)
 DISK_LOW = Gauge("nnha_jn_disk_low", "1 while less is free than the operator asks for", _LABELS)
 OPEN_SEGMENT = Gauge(
     "nnha_jn_open_segment_first_txid", "Where the segment being written starts; 0 is none", _LABELS
@@ -123,10 +127,14 @@ def watch(journal_id: JournalId, journal: Watched) -> None:
 
     for gauge, of in _GAUGES:
         gauge.labels(journal_id).set_function(read(of))
+    # An alert on an increase sees the first one only if the counter has been there before, at 0.
+    for counter in (CORRUPT, SYNC_FAILURES, SYNC_SEGMENTS, SCRUBBED):
+        counter.labels(journal_id)
+    FORKED.labels(journal_id)
 
 
 def _lag(state: JournalState) -> int:
-    return max(0, state.committed - max(0, state.last_written)) if state.committed > 0 else 0
+    return max(0, state.claimed - max(0, state.last_written))
 
 
 def _open_segment(state: JournalState) -> int:

@@ -22,6 +22,7 @@ from journal.node.owner import JournalOwner
 from journal.node.peers import Own
 from journal.node.scrub import scrub_forever
 from journal.node.settings import NodeSettings
+from journal.node.sources import require_peers
 from journal.node.sync import JournalSync
 from journal.storage.disk import Disk
 from journal.storage.files import RealFiles
@@ -45,6 +46,14 @@ class _Open:
         self.total_bytes = 0
         self.disk_warning: str | None = None
         self.upkeep: list[asyncio.Task[None]] = []
+        self.sync: JournalSync | None = None
+
+    @property
+    def waits_for(self) -> str | None:
+        """What a learner's vote waits for; None for a voter."""
+        if not self.owner.state.learner:
+            return None
+        return "a writer's word" if self.sync is None else self.sync.admission.waits_for
 
 
 class JournalNode:
@@ -104,12 +113,9 @@ class JournalNode:
         nodes = self.settings.peers.get(opened.owner.journal_id, ())
         if self._own is None or not nodes:
             return
-        opened.upkeep.append(
-            asyncio.create_task(
-                JournalSync(opened.owner, nodes, self._own, self.settings).run(),
-                name=f"sync {opened.owner.journal_id}",
-            )
-        )
+        opened.sync = JournalSync(opened.owner, nodes, self._own, self.settings)
+        syncing = opened.sync.run()
+        opened.upkeep.append(asyncio.create_task(syncing, name=f"sync {opened.owner.journal_id}"))
 
     def find(self, journal_id: str) -> JournalOwner | None:
         """The journal of that name, if this node has it."""
@@ -121,7 +127,8 @@ class JournalNode:
         owner = self.find(journal_id)
         if owner is None:
             raise NotFormatted(
-                f"this node has no journal {journal_id[:100]!r}: it is not formatted"
+                f"this node has no journal {journal_id[:100]!r}: it is not formatted; if the other"
+                " nodes hold it, this one lost its storage: nnha journal format --node HOST:PORT"
             )
         return owner
 
@@ -166,18 +173,47 @@ class JournalNode:
                 return f"journal {name}: {opened.owner.failed_because}"
         return None
 
+    def why_not_ready(self) -> str | None:
+        """The first reason why a node is not to be relied on yet, or None.
+
+        A journal that nobody has formatted yet is none: that is done when all nodes are there.
+        """
+        unwell = self.why_unwell()
+        if unwell is not None:
+            return unwell
+        for name, opened in sorted(self._journals.items()):
+            state = opened.owner.state
+            if state.learner:
+                return f"journal {name}: a learner, without a vote; it waits: {opened.waits_for}"
+            if state.claimed > state.last_written:
+                return (
+                    f"journal {name}: out of sync; {state.claimed} is committed, and this node has "
+                    f"edits up to {max(0, state.last_written)}"
+                )
+        return None
+
     async def _format(self, journal_id: JournalId, nameservice_id: str, request: Format) -> None:
         async with self._creating:
             if self.find(journal_id) is None:
                 step(JournalState(), request)  # refuses nonsense before a folder exists
-                if len(self._journals) >= self.settings.max_journals:
-                    raise BadRequest(
-                        f"this node keeps at most {self.settings.max_journals} journals"
-                    )
+                self._ensure_wanted(journal_id)
                 root = self.settings.folder_of(nameservice_id) / journal_id
                 await asyncio.to_thread(prepare_folder, root, self.settings.folder_mode)
                 await self._open(journal_id, root)
             await self._journals[journal_id].owner.ask(request)
+
+    def _ensure_wanted(self, journal_id: JournalId) -> None:
+        """Raise BadRequest for a journal that the configuration does not know of."""
+        named, limit = self.settings.journal_ids, self.settings.max_journals
+        if named and journal_id not in named:
+            raise BadRequest(
+                f"this node keeps the journals {', '.join(sorted(named))}, and makes no other: add "
+                f"{journal_id[:100]!r} to dfs.namenode.shared.edits.dir in its configuration"
+            )
+        if not named:
+            limit = min(limit, self.settings.max_unnamed_journals)
+        if len(self._journals) >= limit:
+            raise BadRequest(f"this node keeps at most {limit} journals")
 
     async def _open(self, journal_id: JournalId, root: Path) -> None:
         lock = await asyncio.to_thread(StorageLock, root)
@@ -188,7 +224,13 @@ class JournalNode:
             lock.release()
             raise
         room = self.settings.edits_cache_bytes
-        owner = JournalOwner(journal_id, disk, state, EditsCache(room) if room else None)
+        owner = JournalOwner(
+            journal_id,
+            disk,
+            state,
+            EditsCache(room) if room else None,
+            max_read_lease_seconds=self.settings.max_read_lease_seconds,
+        )
         opened = _Open(owner, lock, root)
         self._journals[journal_id] = opened
         await _sample(journal_id, opened, self.settings.disk_warn_free_bytes)
@@ -205,6 +247,7 @@ class JournalNode:
     async def _accept(
         self, owner: JournalOwner, request: AcceptRecovery, urls: Sequence[str]
     ) -> None:
+        await require_peers(owner.journal_id, urls, self.settings)
         try:
             reply = await owner.ask(request)
             if isinstance(reply, Fetch):
@@ -218,6 +261,7 @@ class JournalNode:
         metrics.RECOVERIES.labels(owner.journal_id, result).inc()
 
     async def _catch_up(self, owner: JournalOwner, request: CatchUp, urls: Sequence[str]) -> TxId:
+        await require_peers(owner.journal_id, urls, self.settings)
         reply = await owner.ask(request)
         if isinstance(reply, Fetch):
             with self._one_download(owner, reply.segment.first):
@@ -270,6 +314,7 @@ async def _sample(journal_id: JournalId, opened: _Open, warn_below: int) -> None
         return
     opened.free_bytes, opened.total_bytes = usage.free, usage.total
     metrics.DISK_FREE.labels(journal_id).set(usage.free)
+    metrics.DISK_TOTAL.labels(journal_id).set(usage.total)
     warning = None
     if usage.free < warn_below:
         warning = (
@@ -342,6 +387,7 @@ def _journal_status(opened: _Open) -> Mapping[str, object]:
         "segments": len(state.segments) + (state.open is not None),
         "incarnation": state.incarnation,
         "learner": state.learner,
+        "waits_for": opened.waits_for,
         "damaged_segments": {first: d.why for first, d in sorted(state.damaged.items())},
         "pending_recoveries": sorted(state.decisions),
         "failed_because": opened.owner.failed_because,

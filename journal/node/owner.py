@@ -12,6 +12,7 @@ from typing import Final, ParamSpec, TypeVar
 import structlog
 
 from journal.core.effects import AppendEdits, Effect, RememberCommitted, RestorePrevious
+from journal.core.limits import require_short_lease
 from journal.core.machine import step
 from journal.core.replies import Reply
 from journal.core.requests import (
@@ -23,12 +24,7 @@ from journal.core.requests import (
     Stamped,
 )
 from journal.core.state import JournalState, digest_unknown, learn_digest
-from journal.errors import (
-    Fenced,
-    JournalError,
-    OutOfSync,
-    StorageFailed,
-)
+from journal.errors import Fenced, JournalError, OutOfSync, StorageFailed
 from journal.model import JournalId, TxId
 from journal.node import metrics
 from journal.node.decision_log import narrate
@@ -78,11 +74,13 @@ class JournalOwner:
         state: JournalState,
         cache: EditsCache | None = None,
         patience: Patience | None = None,
+        max_read_lease_seconds: float = 60.0,
     ) -> None:
         self.journal_id = journal_id
         self.recent = RecentEdits(journal_id, cache)
         self._disk = disk
         self._state = state
+        self._max_lease_micros = int(max_read_lease_seconds * 1e6)
         self._waiting: deque[Waiting] = deque()
         self._waiting_bytes = 0
         self._wake = asyncio.Event()
@@ -133,10 +131,11 @@ class JournalOwner:
         """Put a request into the inbox; requests are served in the order of these calls.
 
         Raises:
-            StorageFailed: the journal has stopped.
-            OutOfSync: too many requests are waiting.
+            StorageFailed, OutOfSync, BadRequest: the journal has stopped; too many requests are
+                waiting; its read lease is too long.
         """
         self._require_running()
+        require_short_lease(request, self._max_lease_micros)
         size = batch_bytes(request)
         if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + size > MAX_WAITING_BYTES:
             raise OutOfSync(

@@ -25,10 +25,11 @@ _WILDCARDS: Final = frozenset({"0.0.0.0", "::", ""})
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """The address at which this node listens."""
+    """The address at which this node listens; ``hadoop_port`` is 0 without Hadoop RPC."""
 
     host: str
     port: int
+    hadoop_port: int = 0
 
     def is_own(self, peer: Peer) -> bool:
         """Whether a configured address leads back to this node.
@@ -37,21 +38,21 @@ class Own:
         only mean the machine that reads it; with a wildcard of our own every local address does.
         """
         host, port = peer
-        if port != self.port:
+        if port not in {self.port, self.hadoop_port}:
             return False
         if host == self.host or host in _WILDCARDS:
             return True
-        theirs = _addresses(host)
+        theirs = addresses(host)
         if self.host in _WILDCARDS:
             return any(_is_local(address) for address in theirs)
-        return bool(theirs & _addresses(self.host))
+        return bool(theirs & addresses(self.host))
 
     def others(self, nodes: Sequence[Peer]) -> tuple[Peer, ...]:
         """All but this node; looks names up, and may block for it."""
         return tuple(peer for peer in nodes if not self.is_own(peer))
 
 
-def _addresses(host: str) -> set[str]:
+def addresses(host: str) -> set[str]:
     """What a name resolves to; nothing if it does not, which may change."""
     try:
         return {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
@@ -70,14 +71,17 @@ def _is_local(address: str) -> bool:
 
 
 def configured_peers(conf: Configuration) -> Mapping[str, tuple[Peer, ...]]:
-    """The nodes of every journal that the configuration names; none where syncing is off.
+    """The nodes of every journal that is synced in the background; none where syncing is off."""
+    return configured_nodes(conf) if conf.get(keys.SYNC) else {}
+
+
+def configured_nodes(conf: Configuration) -> Mapping[str, tuple[Peer, ...]]:
+    """The nodes of every journal that the configuration names.
 
     ``dfs.namenode.shared.edits.dir`` may stand alone, per nameservice, or per NameNode; what
     names the same journal must agree.  A journal about which the configuration contradicts
     itself, or a value that cannot be read, is not synced; the node serves it all the same.
     """
-    if not conf.get(keys.SYNC):
-        return {}
     found: dict[str, tuple[Peer, ...]] = {}
     contradicted: set[str] = set()
     for uri in _uris(conf):
@@ -88,6 +92,11 @@ def configured_peers(conf: Configuration) -> Mapping[str, tuple[Peer, ...]]:
         log.error("sync.peers_contradict", journal=journal_id, key=keys.SHARED_EDITS.name)
         del found[journal_id]
     return found
+
+
+def named_journals(conf: Configuration) -> frozenset[str]:
+    """Every journal that the configuration names, whoever keeps it."""
+    return frozenset(uri.journal_id for uri in _uris(conf))
 
 
 def _uris(conf: Configuration) -> list[JournalUri]:

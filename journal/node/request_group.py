@@ -10,6 +10,7 @@ from journal.core.replies import Reply
 from journal.core.requests import (
     AcceptRecovery,
     Admit,
+    AdmitByVoters,
     AdoptCatchUp,
     AdoptFinalized,
     AdoptRecovery,
@@ -71,9 +72,10 @@ def compared_segment(state: JournalState, request: Request) -> TxId | None:
             return request.first
         case AcceptRecovery() | AdoptRecovery() | AdoptFinalized():
             return request.segment.first
-        case Admit(required=required):
+        case Admit(required=required) | AdmitByVoters(required=required):
             # One at a time, so that others are served in between; the writer asks again.
-            return next((s.first for s in required if digest_unknown(state, s.first)), None)
+            unknown = (s.first for s in required if s.digest and digest_unknown(state, s.first))
+            return next(unknown, None)
         case _:
             return None
 

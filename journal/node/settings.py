@@ -15,7 +15,12 @@ class NodeSettings:
     ``folders`` has the folder of each nameservice that has its own; ``folder`` is for the rest.
     Ports may be 0, for any.  Without a ``hadoop_host`` no Hadoop RPC is served.
     ``peers`` has the nodes of each journal that is to be synced in the background, this node
-    among them or not.  ``edits_cache_bytes`` is for each journal; 0 keeps nothing.
+    among them or not.  With a ``hadoop_port_of_peers`` they may be Hadoop's.  A learner may vote by
+    their word after ``claim_seconds`` at the earliest, and then looks each ``admission_seconds``.
+    ``edits_cache_bytes`` is for each journal; 0 keeps nothing.
+    ``nodes`` has the nodes of each journal, synced or not: segments come from nowhere else.
+    ``journal_ids`` are the journals that the configuration names, and no other is made; where it
+    names none, only a few are.
     """
 
     folder: Path
@@ -29,8 +34,12 @@ class NodeSettings:
     http_port: int = 0
     edits_cache_bytes: int = 0
     max_journals: int = 64
+    nodes: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
+    journal_ids: frozenset[str] = frozenset()
+    max_unnamed_journals: int = 8
     max_message_bytes: int = 64 * 1024 * 1024
     max_concurrent_calls: int = 256
+    min_ping_millis: int = 5000
     max_segment_bytes: int = 64 * 1024 * 1024 * 1024
     fetch_connect_seconds: float = 10.0
     fetch_stall_seconds: float = 30.0
@@ -40,6 +49,11 @@ class NodeSettings:
     serve_bytes_per_second: int = 0
     scrub_interval_seconds: float = 0.0
     scrub_bytes_per_second: int = 8 * 1024 * 1024
+    max_read_lease_seconds: float = 60.0
+    claim_seconds: float = 120.0
+    admission_seconds: float = 5.0
+    hadoop_port_of_peers: int = 0
+    http_port_of_peers: int = 0
     sync_interval_seconds: float = 120.0
     sync_quick_seconds: float = 1.0
     sync_call_seconds: float = 20.0

@@ -2,14 +2,16 @@
 
 Unlike Hadoop's syncer it asks every peer in each round, compares contents and not only names,
 needs no committed txid and so no further roll, and looks again soon while it knows of a gap.
+A learner is also given its vote back here, where the voters' word suffices for that.
 
 See docs/reference/journal-node.md#background-sync.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 import structlog
 
@@ -19,17 +21,22 @@ from journal.core.replies import FetchFinalized
 from journal.core.requests import AdoptFinalized
 from journal.core.state import OpenSegment
 from journal.errors import JournalError, NotAdmitted, NotFormatted, Unavailable
-from journal.links.remote_node import JournalAddress, RemoteNode
+from journal.links import peer
 from journal.links.segment_url import segment_url
-from journal.messages import segment_of
 from journal.model import Segment, TxId
 from journal.node import metrics
+from journal.node.admission import Admission
 from journal.node.owner import JournalOwner
 from journal.node.peers import Own, Peer
 from journal.node.scrub import report_missing
 from journal.node.settings import NodeSettings
 
 log = structlog.get_logger()
+
+T = TypeVar("T")
+
+_DIGESTS_PER_ROUND: Final = 8
+"""Segments of Hadoop's nodes that are read for their digest in one round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,13 @@ class JournalSync:
         self._nodes = tuple(nodes)
         self._own = own
         self._settings = settings
+        self._peers = peer.Peers(owner.journal_id, settings.hadoop_port_of_peers)
+        self.admission = Admission(
+            owner,
+            len(self._nodes),
+            wait_seconds=settings.claim_seconds,
+            call_seconds=settings.sync_call_seconds,
+        )
         self._pause = settings.sync_quick_seconds
         self._reported: set[TxId] = set()
         self._open_before: OpenSegment | None = None
@@ -61,6 +75,7 @@ class JournalSync:
             brought = 0
             try:
                 brought = await self.round()
+                await self.admission.attempt(self._ask_each)
             except JournalError as failure:
                 log.warning(
                     "sync.round_failed", journal=self._owner.journal_id, because=str(failure)
@@ -71,17 +86,21 @@ class JournalSync:
             await self._rest(self._until_next(brought))
 
     async def _rest(self, seconds: float) -> None:
-        """Wait, but not longer than it takes to notice a gap that was not there before."""
-        had_hole = sync.has_hole(self._owner.state)
+        """Wait, but not longer than it takes to notice a gap, or a step, that was not there."""
+        had_hole, had_step = sync.has_hole(self._owner.state), self.admission.under_way
         while seconds > 0:
             await asyncio.sleep(min(seconds, self._settings.sync_quick_seconds))
             seconds -= self._settings.sync_quick_seconds
             if not had_hole and sync.has_hole(self._owner.state):
                 return
+            if not had_step and self.admission.under_way:
+                return
 
     def _until_next(self, brought: int) -> float:
         """Soon while a gap is known; less and less often while nobody can fill it."""
         interval = self._settings.sync_interval_seconds
+        if self.admission.under_way:
+            interval = min(interval, self._settings.admission_seconds)
         if not sync.has_hole(self._owner.state):
             self._pause = self._settings.sync_quick_seconds
             return min(interval, self._pause) if brought else interval
@@ -94,7 +113,7 @@ class JournalSync:
         if self._owner.state.namespace is None:
             return 0
         await report_missing(self._owner)
-        sources = await self._ask_all()
+        sources = await self._with_digests(await self._ask_each(self._list))
         reported = [one for source in sources for one in source.segments]
         stalled_at = self._stalled_at()
         found = sync.missing(self._owner.state, reported, stalled_at)
@@ -122,30 +141,59 @@ class JournalSync:
         same = (now.first, now.next_txid) == (before.first, before.next_txid)
         return now.next_txid if same else None
 
-    async def _ask_all(self) -> list[_Source]:
+    async def _ask_each(self, question: Callable[[peer.Peer], Awaitable[T]]) -> list[T]:
+        """Ask every other node; the answers of those that give one."""
         # Names are looked up each time: a peer may not have had its address when we began.
-        peers = await asyncio.to_thread(self._own.others, self._nodes)
-        answers = await asyncio.gather(*(self._ask(host, port) for host, port in peers))
+        others = await asyncio.to_thread(self._own.others, self._nodes)
+        answers = await asyncio.gather(*(self._ask(one, question) for one in others))
         return [answer for answer in answers if answer is not None]
 
-    async def _ask(self, host: str, port: int) -> _Source | None:
-        """One peer's finalized segments; None if it does not say."""
-        journal = JournalAddress(self._owner.journal_id, "")
-        peer = RemoteNode(host, port, journal)
-        state = self._owner.state
-        since = sync.first_wanted(state)
+    async def _ask(self, node: Peer, question: Callable[[peer.Peer], Awaitable[T]]) -> T | None:
+        host, port = node
         try:
-            reply = await peer.peer_manifest(since, self._settings.sync_call_seconds)
-            segments = tuple(segment_of(one) for one in reply.segments)
+            async with self._peers.reached(host, port, self._settings.sync_call_seconds) as other:
+                return await question(other)
         except (Unavailable, NotFormatted, NotAdmitted) as silent:
-            log.debug("sync.peer_silent", peer=peer.name, because=str(silent))
-            return None
+            log.debug("sync.peer_silent", peer=f"{host}:{port}", because=str(silent))
         except JournalError as failure:
-            log.warning("sync.peer_refused", peer=peer.name, because=str(failure))
-            return None
-        finally:
-            await peer.close()
-        return _Source(host, reply.http_port, segments)
+            log.warning("sync.peer_refused", peer=f"{host}:{port}", because=str(failure))
+        return None
+
+    async def _list(self, other: peer.Peer) -> _Source:
+        since = sync.first_wanted(self._owner.state)
+        listed = await other.listed(since, self._settings.sync_call_seconds)
+        return _Source(other.host, listed.http_port, listed.segments)
+
+    async def _with_digests(self, sources: Sequence[_Source]) -> list[_Source]:
+        """Read what Hadoop's nodes list and we lack, for the digest by which it is fetched then.
+
+        What one has finalized is final, as with ours; only they do not say what it is.
+        """
+        told = {one.first: one for source in sources for one in source.segments if one.digest}
+        unread = sync.unread(
+            self._owner.state, [one for source in sources for one in source.segments]
+        )
+        for lacking in [one for one in unread if one.first not in told][:_DIGESTS_PER_ROUND]:
+            for url in self._urls(lacking, sources):
+                try:
+                    told[lacking.first] = await self._read(lacking, url)
+                except JournalError as failure:
+                    log.warning(
+                        "sync.source_failed", segment=lacking.name(), url=url, because=str(failure)
+                    )
+                    continue
+                break
+        return [
+            replace(source, segments=tuple(_told(one, told) for one in source.segments))
+            for source in sources
+        ]
+
+    async def _read(self, lacking: Segment, url: str) -> Segment:
+        await load_late("aiohttp")
+        from journal.node.segment_fetch import digest_of_source
+
+        digest = await digest_of_source(url, lacking.first, lacking.last, self._settings)
+        return replace(lacking, digest=digest)
 
     async def _bring(
         self, segment: Segment, sources: Sequence[_Source], stalled_at: TxId | None
@@ -187,7 +235,7 @@ class JournalSync:
             )
             for source in sources
             if any(
-                one.first == segment.first and one.digest == segment.digest
+                (one.first, one.last, one.digest) == (segment.first, segment.last, segment.digest)
                 for one in source.segments
             )
         ]
@@ -198,3 +246,11 @@ class JournalSync:
             log.error("sync.forked", journal=self._owner.journal_id, segment=first)
         self._reported = set(forked)
         metrics.FORKED.labels(self._owner.journal_id).set(len(forked))
+
+
+def _told(one: Segment, known: Mapping[TxId, Segment]) -> Segment:
+    """With the digest that was read for it, where its node tells none."""
+    found = known.get(one.first)
+    if one.digest or found is None or found.last != one.last:
+        return one
+    return replace(one, digest=found.digest)

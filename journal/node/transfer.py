@@ -71,8 +71,10 @@ class SegmentServer:
 
 def _check_storage_info(state: JournalState, claimed: str | None) -> None:
     """Only a node of the same namespace and cluster may read."""
-    if claimed is None or state.namespace is None:
+    if state.namespace is None:
         return
+    if claimed is None:
+        raise web.HTTPForbidden(text="say which file system the request is about: storageInfo")
     parts = claimed.split(":", 3)
     ours = state.namespace
     if len(parts) != 4 or (parts[1], parts[3]) != (str(ours.namespace_id), ours.cluster_id):
@@ -170,11 +172,11 @@ async def _stream(
 ) -> web.StreamResponse:
     """Send the bytes up to ``end``: never padding, never a byte that is not durable yet.
 
-    A finalized segment is checked on its way out.  Where it is damaged the answer ends short,
+    A closed segment is checked on its way out.  Where it is damaged the answer ends short,
     which its reader cannot take for the whole, and the segment is taken out of service.
     """
     name, journal_id = segment.name(), owner.journal_id
-    check = SegmentCheck(segment) if segment.finalized and segment.digest else None
+    check = check_of(owner.state, segment)
     response = web.StreamResponse(
         headers={
             "Content-Type": "application/octet-stream",
@@ -193,7 +195,7 @@ async def _stream(
         try:
             chunk = _sound(check, chunk, left)
         except ValueError as damage:
-            await report(owner, segment, str(damage))
+            await report_served(owner, segment, str(damage))
             damaged = True
             break
         await throttle.spend(len(chunk))
@@ -204,6 +206,22 @@ async def _stream(
     metrics.SERVED_BYTES.labels(journal_id).inc(end)
     await response.write_eof()
     return response
+
+
+def check_of(state: JournalState, segment: Segment) -> SegmentCheck | None:
+    """How a segment that is sent is checked; None while it grows, or its digest is not known.
+
+    Bad schedule: one node alone has a segment's last edits, and a bit of them rots.  A recovery
+    chooses that copy for ever, and no other node can fetch it, unless the node learns of it here.
+    """
+    closed = segment.finalized or state.open is None or state.open.first != segment.first
+    return SegmentCheck(segment) if closed and segment.digest else None
+
+
+async def report_served(owner: JournalOwner, segment: Segment, why: str) -> None:
+    """Take a segment that was sent and is damaged out of service, if it is still that one."""
+    if segment.finalized or owner.state.find(segment.first) == segment:
+        await report(owner, segment, why)
 
 
 def _sound(check: SegmentCheck | None, chunk: bytes, left: int) -> bytes:

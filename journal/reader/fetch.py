@@ -13,6 +13,16 @@ from journal.links.settings import ReaderSettings
 from journal.reader.frame_stream import Chunk, FrameReader
 
 
+def hurried(settings: ReaderSettings) -> aiohttp.ClientTimeout:
+    """The deadlines of a source beside which there is another one."""
+    patience = settings.source_patience_seconds
+    return aiohttp.ClientTimeout(
+        total=None,
+        connect=min(patience, settings.http_open_timeout_seconds),
+        sock_read=min(patience, settings.http_read_timeout_seconds),
+    )
+
+
 def http_session(settings: ReaderSettings) -> aiohttp.ClientSession:
     """A session with the deadlines of these settings, and none for a whole segment."""
     timeout = aiohttp.ClientTimeout(
@@ -30,15 +40,20 @@ async def read_segment(
     *,
     chunk_bytes: int,
     up_to_end: bool = True,
+    timeout: aiohttp.ClientTimeout | None = None,
 ) -> AsyncGenerator[Chunk, None]:
     """The chunks of one segment file as they arrive; at most ``chunk_bytes`` are held, or one op.
+
+    ``timeout``: other deadlines than the session's.  A redirection is an answer like any other that
+    is no segment: a JournalNode sends none.
 
     Raises:
         Unavailable: if the node does not serve it, or stops in the middle.
         StorageFailed: if what it serves is damaged, or (with ``up_to_end``) too short.
     """
     try:
-        async with session.get(url) as response:
+        patience = session.timeout if timeout is None else timeout
+        async with session.get(url, timeout=patience, allow_redirects=False) as response:
             if response.status != 200:
                 raise Unavailable(f"{url} answered {response.status} {response.reason}")
             async with aclosing(_pieces(response, chunk_bytes)) as pieces:

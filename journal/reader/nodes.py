@@ -14,7 +14,7 @@ from journal.links.segment_url import segment_url
 from journal.links.settings import ReaderSettings
 from journal.model import JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
-from journal.reader.fetch import http_session, read_segment
+from journal.reader.fetch import http_session, hurried, read_segment
 from journal.reader.frame_stream import Chunk, FrameReader
 
 T = TypeVar("T")
@@ -135,10 +135,11 @@ class SourceNodes:
         wanted: TxId,
         last: TxId,
         damaged_ok: bool = False,
+        hurry: bool = False,
     ) -> AsyncGenerator[Chunk, None]:
         """The edits ``wanted`` to ``last`` of a segment that this node has listed.
 
-        With ``damaged_ok`` they may end earlier.
+        With ``damaged_ok`` they may end earlier.  ``hurry``: another node has them, too.
 
         Raises:
             Unavailable, StorageFailed: as ``read_segment`` does.
@@ -157,7 +158,12 @@ class SourceNodes:
         frames = FrameReader(segment.first, wanted=wanted, last=last)
         size = self.settings.chunk_bytes
         reading = read_segment(
-            self._session, url, frames, chunk_bytes=size, up_to_end=not damaged_ok
+            self._session,
+            url,
+            frames,
+            chunk_bytes=size,
+            up_to_end=not damaged_ok,
+            timeout=hurried(self.settings) if hurry else None,
         )
         async with aclosing(reading) as chunks:
             async for chunk in chunks:
@@ -199,11 +205,13 @@ class SourceNodes:
 
     async def _ensure_ours(self, remote: RemoteNode, timeout_seconds: float) -> None:
         """Another file system's journal must not be read, however well it would fit."""
-        if self._namespace is None or remote.name in self._ours:
+        if remote.name in self._ours:
             return
         theirs = await remote.namespace(timeout_seconds)
         if theirs is None:
             return  # the manifest will say that it is not formatted
+        if self._namespace is None:
+            self._namespace = theirs  # whose reader does not say reads one file system all the same
         ours = self._namespace
         if (theirs.namespace_id, theirs.cluster_id) != (ours.namespace_id, ours.cluster_id):
             raise WrongNamespace(

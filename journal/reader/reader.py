@@ -45,6 +45,8 @@ class JournalReader:
         )
         self._tail = OpenTail(self._nodes)
         self._streams = False
+        self._avoided: set[NodeName] = set()
+        """Nodes that failed the last time; they are asked when no other is left."""
         self._last_finalized = TxId(0)
 
     async def close(self) -> None:
@@ -257,7 +259,9 @@ class JournalReader:
     async def _read(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
         """One segment, from one source after the other, and once more from whoever has it now."""
         failures: dict[NodeName, Exception] = {}
-        sources, asked_again = list(part.sources), False
+        # In the middle of a takeover each segment would cost another wait for the same node.
+        sources = sorted(part.sources, key=lambda node: node in self._avoided)
+        asked_again = False
         while wanted <= part.segment.last:
             if not sources:
                 if asked_again:
@@ -270,17 +274,22 @@ class JournalReader:
                 continue
             node = sources.pop(0)
             try:
-                async with aclosing(self._fetch(node, part, wanted)) as chunks:
+                found = self._fetch(node, part, wanted, hurry=bool(sources))
+                async with aclosing(found) as chunks:
                     async for chunk in chunks:
                         wanted = TxId(chunk.last + 1)
                         yield chunk
+                self._avoided.discard(node)
             except (Unavailable, StorageFailed) as failure:
+                self._avoided.add(node)
                 failures[node] = failure
                 log.warning("journal.source_failed", node=node, at=wanted, reason=str(failure))
 
-    def _fetch(self, node: NodeName, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
+    def _fetch(
+        self, node: NodeName, part: Redundant, wanted: TxId, *, hurry: bool
+    ) -> AsyncGenerator[Chunk, None]:
         segment = part.segment
-        return self._nodes.fetch(node, segment, wanted=wanted, last=segment.last)
+        return self._nodes.fetch(node, segment, wanted=wanted, last=segment.last, hurry=hurry)
 
 
 def _finalized(reply: pb.GetEditLogManifestReply) -> list[Segment]:

@@ -95,12 +95,14 @@ class OpenTail:
         if committed is None or committed < first:
             return
         copies = {node: _holding(reply, first) for node, reply in sorted(manifests.items())}
+        spare = sum(copy is not None for copy in copies.values()) > majority(self._nodes.count)
         async with AsyncExitStack() as running:
             cursors = []
             for node, segment in copies.items():
                 if segment is not None:
                     last = min(segment.last, committed)
-                    chunks = self._nodes.fetch(node, segment, wanted=first, last=last)
+                    # Who hangs is left after a moment where the others are a majority.
+                    chunks = self._nodes.fetch(node, segment, wanted=first, last=last, hurry=spare)
                     await running.enter_async_context(aclosing(chunks))
                     cursors.append(_Cursor(node, chunks))
             same = _agreed(cursors, majority(self._nodes.count))

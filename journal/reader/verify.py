@@ -12,7 +12,7 @@ from journal.links.quorum_call import ask_once
 from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.links.segment_url import segment_url
 from journal.links.settings import ReaderSettings
-from journal.messages import segment_of
+from journal.messages import namespace_of, segment_of
 from journal.model import JournalId, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 from journal.quorum import majority
@@ -138,7 +138,7 @@ async def _pieces(
             status.http_port,
             journal_id=journal_id,
             first=segment.first,
-            namespace=None,
+            namespace=namespace_of(status.namespace_info),
             in_progress=True,
         )
         wanted = TxId(max(segment.first, reached + 1))

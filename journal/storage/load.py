@@ -8,7 +8,7 @@ import structlog
 
 from journal.core.state import Decision, JournalState
 from journal.errors import StorageFailed
-from journal.model import NO_EPOCH, Epoch, TxId
+from journal.model import NO_EPOCH, NO_TXID, Epoch, TxId
 from journal.storage import layout
 from journal.storage.files import Files, write_durably
 from journal.storage.incarnation import (
@@ -98,13 +98,17 @@ def _load(files: Files, root: Path, fresh_id: FreshId) -> Loaded:
     files.make_folder(current / layout.SEGMENTS)
     for folder in (current / layout.PAXOS, current / layout.SEGMENTS, current, root):
         files.sync_folder(folder)
+    held = (*judged.segments.values(), *(damage.segment for damage in judged.damaged.values()))
+    last = max((segment.last for segment in held), default=NO_TXID)
     state = JournalState(
         namespace=namespace,
         incarnation=incarnation.id,
         learner=incarnation.learner,
         promised=promised,
         writer=writer,
-        committed=committed,
+        # Hadoop's file, and an older one of ours, may say more than is here.
+        committed=TxId(min(committed, last)),
+        claimed=TxId(min(committed, last)),
         previous=previous_namespace(files, root),
         purged=parse_txid(current / layout.PURGED, files.read(current / layout.PURGED)),
         read_lease_micros=_epoch(files, current / layout.READ_LEASE),

@@ -20,7 +20,8 @@ class StorageLock:
         """Raises StorageFailed if another owner holds the folder, naming it where possible."""
         path = root / LOCK
         try:
-            self._file = path.open("a+b")
+            own = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            self._file = os.fdopen(own, "a+b")
         except OSError as failure:
             raise StorageFailed(f"Cannot lock storage {root}: {failure}") from failure
         try:

@@ -49,7 +49,7 @@ class NodeChannel:
         settings: WriterSettings,
         *,
         sources: Sources,
-        tutor: "Callable[[NodeChannel], None]",
+        admit: "Callable[[NodeChannel], None]",
     ) -> None:
         self.name = remote.name
         self.remote = remote
@@ -57,7 +57,7 @@ class NodeChannel:
         self._window = window
         self._settings = settings
         self._sources = sources
-        self._tutor = tutor
+        self._admit = admit
         self._line = WriteLine(remote, NODE_PATIENCE * settings.write_txns_timeout_seconds)
         self._asks: deque[_Ask] = deque()
         self._starts_queued = 0
@@ -335,7 +335,7 @@ class NodeChannel:
         window.acked(self.name, self._acked, self._seq)
         if why is not None:
             self._note(why)
-            self._tutor(self)
+            self._admit(self)
         log.info(
             "journal.node_rejoined",
             node=self.name,

@@ -1,5 +1,6 @@
 """Claim an epoch: a majority promises it, and holds all its promises at one time."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from journal.errors import Fenced, NotAdmitted, Unavailable, ensure
@@ -53,3 +54,7 @@ class Claim:
                 f"{other} and {node} are one and the same incarnation {incarnation}: the disk of"
                 " one was cloned for the other. Format the clone; it will be a learner.",
             )
+
+
+def promised_in(states: Mapping[NodeName, pb.GetJournalStateReply]) -> list[Epoch]:
+    return [Epoch(state.last_promised_epoch) for state in states.values()]

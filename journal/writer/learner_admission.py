@@ -26,7 +26,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 
-class Tutor:
+class LearnerAdmission:
     """One writer's care for its learners: a task for each, until it is admitted."""
 
     def __init__(self, window: Window, settings: WriterSettings) -> None:
@@ -42,7 +42,7 @@ class Tutor:
         if pupil in self._pupils:
             return
         self._pupils.add(pupil)
-        task = asyncio.create_task(self._teach(learner), name=f"tutor {learner.name}")
+        task = asyncio.create_task(self._teach(learner), name=f"admission of {learner.name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: self._pupils.discard(pupil))

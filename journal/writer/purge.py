@@ -37,17 +37,22 @@ async def format_node(
 ) -> None:
     """Format one of all nodes; by force too, a writer that appears meanwhile is not destroyed."""
     seen: Epoch | None = None
+    seen_namespace_id: int | None = None
     if force:
         try:
-            seen = Epoch((await channel.remote.status(timeout_seconds)).last_promised_epoch)
+            status = await channel.remote.status(timeout_seconds)
         except NotFormatted:
             seen = NO_EPOCH
+        else:
+            seen = Epoch(status.last_promised_epoch)
+            seen_namespace_id = status.namespace_info.namespace_id
     await channel.remote.format(
         namespace,
         force=force,
         founding=True,
         timeout_seconds=timeout_seconds,
         seen_promised=seen,
+        seen_namespace_id=seen_namespace_id,
     )
 
 

@@ -19,7 +19,7 @@ from journal.links import codec, metrics
 from journal.links.codec import brief
 from journal.links.grpc_link import GrpcLink
 from journal.links.link import LinkFactory
-from journal.links.quorum_call import QuorumCall, T, ask_each
+from journal.links.quorum_call import QuorumCall, T, ask_each, good
 from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.links.settings import NODE_PATIENCE, WriterSettings
 from journal.model import (
@@ -33,13 +33,14 @@ from journal.model import (
     TxId,
 )
 from journal.proto import journal_pb2 as pb
+from journal.quorum import next_epoch
 from journal.recovery import Copy, Skip, choose
 from journal.writer import purge
 from journal.writer.channel import NodeChannel
 from journal.writer.channel_status import ChannelStatus
-from journal.writer.epoch_claim import Claim
+from journal.writer.epoch_claim import Claim, promised_in
 from journal.writer.heartbeats import Heartbeats, ReadLease
-from journal.writer.learner_admission import Tutor
+from journal.writer.learner_admission import LearnerAdmission
 from journal.writer.rejoin import serving
 from journal.writer.upgrade import JournalUpgrades
 from journal.writer.window import Mark, Window
@@ -82,7 +83,7 @@ class QuorumWriter:
         self._namespace = namespace
         self._settings = settings or WriterSettings()
         lease = ceil(self._settings.read_lease_seconds * 1e6)
-        journal = JournalAddress(journal_id, nameservice_id, link, lease)
+        journal = JournalAddress(journal_id, nameservice_id, link, lease, namespace.namespace_id)
         remotes = [RemoteNode(host, port, journal) for host, port in nodes]
         self._names = tuple(remote.name for remote in remotes)
         self._window = Window(
@@ -90,18 +91,18 @@ class QuorumWriter:
             limit_bytes=self._settings.queued_edits_limit_bytes,
             timeout_seconds=self._settings.write_txns_timeout_seconds,
         )
-        self._tutor = Tutor(self._window, self._settings)
+        self._admission = LearnerAdmission(self._window, self._settings)
         self._channels = tuple(
             NodeChannel(
                 remote,
                 self._window,
                 self._settings,
                 sources=self._sources,
-                tutor=self._tutor.take_on,
+                admit=self._admission.take_on,
             )
             for remote in remotes
         )
-        self._tutor.channels = self._channels
+        self._admission.channels = self._channels
         self.read_lease = ReadLease(self._names, self._settings.read_lease_seconds)
         self._heartbeats = Heartbeats(self._channels, self._settings, self.read_lease)
         self._epoch = NO_EPOCH
@@ -131,7 +132,7 @@ class QuorumWriter:
     async def close(self) -> None:
         """Drop every connection.  Nothing is finalized; the next writer recovers."""
         await self._heartbeats.stop()
-        await self._tutor.stop()
+        await self._admission.stop()
         self._window.close()
         await asyncio.gather(*(channel.close() for channel in self._channels))
         await asyncio.gather(*self._background)
@@ -182,7 +183,13 @@ class QuorumWriter:
             lambda channel, timeout: channel.remote.journal_state(timeout),
             self._settings.get_journal_state_timeout_seconds,
         )
-        epoch = Epoch(1 + max(state.last_promised_epoch for state in states.values()))
+        epoch = next_epoch(promised_in(states), len(self._channels))
+        if epoch is None:
+            # Of the first to answer one has an absurd promise: the others may be enough.
+            states = good(await ask_each(self._channels, self._promise))
+            epoch = next_epoch(promised_in(states), len(self._channels))
+        if epoch is None:
+            epoch = Epoch(1 + min(promised_in(states)))  # refused by who promised far more
         claim = Claim(self._namespace, epoch)
         timeout = self._settings.new_epoch_timeout_seconds
         newest = await self._ask(f"claiming epoch {epoch}", claim.propose, timeout)
@@ -347,6 +354,10 @@ class QuorumWriter:
         task.add_done_callback(self._background.discard)
 
     # ---- small matters ----
+
+    async def _promise(self, channel: NodeChannel) -> pb.GetJournalStateReply:
+        timeout = self._settings.get_journal_state_timeout_seconds
+        return await channel.remote.journal_state(timeout)
 
     async def _ask(
         self,

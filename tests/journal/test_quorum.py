@@ -5,8 +5,8 @@ from itertools import permutations, product
 import pytest
 
 from journal.errors import InvariantBroken
-from journal.model import NodeName
-from journal.quorum import Tally, Verdict, majority, majority_of
+from journal.model import MAX_EPOCH_LEAP, Epoch, NodeName
+from journal.quorum import Tally, Verdict, majority, majority_of, next_epoch
 
 NAMES = [NodeName(f"n{i}") for i in range(5)]
 
@@ -65,3 +65,22 @@ def test_a_node_answers_once() -> None:
 def test_a_journal_without_nodes_has_no_majority() -> None:
     with pytest.raises(InvariantBroken):
         majority_of([])
+
+
+NEXT: dict[str, tuple[list[int], int, int | None]] = {
+    "one above the highest": ([3, 5, 4], 3, 6),
+    "of a majority": ([7, 7], 3, 8),
+    "one node was made to promise an absurd number": ([3, 2**40, 4], 3, 5),
+    "a large leap": ([5, 5 + MAX_EPOCH_LEAP // 2 - 1, 5], 3, 5 + MAX_EPOCH_LEAP // 2),
+    "one more": ([5, 5 + MAX_EPOCH_LEAP // 2, 5], 3, 6),
+    "two were, and one is left out": ([3, 2**40, 2**40], 3, 2**40 + 1),
+    "the first two to answer differ too much": ([3, 2**40], 3, None),
+    "two of five": ([3, 2**40, 4, 5, 2**41], 5, 6),
+}
+
+
+@pytest.mark.parametrize(("promises", "nodes", "wanted"), NEXT.values(), ids=list(NEXT))
+def test_an_absurd_promise_of_a_minority_does_not_stop_the_next_claim(
+    promises: list[int], nodes: int, wanted: int | None
+) -> None:
+    assert next_epoch([Epoch(promise) for promise in promises], nodes) == wanted

@@ -105,6 +105,9 @@ async def _format(node: JournalNode, message: pb.FormatRequest) -> Message:
         founding=message.founding,
         incarnation=random_id(),
         seen_promised=codec.seen_promised(message),
+        seen_namespace_id=message.seen_namespace_id
+        if message.HasField("seen_namespace_id")
+        else None,
     )
     await node.format(message.journal_id, message.nameservice_id, asked)
     return pb.Done()

@@ -12,8 +12,6 @@ from journal.proto import journal_pb2 as pb
 
 MAX_TXID: Final = 2**62
 MAX_ID_CHARS: Final = 500
-MAX_READ_LEASE_MICROS: Final = 86_400 * 1_000_000
-"""Each new writer may have to wait so long."""
 
 
 def namespace(message: pb.NamespaceInfo) -> NamespaceInfo:
@@ -37,9 +35,10 @@ def seen_promised(message: pb.FormatRequest) -> Epoch | None:
 def stamp(message: pb.RequestInfo) -> requests.Stamp:
     committed = txid(message.committed_txid) if message.HasField("committed_txid") else None
     writer = _writers_epoch(message.epoch)
-    if message.read_lease_micros > MAX_READ_LEASE_MICROS:
-        raise BadRequest(f"a read lease of {message.read_lease_micros} microseconds")
-    return requests.Stamp(writer, message.serial, committed, message.read_lease_micros)
+    namespace_id = message.namespace_id if message.HasField("namespace_id") else None
+    return requests.Stamp(
+        writer, message.serial, committed, message.read_lease_micros, namespace_id
+    )
 
 
 def new_epoch(message: pb.NewEpochRequest) -> requests.NewEpoch:

@@ -22,6 +22,8 @@ from journal.refusals import REFUSAL_KEY, kind_of, refusal
 Context = Any
 """grpc.aio.ServicerContext; grpc has no types."""
 
+MAX_STREAMS: Final = 32
+"""Calls of one connection; a writer has a stream and one call beside it."""
 MAX_PIPELINED: Final = 64
 """Batches of one stream that may be under way; more wait in the transport."""
 
@@ -157,7 +159,9 @@ def build_server(node: JournalNode) -> Any:  # noqa: ANN401 - grpc has no types
             # Two nodes on one port would share the writers between them.
             ("grpc.so_reuseport", 0),
             ("grpc.keepalive_permit_without_calls", 1),
-            ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),
+            # The name that gRPC knows; C's own name for it has RECV, and is passed over in silence.
+            ("grpc.http2.min_ping_interval_without_data_ms", node.settings.min_ping_millis),
+            ("grpc.max_concurrent_streams", MAX_STREAMS),
         ),
     )
     journal_pb2_grpc.add_JournalNodeServicer_to_server(  # type: ignore[no-untyped-call]

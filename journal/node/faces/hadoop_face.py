@@ -8,10 +8,7 @@ and ``core.writing.finalize`` for the end of a segment.
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
 
-import aiohttp
-import structlog
 from google.protobuf.message import Message
 
 from ha.rpc.errors import RemoteFault
@@ -21,26 +18,22 @@ from ha.rpc.protocol import Call, Method, RpcProtocol
 from ha.rpc.server import RpcServer
 from journal.core import replies, requests
 from journal.core.state import JournalState
-from journal.errors import BadRequest, Fenced, JournalError, NotFormatted, Unavailable
+from journal.errors import BadRequest, Fenced, JournalError, NotFormatted
 from journal.model import NamespaceInfo, Segment, TxId
 from journal.node.faces import hadoop_codec as codec
 from journal.node.faces.calls import CALLS, Row
 from journal.node.faces.grpc_face import JournalService
 from journal.node.node import JournalNode
 from journal.node.owner import JournalOwner
+from journal.node.segment_fetch import digest_of_source
 from journal.node.settings import NodeSettings
+from journal.node.sources import require_peers
 from journal.proto import hadoop_qjournal_pb2 as hp
 from journal.proto import journal_pb2 as pb
 from journal.refusals import java_fault, own_fault
 from journal.storage.incarnation import random_id
-from journal.storage.segment_file import SegmentReading
-
-log = structlog.get_logger()
 
 Q = TypeVar("Q", bound=Message)
-
-_CHUNK_BYTES: Final = 1 << 20
-_MAX_URL_CHARS: Final = 4096
 
 
 def _named(node: JournalNode, message: Any) -> JournalOwner:  # noqa: ANN401 - any with a ``jid``
@@ -85,9 +78,16 @@ async def _journal_state(node: JournalNode, request: hp.GetJournalStateRequestPr
 
 
 async def _format(node: JournalNode, request: hp.FormatRequestProto) -> Message:
-    # Java formats all nodes of a journal together, and knows of no learners.
+    # Java formats all nodes of a journal together, and knows of no learners.  It does not say what
+    # it has seen; that it is the same file system's journal is the least that we ask for.
+    space = codec.namespace(request.nsInfo)
+    owner = node.find(request.jid.identifier)
     asked = requests.Format(
-        codec.namespace(request.nsInfo), force=request.force, incarnation=random_id()
+        space,
+        force=request.force,
+        incarnation=random_id(),
+        seen_promised=None if owner is None else owner.state.promised,
+        seen_namespace_id=space.namespace_id,
     )
     await node.format(request.jid.identifier, request.nameServiceId, asked)
     return hp.FormatResponseProto()
@@ -133,6 +133,7 @@ async def _accept(node: JournalNode, request: hp.AcceptRecoveryRequestProto) -> 
     # Java compares ends only, and leaves other bytes under the same txids as they are
     # (docs/reference/quorum-journal.md#equal-length-is-not-equal-content).  We look at what the
     # source has, and then decide as for our own writers.
+    await require_peers(owner.journal_id, (request.fromURL,), node.settings)
     digest = await digest_of_source(request.fromURL, first, last, node.settings)
     decided = Segment(first, last, finalized=not state.isInProgress, digest=digest)
     await node.accept(owner, requests.AcceptRecovery(stamp, decided), (request.fromURL,))
@@ -228,12 +229,16 @@ def build_hadoop_server(node: JournalNode) -> RpcServer:
     service = JournalService(node)
     own = _methods(node, CALLS, own_fault)
     own["Write"] = Method(pb.WriteRequest, lambda _call, message: service.write_one(message))
-    protocols = (
+    ours = RpcProtocol(pb.DESCRIPTOR.services_by_name["JournalNode"].full_name, own)
+    return RpcServer((*hadoop_protocols(node), ours), limits=_limits(node.settings))
+
+
+def hadoop_protocols(node: JournalNode) -> tuple[RpcProtocol, ...]:
+    """All that a JournalNode of Hadoop's serves."""
+    return (
         RpcProtocol(codec.QJOURNAL_PROTOCOL, _methods(node, _QJOURNAL_CALLS, java_fault)),
         RpcProtocol(codec.INTER_QJOURNAL_PROTOCOL, _methods(node, _INTER_CALLS, java_fault)),
-        RpcProtocol(pb.DESCRIPTOR.services_by_name["JournalNode"].full_name, own),
     )
-    return RpcServer(protocols, limits=_limits(node.settings))
 
 
 def _limits(settings: NodeSettings) -> RpcLimits:
@@ -275,47 +280,3 @@ def certain_until(state: JournalState, since: TxId) -> TxId:
     if state.open is not None and state.open.first <= until + 1 < state.open.next_txid:
         until = max(until, TxId(min(state.open.next_txid - 1, state.committed)))
     return until
-
-
-async def digest_of_source(url: str, first: TxId, last: TxId, settings: NodeSettings) -> bytes:
-    """Read a segment from where a recovery says that it lies; the digest of ``first..last``.
-
-    Nothing is stored.  If our own copy turns out to differ, the bytes are fetched once more and
-    checked against this digest, as in any other recovery.
-
-    Raises:
-        BadRequest: the address is not that of a segment.
-        Unavailable: the source does not give sound edits up to ``last``.
-    """
-    parts = urlsplit(url[:_MAX_URL_CHARS])
-    if parts.scheme not in ("http", "https") or parts.path != "/getJournal":
-        raise BadRequest(f"{url[:200]!r} is not the address of a segment")
-    timeout = aiohttp.ClientTimeout(
-        total=None, connect=settings.fetch_connect_seconds, sock_read=settings.fetch_stall_seconds
-    )
-    try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
-            session.get(url, allow_redirects=False) as response,
-        ):
-            digest = await _digest(response, first, last, settings.max_segment_bytes)
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
-        why = str(failure) or type(failure).__name__
-        raise Unavailable(f"the source of segment {first}-{last}, {url[:500]}: {why}") from failure
-    log.info("recovery.source_read", url=url[:500], first=first, last=last, digest=digest.hex())
-    return digest
-
-
-async def _digest(
-    response: aiohttp.ClientResponse, first: TxId, last: TxId, max_bytes: int
-) -> bytes:
-    if response.status != 200:
-        raise ValueError(f"it answered {response.status} {response.reason}")
-    if response.content_length is None or response.content_length > max_bytes:
-        raise ValueError(f"it announced {response.content_length} bytes, at most {max_bytes}")
-    reading = SegmentReading(first, last)
-    async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
-        reading.feed(chunk)
-        if reading.complete:
-            break
-    return reading.finish()

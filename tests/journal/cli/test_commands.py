@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from journal.cli.group import journal
 from journal.model import TxId
+from tests.journal.node.process import until
 from tests.journal.reader.test_verify import run, told_by
 from tests.journal.writer.journal_cluster import (
     NAMESPACE,
@@ -45,7 +47,7 @@ async def test_status_has_the_same_keys_whether_a_node_answers_or_not(
     await nodes.stop(2)
     rows = told_by(await run(nodes, tmp_path, "status", "-o", "json"))["nodes"]
     assert all(set(row) == NODE_KEYS for row in rows)
-    assert rows[2]["state"] == "not reachable"
+    assert rows[2]["state"] == "down"
     text = (await run(nodes, tmp_path, "status")).output
     headings = "node state promised writer last txid committed behind open free"
     assert headings.split() in [line.split() for line in text.splitlines()]
@@ -144,6 +146,9 @@ async def test_a_node_formatted_alone_is_a_learner_and_the_journal_keeps_its_vot
     await nodes.start(1)
     before = told_by(await run(nodes, tmp_path, "status", "-o", "json"))["nodes"]
     assert [row["state"] for row in before] == ["in sync", "not formatted", "in sync"]
+    told = (await run(nodes, tmp_path, "status")).output
+    assert f"next: nnha journal format --node {nodes.name(1)}" in told
+    assert "initialize" not in told
     made = await run(nodes, tmp_path, "format", "--node", nodes.name(1))
     assert made.exit_code == 0, made.output
     rows = told_by(await run(nodes, tmp_path, "status", "-o", "json"))["nodes"]
@@ -152,10 +157,8 @@ async def test_a_node_formatted_alone_is_a_learner_and_the_journal_keeps_its_vot
     assert refused.exit_code == 3
     assert f"{nodes.name(0)}  votes already" in refused.output
     # Folders that were copied make learners that hold something: shown, and not counted.
-    await nodes.stop(1)
-    shutil.rmtree(nodes.current(1).parent)
-    shutil.copytree(nodes.current(0).parent, nodes.current(1).parent)
-    await nodes.start(1)
+    await copy_folder(nodes)
+    await nodes.start(0, 1)
     shown = await run(nodes, tmp_path, "segments", "-o", "json")
     told = told_by(shown)
     for row in told["segments"]:
@@ -165,15 +168,21 @@ async def test_a_node_formatted_alone_is_a_learner_and_the_journal_keeps_its_vot
     assert shown.exit_code == 0
 
 
-async def a_learner_with_other_edits(nodes: Nodes) -> None:
-    """Node 1 has node 0's folder, with another byte in 1-3, and lost 4-5."""
-    await nodes.stop(1)
+async def copy_folder(nodes: Nodes) -> None:
+    """Give node 1 the folder of node 0; both are stopped."""
+    await nodes.stop(0, 1)
     shutil.rmtree(nodes.current(1).parent)
     shutil.copytree(nodes.current(0).parent, nodes.current(1).parent)
+
+
+async def a_learner_with_other_edits(nodes: Nodes) -> None:
+    """Node 1 has node 0's folder, with another byte in 1-3, and lost 4-5."""
+    await until(lambda: nodes.finalized(0) == [(1, 3), (4, 5)], "node 0 has finalized both")
+    await copy_folder(nodes)
     final = nodes.current(1) / f"edits_{1:019d}-{3:019d}"
     final.write_bytes(final.read_bytes()[:8] + edits(1, 3, "others"))
     (nodes.current(1) / f"segments/{1}").unlink()
-    await nodes.start(1)
+    await nodes.start(0, 1)
 
 
 @pytest.mark.parametrize("how", [[], ["--deep"]], ids=["shallow", "deep"])
@@ -224,3 +233,38 @@ async def test_every_command_explains_itself(name: str) -> None:
     result: Result = await asyncio.to_thread(CliRunner().invoke, journal, [name, "--help"])
     assert result.exit_code == 0
     assert "Exit status" in result.output
+
+
+async def test_nodes_that_are_out_of_sync_do_not_count_as_spare(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    writer = nodes.writer()
+    await writer.become_writer()
+    await nodes.stop(2)
+    await write_segment(writer, 1, 3)
+    await writer.start_segment(TxId(4))
+    await writer.write(TxId(4), 2, edits(4, 5))
+    await writer.close()
+    await nodes.start(2)
+    text = (await run(nodes, tmp_path, "status")).output
+    assert "could lose 0 more at once, and 1 when" in text
+    assert "-rollEdits" in text
+
+
+COMMANDS_THAT_ASK = [
+    "status", "segments", "verify", "admit", "format --version-file VERSION", "recover --dry-run",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS_THAT_ASK)
+async def test_each_command_waits_as_long_as_it_is_told(
+    nodes: Nodes, tmp_path: Path, command: str
+) -> None:
+    """One node takes connections and answers nothing."""
+    version = tmp_path / "VERSION"
+    shutil.copy(nodes.current(0) / "VERSION", version)
+    await nodes.stop(1)
+    with socket.create_server(nodes.addresses[1]):
+        told = command.replace("VERSION", str(version)).split()
+        result = await run(nodes, tmp_path, *told, "--timeout", "0.75")
+    assert "in 0.75 s" in result.output, result.output

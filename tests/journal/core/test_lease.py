@@ -19,7 +19,7 @@ LEASES: dict[str, tuple[int, Request, int]] = {
         PrepareRecovery(Stamp(Epoch(2), 0, None, 5), TxId(1)),
         9,
     ),
-    "a writer that writes has outlasted it": (9, Heartbeat(Stamp(Epoch(2), 0, None, 5)), 5),
+    "a writer that writes has outlasted it": (9, Heartbeat(Stamp(Epoch(1), 0, None, 5)), 5),
     "a refused one may hold none": (9, Heartbeat(Stamp(Epoch(1), -1, None, 20)), 9),
 }
 

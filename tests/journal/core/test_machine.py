@@ -193,6 +193,9 @@ class JournalLife(RuleBasedStateMachine):
         data = data[:-1] + bytes([data[-1] ^ 1]) if damage else data
         begins = TxId(1 if opened is None else opened)
         reply = self.ask(Journal(self.stamp(epoch), begins, TxId(at), count, data))
+        if epoch > self.model.promised:
+            assert isinstance(reply, OutOfSync)  # it promises nothing
+            return
         if not self.model.hear(epoch):
             assert isinstance(reply, Fenced)
             return
@@ -221,6 +224,9 @@ class JournalLife(RuleBasedStateMachine):
             return
         content = b"\0" * 32 if lie or not held.tags else held.digest(first)
         reply = self.ask(FinalizeLogSegment(self.stamp(epoch), TxId(first), TxId(last), content))
+        if epoch > self.model.promised:
+            assert isinstance(reply, OutOfSync)
+            return
         if not self.model.hear(epoch):
             assert isinstance(reply, Fenced)
             return
@@ -302,6 +308,9 @@ class JournalLife(RuleBasedStateMachine):
     def heartbeat(self, age: int) -> None:
         epoch = self.epoch(age)
         reply = self.ask(Heartbeat(self.stamp(epoch)))
+        if epoch > self.model.promised:
+            assert isinstance(reply, OutOfSync)
+            return
         assert isinstance(reply, Fenced) != self.model.hear(epoch)
 
     @rule(seed=st.integers(0, 5))

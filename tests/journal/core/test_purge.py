@@ -11,7 +11,7 @@ from journal.core.replies import Done, Fetch, Prepared
 from journal.core.requests import AcceptRecovery, AdoptRecovery, PrepareRecovery, PurgeLogs
 from journal.core.state import JournalState
 from journal.errors import BadRequest, Fenced
-from journal.model import Segment, TxId
+from journal.model import Epoch, Segment, TxId
 from tests.journal.core.requests_of import (
     NAMESPACE,
     LocalJournal,
@@ -174,7 +174,7 @@ def test_a_purged_segment_is_nothing_to_a_recovery() -> None:
     """The other order: what was let go of is answered as absent, not as damaged."""
     held = {TxId(f): Segment(TxId(f), TxId(f + 2), True, b"d" * 32) for f in (1, 4)}
     writer = Writer(1, committed=6)
-    state = JournalState(namespace=NAMESPACE, segments=held)
+    state = JournalState(namespace=NAMESPACE, promised=Epoch(1), segments=held)
     purged = step(state, purge(writer, 4))
     assert purged.reply == Done()
     answer = step(purged.state, PrepareRecovery(writer.stamp(), TxId(1))).reply

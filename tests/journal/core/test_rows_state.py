@@ -8,7 +8,7 @@ import pytest
 from journal.core.replies import Promised
 from journal.core.requests import Format, PrepareRecovery
 from journal.errors import BadRequest, OutOfSync, StorageFailed
-from journal.model import NO_TXID, NamespaceInfo, Segment, TxId
+from journal.model import NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 from journal.node.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
 from journal.storage import layout
@@ -110,7 +110,8 @@ def test_format_resets_cached_values(tmp_path: Path) -> None:
     journal.ask(writer.start(1))
     assert (journal.state.promised, journal.state.writer) == (12345, 12345)
     other = NamespaceInfo(-65, 6789, "other", 0)
-    journal.ask(Format(other, force=True, incarnation=LIFE))
+    asked = Format(other, force=True, incarnation=LIFE, seen_promised=Epoch(12345))
+    journal.ask(replace(asked, seen_namespace_id=NAMESPACE.namespace_id))
     for one in (journal, again(journal, tmp_path)):
         assert (one.state.promised, one.state.writer) == (0, 0)
         assert (one.state.namespace, one.state.committed) == (other, NO_TXID)
@@ -124,7 +125,13 @@ def test_format_resets_cached_values(tmp_path: Path) -> None:
 def test_format_non_empty_storage_directories(tmp_path: Path, *, force: bool) -> None:
     """And WhenforceOptionIsTrue."""
     journal, _ = begun(tmp_path, last=2)
-    again_please = Format(NAMESPACE, force=force, incarnation=LIFE)
+    again_please = Format(
+        NAMESPACE,
+        force=force,
+        incarnation=LIFE,
+        seen_promised=journal.state.promised,
+        seen_namespace_id=NAMESPACE.namespace_id,
+    )
     if force:
         journal.ask(again_please)
         assert not any(name.startswith("edits") for name in names(tmp_path))

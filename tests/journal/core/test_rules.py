@@ -219,7 +219,7 @@ def test_fenced_and_gap_carry_facts() -> None:
 
 
 def test_a_newer_epoch_is_promised_and_ends_the_older_segment() -> None:
-    done = step(writing(1, 3), Heartbeat(S(Epoch(2), 0)))
+    done = step(writing(1, 3), PrepareRecovery(S(Epoch(2), 0), TxId(1)))
     assert done.effects == (PersistPromise(Epoch(2)), AbandonSegment(TxId(1), empty=False))
     assert (done.state.promised, done.state.open) == (2, None)
     assert done.state.segments == {1: segment(1, 3)}
@@ -228,7 +228,7 @@ def test_a_newer_epoch_is_promised_and_ends_the_older_segment() -> None:
 
 
 def test_a_refused_request_of_a_newer_epoch_still_counts_as_its_promise() -> None:
-    found = step(writing(1, 3), Writer(2).batch(1, 4, 4))
+    found = step(writing(1, 3), Writer(2).start(1))
     assert isinstance(found.reply, OutOfSync)
     assert found.effects[0] == PersistPromise(Epoch(2))
     assert found.state.promised == 2

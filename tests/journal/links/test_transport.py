@@ -1,5 +1,6 @@
 """The key that chooses the transport of a NameNode's writer."""
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -9,6 +10,7 @@ import pytest
 
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
+from journal.cli.probe import journal_status
 from journal.links.configuration import writer_link
 from journal.links.grpc_link import GrpcLink
 from journal.links.hadoop_link import HadoopLink
@@ -16,6 +18,7 @@ from journal.model import TxId
 from journal.node.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
 from namenode_sim.startup.identity import NameNodeIdentity, journal_writer
+from tests.ha.cli.stand_ins import frozen_process
 from tests.journal.writer.journal_cluster import NAMESPACE, edits
 from tests.namenode_sim.startup.startup_world import KEYS, write_site
 
@@ -89,3 +92,35 @@ def test_what_cannot_work_is_refused_with_the_key(tmp_path: Path) -> None:
     assert isinstance(link, HadoopLink)
     with pytest.raises(ConfigurationError, match="must be grpc or hadoop-rpc"):
         writer_link(configured(tmp_path, **{"nnha.journal.transport": "http"}), [])
+
+
+async def test_a_tool_takes_either_port_of_a_journalnode(tmp_path: Path) -> None:
+    """One hdfs-site.xml: a Java NameNode needs Hadoop's port in it, and a tool either."""
+    settings = NodeSettings(
+        folder=tmp_path, rpc_port=0, http_port=0, hadoop_host=HOSTS[0], hadoop_port=0,
+        stop_grace_seconds=0.0,
+    )  # fmt: skip
+    async with JournalNodeDaemon(settings) as daemon:
+        for host, port in (("127.0.0.1", daemon.rpc_port), (HOSTS[0], daemon.hadoop_port)):
+            with pytest.raises(ValueError, match="it is not formatted"):
+                await journal_status(
+                    host, port, journal_id="ns1", nameservice_id="ns1", timeout_seconds=30.0
+                )
+
+
+async def test_what_is_no_journalnode_and_what_says_nothing_are_told_apart() -> None:
+    async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async def ask(port: int, seconds: float) -> None:
+        await journal_status(
+            "127.0.0.1", port, journal_id="ns1", nameservice_id="ns1", timeout_seconds=seconds
+        )
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    async with server, frozen_process() as silent:
+        with pytest.raises(OSError, match=r".") as told:
+            await ask(int(server.sockets[0].getsockname()[1]), 30.0)
+        assert not isinstance(told.value, TimeoutError)
+        with pytest.raises(OSError, match=r"\A(no answer in 0\.3 s)?\Z"):
+            await ask(silent, 0.3)

@@ -154,10 +154,9 @@ async def test_a_writer_that_was_not_announced_takes_it_back_as_well(client: Nod
     await client.new_epoch(1)
     await client.written(old, 1, 5)
     new = Writer(2)
-    beat = pb.WriteRequest(info=client.info(new), heartbeat=pb.Heartbeat())
-    # One group: the old writer's last batch, and then the heartbeat.
-    replies = await client.write([client.batch(old, 1, 6, 8), beat])
-    assert [reply.HasField("refusal") for reply in replies] == [False, False]
+    (reply,) = await client.write([client.batch(old, 1, 6, 8)])
+    assert not reply.HasField("refusal")
+    await client.prepare(new, 1)
     assert await refusal(client, 6) == pb.Refusal.CACHE_MISS
     assert await refusal(client, 1) == pb.Refusal.CACHE_MISS
 

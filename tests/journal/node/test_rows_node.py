@@ -104,10 +104,12 @@ async def test_http_server(tmp_path: Path) -> None:
         base = f"http://127.0.0.1:{daemon.http_port}"
         status, page, _ = await get(f"{base}/jmx")
         assert (status, b"JournalNodeInfo" in page) == (200, True)
-        status, body, _ = await get(f"{base}/getJournal?jid={JID}&segmentTxId=1")
+        storage = f"storageInfo={NAMESPACE.storage_info()}"
+        status, body, _ = await get(f"{base}/getJournal?jid={JID}&segmentTxId=1&{storage}")
         assert (status, body) == (200, segment_bytes(1, 3))
         assert body[:8] == (-65).to_bytes(4, "big", signed=True) + bytes(4)
-        assert (await get(f"{base}/getJournal?jid={JID}&segmentTxId=12345"))[0] == 404
+        missing = f"{base}/getJournal?jid={JID}&segmentTxId=12345&{storage}"
+        assert (await get(missing))[0] == 404
 
 
 @pytest.mark.row("8.2 testAcceptRecoveryBehavior")

@@ -18,7 +18,14 @@ from journal.node.daemon import JournalNodeDaemon
 from journal.node.segment_fetch import fetch_finalized
 from journal.node.transfer import DAMAGE_HEADER
 from journal.proto import journal_pb2 as pb
-from tests.journal.core.requests_of import Writer, digest, records, segment, segment_bytes
+from tests.journal.core.requests_of import (
+    NAMESPACE,
+    Writer,
+    digest,
+    records,
+    segment,
+    segment_bytes,
+)
 from tests.journal.node.process import (
     JID,
     NodeClient,
@@ -54,20 +61,21 @@ async def test_a_finalized_segment_is_served_and_nothing_else(tmp_path: Path) ->
     async with writing_node(tmp_path) as (daemon, _, _):
         base = f"http://127.0.0.1:{daemon.http_port}/getJournal?jid={JID}"
         body = segment_bytes(1, 3)
-        assert await get(f"{base}&segmentTxId=1") == (200, body, len(body))
         assert await get(segment_url(daemon, 1)) == (200, body, len(body))
+        ours = f"&storageInfo={NAMESPACE.storage_info()}"
         for query, status in {
-            "&segmentTxId=12345": 404,
-            "&segmentTxId=2": 404,
-            "&segmentTxId=x": 400,
-            "&segmentTxId=-1": 400,
-            "": 400,
+            "&segmentTxId=12345" + ours: 404,
+            "&segmentTxId=2" + ours: 404,
+            "&segmentTxId=x" + ours: 400,
+            "&segmentTxId=-1" + ours: 400,
+            ours: 400,
+            "&segmentTxId=1": 403,
             "&segmentTxId=1&storageInfo=-65:9:0:mycluster": 403,
             "&segmentTxId=1&storageInfo=-65:12345:0:other": 403,
             "&segmentTxId=1&storageInfo=x": 403,
             "&segmentTxId=1&storageInfo=-7:12345:99:mycluster": 200,
-            "&segmentTxId=4&inProgressOk=false": 404,
-            "&segmentTxId=4": 200,
+            "&segmentTxId=4&inProgressOk=false" + ours: 404,
+            "&segmentTxId=4" + ours: 200,
         }.items():
             assert (await get(base + query))[0] == status, query
         assert (await get(base.replace(JID, "nobody")))[0] == 404
@@ -112,6 +120,25 @@ async def test_a_damaged_segment_is_named_as_such_and_its_sound_part_must_be_ask
                 assert asked.status == (200 if told_by_checksum else 503)
                 if told_by_checksum:
                     assert body == segment_bytes(1, 2)
+
+
+async def test_a_closed_segment_that_is_not_finalized_is_checked_as_it_is_sent(
+    tmp_path: Path,
+) -> None:
+    """Nobody else reads it, and a recovery would choose it again and again."""
+    async with writing_node(tmp_path) as (daemon, client, _):
+        await client.new_epoch(2)
+        await client.prepare(Writer(2), 4)
+        path = tmp_path / JID / "current" / IN_PROGRESS
+        assert await get(segment_url(daemon, 4)) == (200, segment_bytes(4, 6), path.stat().st_size)
+        data = bytearray(segment_bytes(4, 6))
+        data[20] ^= 1
+        path.write_bytes(data)
+        with contextlib.suppress(aiohttp.ClientError):
+            await get(segment_url(daemon, 4))
+        assert (await get(segment_url(daemon, 4)))[0] == 503
+        owner = daemon.node.owner_of(JID)
+        assert list(owner.state.damaged) == [4]
 
 
 async def test_a_reader_never_sees_a_gap_while_segments_are_finalized(tmp_path: Path) -> None:

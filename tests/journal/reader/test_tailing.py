@@ -246,10 +246,12 @@ async def test_tail_without_cache(tmp_path: Path) -> None:
 
 
 async def test_one_file_of_an_edit_is_not_enough(tmp_path: Path) -> None:
-    """All know that 5 is committed; one has it, the others have lost their last bytes."""
+    """One knows that 5 is committed, and has it; the others have lost their last bytes."""
     async with hands_on(tmp_path, cache_bytes=1) as hands:
         await hands.written([3, 3, 3])
-        await hands.write(0, 1, 4, 5, known=5)
+        await hands.write(0, 1, 4, 5)
+        beat = pb.WriteRequest(info=info(hands, 0, known=5), heartbeat=pb.Heartbeat())
+        await hands.clients[0].write([beat])
         assert await tail(hands.nodes) == records(1, 3)
 
 

@@ -54,7 +54,18 @@ def life() -> Iterator[Act]:
     yield lambda j: j.ask(Writer(4).new_epoch())
     yield lambda j: j.ask(Writer(4, 0).start(11))
     yield lambda j: j.ask(Writer(5).new_epoch())  # 11 is empty: moved aside
-    yield lambda j: j.ask(Format(NAMESPACE, incarnation=LIFE, force=True))
+    yield lambda j: j.ask(format_over(j))
+
+
+def format_over(journal: LocalJournal) -> Format:
+    """By force, and with what there is to be seen."""
+    return Format(
+        NAMESPACE,
+        incarnation=LIFE,
+        force=True,
+        seen_promised=journal.state.promised,
+        seen_namespace_id=NAMESPACE.namespace_id,
+    )
 
 
 def held(state: JournalState) -> dict[TxId, Segment]:

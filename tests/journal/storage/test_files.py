@@ -337,7 +337,9 @@ def test_trailing_garbage_behind_a_finalized_segment_means_nothing(tmp_path: Pat
 
 def test_format_refuses_and_by_force_resets_everything(tmp_path: Path) -> None:
     journal = written(tmp_path)
-    journal.ask(Format(NamespaceInfo(-65, 7, "other", 0), force=True, incarnation=LIFE))
+    other = NamespaceInfo(-65, 7, "other", 0)
+    asked = Format(other, force=True, incarnation=LIFE, seen_promised=journal.state.promised)
+    journal.ask(replace(asked, seen_namespace_id=NAMESPACE.namespace_id))
     assert (journal.state.promised, journal.state.writer) == (0, 0)
     journal = reopened(journal, tmp_path)
     assert journal.state.namespace == NamespaceInfo(-65, 7, "other", 0)

@@ -22,6 +22,7 @@ async def test_a_writer_that_came_since_is_not_destroyed(tmp_path: Path) -> None
             force=True,
             founding=True,
             seen_promised_epoch=0,
+            seen_namespace_id=NAMESPACE.namespace_id,
         )
         with pytest.raises(Refused) as refused:
             await client.call("Format", request)

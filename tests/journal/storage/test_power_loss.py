@@ -5,7 +5,6 @@ operation, what no sync covers is dropped, and the journal is loaded from what r
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -33,7 +32,7 @@ from journal.core.requests import (
 )
 from journal.core.state import JournalState
 from journal.messages import namespace_message, segment_message
-from journal.model import Segment
+from journal.model import Epoch, Segment
 from journal.proto import journal_pb2 as pb
 from journal.proto import journal_pb2_grpc
 from tests import ROOT
@@ -42,13 +41,12 @@ from tests.journal.node.test_process import configuration, free_port
 from tests.journal.storage.power_replay import Cut, Replay, operations
 from tests.journal.storage.test_crashes import STATES, check, life
 from tests.journal.storage.test_crashes import _goes_on as goes_on
+from tests.needs import GCC
 
 JID = "ns1"
 SHIM = Path(__file__).with_name("power_shim.c")
 DEADLINE_SECONDS = 20.0
-pytestmark = pytest.mark.skipif(
-    shutil.which("gcc") is None, reason="the shim that records file operations needs gcc"
-)
+pytestmark = GCC.mark  # for the shim that records file operations
 
 PLANTS = {
     "folders are not synced": "RealFiles.sync_folder = lambda self, folder: None",
@@ -74,6 +72,11 @@ class RemoteJournal:
         self._log = log
         self._promised = 0
 
+    @property
+    def state(self) -> JournalState:
+        """As far as this end knows: what was promised."""
+        return JournalState(promised=Epoch(self._promised))
+
     def ask(self, request: Request) -> None:
         """Send it and wait for the answer."""
         info = self._info(request.stamp) if hasattr(request, "stamp") else None
@@ -81,7 +84,8 @@ class RemoteJournal:
             case Format(namespace, force=force):
                 self._call("Format", pb.FormatRequest(
                     journal_id=JID, namespace_info=namespace_message(namespace), force=force,
-                    founding=True, seen_promised_epoch=self._promised if force else None,
+                    founding=True, seen_promised_epoch=request.seen_promised,
+                    seen_namespace_id=request.seen_namespace_id,
                 ))  # fmt: skip
             case NewEpoch(namespace, epoch):
                 self._promised = epoch

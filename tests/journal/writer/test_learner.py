@@ -10,7 +10,7 @@ import pytest
 
 from journal.errors import InvariantBroken, NotAdmitted, OutOfSync, QuorumLost, Rejected
 from journal.links.remote_node import JournalAddress, RemoteNode
-from journal.model import NodeName, Segment, TxId
+from journal.model import Epoch, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 from tests.journal.writer.journal_cluster import (
     JOURNAL,
@@ -56,7 +56,14 @@ async def formatted_by_force(nodes: Nodes) -> None:
     """Format a node over the edits that it has."""
     await nodes.start(1)
     node = remote(nodes, 1)
-    await node.format(NAMESPACE, force=True, timeout_seconds=TIMEOUT)
+    seen = Epoch((await node.status(TIMEOUT)).last_promised_epoch)
+    await node.format(
+        NAMESPACE,
+        force=True,
+        timeout_seconds=TIMEOUT,
+        seen_promised=seen,
+        seen_namespace_id=NAMESPACE.namespace_id,
+    )
     await node.close()
 
 

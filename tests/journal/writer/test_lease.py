@@ -20,9 +20,9 @@ from tests.journal.writer.journal_cluster import QUICK, Nodes, edits
 LEASE = 1.0  # short, but long enough for a busy machine
 FIELDS = {name: getattr(QUICK, name) for name in QUICK.__slots__}
 LEASED = WriterSettings(**{**FIELDS, "read_lease_seconds": LEASE})
-LONG = 3.0  # where what takes no time at all must be told from a wait on a busy machine
+LONG = 6.0  # where what takes no time at all must be told from a wait on a busy machine
 LONG_LEASED = WriterSettings(**{**FIELDS, "read_lease_seconds": LONG})
-ENDLESS = WriterSettings(**{**FIELDS, "read_lease_seconds": 600.0})
+ENDLESS = WriterSettings(**{**FIELDS, "read_lease_seconds": 60.0})
 NODES = [NodeName(f"jn{i}:1") for i in range(3)]
 
 

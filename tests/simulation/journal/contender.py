@@ -13,6 +13,7 @@ from journal.writer.writer import QuorumWriter
 from tests.simulation.engine.clock import VirtualLoop
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Violated
+from tests.simulation.journal.hadoop_like import hadoop_like
 from tests.simulation.journal.machine import JOURNAL, NAMESPACE, RPC_PORT, Machine
 from tests.simulation.journal.oracle import Oracle
 from tests.simulation.journal.tags import Tag, transaction
@@ -36,12 +37,13 @@ _SETTLE_SECONDS: Final = 8.0
 class Habits:
     """What a writer does besides writing: answers reads under its lease, lets go of old edits.
 
-    ``chance`` says where; it is the writer's own.
+    ``chance`` says where; it is the writer's own.  One that is ``hadoop_like`` admits nobody.
     """
 
     lease_seconds: float
     purging: float
     chance: Random
+    hadoop_like: bool = False
 
     @classmethod
     def none(cls) -> "Habits":
@@ -70,10 +72,12 @@ class Life:
     lingers: float
 
     @classmethod
-    def drawn(cls, number: int, begins: float, unclosed: float, rng: Random) -> "Life":
+    def drawn(
+        cls, number: int, begins: float, unclosed: float, rng: Random, *, rolls: int = 1
+    ) -> "Life":
         """A writer's plan: segments of 1-4 transactions in batches of 1-3."""
         plans = []
-        for _ in range(rng.choice((1, 1, 2, 3))):
+        for _ in range(rolls * rng.choice((1, 1, 2, 3))):
             left, batches = rng.randint(1, 4), []
             while left:
                 batches.append(min(left, rng.randint(1, 3)))
@@ -83,7 +87,7 @@ class Life:
                     tuple(batches),
                     together=rng.random() < 0.4,
                     closed=rng.random() >= unclosed,
-                    idle_before=rng.choice((0, 0, 0.05, 0.7)) * rng.random(),
+                    idle_before=rolls * rng.choice((0, 0, 0.05, 0.7)) * rng.random(),
                     idle_inside=rng.choice((0, 0, 0.05, 2.5)) * rng.random(),
                 )
             )
@@ -154,7 +158,7 @@ class Contender:
             await writer.settle(timeout_seconds=_SETTLE_SECONDS)
             behind = self._behind(writer)
             if behind:
-                # Its syncer was quicker than we, or it learns: one roll, and time for the tutor.
+                # Its syncer was quicker than we, or it learns: one roll, and its admission.
                 first, behind = await self._take_along(writer, first)
             self.last = first - 1
             if not behind and any(node.queued_bytes for node in writer.node_statuses()):
@@ -194,7 +198,7 @@ class Contender:
             settings=replace(SETTINGS, read_lease_seconds=self.habits.lease_seconds),
         )
         writer.read_lease.clock = self._loop.time
-        return writer
+        return hadoop_like(writer) if self.habits.hadoop_like else writer
 
     async def _answer_reads(self, writer: QuorumWriter) -> None:
         """Readers come when they like.  What they are shown is looked at behind the lease."""

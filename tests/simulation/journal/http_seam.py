@@ -46,11 +46,21 @@ class SimulatedSession:
         self._servers = servers
         self._timeout = timeout
 
-    def get(self, url: str, allow_redirects: bool = True) -> "_Getting":
+    @property
+    def timeout(self) -> aiohttp.ClientTimeout:
+        """The deadlines of a download that has none of its own."""
+        return self._timeout
+
+    def get(
+        self,
+        url: str,
+        allow_redirects: bool = True,
+        timeout: aiohttp.ClientTimeout | None = None,
+    ) -> "_Getting":
         """Begin a download."""
         del allow_redirects
         machine = urlsplit(url).hostname or ""
-        patience = self._timeout.sock_read or 60.0
+        patience = (timeout or self._timeout).sock_read or 60.0
         return _Getting(
             self._network, self._process, self._servers[machine], machine, url, patience
         )

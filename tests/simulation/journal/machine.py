@@ -45,6 +45,9 @@ JOURNAL: Final = JournalId("ns1")
 NAMESPACE: Final = NamespaceInfo(-65, 12345, "simulated", 0, "bp")
 RPC_PORT: Final = 8485
 HTTP_PORT: Final = 8480
+MAX_LEASE_SECONDS: Final = 2.0
+CLAIM_SECONDS: Final = 1.2
+"""Longer than a writer of these worlds, which waits a second for each answer, claims its epoch."""
 
 
 class Machine:
@@ -111,7 +114,14 @@ class Machine:
         node = JournalNode(self._settings())
         node.http_port = HTTP_PORT
         patience = cast(Any, Haste(self._faults.random("haste")))
-        self.owner = JournalOwner(JOURNAL, disk, state, EditsCache(self.cache_bytes), patience)
+        self.owner = JournalOwner(
+            JOURNAL,
+            disk,
+            state,
+            EditsCache(self.cache_bytes),
+            patience,
+            max_read_lease_seconds=MAX_LEASE_SECONDS,
+        )
         node._journals[JOURNAL] = _Open(self.owner, cast(Any, None), self.root)
         self._node = node
         journal_pb2_grpc.add_JournalNodeServicer_to_server(  # type: ignore[no-untyped-call]
@@ -132,6 +142,9 @@ class Machine:
             sync_quick_seconds=0.5,
             sync_call_seconds=1.0,
             sync_stall_seconds=2.0,
+            claim_seconds=CLAIM_SECONDS,
+            max_read_lease_seconds=MAX_LEASE_SECONDS,
+            admission_seconds=0.25,
             scrub_interval_seconds=self.upkeep.scrub_seconds,
         )
 
@@ -211,12 +224,21 @@ class Machine:
             owner = node.find(query["jid"])
             assert owner is not None
             transfer._check_storage_info(owner.state, query.get("storageInfo"))
-            _, file, end = await transfer._open_segment(
+            segment, file, end = await transfer._open_segment(
                 owner,
                 TxId(int(query["segmentTxId"])),
                 in_progress_ok=query.get("inProgressOk") != "false",
             )
-            respond(Page(200, "OK", file.read(end)))
+            check, body = transfer.check_of(owner.state, segment), file.read(end)
+            try:
+                if check is not None:
+                    check.feed(body)
+                    check.finish()
+            except ValueError as damage:
+                await transfer.report_served(owner, segment, str(damage))
+                respond(None)
+                return
+            respond(Page(200, "OK", body))
 
         async def guarded() -> None:
             try:

@@ -9,10 +9,12 @@ from journal.core.effects import (
     PersistWriter,
 )
 from tests.simulation.engine.mutants import Mutant
+from tests.simulation.journal import planted_limits as limits
 from tests.simulation.journal import planted_protocol as protocol
 from tests.simulation.journal import planted_reads as reads
 from tests.simulation.journal import planted_rules as rules
 from tests.simulation.journal import planted_storage as storage
+from tests.simulation.journal import planted_voters as voters
 
 _SIM: Final = "tests/simulation/journal/test_"
 _CORE: Final = "tests/journal/core/test_"
@@ -21,6 +23,8 @@ _WRITER: Final = "tests/journal/writer/test_"
 _TABLES: Final = _SIM + "tables.py::test_2_10"
 _X14: Final = _SIM + "writers.py::test_x14_a_crash_in_a_start_over_an_older_edit"
 _CHECKS: Final = _CORE + "rules.py::test_the_first_failing_check_answers"
+_LIMITS: Final = _CORE + "limits.py::test_it_is_refused_and_changes_nothing"
+_WORD: Final = _SIM + "voters_word.py::test_"
 _LEFT: Final = _CORE + "rejoin.py::test_a_twin_does_not_reopen_what_the_writer_has_left"
 _DURABLE: Final = "tests/journal/test_durable.py::test_"
 
@@ -53,6 +57,16 @@ MUTANTS: Final = (
            _CORE + "upgrade.py::test_no_step_is_for_a_fenced_writer"),
     Mutant("format over a newer writer", rules.format_over_a_writer(), 0,
            _STORAGE + "format_fence.py::test_a_writer_that_came_since_is_not_destroyed"),
+    Mutant("any epoch is promised", limits.any_leap(), 0, _LIMITS),
+    Mutant("a heartbeat promises", limits.everything_promises(), 0,
+           _CORE + "limits.py::test_only_what_a_new_writer_begins_with_promises_its_epoch"),
+    Mutant("any serial is taken", limits.any_serial(), 0, _LIMITS),
+    Mutant("any committed txid is taken", limits.any_committed(), 0, _LIMITS),
+    Mutant("claims about missing edits decide", limits.claims_decide(), 0,
+           _CORE + "limits.py::test_a_claim_beyond_the_edits_here_decides_nothing"),
+    Mutant("another file system's requests are taken", limits.any_namespace(), 0, _LIMITS),
+    Mutant("any read lease is granted", limits.any_lease(), 0,
+           "tests/journal/node/test_limits.py::test_a_stray_heartbeat_changes_nothing"),
     # ---- what is compared ----
     Mutant("digest ignored", protocol.digest_ignored(), 3000, _TABLES),
     # A node must miss the acceptance, and get the finalization that follows: rare in worlds.
@@ -95,6 +109,18 @@ MUTANTS: Final = (
            _SIM + "found.py::test_a_hole_below_the_purge_point_keeps_nobody_out"),
     Mutant("newest segment let go of", rules.newest_segment_is_let_go_of(), 0,
            _SIM + "found.py::test_the_newest_segment_is_needed_wherever_the_purge_point_lies"),
+    Mutant("voters' word without a mark", voters.no_mark(), 0,
+           _WORD + "what_was_acknowledged_before_the_wipe_must_be_final"),
+    Mutant("voters' word under an older promise", voters.any_promise(), 0,
+           _WORD + "a_late_start_of_a_superseded_writer_gives_no_vote"),
+    Mutant("voters' word while a claim may be under way", voters.no_wait(), 0,
+           _WORD + "a_claim_from_before_the_wipe_has_been_given_up"),
+    Mutant("voters' word before a recovery is over", voters.no_start_heard(), 0,
+           _CORE + "voters.py::test_a_learner_stays_one_because"),
+    Mutant("one voter's word", voters.one_voter(), 0,
+           _SIM + "voters_word.py::test_without_a_majority_of_voters_nobody_votes"),
+    Mutant("voters' word without their segments", voters.nothing_required(), 0,
+           _CORE + "voters.py::test_the_word_is_what_any_of_them_has_finalized"),
     # ---- back in the open segment ----
     Mutant("resume begins anew", rules.resume_begins_anew(), 1500,
            _CORE + "rejoin.py::test_a_restarted_node_goes_on_behind_its_last_sound_edit"),

@@ -9,7 +9,7 @@ from functools import partial
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Violated
 from tests.simulation.journal.platter import Platter
-from tests.simulation.journal.recovery_model import Log, majorities, recovered
+from tests.simulation.journal.recovery_model import Log, common, majorities, recovered
 from tests.simulation.journal.tags import Run, Tag
 from tests.simulation.journal.views import (
     Accepted,
@@ -48,9 +48,10 @@ class Oracle:
         self._decided: dict[tuple[int, int], tuple[int, bytes]] = {}
         self._finals: dict[int, Run] = {}
         self._past_lives: dict[str, list[View]] = {name: [] for name in platters}
+        self._settled_before = dict.fromkeys(platters, 0)
         self._stores: dict[Tag, set[str]] = {}
         self.purged_below = 1
-        self.on_quorum = self.seen_by_callers = 0
+        self.on_quorum = self.stored = self.seen_by_callers = 0
         self.positions: dict[str, int] = {}
         for name, platter in platters.items():
             self._views[name] = self._readers[name].view(platter.durable)
@@ -83,7 +84,8 @@ class Oracle:
         """A recovery has returned: everything up to ``last`` stands from now on."""
 
         def check() -> None:
-            log = self._common_log(last, f"{writer} recovered up to {last}", "I13")
+            logs = [recovered(group, self._views, self.settled) for group in self._voting()]
+            log = common(logs, range(self.settled + 1, last + 1), f"{writer} recovered {last}")
             for txid in range(last + 1, max(self.must, default=self.settled) + 1):
                 lost = self.must.get(txid, self.history.get(txid))
                 # What a later recovery made of an older writer's edits, a superseded one that
@@ -196,6 +198,7 @@ class Oracle:
         if not self._views[node].learner:
             self._past_lives[node].append(self._views[node])
         self._views[node] = self._readers[node].view(self._platters[node].durable)
+        self._settled_before[node] = self.settled
         self.guarded(lambda: self._check_durability(f"{node} begins a new life"))
 
     # ---- what the disks say ----
@@ -320,11 +323,15 @@ class Oracle:
                     )
 
     def _check_admission(self, node: str, old: View, new: View) -> None:
-        """The newest writer gives a vote only to who has all that is finalized for good."""
+        """Under the newest writer only who holds all that may count its lost votes gets a vote.
+
+        What is final since then has a majority without it, as when any voter missed it.
+        """
         if new.learner or not old.learner or new.promised < max(self._winners, default=0):
             return
+        settled = self._settled_before[node]
         for first, run in self._finals.items():
-            if self.purged_below <= run.last <= self.settled and first not in new.finalized:
+            if self.purged_below <= run.last <= settled and first not in new.finalized:
                 raise Violated("I21", f"{node} has a vote, and lacks {first}-{run.last}")
 
     def _note_stores(self, node: str, old: View, new: View) -> None:
@@ -333,6 +340,7 @@ class Oracle:
         for run in () if new.learner else (*new.live.values(), *new.finalized.values()):
             for txid, tag in enumerate(run.tags, run.first) if run not in before else ():
                 if tag[0] == new.promised:
+                    self.stored = max(self.stored, txid)
                     self._stores.setdefault(tag, set()).add(node)
                     if len(self._stores[tag]) >= self._least:
                         self.on_quorum = max(self.on_quorum, txid)
@@ -362,18 +370,6 @@ class Oracle:
                         f"{when}: {', '.join(group)} would recover {log.get(txid)} at {txid},"
                         f" and {tag} was acknowledged or adopted",
                     )
-
-    def _common_log(self, last: int, when: str, invariant: str) -> Log:
-        logs = [recovered(group, self._views, self.settled) for group in self._voting()]
-        if not logs:
-            raise Violated("I21", f"{when}, and no majority of voters is left")
-        agreed = {txid: logs[0].get(txid) for txid in range(self.settled + 1, last + 1)}
-        common: Log = {}
-        for txid, tag in agreed.items():
-            if tag is None or any(log.get(txid) != tag for log in logs):
-                raise Violated(invariant, f"{when}, but majorities differ about {txid}")
-            common[txid] = tag
-        return common
 
     def _require(self, txid: int, tag: Tag, epoch: int, who: str) -> None:
         self._remember(txid, tag, who)

@@ -80,10 +80,10 @@ def one_write_is_enough() -> Planting:
 def stale_epoch_accepted() -> Planting:
     admit = admission.admit
 
-    def lenient(state: JournalState, stamp: Any) -> Any:  # noqa: ANN401
+    def lenient(state: JournalState, stamp: Any, **more: bool) -> Any:  # noqa: ANN401
         epoch = max(stamp.epoch, state.promised)
-        serial = stamp.serial if epoch == stamp.epoch else state.serial + 1
-        return admit(state, replace(stamp, epoch=epoch, serial=serial))
+        serial = stamp.serial if epoch == stamp.epoch else max(state.serial, NO_SERIAL) + 1
+        return admit(state, replace(stamp, epoch=epoch, serial=serial), promises=more["promises"])
 
     return replacing(machine, "admit", lenient)
 
@@ -91,8 +91,8 @@ def stale_epoch_accepted() -> Planting:
 def serial_unchecked() -> Planting:
     admit = admission.admit
 
-    def lenient(state: JournalState, stamp: Any) -> Any:  # noqa: ANN401
-        return admit(replace(state, serial=NO_SERIAL), stamp)
+    def lenient(state: JournalState, stamp: Any, *, promises: bool) -> Any:  # noqa: ANN401
+        return admit(replace(state, serial=NO_SERIAL), stamp, promises=promises)
 
     return replacing(machine, "admit", lenient)
 

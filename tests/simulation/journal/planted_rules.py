@@ -38,7 +38,7 @@ def admitted_without_confirmation() -> Planting:
     async def sure(_self: Any, _channel: Any) -> None:  # noqa: ANN401
         return None
 
-    return replacing(learner_admission.Tutor, "_still_ours", sure)
+    return replacing(learner_admission.LearnerAdmission, "_still_ours", sure)
 
 
 def learners_write_counts() -> Planting:

@@ -85,3 +85,20 @@ def _candidate(node: str, view: View, first: int) -> _Candidate | None:
     if run_or_none is None:
         return None
     return _Candidate(False, view.writers[first], run_or_none.last, run_or_none)
+
+
+def common(logs: Sequence[Log], txids: range, when: str) -> Log:
+    """What a recovery has found: whichever majority of voters it asked, the same edits.
+
+    Raises:
+        Violated: majorities differ, or there is none.
+    """
+    if not logs:
+        raise Violated("I21", f"{when}, and no majority of voters is left")
+    found = Log()
+    for txid in txids:
+        tag = logs[0].get(txid)
+        if tag is None or any(log.get(txid) != tag for log in logs):
+            raise Violated("I13", f"{when}, but majorities differ about {txid}")
+        found[txid] = tag
+    return found

@@ -5,7 +5,7 @@ nothing is drawn.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from journal.errors import JournalError, QuorumLost
@@ -15,7 +15,7 @@ from tests.simulation.engine.clock import Process
 from tests.simulation.engine.network import Action, Link
 from tests.simulation.engine.runs import Outcome, to_the_end
 from tests.simulation.engine.verdict import Violated
-from tests.simulation.journal.contender import Contender, Life
+from tests.simulation.journal.contender import Contender, Habits, Life
 from tests.simulation.journal.liveness import go_on, heal
 from tests.simulation.journal.platter import Blow
 from tests.simulation.journal.scripted import calm
@@ -74,14 +74,15 @@ class Stage:
         await heal(self.world)
         await go_on(self.world)
 
-    def writer(self, *, without: Sequence[str] = ()) -> "Actor":
+    def writer(self, *, without: Sequence[str] = (), hadoop_like: bool = False) -> "Actor":
         """A new writer that cannot reach some nodes."""
         self.writers += 1
         name = f"w{self.writers}"
         world = self.world
         process = world.writers[name] = Process(name, world.loop)
+        habits = replace(Habits.none(), hadoop_like=hadoop_like)
         contender = Contender(
-            Life(name, 0.0, (), 0.0), world.machines, world.loop, world.oracle, world.trace
+            Life(name, 0.0, (), 0.0), world.machines, world.loop, world.oracle, world.trace, habits
         )
         actor = Actor(self, contender, process, process.context.run(contender.new_writer))
         actor.lose(*without)

@@ -40,13 +40,19 @@ LIFE_KINDS: Final = ("blind", "fade")
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What goes on in the background, and how well clocks run.  Seconds of 0 are never."""
+    """What goes on in the background, and how well clocks run.  Seconds of 0 are never.
+
+    ``hadoop_like`` is the share of writers that admit no learner.  With ``byzantine`` somebody says
+    to every node what no writer would.
+    """
 
     sync_seconds: float = 0.0
     scrub_seconds: float = 0.0
     lease_seconds: float = 0.0
     drift: float = 0.0
     purging: float = 0.0
+    hadoop_like: float = 0.0
+    byzantine: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +112,37 @@ class Swarm:
         )
         rates = {**self.rates, "twin": rng.choice((0.0, 0.4, 0.9))}
         wear = {k: rng.uniform(0.5, 2) if rng.random() < 0.35 else 0.0 for k in WEAR_KINDS}
+        if Random(f"{seed} byzantine").random() < 0.2:
+            upkeep = replace(upkeep, byzantine=True)
         grown = replace(self, upkeep=upkeep, rates=rates, events={**self.events, **wear})
         if rng.random() < 0.75:
             return grown
         # Few writers that live on while their nodes restart again and again.
         events = {**grown.events, "kill": 8.0, "power": 2.0, "kill-writer": 0.0}
         rates = {**rates, "twin": 0.9}
-        return replace(grown, writers=2, crowd=1.5, unclosed=0.05, events=events, rates=rates)
+        grown = replace(grown, writers=2, crowd=1.5, unclosed=0.05, events=events, rates=rates)
+        return grown._under_hadoop(seed)
+
+    def _under_hadoop(self, seed: int) -> "Swarm":
+        """Some of these have writers that live long, admit nobody, and lose disks."""
+        rng = Random(f"{seed} under Hadoop's writers")
+        if rng.random() < 0.5:
+            return self
+        upkeep = replace(
+            self.upkeep, sync_seconds=0.5, hadoop_like=rng.choice((0.5, 1.0)), purging=0.0
+        )
+        calm = rng.random() < 0.6
+        rates = dict.fromkeys(self.rates, 0.0) if calm else self.rates
+        events = dict.fromkeys(self.events, 0.0) if calm else self.events
+        lives = dict.fromkeys(self.lives, 0.0) if calm else self.lives
+        events = {**events, "kill": 0.5, "power": 0.3, "wipe": 1.5, "copy-folder": 0.7}
+        return replace(
+            self,
+            rates={**rates, "lose-request": rng.choice((0.0, 0.01, 0.04))},
+            events=events,
+            lives=lives,
+            upkeep=upkeep,
+            writers=3,
+            crowd=10.0,
+            unclosed=0.05,
+        )

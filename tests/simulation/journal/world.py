@@ -19,6 +19,7 @@ from tests.simulation.engine.network import Network
 from tests.simulation.engine.runs import Outcome, note, to_the_end
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Stuck, Violated
+from tests.simulation.journal import byzantine
 from tests.simulation.journal.contender import Contender, Habits, Life
 from tests.simulation.journal.grpc_seam import Switchboard
 from tests.simulation.journal.http_seam import session_maker
@@ -35,6 +36,8 @@ load("aiohttp")
 
 _LINGER_SECONDS: Final = 8.0
 _MAX_STEPS: Final = 200_000
+_HADOOP_ROLLS: Final = 8
+"""How many times as many segments a writer has where learners wait for its rolls."""
 
 
 def run(seed: int, *, only: Set[str] | None = None, keep_trace: bool = False) -> Outcome:
@@ -104,6 +107,9 @@ class World:
             self.loop.call_at(life.begins, self._begin, life)
         for number in range(1, self.swarm.readers + 1):
             self._tail(f"r{number}", rng.uniform(0.05, 0.5))
+        if self.swarm.upkeep.byzantine:
+            process = self.writers[byzantine.NAME] = Process(byzantine.NAME, self.loop)
+            process.spawn(byzantine.speak(self, horizon))
         for event in plan(self.swarm, rng, horizon):
             self.loop.call_at(event.at, self._happen, event)
         while self.loop.time() < horizon + _LINGER_SECONDS and self._someone_lives(horizon):
@@ -138,15 +144,17 @@ class World:
     def _lives(self) -> tuple[list[Life], float]:
         rng = self.faults.random("lives")
         begins, lives = 0.0, []
+        rolls = _HADOOP_ROLLS if self.swarm.upkeep.hadoop_like else 1
         for number in range(1, self.swarm.writers + 1):
-            lives.append(Life.drawn(number, begins, self.swarm.unclosed, rng))
+            lives.append(Life.drawn(number, begins, self.swarm.unclosed, rng, rolls=rolls))
             begins += self.swarm.crowd * rng.random()
         return lives, begins + 1.0
 
     def _begin(self, life: Life) -> None:
         process = self.writers[life.name] = Process(life.name, self.loop)
         upkeep, chance = self.swarm.upkeep, self.faults.random("habits", life.name)
-        habits = Habits(upkeep.lease_seconds, upkeep.purging, chance)
+        like = self.faults.random("kind", life.name).random() < upkeep.hadoop_like
+        habits = Habits(upkeep.lease_seconds, upkeep.purging, chance, hadoop_like=like)
         contender = Contender(life, self.machines, self.loop, self.oracle, self.trace, habits)
         self._handicap(life.name)
         process.spawn(contender.live())
@@ -258,6 +266,9 @@ class World:
 
     def look(self) -> None:
         bound = max(self.oracle.on_quorum, self.oracle.settled, *self.oracle.must, 0)
+        if self.swarm.upkeep.byzantine:
+            # Who speaks with the writer's epoch is believed, about edits that the node has.
+            bound = max(bound, self.oracle.stored)
         for machine in self.machines.values():
             if not machine.up or machine.owner is None:
                 continue

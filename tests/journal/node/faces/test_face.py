@@ -58,6 +58,7 @@ async def test_negative_numbers_in_unsigned_fields_are_taken_back(tmp_path: Path
         info.committedTxId = 2**64 - 12345
         beat = hp.HeartbeatRequestProto(reqInfo=info)
         await java.call("heartbeat", beat, hp.HeartbeatResponseProto)
+        await writer.written(1, 7)
         info = writer.info()
         info.committedTxId = 7
         beat = hp.HeartbeatRequestProto(reqInfo=info)

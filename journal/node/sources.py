@@ -1,0 +1,66 @@
+"""Where a node fetches segments from: its peers, as its own configuration names them."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from journal.errors import BadRequest, JournalError
+from journal.links.peer import Peers
+from journal.model import JournalId
+from journal.node.peers import addresses
+from journal.node.settings import NodeSettings
+
+ASK_SECONDS: Final = 2.0
+
+
+async def require_peers(journal_id: JournalId, urls: Sequence[str], settings: NodeSettings) -> None:
+    """See that each address is that of a configured node of this journal: host and port.
+
+    A request names addresses, and whoever sends it may mean any machine that this one can reach.
+    Where the configuration names no nodes of the journal, nothing can be compared.
+
+    Raises:
+        BadRequest: one is not; no connection was made to it.
+    """
+    nodes = settings.nodes.get(journal_id, ())
+    if not nodes:
+        return
+    for url in urls:
+        if not await _is_of_a_peer(journal_id, url, nodes, settings):
+            raise BadRequest(
+                f"{url[:200]!r} is no address of a JournalNode of {journal_id}: segments are "
+                "fetched only from the nodes of dfs.namenode.shared.edits.dir"
+            )
+
+
+async def _is_of_a_peer(
+    journal_id: JournalId, url: str, nodes: Sequence[tuple[str, int]], settings: NodeSettings
+) -> bool:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return False
+    if parts.scheme not in ("http", "https") or parts.path != "/getJournal" or not host:
+        return False
+    same = [node for node in nodes if node[0].lower() == host]
+    if not same:
+        theirs = await asyncio.to_thread(addresses, host)
+        same = [node for node in nodes if theirs & await asyncio.to_thread(addresses, node[0])]
+    if not same:
+        return False
+    if port == settings.http_port_of_peers:
+        return True
+    # Nodes that share a machine have ports of their own; each tells its own.
+    peers = Peers(journal_id, settings.hadoop_port_of_peers)
+    told = await asyncio.gather(*(_http_port(peers, node) for node in same))
+    return port in told
+
+
+async def _http_port(peers: Peers, node: tuple[str, int]) -> int | None:
+    try:
+        async with peers.reached(*node, ASK_SECONDS) as peer:
+            return await peer.http_port(ASK_SECONDS)
+    except JournalError:
+        return None

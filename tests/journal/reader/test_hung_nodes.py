@@ -1,0 +1,66 @@
+"""A node that hangs in the middle of reading is left for another one after a moment."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from journal.model import TxId
+from journal.reader.reader import JournalReader, ReaderSettings
+from tests.journal.writer.journal_cluster import (
+    JOURNAL,
+    NAMESPACE,
+    Nodes,
+    edits,
+    formatted_nodes,
+    write_segment,
+)
+
+SECONDS = 30.0
+"""Half of the deadline for a source of which there is no second."""
+
+
+@asynccontextmanager
+async def silent_http(nodes: Nodes, i: int) -> AsyncIterator[list[asyncio.StreamWriter]]:
+    """Where that node says that it serves segments, connections are taken and nothing is said."""
+    daemon = nodes.daemons[i]
+    assert daemon is not None
+    taken: list[asyncio.StreamWriter] = []
+
+    async def take(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        taken.append(writer)
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    daemon.node.http_port = server.sockets[0].getsockname()[1]
+    try:
+        yield taken
+    finally:
+        for writer in taken:
+            writer.transport.abort()
+        server.close()
+        await server.wait_closed()
+
+
+async def test_segments_are_read_elsewhere_when_the_first_source_hangs(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path) as nodes:
+        writer = nodes.writer()
+        await writer.become_writer()
+        for first in range(1, 60, 10):
+            await write_segment(writer, first, first + 9)
+        await writer.settle(timeout_seconds=5)
+        await writer.close()
+        # The two that are left are the majority: both are listed as sources, in this order.
+        await nodes.stop(2)
+        hung = min((0, 1), key=nodes.name)
+        reader = JournalReader(
+            nodes.addresses,
+            journal_id=JOURNAL,
+            nameservice_id="ns1",
+            namespace=NAMESPACE,
+            settings=ReaderSettings(source_patience_seconds=0.2),
+        )
+        async with silent_http(nodes, hung) as taken, asyncio.timeout(SECONDS):
+            read = [chunk.records async for chunk in reader.edits(TxId(1))]
+        assert b"".join(read) == edits(1, 60)
+        assert len(taken) == 1, "the second segment does not wait for it again"
+        await reader.close()

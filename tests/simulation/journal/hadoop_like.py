@@ -1,0 +1,41 @@
+"""A writer that treats its nodes as Hadoop's does: it knows no learners, and no way back inside.
+
+A node that refuses or misses something is left out until the next segment begins; whoever begins
+it counts.  Everything else is our own writer's, as are digests: what Java lacks there the node's
+Hadoop face makes up for.
+"""
+
+from typing import Any
+
+from journal.errors import OutOfSync
+from journal.writer.channel import NodeChannel
+from journal.writer.writer import QuorumWriter
+
+
+def hadoop_like(writer: QuorumWriter) -> QuorumWriter:
+    """Make a writer admit nobody and resume nothing."""
+    for channel in writer._channels:
+        _keep_out(channel)
+    return writer
+
+
+def claims_in_one_round(writer: QuorumWriter) -> None:
+    """Have it claim its epoch as Java's does, and not ask whether its promises are remembered."""
+    ask = writer._ask
+
+    async def careless(operation: str, *asked: Any, **more: Any) -> Any:  # noqa: ANN401
+        return {} if operation.startswith("confirming") else await ask(operation, *asked, **more)
+
+    vars(writer)["_ask"] = careless
+
+
+def _keep_out(channel: NodeChannel) -> None:
+    """Neither ask the node to take part again, nor give it a vote."""
+
+    async def waits() -> None:
+        channel._note(OutOfSync("left out until the next segment"))
+
+    async def reopens(first: int) -> None:
+        raise OutOfSync(f"segment {first} cannot be opened again")
+
+    vars(channel).update(_try_to_rejoin=waits, _reopen=reopens, _tutor=lambda _channel: None)
