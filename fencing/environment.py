@@ -8,39 +8,44 @@ from collections.abc import Mapping
 from typing import Final
 
 from fencing.model import Target
+from ha.conf.secrets import is_secret, redacted
 
 MAX_VALUE_CHARACTERS = 16 * 1024
 """Linux starts no program with a variable of 128 KiB; a character takes up to four bytes."""
 
-_SECRET: Final = re.compile(
-    r"password|passwd|secret|credential|[.-](auth|token|pass)$|account\.key|encryption\.key$",
-    re.IGNORECASE,
+INHERITED: Final = frozenset(
+    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "JAVA_HOME",
+     "HADOOP_HOME", "HADOOP_CONF_DIR"}
+)  # fmt: skip
+"""All that a command gets of our own environment, and the variables of the locale."""
+DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_STEERING: Final = re.compile(
+    r"(BASH|LD_|LC_|PYTHON|PERL|RUBY|target_).*"
+    r"|ENV|IFS|SHELLOPTS|PS[0-4]|CDPATH|GLOBIGNORE|PROMPT_COMMAND|POSIXLY_CORRECT|NODE_OPTIONS"
 )
-"""As Hadoop's hadoop.security.sensitive-config-keys, and ha.zookeeper.auth."""
-
-
-def is_secret(key: str) -> bool:
-    """Whether a configuration key looks as if its value should not be seen by other programs."""
-    return _SECRET.search(key) is not None
+"""Variables that change what bash, or a program that it starts, does."""
 
 
 def command_environment(
     inherited: Mapping[str, str], configuration: Mapping[str, str], target: Target
 ) -> dict[str, str]:
-    """What a command finds: our own environment, every configuration key, and ``target_*``.
+    """What a command finds: few of our own variables, every configuration key, and ``target_*``.
 
     ``configuration`` is the target's own view, its suffixed keys under their generic names.  In
-    the names ``.`` and ``-`` become ``_``.  Secret-looking keys are left out, which Hadoop does
-    not do.
+    the names ``.`` and ``-`` become ``_``.  Left out, which Hadoop does not do: keys that look
+    secret, names that no variable can have, and those that would steer bash.
     """
     exported = {
-        _variable(key): value
+        _variable(key): redacted(value)
         for key, value in sorted(configuration.items())
         if _can_be_exported(key, value)
     }
     return {
-        **inherited,
         **exported,
+        "PATH": DEFAULT_PATH,
+        **{name: value for name, value in inherited.items() if _is_inherited(name)},
         "target_host": target.host,
         "target_port": str(target.port),
         "target_address": f"{target.host}:{target.port}",
@@ -49,15 +54,21 @@ def command_environment(
     }
 
 
+def _is_inherited(name: str) -> bool:
+    return name in INHERITED or name.startswith("LC_")
+
+
 def _variable(key: str) -> str:
     return key.replace(".", "_").replace("-", "_")
 
 
 def _can_be_exported(key: str, value: str) -> bool:
+    name = _variable(key)
     return (
-        bool(key)
+        _IDENTIFIER.fullmatch(name) is not None
+        and _STEERING.fullmatch(name) is None
+        and not _is_inherited(name)
         and not is_secret(key)
-        and "=" not in key
-        and "\0" not in key + value
+        and "\0" not in value
         and len(value) <= MAX_VALUE_CHARACTERS
     )

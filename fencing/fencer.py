@@ -27,6 +27,7 @@ from fencing.model import (
 )
 from fencing.shell import Finished, NotStarted, Overran, run_command
 from fencing.ssh_settings import SshSettings
+from ha.conf.host_names import fault_of
 
 log = structlog.get_logger()
 
@@ -78,7 +79,10 @@ async def fence(
         before = loop.time()
         allowed = min(method_timeout_seconds, deadline - before)
         given = _Given(environment, ssh or SshSettings(), allowed, run, over_ssh or _over_ssh)
-        outcome, detail, output = await _supervised(method, target, given)
+        if fault := _fault_of(target):
+            outcome, detail, output = FencingOutcome.NOT_RUN, fault, ""
+        else:
+            outcome, detail, output = await _supervised(method, target, given)
         attempt = Attempt(
             shown(method), outcome, detail, loop.time() - before, output, proves_gone(method)
         )
@@ -97,6 +101,22 @@ async def fence(
     report = FencingReport(target, tuple(attempts), loop.time() - started)
     log.info("fencing.finished", target=str(target), fenced=report.fenced, report=str(report))
     return report
+
+
+def _fault_of(target: Target) -> str:
+    """Why no method may be given this target; empty if there is no reason.
+
+    The bad schedule: a znode that anybody could write names the host ``$(id)``, and a script puts
+    it into a command line.
+    """
+    for what, name in (
+        ("host", target.host),
+        ("nameservice", target.nameservice),
+        ("NameNode", target.namenode),
+    ):
+        if fault := fault_of(name):
+            return f"the {what} of the target {fault}: {name[:80]!r}; nothing was started"
+    return ""
 
 
 def load_code_of(methods: Iterable[MethodSpec]) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-from fencing.redaction import redacted
+from ha.conf.secrets import redacted
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Final, cast
 import structlog
 
 from fencing.output import Lines
-from fencing.redaction import redacted
+from ha.conf.secrets import redacted
 
 log = structlog.get_logger()
 

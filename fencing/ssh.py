@@ -22,7 +22,7 @@ from paramiko.hostkeys import InvalidHostKey
 from fencing.model import FencingOutcome, SshMethod, Target
 from fencing.ssh_settings import HostKeys, SshSettings
 from fencing.ssh_verdict import NOT_FOUND, Killed, Port, SshResult, judge_killed, judge_port
-from ha.conf.own_user import own_user
+from ha.conf.own_user import system_user
 
 log = structlog.get_logger()
 
@@ -94,7 +94,7 @@ class _Session:
 
     def _log_in(self) -> None:
         settings, host, port = self._settings, self._target.host, self._method.port
-        user = self._method.user or own_user()
+        user = self._method.user or system_user()
         self.doing = f"logging in at {user}@{host}:{port}"
         self._trust()
         try:

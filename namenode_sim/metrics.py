@@ -4,7 +4,14 @@ from typing import Final
 
 from prometheus_client import Counter, Gauge, Histogram
 
-STATES: Final = ("standby", "becoming active", "active", "becoming standby", "stopped")
+STATES: Final = (
+    "initializing",
+    "standby",
+    "becoming active",
+    "active",
+    "becoming standby",
+    "stopped",
+)
 
 SYNC_BATCH_EDITS = Histogram(
     "nnha_edit_log_batch_edits",
@@ -51,6 +58,12 @@ CHECKPOINT_PENDING = Gauge(
 CHECKPOINT_TXID = Gauge("nnha_last_checkpoint_txid", "The last edit in the newest image here")
 UPLOADS = Counter("nnha_checkpoint_uploads", "Images offered to other NameNodes", ["answer"])
 IMAGES_RECEIVED = Counter("nnha_images_received", "Images taken from a standby or a merge")
+
+
+for _result in ("saved", "failed", "abandoned"):
+    CHECKPOINTS.labels(_result)  # an increase is seen only of a counter that was there before
+for _state in STATES:
+    ROLE_CHANGES.labels(_state)
 
 
 def enter_state(present: str) -> None:

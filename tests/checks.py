@@ -6,11 +6,13 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests import ROOT
+from tests.needs import need_of
 
 _REASON_LETTERS = 200
 BIN = Path(sys.executable).parent
@@ -26,16 +28,30 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a stage, and for each failing test its id and one line of the reason."""
+    """What became of a stage: for each failing test its id and one line of the reason, and why
+    tests were skipped.
+    """
 
     name: str
     passed: bool
     seconds: float
     failures: tuple[str, ...] = ()
+    skips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What pytest's report says of the tests that did not pass."""
+
+    failures: tuple[str, ...]
+    skips: tuple[str, ...]
+    """One reason for each skipped test."""
 
 
 SIDE_BY_SIDE = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
 """Files side by side, one process each: most tests wait for processes, disks and deadlines."""
+
+PYTEST = (sys.executable, "-m", "pytest", "-m")
 
 STAGES = (
     Stage("format", (str(BIN / "ruff"), "format", "--check", "--quiet", ".")),
@@ -43,8 +59,9 @@ STAGES = (
     Stage("types", (str(BIN / "mypy"),)),
     Stage("layers", (str(BIN / "lint-imports"),)),
     # The slow cluster tests come last, so that a plain mistake is told in the first minute.
-    Stage("unit", (sys.executable, "-m", "pytest", "-m", "not cluster", *SIDE_BY_SIDE)),
-    Stage("cluster", (sys.executable, "-m", "pytest", "-m", "cluster")),
+    Stage("unit", (*PYTEST, "not cluster and not interop", *SIDE_BY_SIDE)),
+    Stage("interop", (*PYTEST, "interop", *SIDE_BY_SIDE)),
+    Stage("cluster", (*PYTEST, "cluster and not interop")),
 )
 
 
@@ -60,21 +77,56 @@ def run_stage(stage: Stage) -> Outcome:
             # The older family names the file of each test.
             command += [f"--junitxml={report}", "-o", "junit_family=xunit1"]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
-        failures = tuple(failing_tests(report.read_text())) if report.exists() else ()
-    return Outcome(stage.name, code == 0, time.monotonic() - began, failures)
+        told = read_report(report.read_text()) if report.exists() else Told((), ())
+    passed = code == 0 and not told.failures
+    seconds = time.monotonic() - began
+    return Outcome(stage.name, passed, seconds, told.failures, told.skips)
 
 
-def failing_tests(junit_xml: str) -> list[str]:
-    """The id of each failing test of a report, and the first line of its reason."""
-    told = []
+def read_report(junit_xml: str) -> Told:
+    """The failing tests of a report, and the skips.
+
+    A skip is a failure where this machine has what the test needs, or where its reason names no
+    need that ``tests/needs.py`` knows.
+    """
+    failures, skips = [], []
     for case in ET.fromstring(junit_xml).iter("testcase"):
+        file = case.get("file") or case.get("classname", "")
+        name = f"{file}::{case.get('name')}"
         for kind in ("failure", "error"):
             if (found := case.find(kind)) is not None:
-                file = case.get("file") or case.get("classname", "")
-                reason = (found.get("message") or "no reason given").strip().splitlines()[0]
-                told.append(f"{file}::{case.get('name')}: {reason[:_REASON_LETTERS]}")
+                failures.append(f"{name}: {_reason(found)}")
                 break
-    return told
+        skipped = case.find("skipped")
+        if skipped is not None and skipped.get("type") != "pytest.xfail":
+            skips.append(_reason(skipped))
+            if wrong := _wrong_with(_reason(skipped)):
+                failures.append(f"{name}: {wrong}")
+    return Told(tuple(failures), tuple(skips))
+
+
+def _reason(element: ET.Element) -> str:
+    text = (element.get("message") or "no reason given").strip()
+    return text.splitlines()[0][:_REASON_LETTERS]
+
+
+def _wrong_with(skip: str) -> str:
+    """Why a skip counts as a failure; empty where it does not."""
+    need = need_of(skip)
+    if need is None:
+        return f"skipped for a reason that tests/needs.py does not know: {skip}"
+    return f"skipped ({skip}), although it is here" if need.here else ""
+
+
+def skip_lines(outcomes: Sequence[Outcome]) -> list[str]:
+    """How many tests were skipped, and why, the most frequent reason first."""
+    reasons = Counter(reason for outcome in outcomes for reason in outcome.skips)
+    if not reasons:
+        return ["no test was skipped"]
+    return [
+        f"{reasons.total()} tests were skipped:",
+        *(f"{count:6}  {reason}" for reason, count in reasons.most_common()),
+    ]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -86,10 +138,13 @@ def main(arguments: Sequence[str]) -> int:
         known = ", ".join(stage.name for stage in STAGES)
         sys.stderr.write(f"there is no stage {', '.join(unknown)}; there are: {known}\n")
         return 2
-    outcomes = [run_stage(stage) for stage in STAGES if not names or stage.name in names]
+    chosen = [stage for stage in STAGES if not names or stage.name in names]
+    outcomes = [run_stage(stage) for stage in chosen]
     for outcome in outcomes:
         verdict = "ok" if outcome.passed else "FAILED"
         sys.stderr.write(f"{outcome.name:10} {verdict:8} {outcome.seconds:7.1f} s\n")
+    for line in skip_lines(outcomes) if any("pytest" in s.command for s in chosen) else ():
+        sys.stderr.write(f"{line}\n")
     # Last of all: whoever reads CI sees the last lines of its log first.
     for outcome in outcomes:
         for failure in outcome.failures:
@@ -102,6 +157,7 @@ def main(arguments: Sequence[str]) -> int:
                 "passed": o.passed,
                 "seconds": round(o.seconds, 2),
                 "failures": list(o.failures),
+                "skipped": dict(Counter(o.skips)),
             }
             for o in outcomes
         ]

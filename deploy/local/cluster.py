@@ -105,7 +105,7 @@ class Cluster:
             server = self._launch_zookeeper()
             wait_for_zookeeper(server, deadline_seconds=START_SECONDS)
             return server.process
-        process = self._launch(name)
+        process = self.launch(name)
         self.wait_for_answer(name)
         return process
 
@@ -167,10 +167,10 @@ class Cluster:
         )
 
     def wait_for_answer(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
-        """Until a part answers on /status.  Raises LocalClusterError where it ended instead."""
+        """Until a part has loaded and says so on /status; LocalClusterError where it has ended."""
         url = self.status_url(name)
         wait_until(
-            lambda: state.status(url) is not None,
+            lambda: state.has_loaded(url),
             what=f"{name} to answer on {url}/status",
             deadline_seconds=deadline_seconds,
             abandon=self.process(name).ended_early,
@@ -207,7 +207,7 @@ class Cluster:
 
     def _launch_and_wait(self, names: Sequence[str]) -> None:
         for name in filter(self._lacks, names):
-            self._launch(name)
+            self.launch(name)
         for name in names:
             self.wait_for_answer(name)
 
@@ -223,7 +223,8 @@ class Cluster:
         self.progress[ZOOKEEPER] = "starting"
         return start_zookeeper(self.supervisor, java=self.java, port=self.layout.zookeeper)
 
-    def _launch(self, name: str) -> ManagedProcess:
+    def launch(self, name: str) -> ManagedProcess:
+        """Start one part other than ZooKeeper, and wait for nothing."""
         self.progress[name] = "starting"
         if name in self.layout.journalnodes:
             return self._run_daemon(
@@ -278,7 +279,7 @@ def open_cluster(
             f"Without it no failover could succeed; install it"
         )
     directory = directory.resolve()
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     layout = layouts.load(directory)
     if layout is None:
         layout = layouts.plan(directory, base_port=base_port)

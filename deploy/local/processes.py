@@ -258,7 +258,11 @@ class Supervisor:
         path = self.directory / "pids" / f"{name}.pid"
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_suffix(".fresh")
-        fresh.write_text(f"{pid}\n")
+        fresh.unlink(missing_ok=True)
+        # Never through a link that somebody else has put there.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(fresh, flags, 0o644), "w") as file:
+            file.write(f"{pid}\n")
         fresh.replace(path)  # whoever reads it, reads a whole number
 
     def _watch(self) -> None:

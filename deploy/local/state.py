@@ -50,6 +50,12 @@ def namenode_status(url: str, *, deadline_seconds: float = 1.0) -> NameNodeStatu
     )
 
 
+def has_loaded(url: str) -> bool:
+    """Whether a part answers, and is not a NameNode that still loads its image."""
+    facts = status(url)
+    return facts is not None and facts.get("activity") != "loading"
+
+
 def zkfc_stands(url: str) -> bool:
     """Whether a ZKFC stands in the election, and knows by now who has won it."""
     facts = status(url) or {}

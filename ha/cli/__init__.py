@@ -3,4 +3,4 @@
 import time
 
 STARTED = time.monotonic()
-"""When this process began to load the command line; a deadline for a person counts from here."""
+"""When this process began to load the command line."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ha.console.interrupt import interruptible
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -53,6 +55,7 @@ COMMANDS: Mapping[str, Entry] = {
     "namenode": Entry(
         "namenode_sim.process.command:namenode", "Run a NameNode, or format it.", daemon=True
     ),
+    "datanode": Entry("namenode_sim.datanode.command:datanode", "Run a DataNode.", daemon=True),
     "journalnode": Entry("journal.node.command:journalnode", "Run a JournalNode.", daemon=True),
     "zkfc": Entry(
         "ha.zkfc.process.command:zkfc",
@@ -65,7 +68,11 @@ COMMANDS: Mapping[str, Entry] = {
         parts={
             "dump": Entry(
                 "namenode_sim.oev.journal_dump:dump", "Show edits of the journal, through oev."
-            )
+            ),
+            "repair-promise": Entry(
+                "journal.node.promise_repair:repair_promise",
+                "Undo an absurd promise of a stopped node.",
+            ),
         },
     ),
     "config": Entry("ha.cli.explain.config:config", "Show, explain and check the configuration."),
@@ -194,6 +201,11 @@ class LazyGroup(click.Group):
             advice = f"Did you mean {' or '.join(near)}?" if near else "See nnha --help."
             ctx.fail(f"There is no command '{args[0]}'. {advice}")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own shape
+        """Run the command; Ctrl-C ends it with one line and exit code 130."""
+        with interruptible():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing any."""

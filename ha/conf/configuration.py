@@ -17,8 +17,9 @@ from ha.conf.keys.table import KEYS
 from ha.conf.keys.units import text as plain_text
 from ha.conf.keys.units import words
 from ha.conf.keys.unused import NOT_USED, RENAMED
-from ha.conf.own_user import own_user
+from ha.conf.own_user import system_user
 from ha.conf.reader import Origin, Setting, read_settings
+from ha.conf.secrets import HIDDEN, redacted, shown_value
 from ha.conf.spelling import doubts
 
 T = TypeVar("T")
@@ -55,7 +56,7 @@ class Configuration:
             return key.parse(expanded)
         except (BadValue, ExpansionFailed) as error:
             raise ConfigurationError(
-                f"{origin}: {name} is {_shown(text)}, but it {error}."
+                f"{origin}: {name} is {_shown(name, text)}, but it {_without(name, text, error)}."
             ) from error
 
     def require(
@@ -95,7 +96,7 @@ class Configuration:
         try:
             return self._expand(setting.value)
         except ExpansionFailed as error:
-            shown = _shown(setting.value)
+            shown = _shown(name, setting.value)
             raise ConfigurationError(
                 f"{setting.origin}: {name} is {shown}, but it {error}."
             ) from error
@@ -142,7 +143,7 @@ class Configuration:
         # Hadoop asks Java's system properties first; these are the ones found in real files.
         match name:
             case "user.name":
-                return own_user()
+                return system_user()
             case "user.home":
                 return self.environment.get("HOME", "/")
             case "java.io.tmpdir":
@@ -232,8 +233,14 @@ def nodes_of(configuration: Configuration) -> dict[str, tuple[str, ...]]:
     return {name: words(configuration.raw(f"{NAMENODES.name}.{name}") or "") for name in names}
 
 
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "...")
+def _shown(name: str, text: str) -> str:
+    shown = shown_value(name, text)
+    return repr(shown if len(shown) <= _SHOWN_CHARACTERS else shown[:_SHOWN_CHARACTERS] + "...")
+
+
+def _without(name: str, text: str, error: Exception) -> str:
+    """The fault of a value, which may quote parts of it."""
+    return "cannot be used" if text and shown_value(name, text) == HIDDEN else redacted(str(error))
 
 
 def _names(key: Key[T], nameservice: str | None, namenode: str | None) -> tuple[str, ...]:
@@ -248,5 +255,6 @@ def _names(key: Key[T], nameservice: str | None, namenode: str | None) -> tuple[
 def _override(text: str) -> Setting:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise ConfigurationError(f"-D {text!r} is not a setting. Write -D key=value.")
+        shown = redacted(text)
+        raise ConfigurationError(f"-D {shown!r} is not a setting. Write -D key=value.")
     return Setting(name.strip(), value, COMMAND_LINE)

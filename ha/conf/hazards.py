@@ -15,14 +15,16 @@ class Daemon(StrEnum):
     """The processes that run for long, by the name in their logs."""
 
     NAMENODE = "namenode"
+    DATANODE = "datanode"
     JOURNALNODE = "journalnode"
     ZKFC = "zkfc"
     CHECKPOINT = "checkpoint"
 
 
 EVERY_DAEMON: Final = frozenset(Daemon)
-_SERVERS: Final = frozenset({Daemon.NAMENODE, Daemon.JOURNALNODE})
+_SERVERS: Final = frozenset({Daemon.NAMENODE, Daemon.DATANODE, Daemon.JOURNALNODE})
 _NAMENODE: Final = frozenset({Daemon.NAMENODE})
+_BLOCKS: Final = frozenset({Daemon.NAMENODE, Daemon.DATANODE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,8 @@ HAZARDS: Final = (
         keys.AUTHORIZATION,
         bool,
         _SERVERS,
-        "nnha's NameNodes and JournalNodes read no hadoop-policy.xml: callers that it denies "
-        "would be served",
+        "nnha's NameNodes, DataNodes and JournalNodes read no hadoop-policy.xml: callers that it "
+        "denies would be served",
         "Let only trusted hosts reach the ports, and set it to false for these daemons; the ZKFC "
         "honours it",
     ),
@@ -84,10 +86,10 @@ HAZARDS: Final = (
     Hazard(
         keys.ENCRYPT_DATA_TRANSFER,
         bool,
-        _NAMENODE,
-        "nnha's NameNode gives out no encryption keys: it would tell clients to send blocks in the "
-        "clear",
-        "Set it to false for the NameNode if that is acceptable",
+        _BLOCKS,
+        "nnha's NameNode gives out no encryption keys, and its DataNode encrypts nothing: clients "
+        "would send blocks in the clear",
+        "Set it to false for these daemons if that is acceptable",
     ),
     Hazard(
         keys.KEY_PROVIDER,

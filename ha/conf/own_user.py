@@ -1,10 +1,22 @@
-"""The user that this process runs as."""
+"""The user that this process runs as, and the one in whose name it asks."""
 
 import getpass
 import os
+from typing import Final
+
+HADOOP_USER_NAME: Final = "HADOOP_USER_NAME"
 
 
 def own_user() -> str:
+    """In whose name this process asks others, and what it calls its own user.
+
+    HADOOP_USER_NAME in the environment names another than the machine does, as in every program of
+    Hadoop's without Kerberos.  It proves nothing, as no name does there.
+    """
+    return os.environ.get(HADOOP_USER_NAME, "").strip() or system_user()
+
+
+def system_user() -> str:
     """The name of this process's user; where the machine knows none, the user's number.
 
     In a container the number is often any that the platform gave out, with no line in the password

@@ -1,6 +1,5 @@
 """Finding keys that are probably misspelt, or suffixed with a node that does not exist."""
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from ha.conf.errors import ConfigurationError
@@ -28,10 +27,17 @@ def doubts(settings: Mapping[str, Setting], nodes: Nodes) -> Iterator[str]:
     Raises ``ConfigurationError`` for an unknown key of ours (``nnha.*``): no other program could
     mean anything by it.
     """
+    unknown: list[str] = []
     for setting in settings.values():
-        doubt = _doubt(setting, nodes)
+        try:
+            doubt = _doubt(setting, nodes)
+        except ConfigurationError as error:
+            unknown.append(str(error))
+            continue
         if doubt is not None:
             yield f"{setting.origin}: {doubt}"
+    if unknown:
+        raise ConfigurationError("\n".join(unknown))
 
 
 def _doubt(setting: Setting, nodes: Nodes) -> str | None:
@@ -43,15 +49,13 @@ def _doubt(setting: Setting, nodes: Nodes) -> str | None:
         return None
     if base in KEYS and suffix:
         return _doubt_of_scope(base, suffix)
-    if name.startswith(OURS):
-        raise _unknown(setting, base)
     stranger = _strange_suffix(name, nodes)
     if stranger is not None:
         return stranger
-    near = difflib.get_close_matches(base, _NAMES, n=1, cutoff=NEAR)
-    if near:
-        return f"{name} is not a known key. Did you mean {'.'.join((near[0], *suffix))}?"
-    return None
+    if name.startswith(OURS):
+        raise _unknown(setting, base)
+    near = _nearest(base, _NAMES, NEAR)
+    return near and f"{name} is not a known key. Did you mean {'.'.join((near, *suffix))}?"
 
 
 def split_suffix(name: str, nodes: Nodes) -> tuple[str, tuple[str, ...]]:
@@ -94,6 +98,12 @@ def _strange_suffix(name: str, nodes: Nodes) -> str | None:
 
 
 def _unknown(setting: Setting, base: str) -> ConfigurationError:
-    near = difflib.get_close_matches(base, _OUR_NAMES, n=1, cutoff=0.6)
-    advice = f"Did you mean {near[0]}?" if near else f"Known are: {', '.join(_OUR_NAMES)}."
+    near = _nearest(base, _OUR_NAMES, 0.6)
+    advice = f"Did you mean {near}?" if near else f"Known are: {', '.join(_OUR_NAMES)}."
     return ConfigurationError(f"{setting.origin}: {setting.name} is not a key of nnha. {advice}")
+
+
+def _nearest(name: str, known: Sequence[str], cutoff: float) -> str | None:
+    import difflib  # 0.3 MB of a daemon's memory, for a key that is not known
+
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=cutoff)), None)

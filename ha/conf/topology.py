@@ -17,6 +17,8 @@ __all__ = [
     "NameNodeAddress",
     "local_namenode",
     "namenode",
+    "namenode_address",
+    "namenode_ids",
     "namenodes",
     "nameservice_of",
     "shared_edits",
@@ -88,18 +90,30 @@ def namenodes(configuration: Configuration, nameservice: str) -> tuple[NameNodeA
 
     Raises ``ConfigurationError`` when there are none, or when one has no address.
     """
+    ids = namenode_ids(configuration, nameservice)
+    return tuple(namenode_address(configuration, nameservice, one) for one in ids)
+
+
+def namenode_ids(configuration: Configuration, nameservice: str) -> tuple[str, ...]:
+    """The ids of a nameservice's NameNodes; raises ``ConfigurationError`` when there are none."""
     ids = configuration.get(keys.NAMENODES, nameservice=nameservice)
     if not ids:
+        prefix = f"{keys.NAMENODES.name}."
+        others = [name for name in sorted(configuration.settings) if name.startswith(prefix)]
+        known = configuration.where(keys.NAMESERVICES)
         raise ConfigurationError(
-            f"{keys.NAMENODES.name}.{nameservice} is not set. "
-            "List the NameNode ids there, for instance nn1,nn2."
+            f"{prefix}{nameservice} is not set, but {', '.join(others)} is: either that key or "
+            f"{nameservice!r} is misspelt ({known})."
+            if others
+            else f"{prefix}{nameservice} is not set. List the NameNode ids there, for instance "
+            "nn1,nn2."
         )
     if len(set(ids)) != len(ids):
         raise ConfigurationError(
             f"{keys.NAMENODES.name}.{nameservice} is {','.join(ids)!r}: "
             "an id occurs twice. Give each NameNode its own."
         )
-    return tuple(_address(configuration, nameservice, one) for one in ids)
+    return tuple(ids)
 
 
 def namenode(configuration: Configuration, nameservice: str, name: str) -> NameNodeAddress:
@@ -166,9 +180,16 @@ def shared_edits(
     return JournalUri(nodes, journal_id)
 
 
-def _address(configuration: Configuration, nameservice: str, name: str) -> NameNodeAddress:
+def namenode_address(configuration: Configuration, nameservice: str, name: str) -> NameNodeAddress:
+    """Where one NameNode listens; raises ``ConfigurationError`` if it has no RPC address."""
     scope = {"nameservice": nameservice, "namenode": name}
-    rpc = configuration.require(keys.NAMENODE_RPC, **scope)
+    rpc = configuration.get(keys.NAMENODE_RPC, **scope)
+    if rpc is None:
+        listed = configuration.where(keys.NAMENODES, nameservice=nameservice)
+        raise ConfigurationError(
+            f"{listed} lists {name}, but {keys.NAMENODE_RPC.name}.{nameservice}.{name} is not set. "
+            f"Add it to hdfs-site.xml, or take {name} out of the list."
+        )
     service = configuration.get(keys.NAMENODE_SERVICE_RPC, **scope) or rpc
     http = configuration.get(keys.NAMENODE_HTTP, **scope)
     return NameNodeAddress(

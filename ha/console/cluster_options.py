@@ -15,6 +15,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.topology import nameservice_of
 from ha.console.exit_codes import USAGE
 from ha.console.options import configuration as configuration_options
+from ha.console.options import timeout_option
 from ha.console.output import FORMATS, NotWritten, plain, show
 from ha.console.result import Code, CommandOutcome, Ended, Ending
 
@@ -26,6 +27,8 @@ class ClusterCommand:
     configuration: Configuration
     nameservice: str
     output: str
+    timeout_seconds: float = 0.0
+    """How long a process may take to answer a question; 0 for a command that asks none."""
 
     def end(self, ending: Ending) -> NoReturn:
         """Tell how it ended and exit with its code."""
@@ -39,10 +42,12 @@ class ClusterCommand:
 
 
 def about_a_cluster(
-    command: str, *, formats: tuple[str, ...] = FORMATS
+    command: str, *, timeout_seconds: float | None, formats: tuple[str, ...] = FORMATS
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add --conf-dir, -D, -ns and -o; the function gets a ``ClusterCommand`` as ``place``.
+    """Add --conf-dir, -D, -ns, -o and --timeout; the function gets them as ``place``.
 
+    ``timeout_seconds`` is the default of --timeout: how long a process may take to answer; None
+    for a command that asks no process.
     A configuration that cannot be used ends the command with exit code 2, told as asked for.
     """
 
@@ -50,6 +55,7 @@ def about_a_cluster(
         @configuration_options
         @click.option("-ns", "--nameservice", default=None, help="Which nameservice, if several.")
         @click.option("-o", "--output", type=click.Choice(formats), default=formats[0])
+        @_asking(timeout_seconds)
         @wraps(function)
         def wrapper(
             *,
@@ -57,6 +63,7 @@ def about_a_cluster(
             overrides: tuple[str, ...],
             nameservice: str | None,
             output: str,
+            timeout_seconds: float = 0.0,
             **own: Any,  # noqa: ANN401 - the command's own options, of click's making
         ) -> None:
             try:
@@ -64,7 +71,7 @@ def about_a_cluster(
                 name = nameservice or nameservice_of(configuration)
                 for warning in configuration.warnings:
                     click.echo(f"warning: {warning}", err=True)
-                place = ClusterCommand(configuration, name, output)
+                place = ClusterCommand(configuration, name, output, timeout_seconds)
                 try:
                     function(place=place, **own)
                 except Ended as end:
@@ -75,6 +82,13 @@ def about_a_cluster(
         return wrapper
 
     return decorate
+
+
+def _asking(
+    default_seconds: float | None,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add --timeout where the command asks somebody."""
+    return (lambda command: command) if default_seconds is None else timeout_option(default_seconds)
 
 
 def _misconfigured(command: str, output: str, error: ConfigurationError) -> NoReturn:

@@ -21,6 +21,8 @@ UNAUTHORISED: Final = 7
 """We may not ask for this; nothing was changed."""
 UNHEALTHY: Final = 8
 """Only with ``--check``."""
+OPEN_TO_STRANGERS: Final = 78
+"""Only of daemons (``ha.daemon.exposure``): an address can be reached from other machines."""
 INTERRUPTED: Final = 130
 
 HADOOP_FAILURE: Final = 255

@@ -6,7 +6,25 @@ from typing import Any, TypeVar
 
 import click
 
+from ha.conf.secrets import bare_secret
+
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def in_the_process_list(name: str) -> str:
+    """Why a secret may not stand on a command line, and where it may."""
+    return (
+        f"-D {name}=...: everybody on this machine can read it in the list of processes. Set it in "
+        "the configuration files; ha.zookeeper.auth takes @/path/of/file"
+    )
+
+
+def _without_secrets(
+    _ctx: click.Context, _param: click.Parameter, overrides: tuple[str, ...]
+) -> tuple[str, ...]:
+    for name in filter(None, map(bare_secret, overrides)):
+        raise click.UsageError(in_the_process_list(name))
+    return overrides
 
 
 def configuration(command: F) -> F:
@@ -15,7 +33,12 @@ def configuration(command: F) -> F:
     Hadoop spells the first -conf-dir in its commands and --config in its scripts.
     """
     command = click.option(
-        "-D", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key."
+        "-D",
+        "overrides",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Override a key.",
+        callback=_without_secrets,
     )(command)
     return click.option(
         "--conf-dir",
@@ -24,3 +47,16 @@ def configuration(command: F) -> F:
         type=click.Path(path_type=Path),
         help="Folder with core-site.xml and hdfs-site.xml; $HADOOP_CONF_DIR if not given.",
     )(command)
+
+
+def timeout_option(default_seconds: float) -> Callable[[F], F]:
+    """Add --timeout: the command gets ``timeout_seconds``."""
+    return click.option(
+        "--timeout",
+        "timeout_seconds",
+        type=click.FloatRange(min=0.1, max=3600.0),
+        default=default_seconds,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long a process may take to answer.",
+    )

@@ -20,6 +20,7 @@ import structlog
 from prometheus_client import REGISTRY, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from ha.daemon.http_seats import HttpSeats
 from ha.daemon.lazy_import import load_late
 from ha.daemon.pages import METHODS, Page, PageAnswer, json_answer, text_answer
 from ha.daemon.probes import RoleSeen, probe_pages
@@ -38,9 +39,6 @@ SILENCE_SECONDS: Final = 75.0
 HEAD_SECONDS: Final = 20.0
 """From a request's first byte to the end of its headers; aiohttp itself would wait for ever."""
 MAX_HEAD_BYTES: Final = 16 * 1024
-MAX_CONNECTIONS: Final = 256
-"""More are closed at once: with no descriptor left, a daemon could not reach its peers either."""
-TOLD_EVERY_SECONDS: Final = 10.0
 _BEGINS: Final = re.compile(rb"[A-Z]{1,20}(?: |\Z)")
 _ENDS: Final = re.compile(rb"\r\n\r\n|\n\n")
 _PLAIN: Final = re.compile(
@@ -49,6 +47,9 @@ _PLAIN: Final = re.compile(
     rb"\r\n"
 )
 """A complete request in one piece, without a body and without headers that need support."""
+_FULL: Final = PageAnswer(
+    HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", b"too many requests are under way\n"
+)
 NOT_ALLOWED: Final = HTTPStatus.METHOD_NOT_ALLOWED
 _NO_PAGES: Final[Mapping[str, Page]] = {}
 _NO_ROUTES: Final[Sequence["web.RouteDef"]] = ()
@@ -75,6 +76,7 @@ class Endpoint:
         pages: Mapping[str, Page] = _NO_PAGES,
         routes: Callable[[], Sequence["web.RouteDef"]] = lambda: _NO_ROUTES,
         silence_seconds: float = SILENCE_SECONDS,
+        seats: HttpSeats | None = None,
     ) -> None:
         self._silence_seconds = silence_seconds
         self._status = status
@@ -90,7 +92,7 @@ class Endpoint:
         }
         self._listener: asyncio.Server | None = None
         self._runner: asyncio.Task[web.AppRunner] | None = None
-        self._open = _Open()
+        self.seats = seats or HttpSeats()
 
     async def start(self, host: str, port: int) -> int:
         """Listen on one address (port 0 = any) and return the bound port; raises ``OSError``."""
@@ -98,19 +100,26 @@ class Endpoint:
         self._listener = await loop.create_server(self._connection, host, port)
         return int(self._listener.sockets[0].getsockname()[1])
 
+    async def replace_routes(self, routes: "Callable[[], Sequence[web.RouteDef]]") -> None:
+        """Have these instead of those before, whose connections are closed."""
+        self._routes = routes
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await (await runner).cleanup()
+
     async def stop(self) -> None:
         """Close the listener and its connections; harmless when it was never started."""
         listener, self._listener = self._listener, None
         if listener is not None:
             listener.close()
-        for connection in tuple(self._open.ours):
+        for connection in self.seats.asking:
             connection.abort()
         runner, self._runner = self._runner, None
         if runner is not None:
             await (await runner).cleanup()
 
     def _connection(self) -> "_Connection":
-        return _Connection(self._pages, self._open, self._whole_server, self._silence_seconds)
+        return _Connection(self._pages, self.seats, self._whole_server, self._silence_seconds)
 
     @property
     def prepared(self) -> bool:
@@ -141,33 +150,13 @@ class Endpoint:
         return json_answer({"healthy": reason is None, "reason": reason}, status)
 
 
-class _Open:
-    """All connections there are: ours until they are answered, and those that were handed on."""
-
-    def __init__(self) -> None:
-        self.ours: set[_Connection] = set()
-        self.handed_on: set[asyncio.Transport] = set()
-        self._told_until = 0.0
-
-    def has_room(self, now: float) -> bool:
-        """Whether one more may be; says so where it may not, but not for each."""
-        if len(self.ours) + len(self.handed_on) >= MAX_CONNECTIONS:
-            self.handed_on = {one for one in self.handed_on if not one.is_closing()}
-        if len(self.ours) + len(self.handed_on) < MAX_CONNECTIONS:
-            return True
-        if now >= self._told_until:
-            self._told_until = now + TOLD_EVERY_SECONDS
-            log.warning("http.full", connections=MAX_CONNECTIONS)
-        return False
-
-
 class _Connection(asyncio.Protocol):
     """One connection until it is answered or handed on."""
 
     def __init__(
         self,
         pages: Mapping[str, Page],
-        register: _Open,
+        register: HttpSeats,
         whole_server: Callable[[], Awaitable[asyncio.Protocol]],
         silence_seconds: float,
     ) -> None:
@@ -177,14 +166,15 @@ class _Connection(asyncio.Protocol):
         self._whole_server = whole_server
         self._handing_on: asyncio.Task[None] | None = None
         self._said = b""
+        self.host = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         loop = asyncio.get_running_loop()
         self._transport = cast("asyncio.Transport", transport)
         self._patience = loop.call_later(self._silence_seconds, self.abort)
-        if self._register.has_room(loop.time()):
-            self._register.ours.add(self)
-        else:
+        peer = transport.get_extra_info("peername")
+        self.host = str(peer[0]) if peer else ""
+        if not self._register.admit(self, loop.time()):
             self.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -211,7 +201,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._patience.cancel()
-        self._register.ours.discard(self)
+        self._register.leave(self)
 
     def abort(self) -> None:
         """Close it, whatever was said."""
@@ -239,8 +229,10 @@ class _Connection(asyncio.Protocol):
             return
         if self._transport.is_closing():
             return
-        self._register.ours.discard(self)
-        self._register.handed_on.add(self._transport)
+        if not self._register.hand_on(self, self._transport, asyncio.get_running_loop().time()):
+            self._transport.write(_framed(_FULL, "GET"))
+            self._transport.close()
+            return
         Reader(self._transport, self._silence_seconds)
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)

@@ -14,7 +14,9 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import CollectorRegistry
 
 from ha.conf.configuration import COMMAND_LINE, Configuration
+from ha.conf.errors import ConfigurationError
 from ha.conf.keys.cluster import NAMENODE_ID, NAMESERVICE_ID
+from ha.conf.keys.security import SECURITY_MODE
 from ha.daemon.version import version
 
 if TYPE_CHECKING:
@@ -55,6 +57,11 @@ class DaemonFacts:
         )
         start.add_metric([self._process], self._started)
         yield start
+        mode = GaugeMetricFamily(
+            "nnha_security_mode", "1 for the value of nnha.security.mode", labels=["mode"]
+        )
+        mode.add_metric([security_mode(self._configuration)], 1.0)
+        yield mode
         insecure = GaugeMetricFamily(
             "nnha_insecure_mode",
             "1 for each interface that is open without authentication",
@@ -74,6 +81,14 @@ def publish_facts(
 ) -> None:
     """Show them from now on; called once by each daemon."""
     registry.register(cast("Collector", DaemonFacts(process, configuration, open_to)))
+
+
+def security_mode(configuration: Configuration) -> str:
+    """The security mode; a daemon whose mode cannot be read does not start."""
+    try:
+        return configuration.get(SECURITY_MODE)
+    except ConfigurationError:
+        return "unknown"
 
 
 def configuration_hash(configuration: Configuration) -> str:

@@ -3,7 +3,8 @@
 import logging
 import sys
 from collections.abc import MutableMapping
-from typing import Any, TextIO, cast
+from dataclasses import dataclass
+from typing import Any, Final, TextIO, cast
 
 import structlog
 
@@ -11,21 +12,35 @@ from ha.daemon.stderr import SturdyStream, sturdy_stderr
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
+LEVELS: Final = tuple(_LEVELS)
+FORMS: Final = ("json", "text")
+
 _TIMESTAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 """ISO 8601 in UTC; spelt out, because isoformat() drops the microseconds when they are zero."""
 
 
-def configure_logging(process: str, *, level: str = "info", libraries: str = "warning") -> None:
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """What a daemon's command line says of its log; ``form`` None: what suits the reader."""
+
+    level: str = "info"
+    form: str | None = None
+
+
+def configure_logging(
+    process: str, *, level: str = "info", libraries: str = "warning", form: str | None = None
+) -> None:
     """Send all logs of this process to stderr, each line stamped with its name.
 
     Libraries that use the standard ``logging`` (kazoo, aiohttp, grpc, asyncio) are heard from
-    ``libraries`` on, through the same renderer.  Raises ``ValueError`` for an unknown level.
+    ``libraries`` on, through the same renderer.  ``form`` is ``json`` or ``text``; without it a
+    terminal gets text.  Raises ``ValueError`` for an unknown level.
     """
     for one in (level, libraries):
         if one not in _LEVELS:
             raise ValueError(f"log level {one!r}: take one of {', '.join(_LEVELS)}")
     stream = sturdy_stderr()
-    terminal = sys.stderr.isatty()
+    text = sys.stderr.isatty() if form is None else form == "text"
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -33,23 +48,33 @@ def configure_logging(process: str, *, level: str = "info", libraries: str = "wa
         _named(process),
     ]
     renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer()
-        if terminal
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        if text
         else structlog.processors.JSONRenderer(default=str)
     )
     tracebacks: list[structlog.typing.Processor] = (
-        [] if terminal else [structlog.processors.format_exc_info]
+        [] if text else [structlog.processors.format_exc_info]
     )
     structlog.configure(
-        processors=[*shared, *tracebacks, renderer],
+        processors=[*shared, *tracebacks, _in_order, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", stream)),
         cache_logger_on_first_use=False,
     )
     _route_standard_logging(
-        stream, [*shared, structlog.stdlib.ExtraAdder()], [*tracebacks, renderer]
+        stream, [*shared, structlog.stdlib.ExtraAdder()], [*tracebacks, _in_order, renderer]
     )
     logging.getLogger().setLevel(_LEVELS[libraries])
+
+
+_FIRST: Final = ("timestamp", "level", "process", "event")
+
+
+def _in_order(
+    _logger: object, _method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Put what a reader looks for first in front: when, how bad, who, what."""
+    return {name: event[name] for name in _FIRST if name in event} | dict(event)
 
 
 def _named(process: str) -> structlog.typing.Processor:

@@ -7,12 +7,14 @@ import gc
 import os
 import resource
 import signal
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, NoReturn
 
 import structlog
 from prometheus_client import Gauge
 
+from ha.daemon.private_files import private_files
 from ha.daemon.stderr import let_go_of_stderr, say
 
 log = structlog.get_logger()
@@ -32,6 +34,35 @@ _lag = Gauge(
     "How late the event loop woke up the last time",
     ["process"],
 )
+
+
+LONGEST_LAG_SECONDS = 60.0
+"""The longest lag of so long a time is shown, so that a stall is seen by the next scrape."""
+
+_longest_lag = Gauge(
+    "nnha_loop_lag_longest_seconds",
+    "How late the event loop woke up at worst in the last 60 s",
+    ["process"],
+)
+
+
+class Lags:
+    """The lags of the last ``LONGEST_LAG_SECONDS``, as far as they can be the longest."""
+
+    def __init__(self) -> None:
+        self._falling: deque[tuple[float, float]] = deque()
+
+    def add(self, at: float, seconds: float) -> None:
+        """A lag that was measured at that time; earlier and shorter ones do not count any more."""
+        while self._falling and self._falling[-1][1] <= seconds:
+            self._falling.pop()
+        self._falling.append((at, seconds))
+
+    def longest(self, now: float) -> float:
+        """The longest one that is not too old."""
+        while self._falling and self._falling[0][0] <= now - LONGEST_LAG_SECONDS:
+            self._falling.popleft()
+        return self._falling[0][1] if self._falling else 0.0
 
 
 class ExitWith(Exception):
@@ -60,11 +91,13 @@ def run_daemon(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> i
 
     SIGTERM, SIGINT and SIGHUP (unless it is ignored, as under nohup) set the event that ``main``
     gets; it then stops in its own order.  A second SIGTERM or SIGINT cancels it.  ``ExitWith``
-    becomes its message and code; any other exception is logged and becomes 1.
+    becomes its message and code; any other exception is logged and becomes 1.  Its files are for
+    its own user only.
     """
     _allow_many_files()
     try:
-        return _run(name, main)
+        with private_files():
+            return _run(name, main)
     finally:
         let_go_of_stderr()
 
@@ -73,7 +106,8 @@ def _run(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
     try:
         asyncio.run(_supervise(name, main))
     except ExitWith as wish:
-        log.info("daemon.exit", code=wish.code, reason=wish.message)
+        tell = log.error if wish.code else log.info
+        tell("daemon.exit", code=wish.code, reason=wish.message)
         if wish.message:
             say(f"{name}: {wish.message}")
         return wish.code
@@ -146,11 +180,14 @@ async def _lag_gauge(name: str) -> AsyncIterator[None]:
 async def _measure_lag(name: str) -> None:
     loop = asyncio.get_running_loop()
     gauge = _lag.labels(process=name)
+    lags = Lags()
+    _longest_lag.labels(process=name).set_function(lambda: lags.longest(loop.time()))
     while True:
         asked = loop.time() + LAG_PROBE_SECONDS
         await asyncio.sleep(LAG_PROBE_SECONDS)
         late = max(0.0, loop.time() - asked)
         gauge.set(late)
+        lags.add(loop.time(), late)
         if late >= LAG_WORTH_A_LINE_SECONDS:
             log.warning("daemon.loop_was_late", seconds=round(late, 3))
 

@@ -1,6 +1,7 @@
 """The election's one task and one inbox: event, step, actions, one log line."""
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Protocol, assert_never
@@ -76,11 +77,14 @@ class Elector:
         application: Application,
         keeper: Callable[[Post], Keeper],
         look_interval_seconds: float = LOOK_INTERVAL_SECONDS,
+        sign: Callable[[float], None] = lambda _within_seconds: None,
     ) -> None:
+        """``sign`` is called with each step, and told within which time the next one comes."""
         self._name = name
         self._application = application
         self.keeper = keeper(self.post)
         self._look_interval_seconds = look_interval_seconds
+        self._sign = sign
         self._state = ElectorState()
         self._inbox: asyncio.Queue[Event | None] = asyncio.Queue()
         self._works: set[asyncio.Task[None]] = set()
@@ -118,12 +122,14 @@ class Elector:
         ticker = loop.create_task(self._tick())
         try:
             while True:
+                self._sign(self._look_interval_seconds)
                 event = await self._inbox.get()
                 try:
                     self._step(event)
                 finally:
                     self._inbox.task_done()
         finally:
+            self._sign(math.inf)
             ticker.cancel()
             self._step(QuitRequested(keep_breadcrumb=True))
             for work in self._works:

@@ -9,11 +9,11 @@ needs no second opinion.
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import assert_never
+from typing import Final, assert_never
 
 
 class Health(StrEnum):
-    """What we hold of the NameNode; INITIALIZING only before the first result."""
+    """What we hold of the NameNode; INITIALIZING before the first result, and while it loads."""
 
     INITIALIZING = "initializing"
     HEALTHY = "healthy"
@@ -43,6 +43,13 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Starting:
+    """The NameNode answered that it is not ready to be asked: it loads its image."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unwell:
     """The NameNode answered that it is not well."""
 
@@ -51,7 +58,7 @@ class Unwell:
 
 @dataclass(frozen=True, slots=True)
 class Faulted:
-    """The NameNode answered with an exception outside the protocol, e.g. while it starts."""
+    """The NameNode answered with an exception outside the protocol."""
 
     reason: str
 
@@ -78,13 +85,27 @@ class Unanswered:
 
 
 @dataclass(frozen=True, slots=True)
+class Unjudged:
+    """No answer came in time, but our own event loop stood still for a large part of that time."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The NameNode's process is no more."""
 
     reason: str
 
 
-ProbeOutcome = Answered | Unwell | Faulted | Broken | Refused | Unanswered | Ended
+ProbeOutcome = (
+    Answered | Starting | Unwell | Faulted | Broken | Refused | Unanswered | Unjudged | Ended
+)
+
+OWN_DELAY_SHARE: Final = 1 / 3
+"""Of a probe's deadline: where we ourselves were late by so much, silence says nothing."""
+MOST_UNJUDGED: Final = 2
+"""In a row.  A loop that is late at each probe must not hide for ever that a NameNode hangs."""
 
 
 class _Kind(StrEnum):
@@ -138,6 +159,7 @@ class HealthState:
     trouble: Trouble = Trouble.NONE
     reason: str = "not probed yet"
     broken_in_a_row: int = 0
+    unjudged_in_a_row: int = 0
     recent: tuple[_Kind, ...] = ()
     """The newest probes, as many as any limit looks at; the oldest first."""
 
@@ -156,6 +178,9 @@ def step(state: HealthState, outcome: ProbeOutcome) -> Step:
     match outcome:
         case Answered():
             return Step(_answered(state), settings.check_interval_seconds)
+        case Starting(reason=reason):
+            starting = _heard(state, Health.INITIALIZING, Trouble.NONE, reason)
+            return Step(starting, settings.check_interval_seconds)
         case Unwell(reason=reason):
             # An answer, not a guess: no damping.
             ill = _heard(state, Health.UNHEALTHY, Trouble.ILL, reason)
@@ -169,12 +194,29 @@ def step(state: HealthState, outcome: ProbeOutcome) -> Step:
             return _silent(state, _Kind.REFUSED, reason)
         case Unanswered(reason=reason):
             return _silent(state, _Kind.SLOW, reason)
+        case Unjudged(reason=reason):
+            return _unjudged(state, reason)
         case Ended(reason=reason):
             # What comes next is another process, and owes nothing to this one's history.
             gone = _enter(state, Health.NOT_RESPONDING, Trouble.GONE, reason)
-            gone = replace(gone, recent=(), broken_in_a_row=0)
+            gone = replace(gone, recent=(), broken_in_a_row=0, unjudged_in_a_row=0)
             return Step(gone, settings.retry_interval_seconds)
     assert_never(outcome)
+
+
+def unless_we_were_late(
+    outcome: ProbeOutcome, *, late_seconds: float, deadline_seconds: float
+) -> ProbeOutcome:
+    """The outcome of a probe during which our own event loop was late by so much in all.
+
+    The bad schedule: the machine of both stands still for longer than the deadline.  When it goes
+    on, our timer is due before the NameNode can have answered.
+
+    See docs/reference/health.md#our-own-delay.
+    """
+    if not isinstance(outcome, Unanswered) or late_seconds < OWN_DELAY_SHARE * deadline_seconds:
+        return outcome
+    return Unjudged(f"{outcome.reason}, while our own event loop was {late_seconds:.1f} s late")
 
 
 def monitor_failed(state: HealthState, reason: str) -> HealthState:
@@ -208,6 +250,12 @@ def _broken(state: HealthState, reason: str) -> Step:
     return _silent(state, _Kind.REFUSED, reason)
 
 
+def _unjudged(state: HealthState, reason: str) -> Step:
+    if state.unjudged_in_a_row >= MOST_UNJUDGED:
+        return _silent(state, _Kind.SLOW, reason)
+    return Step(replace(state, unjudged_in_a_row=state.unjudged_in_a_row + 1), 0.0)
+
+
 def _silent(state: HealthState, kind: _Kind, reason: str) -> Step:
     missed = _remember(state, kind)
     over = _over_a_limit(missed)
@@ -235,7 +283,7 @@ def _over_a_limit(state: HealthState) -> tuple[Trouble, str] | None:
 
 def _remember(state: HealthState, kind: _Kind) -> HealthState:
     most = max(state.settings.refusals_window, state.settings.timeouts_window)
-    return replace(state, recent=(*state.recent, kind)[-most:])
+    return replace(state, recent=(*state.recent, kind)[-most:], unjudged_in_a_row=0)
 
 
 def _enter(state: HealthState, health: Health, trouble: Trouble, reason: str) -> HealthState:

@@ -1,12 +1,14 @@
 """Probes the local NameNode over one open connection, whose end shows that the process died."""
 
 import asyncio
+import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 import structlog
 
 from ha.conf.topology import HostPort
+from ha.daemon.own_delay import OwnDelay
 from ha.health.core import (
     Answered,
     Broken,
@@ -17,19 +19,27 @@ from ha.health.core import (
     HealthState,
     ProbeOutcome,
     Refused,
+    Starting,
     Unanswered,
+    Unjudged,
     Unwell,
     monitor_failed,
     step,
+    unless_we_were_late,
 )
 from ha.health.pid_file import Over, PidFile, Running
 from ha.rpc.client import Connect, RpcConnection
 from ha.rpc.errors import ConnectFailed, DeadlineExceeded
 from ha.service.client import ServiceClient
 from ha.service.errors import HealthCheckFailed, ServiceRefused, ServiceUnreachable
-from ha.service.model import ServiceStatus
+from ha.service.model import ServiceState, ServiceStatus
 
 log = structlog.get_logger()
+
+CALLS: Final = 3
+"""A probe connects, asks for the status and then for the health, each within the deadline."""
+DELAY_STEPS: Final = 8
+"""So often within a deadline our own event loop is looked at."""
 
 
 class Listener(Protocol):
@@ -60,12 +70,15 @@ class HealthMonitor:
         measure: Callable[[float, ProbeOutcome], None] = lambda _seconds, _outcome: None,
         process: PidFile | None = None,
         connect: Connect = RpcConnection.open,
+        sign: Callable[[float], None] = lambda _within_seconds: None,
     ) -> None:
+        """``sign`` is called with each step, and told within which time the next one comes."""
         self._address = address
         self._listener = listener
         self._measure = measure
         self._process = process
         self._connect = connect
+        self._sign = sign
         self._state = HealthState(settings=settings)
         self._client: ServiceClient | None = None
         self._hurry = asyncio.Event()
@@ -98,22 +111,33 @@ class HealthMonitor:
             self._listener.health_changed(self._state.health, self._state.reason)
             raise
         finally:
+            self._sign(math.inf)
             if self._process is not None:
                 self._process.close()
             await self._hang_up()
 
     async def _rounds(self) -> None:
-        loop = asyncio.get_running_loop()
         outcome: ProbeOutcome | None = None
         while True:
             if outcome is None:
-                begun = loop.time()
-                outcome = self._with_process(await self._probe())
-                self._measure(loop.time() - begun, outcome)
+                outcome = await self._measured_probe()
             wait_seconds = self._judge(outcome)
-            if not isinstance(outcome, Answered | Unwell):
+            if not isinstance(outcome, Answered | Starting | Unwell):
                 await self._hang_up()
+            self._sign(wait_seconds)
             outcome = await self._rest(wait_seconds)
+
+    async def _measured_probe(self) -> ProbeOutcome:
+        loop, deadline = asyncio.get_running_loop(), self._state.settings.rpc_timeout_seconds
+        begun = loop.time()
+        self._sign(CALLS * deadline)
+        with OwnDelay(deadline / DELAY_STEPS) as delay:
+            silent = self._with_process(await self._probe())
+        outcome = unless_we_were_late(silent, late_seconds=delay.seconds, deadline_seconds=deadline)
+        if isinstance(outcome, Unjudged):
+            log.warning("health.probe.unjudged", address=str(self._address), reason=outcome.reason)
+        self._measure(loop.time() - begun, outcome)
+        return outcome
 
     def _judge(self, outcome: ProbeOutcome) -> float:
         before = self._state
@@ -136,7 +160,7 @@ class HealthMonitor:
         process = self._process
         if process is None:
             return outcome
-        if isinstance(outcome, Answered | Unwell | Faulted):
+        if isinstance(outcome, Answered | Starting | Unwell | Faulted):
             process.answered()
             return outcome
         match process.look():
@@ -161,6 +185,8 @@ class HealthMonitor:
                 )
             status = await self._client.status(deadline_seconds=deadline)
             self._listener.status_reported(status)
+            if status.state is ServiceState.INITIALIZING:
+                return Starting(status.not_ready_reason or "it is still starting")
             await self._client.monitor_health(deadline_seconds=deadline)
         except HealthCheckFailed as failure:
             return Unwell(str(failure))

@@ -60,14 +60,26 @@ class Member:
     """The same of its NameNode's drain."""
     host: str = ""
     """The machine that it runs on, by its own name; empty where an older version says none."""
+    user: str = ""
+    """Whom it runs as, and so asks others as; empty where an older version says none."""
+    hand_over_failure: str = ""
+    """Why the last try to hand its drained NameNode's role over failed; empty: none did."""
+    lock_of_earlier_process: bool = False
+    """Its NameNode is active, and the lock is still that of its controller's earlier process, which
+    was killed.  When that session ends, this controller takes the lock again.
+    """
 
 
 class FailoverKind(StrEnum):
-    """Who wanted the role to move."""
+    """Who wanted the role to move; the last two are no failovers."""
 
     AUTO = "auto"
     SWITCHOVER = "switchover"
     MANUAL = "manual"
+    FIRST = "first"
+    """The first election of a nameservice: no NameNode was active before."""
+    REJOINED = "rejoined"
+    """The active won its own lock again, as after a restart of its controller in a pause."""
 
 
 class FailoverResult(StrEnum):

@@ -2,18 +2,32 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import Protocol, assert_never, cast
+from typing import Final, Protocol, assert_never, cast
 
 import structlog
 
+from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.limits import RpcLimits
 from ha.rpc.session import Asked, Event, Greeted, Hangup, Phase, Send, ServerSession
 
 log = structlog.get_logger()
 
+_READ_BYTES: Final = 32 * 1024
+"""At once from one socket: what a thousand peers send in one turn must not exceed the budget."""
+
 
 class Owner(Protocol):
     """Who a connection belongs to."""
+
+    @property
+    def budget(self) -> FrameBudget:
+        """For what is half received."""
+
+    def greeted(self, connection: "ServerConnection") -> bool:
+        """Whether a connection may stay that has just said what it is for."""
+
+    def is_privileged(self, connection: "ServerConnection") -> bool:
+        """Whether a part of what there is is kept for this connection."""
 
     def admit(self, connection: "ServerConnection") -> bool:
         """Whether one more connection may be."""
@@ -56,7 +70,33 @@ class ServerConnection(asyncio.Protocol):
         self._outgoing: list[bytes] = []
         self._unanswered = 0
         self._reading = True
+        self._starved = False
         self._since = _Since(self._loop.time(), self._loop.time())
+
+    @property
+    def user(self) -> str:
+        """Who the peer says it is."""
+        return self.who.user
+
+    @property
+    def protocol(self) -> str:
+        """What the peer says it is here for."""
+        return self.who.protocol
+
+    @property
+    def privileged(self) -> bool:
+        """Whether a part of what there is is kept for it."""
+        return self._owner.is_privileged(self)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is owed to the peer."""
+        return self._unanswered == 0
+
+    @property
+    def heard_at(self) -> float:
+        """When the peer said something last, or was answered."""
+        return self._since.heard
 
     # What asyncio tells us.
 
@@ -70,6 +110,8 @@ class ServerConnection(asyncio.Protocol):
             transport.abort()
             return
         transport.set_write_buffer_limits(high=self._limits.outgoing_pause_bytes)
+        if hasattr(transport, "max_size"):
+            transport.max_size = _READ_BYTES
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
@@ -107,11 +149,13 @@ class ServerConnection(asyncio.Protocol):
                 break
             progress = True
             self._handle(event)
-        if self._session.buffered_bytes == 0:
+        buffered = self._session.buffered_bytes
+        if buffered == 0:
             self._since.frame = None
         elif progress:
             self._since.frame = self._loop.time()
-        self._set_reading(may)
+        self._starved = self._transport is not None and not self._owner.budget.holds(self, buffered)
+        self._set_reading(may and not self._starved)
 
     def answer(self, data: bytes) -> None:
         """Send one call's answer."""
@@ -132,6 +176,11 @@ class ServerConnection(asyncio.Protocol):
             log.info("rpc.connection.aborted", host=self.host, user=self.who.user, cause=cause)
             self._transport.abort()
 
+    def give_way(self) -> None:
+        """Close now, and leave the seat to another one."""
+        self.abort("gave_way")
+        self.connection_lost(None)
+
     def overdue(self, now: float) -> str | None:
         """The limit whose wait the peer has exceeded, by name."""
         limits, since = self._limits, self._since
@@ -146,7 +195,7 @@ class ServerConnection(asyncio.Protocol):
                 return _late(
                     "stalled_write_seconds", since.stalled, now, limits.stalled_write_seconds
                 )
-            case Phase.CALLS if since.frame is not None and self._reading:
+            case Phase.CALLS if since.frame is not None and (self._reading or self._starved):
                 return _late("frame_seconds", since.frame, now, limits.frame_seconds)
             case Phase.CALLS if self._unanswered == 0 and self._reading:
                 return _late("idle_seconds", since.heard, now, limits.idle_seconds)
@@ -171,6 +220,8 @@ class ServerConnection(asyncio.Protocol):
                 self._owner.take(self, event)
             case Greeted():
                 self.who = event
+                if not self._owner.greeted(self):
+                    self.abort("kept_connections")
             case Send():
                 self._send(event.data)
             case Hangup():

@@ -6,11 +6,13 @@ import structlog
 
 from ha.rpc.connection import ServerConnection
 from ha.rpc.errors import MalformedFrame, RemoteFault
+from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.java_names import IO_EXCEPTION, RPC_SERVER
 from ha.rpc.limits import RpcLimits
-from ha.rpc.metrics import CONNECTIONS, HANGUPS, IN_FLIGHT, UNKNOWN, Meters
+from ha.rpc.metrics import IN_FLIGHT, UNKNOWN, Meters
 from ha.rpc.packets import Detail, encode_failure, encode_success, parse_request
 from ha.rpc.protocol import Call, Catalogue, Method, NotServed
+from ha.rpc.seats import Seats
 from ha.rpc.session import Asked
 
 log = structlog.get_logger()
@@ -19,10 +21,12 @@ log = structlog.get_logger()
 class Dispatcher:
     """The connections and running calls of one server."""
 
-    def __init__(self, catalogue: Catalogue, limits: RpcLimits) -> None:
+    def __init__(self, catalogue: Catalogue, limits: RpcLimits, budget: FrameBudget) -> None:
+        self.budget = budget
         self.connections: set[ServerConnection] = set()
+        self._seats = Seats(limits, catalogue.privileged)
         self.accepting = True
-        self._catalogue = catalogue
+        self.catalogue = catalogue
         self._limits = limits
         self._meters = Meters()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -33,18 +37,25 @@ class Dispatcher:
 
     def admit(self, connection: ServerConnection) -> bool:
         """Whether one more connection may be."""
-        if not self.accepting or len(self.connections) >= self._limits.max_connections:
-            HANGUPS.labels("max_connections").inc()
+        if not self.accepting or not self._seats.admit(connection):
             return False
         self.connections.add(connection)
-        CONNECTIONS.inc()
         return True
+
+    def greeted(self, connection: ServerConnection) -> bool:
+        """Whether a connection may stay that has just said what it is for."""
+        return self._seats.greeted(connection)
+
+    def is_privileged(self, connection: ServerConnection) -> bool:
+        """Whether a part of what there is is kept for this connection."""
+        return self._seats.is_privileged(connection)
 
     def forget(self, connection: ServerConnection) -> None:
         """Drop a closed connection: its calls continue, and their answers are dropped."""
         self.connections.discard(connection)
         self._waiting.pop(connection, None)
-        CONNECTIONS.dec()
+        self._seats.leave(connection)
+        self.budget.forget(connection)
 
     def has_room(self, connection: ServerConnection) -> bool:
         """Whether one more call may be taken; if not, the connection is pumped when it may."""
@@ -55,7 +66,7 @@ class Dispatcher:
 
     def take(self, connection: ServerConnection, asked: Asked) -> None:
         """Start a call, or answer it at once if its method is not served."""
-        method = self._catalogue.find(asked.protocol, asked.method, asked.version)
+        method = self.catalogue.find(asked.protocol, asked.method, asked.version)
         if isinstance(method, NotServed):
             UNKNOWN.inc()
             connection.answer(

@@ -18,6 +18,10 @@ class RpcLimits:
     """The limit for frames before the connection context, when the caller is not known yet."""
 
     max_connections: int = 1024
+    kept_share: int = 16
+    """One in so many is kept: for protocols other than ClientProtocol, and for who has not said
+    what it is for."""
+
     max_calls_per_connection: int = 256
     max_calls: int = 4096
     """Over all connections, answered or not: a handler outlives the connection it came from."""
@@ -50,6 +54,11 @@ class RpcLimits:
             raise ValueError("outgoing_pause_bytes must not exceed max_outgoing_bytes")
         if min(self.max_connections, self.max_calls_per_connection) < 1:
             raise ValueError("a server that takes no connection or no call serves nobody")
+
+    @property
+    def kept_connections(self) -> int:
+        """How many connections no client gets."""
+        return self.max_connections // self.kept_share
 
     @property
     def sweep_seconds(self) -> float:

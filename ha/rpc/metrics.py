@@ -18,6 +18,10 @@ SECONDS = Histogram(
 )
 CONNECTIONS = Gauge("nnha_rpc_connections", "Open connections.")
 IN_FLIGHT = Gauge("nnha_rpc_calls_in_flight", "Calls taken and not yet answered.")
+BUFFERED = Gauge("nnha_rpc_buffered_bytes", "Bytes of frames that are half received.")
+STARVED = Counter(
+    "nnha_rpc_starved_total", "Times that a connection was not read from: the budget was spent."
+)
 HANGUPS = Counter("nnha_rpc_hangups_total", "Connections that this side closed.", ["cause"])
 
 

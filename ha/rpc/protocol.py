@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from ha.rpc.java_names import NO_SUCH_METHOD, NO_SUCH_PROTOCOL, VERSION_MISMATCH
+from ha.rpc.java_names import CLIENT_PROTOCOL, NO_SUCH_METHOD, NO_SUCH_PROTOCOL, VERSION_MISMATCH
 from ha.rpc.packets import Detail
 
 
@@ -44,20 +44,22 @@ PROTOCOL_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class RpcProtocol:
-    """A Java interface by name, with the methods that are served of it."""
-
-    name: str
-    methods: Mapping[str, Method]
-
-
-@dataclass(frozen=True, slots=True)
 class NotServed:
     """The method is not served: an ERROR answer, and the connection stays open."""
 
     java_class: str
     message: str
     detail: Detail
+
+
+@dataclass(frozen=True, slots=True)
+class RpcProtocol:
+    """A Java interface by name, with the methods that are served of it."""
+
+    name: str
+    methods: Mapping[str, Method]
+    otherwise: NotServed | None = None
+    """The answer to every other method; None: that there is none of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,11 @@ class Catalogue:
             raise ValueError("two protocols of one name")
         return Catalogue(by_name)
 
+    @property
+    def privileged(self) -> frozenset[str]:
+        """The protocols for which connections are kept: all but that of HDFS's clients."""
+        return frozenset(self.protocols) - {CLIENT_PROTOCOL}
+
     def find(self, protocol: str, method: str, version: int) -> Method | NotServed:
         """The method, or what to answer instead; the texts are Java's."""
         served = self.protocols.get(protocol)
@@ -94,7 +101,7 @@ class Catalogue:
             )
         found = served.methods.get(method)
         if found is None:
-            return NotServed(
+            return served.otherwise or NotServed(
                 NO_SUCH_METHOD,
                 f"Unknown method {method} called on {protocol} protocol.",
                 Detail.ERROR_NO_SUCH_METHOD,

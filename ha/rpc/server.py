@@ -8,6 +8,7 @@ import structlog
 
 from ha.rpc.connection import ServerConnection
 from ha.rpc.dispatcher import Dispatcher
+from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.limits import DEFAULT_LIMITS, RpcLimits
 from ha.rpc.metrics import HANGUPS
 from ha.rpc.protocol import Call, Catalogue, Method, RpcProtocol
@@ -30,8 +31,14 @@ class RpcServer:
     """
 
     def __init__(
-        self, protocols: Sequence[RpcProtocol], *, limits: RpcLimits = DEFAULT_LIMITS
+        self,
+        protocols: Sequence[RpcProtocol],
+        *,
+        limits: RpcLimits = DEFAULT_LIMITS,
+        budget: FrameBudget | None = None,
     ) -> None:
+        """``budget``: that of all servers of this process; one of its own where none is given."""
+        self._budget = budget or FrameBudget()
         self._catalogue = Catalogue.of(protocols)
         self._limits = limits
         self._dispatcher: Dispatcher | None = None
@@ -45,7 +52,7 @@ class RpcServer:
             OSError: if the address cannot be had.
         """
         loop = asyncio.get_running_loop()
-        dispatcher = Dispatcher(self._catalogue, self._limits)
+        dispatcher = Dispatcher(self._catalogue, self._limits, self._budget)
         self._server = await loop.create_server(
             lambda: ServerConnection(self._limits, dispatcher), host, port, backlog=256
         )
@@ -54,6 +61,12 @@ class RpcServer:
         bound: int = self._server.sockets[0].getsockname()[1]
         log.info("rpc.server.listening", host=host, port=bound)
         return bound
+
+    def serve(self, protocols: Sequence[RpcProtocol]) -> None:
+        """Serve these instead of those before; open connections stay, calls under way end."""
+        self._catalogue = Catalogue.of(protocols)
+        if self._dispatcher is not None:
+            self._dispatcher.catalogue = self._catalogue
 
     async def stop(self) -> None:
         """Take no more, let running handlers finish for a while, close everything."""

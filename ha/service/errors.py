@@ -60,3 +60,11 @@ class ServiceUnreachable(ServiceError):
     def __init__(self, message: str, *, sent: bool) -> None:
         super().__init__(message)
         self.sent = sent
+
+    @property
+    def refused(self) -> bool:
+        """Whether its host refused the connection: then no process listens there."""
+        cause: BaseException | None = self
+        while cause is not None and not isinstance(cause, ConnectionRefusedError):
+            cause = cause.__cause__ or cause.__context__
+        return cause is not None

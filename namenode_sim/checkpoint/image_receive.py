@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import structlog
@@ -56,6 +57,8 @@ class Recipient:
     """Told of each new image, and in how many directories it is."""
     follows_to: Callable[[], TxId | None] = lambda: None
     """The last edit that a standby has applied which makes no images itself; else None."""
+    fewest_inodes: Callable[[], int] = lambda: 0
+    """Fewer are suspicious: an image that has them is compared with the newest one."""
 
 
 class ImageReceiver:
@@ -102,7 +105,10 @@ class ImageReceiver:
         began = time.monotonic()
         intake = None
         try:
-            intake = await asyncio.to_thread(ImageIntake, self._storage, offer.txid)
+            fewest = self._recipient.fewest_inodes()
+            intake = await asyncio.to_thread(
+                partial(ImageIntake, self._storage, offer.txid, shrink_to=fewest)
+            )
             received = 0
             while received <= offer.size:
                 async with asyncio.timeout(self._stall_seconds):

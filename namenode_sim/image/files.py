@@ -5,8 +5,9 @@ See docs/reference/formats.md#image-names-and-digests.
 
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from journal.model import TxId
 from namenode_sim.durable import write_durably
@@ -57,15 +58,15 @@ def read_digest(image: Path) -> str:
     return match[1]
 
 
-def check_digest(image: Path) -> None:
-    """Compare an image with its digest.
+def check_digest(image: Path, opened: Callable[[Path], BinaryIO] | None = None) -> None:
+    """Compare an image with its digest; ``opened`` opens it in another way than usual.
 
     Raises:
         ImageError: if they differ; says both.
     """
     expected = read_digest(image)
     found = hashlib.md5(usedforsecurity=False)
-    with image.open("rb") as file:
+    with image.open("rb") if opened is None else opened(image) as file:
         while chunk := file.read(_CHUNK_BYTES):
             found.update(chunk)
     if found.hexdigest() != expected:

@@ -18,6 +18,7 @@ from namenode_sim.image.admin_sections import (
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.inodes_reader import link_children, read_inodes
+from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.sections import ImageSections
 from namenode_sim.image.snapshots_reader import (
@@ -38,16 +39,18 @@ _NAME = re.compile(r"fsimage(?:_rollback)?_(\d+)")
 _MANY_INODES: Final = 100_000
 
 
-def load_image(path: Path) -> Namespace:
+def load_image(path: Path, progress: LoadProgress | None = None) -> Namespace:
     """Check an image against its digest and load it.
 
     Raises:
+        LoadAbandoned: if ``progress`` was abandoned meanwhile.
         ImageError: if the digest is missing or differs, or the image cannot be understood;
             names the file.
         OSError: if it cannot be read.
     """
-    check_digest(path)
-    with path.open("rb") as file:
+    progress = progress or LoadProgress()
+    check_digest(path, progress.digesting)
+    with progress.loading(path) as file:
         try:
             namespace = read_namespace(file)
         except ImageError as problem:

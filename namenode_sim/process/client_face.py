@@ -9,12 +9,9 @@ docs/reference/namenode.md#certain-answers.
 """
 
 import asyncio
-import grp
-import pwd
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Protocol
 
 import structlog
@@ -35,6 +32,7 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INode
 from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.process.user_groups import Groups, SystemGroups
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto
 
@@ -42,48 +40,6 @@ log = structlog.get_logger()
 
 SUPERGROUP = "supergroup"
 """The default of dfs.permissions.superusergroup."""
-
-GroupsOf = Callable[[str], frozenset[str]]
-
-MAX_REMEMBERED = 10_000
-
-
-class SystemGroups:
-    """Asks the operating system once per user and remembers the answer.
-
-    Hadoop forgets after five minutes (``hadoop.security.groups.cache.secs``); here a change of
-    membership needs ``forget``, since the lookup may block and is not repeated behind our back.
-    ``overrides`` has the groups of users about whom the operating system is not asked.
-    """
-
-    def __init__(self, overrides: Mapping[str, frozenset[str]] = MappingProxyType({})) -> None:
-        self._overrides = overrides
-        self._known: dict[str, frozenset[str]] = {}
-
-    def __call__(self, user: str) -> frozenset[str]:
-        """The groups of a user; none if the machine does not know the user."""
-        if user in self._overrides:
-            return self._overrides[user]
-        groups = self._known.get(user)
-        if groups is None:
-            groups = _ask(user)
-            if len(self._known) >= MAX_REMEMBERED:
-                self._known.clear()
-            self._known[user] = groups
-        return groups
-
-    def forget(self) -> None:
-        """Ask again from now on."""
-        self._known.clear()
-
-
-def _ask(user: str) -> frozenset[str]:
-    groups = {entry.gr_name for entry in grp.getgrall() if user in entry.gr_mem}
-    try:
-        groups.add(grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name)
-    except KeyError:
-        return frozenset(groups)
-    return frozenset(groups)
 
 
 class EditLog(Protocol):
@@ -129,7 +85,7 @@ class ClientFace:
     superuser: str
     supergroup: str = SUPERGROUP
     settings: Settings = DEFAULT_SETTINGS
-    groups_of: GroupsOf = field(default_factory=SystemGroups)
+    groups: Groups = field(default_factory=SystemGroups)
     state: Callable[[], str] = _state_unknown
     on_broken: Callable[[str], None] = _nobody_told
     roll: Callable[[], TxId] = _no_log_to_roll
@@ -161,7 +117,7 @@ class ClientFace:
 
     def scene(self, call: Call, *, changes: bool = False) -> Scene:
         """What planning this call may look at."""
-        groups = self.groups_of(call.user)
+        groups = self.groups.known(call.user)
         is_super = call.user == self.superuser or self.supergroup in groups
         caller = Caller(
             user=call.user,
@@ -183,16 +139,21 @@ class ClientFace:
             changes,
         )
 
+    async def _admit(self, call: Call, method: str, *, writes: bool) -> None:
+        """Let a call in, with what planning it needs and what may take a while to find out."""
+        await self.groups.learn(call.user)
+        await self.gate.admit(method, writes=writes)
+
     def _reader(self, name: str, read: ReadCall) -> Callable[[Call, Any], Any]:
         async def handle(call: Call, request: Message) -> Message:
-            await self.gate.admit(name, writes=False)
+            await self._admit(call, name, writes=False)
             return await self._answer(lambda: read.answer(self.scene(call), request))
 
         return handle
 
     def _writer(self, name: str, write: WriteCall) -> Callable[[Call, Any], Any]:
         async def handle(call: Call, request: Message) -> Message:
-            await self.gate.admit(name, writes=not write.checked_as_read)
+            await self._admit(call, name, writes=not write.checked_as_read)
             changes = not write.checked_as_read
             return await self._answer(
                 lambda: self._write(self.scene(call, changes=changes), write, request)
@@ -251,12 +212,12 @@ class ClientFace:
     async def _content_summary(
         self, call: Call, request: calls.GetContentSummaryRequestProto
     ) -> Message:
-        await self.gate.admit("getContentSummary", writes=False)
+        await self._admit(call, "getContentSummary", writes=False)
         node, counts = await self._count(call, request.path)
         return calls.GetContentSummaryResponseProto(summary=summary.content_summary(node, counts))
 
     async def _quota_usage(self, call: Call, request: calls.GetQuotaUsageRequestProto) -> Message:
-        await self.gate.admit("getQuotaUsage", writes=False)
+        await self._admit(call, "getQuotaUsage", writes=False)
         node, counts = await self._count(call, request.path)
         return calls.GetQuotaUsageResponseProto(usage=summary.quota_usage(node, counts))
 
@@ -284,7 +245,7 @@ class ClientFace:
 
     async def _roll_edits(self, call: Call, _: calls.RollEditsRequestProto) -> Message:
         """End the segment, so that it can be merged or tailed; answered once it is finalized."""
-        await self.gate.admit("rollEdits", writes=True)
+        await self._admit(call, "rollEdits", writes=True)
 
         def compute() -> Message:
             check_superuser(self.scene(call).caller)

@@ -12,16 +12,20 @@ from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
 from ha.console.exit_codes import UNEXPECTED
+from ha.console.log_options import log_options
 from ha.console.options import configuration
 from ha.console.prompts import ask_letter, confirmed
+from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
-from ha.daemon.logs import configure_logging
+from ha.daemon.logs import LogOptions, configure_logging
+from ha.daemon.private_files import private_files
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from journal.errors import JournalError
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
 from namenode_sim.process.daemon import run_namenode
+from namenode_sim.process.listeners import doors
 from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.startup.modes import MODES, NOT_BUILT, Mode, Request, new_cluster_id
 from namenode_sim.startup.questions import Consent
@@ -45,6 +49,7 @@ def _mode_options(command: F) -> F:
 
 @click.command()
 @configuration
+@log_options
 @_mode_options
 @click.option(
     "--genclusterid", "-genclusterid", is_flag=True, help="Print a new cluster id and exit."
@@ -75,16 +80,17 @@ def namenode(
     force: bool,
     non_interactive: bool,
     skip_shared_edits_check: bool,
+    log_as: LogOptions,
     **modes: object,
 ) -> None:
     """Run a NameNode.  It starts as standby; its ZKFC or an operator makes it active.
 
     Exit codes: 0 stopped on request or done, 1 could not start, was refused or failed, 2 wrong
-    usage; --bootstrap-standby has Hadoop's: 2 no NameNode answers, 3 wrong version, 5 already
-    formatted, 6 the journal lacks edits, and 4 for an image that could not be fetched.  The
-    reason is the last line on standard error.
+    usage, 78 would be open to strangers (nnha.security.mode); --bootstrap-standby has Hadoop's: 2
+    no NameNode answers, 3 wrong version, 5 already formatted, 6 the journal lacks edits, and 4 for
+    an image that could not be fetched.  The reason is the last line on standard error.
     """
-    configure_logging("namenode")
+    configure_logging("namenode", level=log_as.level, form=log_as.form)
     _refuse_unbuilt(modes)
     if genclusterid:
         click.echo(f"Generating new cluster id:\n{new_cluster_id()}")
@@ -123,7 +129,8 @@ def _refuse_unbuilt(modes: Mapping[str, object]) -> None:
 
 def _run(mode: Mode, request: Request) -> int:
     try:
-        text = mode.run(request)
+        with private_files():
+            text = mode.run(request)
     except ExitWith as refusal:
         click.echo(f"namenode: {refusal.message}", err=True)
         return refusal.code
@@ -158,6 +165,9 @@ def _configured(
 async def _serve(conf: Configuration, stop: asyncio.Event) -> None:
     try:
         check_start(conf, Daemon.NAMENODE)
+        check_exposure(
+            conf, Daemon.NAMENODE, doors(conf, NameNodeIdentity.from_configuration(conf))
+        )
         await run_namenode(conf, stop)
     except (StorageError, ImageError, EditsError, ConfigurationError) as problem:
         raise ExitWith(UNEXPECTED, str(problem)) from problem

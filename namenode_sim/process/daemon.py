@@ -2,8 +2,11 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -13,20 +16,24 @@ from ha.conf.keys import cluster as keys
 from ha.conf.keys import files as keys_files
 from ha.conf.keys import namenode as keys_namenode
 from ha.conf.own_user import own_user
-from ha.conf.topology import HostPort
-from ha.daemon.endpoint import Endpoint
-from ha.daemon.process import ExitWith, halt
-from ha.rpc.limits import RpcLimits
-from ha.rpc.server import RpcServer
+from ha.daemon.private_files import warn_of_open_folders
+from ha.daemon.process import halt
+from ha.rpc.protocol import RpcProtocol
 from ha.service.face import ha_service_protocol
+from journal.model import TxId
+from namenode_sim.image.load_progress import LoadProgress
+from namenode_sim.metrics import enter_state
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.retry_cache import MAX_ENTRIES, RetryCache
-from namenode_sim.process.client_face import ClientFace, SystemGroups
+from namenode_sim.process.client_face import ClientFace
 from namenode_sim.process.client_settings import client_settings
 from namenode_sim.process.ha_face import HaFace, disk_trouble_of
 from namenode_sim.process.jmx import NameNodeBeans
+from namenode_sim.process.listeners import Listeners
+from namenode_sim.process.loading import Loading, loaded_beside, loading_protocols
 from namenode_sim.process.peer_face import checkpointer, image_routes, peer_protocol
-from namenode_sim.process.status_page import StatusPage
+from namenode_sim.process.status_page import INITIALIZING, LoadingPage, StatusPage
+from namenode_sim.process.user_groups import SystemGroups
 from namenode_sim.startup.identity import (
     NameNodeIdentity,
     checked_volumes,
@@ -51,45 +58,79 @@ log = structlog.get_logger()
 PEER_DEADLINE_SECONDS: Final = 0.3
 PARK_BEYOND_SESSION_SECONDS: Final = 3.0
 LEAVE_SECONDS: Final = 10.0
-LOOPBACK: Final = "127.0.0.1"
 
 
 async def run_namenode(conf: Configuration, stop: asyncio.Event) -> None:
     """Serve until ``stop`` is set; halt with exit code 1 when the journal refuses us.
 
+    It listens before it loads the image, which may take minutes, and says so meanwhile: who looks
+    at it must not take it for dead.
+
     Raises:
         ExitWith: 1 with the reason, when an address is taken.
-        StorageError: when the name directories cannot be used.
+        ImageError, EditsError, StorageError: when the name directories cannot be used.
     """
     place = NameNodeIdentity.from_configuration(conf)
+    client_settings(conf)  # what is wrong in it is told before the load
     async with AsyncExitStack() as running:
         storage = open_name_dirs(name_directories(conf, place.address), storage_settings(conf))
         running.callback(storage.close)
-        namespace = storage.load()
-        namespace.retry_cache = _retry_cache(conf)
-        namenode = await _start_parts(conf, place, storage, namespace, running)
-        log.info(
-            "namenode.started",
-            namenode=place.address.namenode,
-            rpc=str(place.address.rpc),
-            http=str(place.address.http),
-            applied_txid=namespace.last_applied,
-            pid=os.getpid(),
+        warn_of_open_folders([*storage.directories, *edits_directories(conf, place.address)])
+        loading = Loading(place.address.namenode)
+        face = _ha_face(conf, place, loading)
+        operators = ha_service_protocol(face)
+        begun = datetime.now(UTC).isoformat(timespec="milliseconds")
+        listeners = Listeners(
+            conf,
+            place,
+            [operators, *loading_protocols()],
+            LoadingPage(place, loading, begun),
         )
-        ends: set[asyncio.Future[Any]] = {
-            asyncio.create_task(stop.wait()),
-            namenode.stopped_because,
-        }
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        if namenode.stopped_because.done():
-            halt(
-                f"namenode {place.address.namenode}",
-                1,
-                f"stopped: {namenode.stopped_because.result()}. Edits that clients were not told "
-                "of may or may not survive; nothing acknowledged is lost. Start it again when the "
-                "cause is gone; it comes back as standby.",
-            )
-        await _leave_orderly(namenode)
+        enter_state(INITIALIZING)
+        try:
+            await listeners.start()
+            loaded = await loaded_beside(loading, partial(_load, conf, place, storage), stop)
+            if loaded is not None:
+                parts = _Parts(conf, place, storage, loaded, face, operators)
+                namenode = await parts.start(listeners, running, begun)
+                await _serve(namenode, stop)
+        finally:
+            await listeners.stop()
+
+
+async def _serve(namenode: NameNode, stop: asyncio.Event) -> None:
+    ends: set[asyncio.Future[Any]] = {
+        asyncio.create_task(stop.wait()),
+        namenode.stopped_because,
+    }
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    if namenode.stopped_because.done():
+        halt(
+            f"namenode {namenode.name}",
+            1,
+            f"stopped: {namenode.stopped_because.result()}. Edits that clients were not told "
+            "of may or may not survive; nothing acknowledged is lost. Start it again when the "
+            "cause is gone; it comes back as standby.",
+        )
+    await _leave_orderly(namenode)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """What is read before anything can be served."""
+
+    namespace: Namespace
+    must_reach: TxId
+
+
+def _load(
+    conf: Configuration, place: NameNodeIdentity, storage: NameStorage, progress: LoadProgress
+) -> _Loaded:
+    """Runs in a thread; nothing else touches the storage meanwhile."""
+    namespace = storage.load(progress)
+    namespace.retry_cache = _retry_cache(conf)
+    local = edits_directories(conf, place.address)
+    return _Loaded(namespace, last_local_edit(local, namespace.last_applied))
 
 
 def _retry_cache(conf: Configuration) -> RetryCache:
@@ -110,58 +151,82 @@ def _park_timeout(conf: Configuration, nameservice: str, name: str) -> float:
     return conf.get(keys.ZOOKEEPER_SESSION_TIMEOUT, **scope) + PARK_BEYOND_SESSION_SECONDS
 
 
-async def _start_parts(
-    conf: Configuration,
-    place: NameNodeIdentity,
-    storage: NameStorage,
-    namespace: Namespace,
-    running: AsyncExitStack,
-) -> NameNode:
-    nameservice, name = place.address.nameservice, place.address.namenode
-    peers = Peers(place.peers, deadline_seconds=PEER_DEADLINE_SECONDS)
-    running.push_async_callback(peers.close)
-    gate = Gate(
-        any_peer_active=peers.any_active,
-        park_timeout_seconds=_park_timeout(conf, nameservice, name),
-    )
-    running.push_async_callback(gate.close)
-    copies = _local_copies(conf, place, running)
-    namenode = NameNode(
-        name=name,
-        namespace=namespace,
-        journal=journal_access(conf, place, storage.namespace_info, copies),
-        gate=gate,
-        tail_period_seconds=conf.get(
-            keys_namenode.TAIL_PERIOD, nameservice=nameservice, namenode=name
-        ),
-        must_reach=last_local_edit(edits_directories(conf, place.address), namespace.last_applied),
-    )
-    face, client_face = _faces(conf, place, namenode, gate)
-    copies.on_required_lost(namenode.end_because)
-    checkpoints = checkpointer(conf, place, namenode, storage)
-    page = StatusPage(place, namenode, face, copies, checkpoints)
-    endpoint = _endpoint(conf, place, storage, namenode, page)
-    namenode.start()
-    running.push_async_callback(namenode.stop)
-    protocols = [
-        client_face.protocol(),
-        ha_service_protocol(face),
-        peer_protocol(namenode, storage, own_user()),
-    ]
-    for where, bind_host in _rpc_addresses(conf, place):
-        server = RpcServer(protocols, limits=_rpc_limits(conf))
-        await _listen(server.start, bind_host, where.port, "RPC")
-        running.push_async_callback(server.stop)
-    http_host, http_port = _http_address(conf, place)
-    await _listen(endpoint.start, http_host, http_port, "HTTP")
-    running.push_async_callback(endpoint.stop)
-    broken = namenode.end_because
-    duties = _duties(conf, place, namenode, client_face)
-    if checkpoints is not None:
-        duties["checkpoints"] = checkpoints.run()
-    tasks = [supervised(work, name, broken) for name, work in duties.items()]
-    running.push_async_callback(_end, tasks)
-    return namenode
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a NameNode that has its namespace consists of."""
+
+    conf: Configuration
+    place: NameNodeIdentity
+    storage: NameStorage
+    loaded: _Loaded
+    face: HaFace
+    operators: RpcProtocol
+    """Of the face: one for both stages, for it remembers under which lock it was demoted."""
+
+    async def start(
+        self, listeners: Listeners, running: AsyncExitStack, started_at: str
+    ) -> NameNode:
+        """Put them together as a standby, and behind the open doors."""
+        conf, place, storage, face = self.conf, self.place, self.storage, self.face
+        nameservice, name = place.address.nameservice, place.address.namenode
+        peers = Peers(place.peers, deadline_seconds=PEER_DEADLINE_SECONDS)
+        running.push_async_callback(peers.close)
+        gate = Gate(
+            any_peer_active=peers.any_active,
+            park_timeout_seconds=_park_timeout(conf, nameservice, name),
+        )
+        running.push_async_callback(gate.close)
+        copies = _local_copies(conf, place, running)
+        namenode = self._namenode(gate, copies)
+        namenode.unserved.warn(name)
+        client_face = _client_face(conf, namenode, gate)
+        copies.on_required_lost(namenode.end_because)
+        checkpoints = checkpointer(conf, place, namenode, storage)
+        beans = NameNodeBeans(
+            namenode, storage.namespace_info, str(place.address.rpc), storage.newest_txid
+        )
+        page = StatusPage(
+            place, namenode, face, copies, beans, started_at=started_at, checkpoints=checkpoints
+        )
+        page.measure()
+        log.info(
+            "namenode.started",
+            namenode=name,
+            rpc=str(place.address.rpc),
+            http=str(place.address.http),
+            applied_txid=namenode.namespace.last_applied,
+            pid=os.getpid(),
+        )
+        namenode.start()
+        face.loaded(namenode)
+        running.push_async_callback(namenode.stop)
+        protocols = [
+            client_face.protocol(),
+            self.operators,
+            peer_protocol(namenode, storage, own_user()),
+        ]
+        await listeners.serve(protocols, page, lambda: image_routes(conf, storage, namenode))
+        duties = _duties(conf, place, namenode, client_face)
+        if checkpoints is not None:
+            duties["checkpoints"] = checkpoints.run()
+        broken = namenode.end_because
+        tasks = [supervised(work, name, broken) for name, work in duties.items()]
+        running.push_async_callback(_end, tasks)
+        return namenode
+
+    def _namenode(self, gate: Gate, copies: LocalCopies) -> NameNode:
+        """The NameNode itself, which nobody knows yet."""
+        conf, address = self.conf, self.place.address
+        scope = {"nameservice": address.nameservice, "namenode": address.namenode}
+        return NameNode(
+            name=address.namenode,
+            namespace=self.loaded.namespace,
+            journal=journal_access(conf, self.place, self.storage.namespace_info, copies),
+            gate=gate,
+            tail_period_seconds=conf.get(keys_namenode.TAIL_PERIOD, **scope),
+            must_reach=self.loaded.must_reach,
+            accept_blocks=conf.get(keys_namenode.ACTIVE_WITHOUT_BLOCKS, **scope),
+        )
 
 
 def _duties(
@@ -184,34 +249,6 @@ def _duties(
     return duties
 
 
-def _rpc_limits(conf: Configuration) -> RpcLimits:
-    most = conf.get(keys.IPC_MAXIMUM_DATA_LENGTH)
-    before = min(RpcLimits().max_handshake_frame_bytes, most)
-    return RpcLimits(max_frame_bytes=most, max_handshake_frame_bytes=before)
-
-
-def _endpoint(
-    conf: Configuration,
-    place: NameNodeIdentity,
-    storage: NameStorage,
-    namenode: NameNode,
-    page: StatusPage,
-) -> Endpoint:
-    """What is asked over HTTP; nobody listens yet."""
-    page.measure()
-    beans = NameNodeBeans(
-        namenode, storage.namespace_info, str(place.address.rpc), storage.newest_txid
-    )
-    return Endpoint(
-        status=page.status,
-        healthy=page.trouble,
-        ready=page.not_ready,
-        role=page.role,
-        pages={"/jmx": beans.page},
-        routes=lambda: image_routes(conf, storage, namenode),
-    )
-
-
 def _local_copies(
     conf: Configuration, place: NameNodeIdentity, running: AsyncExitStack
 ) -> LocalCopies:
@@ -222,56 +259,31 @@ def _local_copies(
     return copies
 
 
-def _rpc_addresses(conf: Configuration, place: NameNodeIdentity) -> list[tuple[HostPort, str]]:
-    """Where to serve RPC, and the host to listen on: the client port, and others that are set.
-
-    A service or lifeline port of its own keeps ZKFCs and health probes from waiting behind clients.
-    """
-    address = place.address
-    scope = {"nameservice": address.nameservice, "namenode": address.namenode}
-    addresses = [(address.rpc, conf.get(keys.NAMENODE_RPC_BIND, **scope) or address.rpc.host)]
-    extra = {
-        address.service: keys.NAMENODE_SERVICE_RPC_BIND,
-        address.lifeline: keys.NAMENODE_LIFELINE_BIND,
-    }
-    for where, bind_key in extra.items():
-        if where != address.rpc:
-            addresses.append((where, conf.get(bind_key, **scope) or where.host))
-    return addresses
-
-
-def _http_address(conf: Configuration, place: NameNodeIdentity) -> tuple[str, int]:
-    """Where to serve HTTP; on loopback unless an address is configured, unlike Hadoop."""
-    address = place.address
-    scope = {"nameservice": address.nameservice, "namenode": address.namenode}
-    if bind_host := conf.get(keys.NAMENODE_HTTP_BIND, **scope):
-        return bind_host, address.http.port
-    configured = conf.is_set(keys.NAMENODE_HTTP, **scope)
-    return address.http.host if configured else LOOPBACK, address.http.port
-
-
-def _faces(
-    conf: Configuration, place: NameNodeIdentity, namenode: NameNode, gate: Gate
-) -> tuple[HaFace, ClientFace]:
-    """What operators and ZKFCs see of the NameNode, and what its clients see."""
-    superuser = own_user()
-    face = HaFace(
-        namenode,
-        superuser=superuser,
+def _ha_face(conf: Configuration, place: NameNodeIdentity, loading: Loading) -> HaFace:
+    """What operators and ZKFCs see of the NameNode."""
+    return HaFace(
+        loading,
+        superuser=own_user(),
         automatic_failover=conf.get(keys.AUTO_FAILOVER, nameservice=place.address.nameservice),
         disk_trouble=disk_trouble_of(
             [*name_directories(conf, place.address), *checked_volumes(conf)],
             reserved_bytes=conf.get(keys_namenode.RESOURCE_RESERVED),
         ),
     )
+
+
+def _client_face(conf: Configuration, namenode: NameNode, gate: Gate) -> ClientFace:
+    """What clients see of it."""
     client_face = ClientFace(
         namenode.namespace,
         namenode,
         gate,
-        superuser,
+        own_user(),
         supergroup=conf.get(keys_files.SUPERGROUP),
         settings=client_settings(conf),
-        groups_of=SystemGroups(conf.get(keys_files.STATIC_GROUPS)),
+        groups=SystemGroups(
+            conf.get(keys_files.STATIC_GROUPS), lifetime_seconds=conf.get(keys_files.GROUPS_CACHE)
+        ),
         state=lambda: "active" if namenode.state.role is Role.ACTIVE else "standby",
         on_broken=namenode.end_because,
         roll=namenode.roll_edits,
@@ -279,7 +291,7 @@ def _faces(
     namenode.listen_for_roles(
         lambda role: client_face.became_active() if role is Role.ACTIVE else None
     )
-    return face, client_face
+    return client_face
 
 
 async def _leave_orderly(namenode: NameNode) -> None:
@@ -320,17 +332,3 @@ async def _end(duties: Sequence[asyncio.Task[None]]) -> None:
     for duty in duties:
         duty.cancel()
     await asyncio.gather(*duties, return_exceptions=True)
-
-
-async def _listen(
-    start: Callable[[str, int], Awaitable[int]], host: str, port: int, what: str
-) -> None:
-    try:
-        await start(host, port)
-    except (OSError, OverflowError) as failure:
-        reason = failure.strerror if isinstance(failure, OSError) else str(failure)
-        raise ExitWith(
-            1,
-            f"the NameNode cannot listen for {what} on {host}:{port}: {reason}. Nothing was "
-            "changed. Is another NameNode running there? Otherwise correct the address.",
-        ) from failure

@@ -14,6 +14,7 @@ from ha.daemon.identity import machine, started_ticks
 from ha.rpc.server import Call
 from ha.service.errors import AccessDenied, HealthCheckFailed, ServiceFailed
 from ha.service.model import ProcessIdentity, RequestSource, ServiceState, ServiceStatus
+from namenode_sim.process.loading import Loading
 from namenode_sim.term.namenode import NameNode, TransitionRefused
 from namenode_sim.term.role import Role
 
@@ -21,26 +22,42 @@ log = structlog.get_logger()
 
 
 class HaFace:
-    """Checks who asks for a transition, and tells how the NameNode is."""
+    """Checks who asks for a transition, and tells how the NameNode is.
+
+    It is the same object while the image is loaded and afterwards, so that what its protocol
+    remembers of locks outlives the load.
+    """
 
     def __init__(
         self,
-        namenode: NameNode,
+        stage: Loading | NameNode,
         *,
         superuser: str,
         automatic_failover: bool,
         disk_trouble: Callable[[], str | None],
     ) -> None:
-        self._namenode = namenode
+        self._stage = stage
         self._superuser = superuser
         self._automatic_failover = automatic_failover
         self._disk_trouble = disk_trouble
         pid = os.getpid()
         self._process = ProcessIdentity(pid, started_ticks(pid) or 0, machine())
 
+    def loaded(self, namenode: NameNode) -> None:
+        """The image is loaded: from now on answer for this NameNode."""
+        self._stage = namenode
+
     async def status(self) -> ServiceStatus:
         """The state as Hadoop knows it.  A takeover under way still counts as standby."""
-        if self._namenode.state.role is Role.ACTIVE:
+        stage = self._stage
+        if isinstance(stage, Loading):
+            return ServiceStatus(
+                ServiceState.INITIALIZING,
+                ready_to_become_active=False,
+                not_ready_reason=stage.reason(),
+                process=self._process,
+            )
+        if stage.state.role is Role.ACTIVE:
             return ServiceStatus(
                 ServiceState.ACTIVE, ready_to_become_active=True, process=self._process
             )
@@ -51,16 +68,22 @@ class HaFace:
 
     def not_ready_reason(self) -> str:
         """Why this NameNode should not become active now; empty if it may."""
-        if self._namenode.state.role is Role.CLOSING:
+        stage = self._stage
+        if isinstance(stage, Loading):
+            return stage.reason()
+        if stage.state.role is Role.CLOSING:
             return "it is just becoming standby"
-        return self._namenode.tailer.trouble or self._namenode.lacking() or ""
+        return stage.tailer.trouble or stage.lacking() or stage.unserved.refusal() or ""
 
     async def monitor_health(self) -> None:
         """Return if well.
 
         Raises:
-            HealthCheckFailed: when a local disk cannot take what the NameNode must write.
+            HealthCheckFailed: when a local disk cannot take what the NameNode must write, or
+                while the image is loaded: a controller that heard "well" would stand.
         """
+        if isinstance(self._stage, Loading):
+            raise HealthCheckFailed(self._stage.reason())
         if trouble := self._disk_trouble():
             raise HealthCheckFailed(trouble)
 
@@ -77,25 +100,31 @@ class HaFace:
             ServiceFailed: if it did not happen; the NameNode is standby then.
         """
         self._check_caller(source, call, "transitionToActive")
+        stage = self._stage
+        if isinstance(stage, Loading):
+            raise ServiceFailed(f"{stage.name} did not become active: {stage.reason()}")
         try:
-            await self._namenode.become_active(predecessor_gone_until=predecessor_gone_until)
+            await stage.become_active(predecessor_gone_until=predecessor_gone_until)
         except TransitionRefused as refusal:
-            raise ServiceFailed(f"{self._namenode.name} did not become active: {refusal}") from None
+            raise ServiceFailed(f"{stage.name} did not become active: {refusal}") from None
 
     async def transition_to_standby(self, source: RequestSource, call: Call) -> None:
         """Become standby; answered when the last segment is finalized.
+
+        One that loads its image has nothing to give up: it agrees at once.
 
         Raises:
             AccessDenied: if the caller may not ask for it.
             ServiceFailed: if the edit log could not be closed; the process is stopping then.
         """
         self._check_caller(source, call, "transitionToStandby")
+        stage = self._stage
+        if isinstance(stage, Loading):
+            return
         try:
-            await self._namenode.become_standby()
+            await stage.become_standby()
         except TransitionRefused as refusal:
-            raise ServiceFailed(
-                f"{self._namenode.name} did not become standby: {refusal}"
-            ) from None
+            raise ServiceFailed(f"{stage.name} did not become standby: {refusal}") from None
 
     def _check_caller(self, source: RequestSource, call: Call, method: str) -> None:
         log.info("namenode.transition_asked", method=method, source=source.name, user=call.user)

@@ -60,6 +60,7 @@ def image_routes(
             written_to=lambda: namenode.namespace.last_applied,
             received=partial(forget_old, storage, namenode),
             follows_to=partial(_follows_to, conf, namenode),
+            fewest_inodes=partial(_fewest_inodes, conf, namenode),
         ),
         period_seconds=conf.get(keys_namenode.CHECKPOINT_PERIOD),
         edits=conf.get(keys_namenode.CHECKPOINT_TXNS),
@@ -74,6 +75,13 @@ def _follows_to(conf: Configuration, namenode: NameNode) -> TxId | None:
     if makes_none and namenode.state.role is Role.STANDBY:
         return namenode.namespace.last_applied
     return None
+
+
+def _fewest_inodes(conf: Configuration, namenode: NameNode) -> int:
+    """Half of what is there now: so much was not deleted since the image's last edit."""
+    if conf.get(keys_namenode.IMAGE_ACCEPT_SHRINK):
+        return 0
+    return len(namenode.namespace.tree.inodes) // 2
 
 
 def checkpointer(

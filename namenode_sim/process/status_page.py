@@ -1,19 +1,75 @@
-"""The facts behind a NameNode's ``/status`` and ``/health``."""
+"""The facts behind a NameNode's ``/status`` and ``/health``, before and after it is loaded."""
 
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
+from typing import Final
 
+from ha.daemon.pages import PageAnswer, json_answer
 from ha.daemon.probes import RoleSeen
 from namenode_sim.checkpoint.standby import StandbyCheckpointer
 from namenode_sim.metrics import TAIL_LAG_SECONDS, TAIL_LAG_TRANSACTIONS
 from namenode_sim.process.ha_face import HaFace
+from namenode_sim.process.jmx import NameNodeBeans
+from namenode_sim.process.loading import Loading
 from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.storage.local_copies import LocalCopies
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
+
+INITIALIZING: Final = "initializing"
+"""Hadoop's name for the state before standby."""
+LOADING: Final = "loading"
+
+
+class LoadingPage:
+    """What is shown while the image is loaded: the same keys, and how far the load is."""
+
+    def __init__(self, place: NameNodeIdentity, loading: Loading, started_at: str) -> None:
+        self._place = place
+        self._loading = loading
+        self._started_at = started_at
+
+    def status(self) -> Mapping[str, object]:
+        """As ``StatusPage.status``."""
+        return {
+            "role": "namenode",
+            "nameservice": self._place.address.nameservice,
+            "namenode": self._place.address.namenode,
+            "state": INITIALIZING,
+            "activity": LOADING,
+            "progress": round(self._loading.progress.share, 4),
+            "epoch": None,
+            "last_txid": None,
+            "committed_txid": None,
+            "applied_txid": None,
+            "not_ready_reason": self._loading.reason(),
+            "blocks_not_served": None,
+            "journal": [],
+            "read_lease_valid": None,
+            "local_edits": [],
+            "local_edits_failed": {},
+            "checkpoint": None,
+            "started_at": self._started_at,
+            "pid": os.getpid(),
+        }
+
+    def role(self) -> RoleSeen:
+        """The role for balancers: neither active nor standby."""
+        return RoleSeen(INITIALIZING)
+
+    def not_ready(self) -> str | None:
+        """Why no load should come here."""
+        return self._loading.reason()
+
+    def trouble(self) -> str | None:
+        """None: a process that loads is well, and must not be killed for it."""
+        return None
+
+    def jmx(self, _query: str) -> PageAnswer:
+        """No bean: there is no namespace to tell of."""
+        return json_answer({"beans": []})
 
 
 class StatusPage:
@@ -25,14 +81,18 @@ class StatusPage:
         namenode: NameNode,
         face: HaFace,
         copies: LocalCopies,
+        beans: NameNodeBeans,
+        *,
+        started_at: str,
         checkpoints: StandbyCheckpointer | None = None,
     ) -> None:
+        self.jmx = beans.page
         self._place = place
         self._namenode = namenode
         self._face = face
         self._copies = copies
         self._checkpoints = checkpoints
-        self._started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._started_at = started_at
 
     def status(self) -> Mapping[str, object]:
         """What this NameNode says about itself; the keys never change."""
@@ -45,11 +105,13 @@ class StatusPage:
             "namenode": self._place.address.namenode,
             "state": "active" if namenode.state.role is Role.ACTIVE else "standby",
             "activity": namenode.state.role.value,
+            "progress": 1.0,
             "epoch": namenode.epoch,
             "last_txid": edit_log.last_txid if edit_log is not None else applied,
             "committed_txid": edit_log.committed_txid if edit_log is not None else None,
             "applied_txid": applied,
             "not_ready_reason": self._face.not_ready_reason(),
+            "blocks_not_served": namenode.unserved.any,
             "journal": [asdict(node) for node in writer.node_statuses()] if writer else [],
             "read_lease_valid": None if writer is None else writer.read_lease.valid(),
             "local_edits": self._copies.directories(),

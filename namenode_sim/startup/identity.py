@@ -20,8 +20,9 @@ from journal.writer.writer import QuorumWriter
 from namenode_sim.image.codecs import compressor
 from namenode_sim.image.errors import ImageError
 from namenode_sim.storage.local_copies import LocalCopies
+from namenode_sim.storage.location import path_of
 from namenode_sim.storage.retention import Retention
-from namenode_sim.storage.storage import StorageSettings, path_of
+from namenode_sim.storage.storage import StorageSettings
 from namenode_sim.term.journal_access import JournalAccess, JournalSet
 
 

@@ -283,3 +283,12 @@ def _close(path: Path, first: TxId) -> None:
         closed = path.with_name(f"edits_{first:019d}-{last:019d}")
     rename_durably(path, closed)
     log.info("local_edits.closed", path=str(path), into=closed.name)
+
+
+def uninitialized(reached: TxId, must_reach: TxId) -> str:
+    """Why a NameNode whose local edits no journal has does not become active."""
+    return (
+        f"the name directory holds edits up to {must_reach} that were written without a quorum "
+        f"journal, and the journal gives none behind {reached}; run: nnha namenode "
+        "--initialize-shared-edits"
+    )

@@ -1,4 +1,4 @@
-"""``in_use.lock``: one process at a time in a name directory."""
+"""``in_use.lock``: one process at a time in a directory."""
 
 import fcntl
 import os
@@ -12,9 +12,9 @@ LOCK_NAME: Final = "in_use.lock"
 
 
 class DirectoryLock:
-    """The lock on one name directory, held until ``release``.
+    """The lock on one directory, held until ``release``.
 
-    Two locks are taken: a POSIX record lock, because that is what a Java NameNode takes, and
+    Two locks are taken: a POSIX record lock, because that is what Java daemons take, and
     flock, because a record lock does not stop a second opener within one process.
 
     Raises:
@@ -22,7 +22,9 @@ class DirectoryLock:
         OSError: if the directory cannot be written.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, key: str = "dfs.namenode.name.dir") -> None:
+        """``key`` names the directory in the configuration, for the message."""
+        self._key = key
         self.path = directory / LOCK_NAME
         self._fd: int | None = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -48,7 +50,7 @@ class DirectoryLock:
         return InUse(
             self.path.parent,
             f"is locked by {name}",
-            "Stop that process, or point dfs.namenode.name.dir of this one elsewhere.",
+            f"Stop that process, or point {self._key} of this one elsewhere.",
         )
 
     def release(self) -> None:

@@ -16,7 +16,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 import structlog
 
@@ -24,6 +23,7 @@ from journal.model import NamespaceInfo, TxId
 from namenode_sim.durable import write_durably
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import image_name
+from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
@@ -49,18 +49,6 @@ _FORMAT_ADVICE = (
     "To create a new, empty file system there: nnha namenode --format. To make this NameNode the "
     "standby of an existing one: nnha namenode --bootstrap-standby."
 )
-
-
-def path_of(uri: str) -> Path:
-    """The directory that an entry of ``dfs.namenode.name.dir`` names: a path or a file: URI.
-
-    Raises:
-        ValueError: for a URI of another scheme.
-    """
-    parts = urlsplit(uri)
-    if parts.scheme not in ("", "file"):
-        raise ValueError(f"{uri!r} is not a local directory: expected a path or file:///path")
-    return Path(unquote(parts.path)) if parts.scheme else Path(uri)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +125,7 @@ class NameStorage:
         """Whether a directory keeps the state before an upgrade (Hadoop's ``previous``)."""
         return any((directory / "previous").exists() for directory in self.directories)
 
-    def load(self) -> Namespace:
+    def load(self, progress: LoadProgress | None = None) -> Namespace:
         """The namespace of the newest image, from the first copy of it that is sound.
 
         An older image is never taken in its place without being asked: edits may be gone that
@@ -145,15 +133,16 @@ class NameStorage:
 
         Raises:
             ImageError, StorageError: the last copy's problem, if none is sound or can be read.
+            LoadAbandoned: see ``load_image``.
         """
         *others, last = self.newest_images()
         for path in others:
             try:
-                return load_image(path)
+                return load_image(path, progress)
             except (ImageError, OSError) as problem:
                 log.warning("storage.image_copy_unusable", path=str(path), problem=str(problem))
         with usable(last):
-            return load_image(last)
+            return load_image(last, progress)
 
     def save(self, namespace: Namespace, check: Callable[[], None] = lambda: None) -> Path:
         """Write ``fsimage_N`` for the namespace's last applied edit into all directories.

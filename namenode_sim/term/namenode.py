@@ -19,7 +19,7 @@ from journal.model import Epoch, TxId
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.metrics import EPOCH, READS_WITHOUT_LEASE, ROLE_CHANGES, enter_state
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.storage.local_edits import NO_EDIT
+from namenode_sim.storage.local_edits import NO_EDIT, uninitialized
 from namenode_sim.supervised import supervised
 from namenode_sim.term.edit_log import EditLog, LogFailed
 from namenode_sim.term.gate import Gate
@@ -51,6 +51,7 @@ from namenode_sim.term.role import (
     step,
 )
 from namenode_sim.term.tailer import CatchUpFailed, Tailer
+from namenode_sim.term.unserved_blocks import UnservedBlocks
 
 log = structlog.get_logger()
 
@@ -74,14 +75,16 @@ class NameNode:
         gate: Gate,
         tail_period_seconds: float,
         must_reach: TxId = NO_EDIT,
+        accept_blocks: bool = True,
     ) -> None:
         """Put together a NameNode that is standby.
 
         ``must_reach`` is the last edit beside its image: it was acknowledged before there was a
-        quorum journal, so a journal that ends earlier lacks it.
+        quorum journal, so a journal that ends earlier lacks it.  See ``UnservedBlocks``.
         """
         self.name = name
         self._must_reach = must_reach
+        self.unserved = UnservedBlocks(namespace, accepted=accept_blocks)
         self.namespace = namespace
         self.state = RoleState()
         self.edit_log: EditLog | None = None
@@ -127,6 +130,8 @@ class NameNode:
         Not before the former active's read lease has run out, unless an epoch is won while
         ``predecessor_gone_until`` lies ahead on the loop's clock.
         """
+        if refusal := self.unserved.refusal():
+            raise TransitionRefused(refusal)
         ticket, done = self._new_ticket()
         self._inbox.put_nowait(ActiveRequested(ticket, predecessor_gone_until))
         await done
@@ -201,7 +206,7 @@ class NameNode:
     def lacking(self) -> str | None:
         """What the journal has not given us although it exists; None if it has given all."""
         applied = self.namespace.last_applied
-        return _uninitialized(applied, self._must_reach) if applied < self._must_reach else None
+        return uninitialized(applied, self._must_reach) if applied < self._must_reach else None
 
     @property
     def epoch(self) -> Epoch | None:
@@ -311,7 +316,7 @@ class NameNode:
         last_txid = recovered.last_txid
         applied = self.namespace.last_applied
         if last_txid < self._must_reach:
-            self._takeover_failed(attempt, _uninitialized(last_txid, self._must_reach))
+            self._takeover_failed(attempt, uninitialized(last_txid, self._must_reach))
             return
         if last_txid == 0 and applied == self._loaded_txid:
             last_txid = applied  # a journal that begins behind a checkpoint
@@ -329,6 +334,9 @@ class NameNode:
             await self.tailer.catch_up(action.last_txid)
         except CatchUpFailed as failure:
             self._takeover_failed(action.attempt, str(failure))
+            return
+        if refusal := self.unserved.refusal():  # the last edits have brought the first block
+            self._takeover_failed(action.attempt, refusal)
             return
         self._inbox.put_nowait(CaughtUp(action.attempt))
 
@@ -390,11 +398,3 @@ class NameNode:
             epoch=self.state.epoch,
             seconds_in_attempt=round(time.monotonic() - self._attempt_began, 4),
         )
-
-
-def _uninitialized(reached: TxId, must_reach: TxId) -> str:
-    return (
-        f"the name directory holds edits up to {must_reach} that were written without a quorum "
-        f"journal, and the journal gives none behind {reached}; run: nnha namenode "
-        "--initialize-shared-edits"
-    )

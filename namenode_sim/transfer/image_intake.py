@@ -8,12 +8,18 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
+import structlog
+
 from journal.model import TxId
 from namenode_sim.durable import rename_durably
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.facts import image_facts
 from namenode_sim.image.files import image_name, write_digest
+from namenode_sim.image.structure import announced_inodes, checked_inodes
+from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.storage import NameStorage
+
+log = structlog.get_logger()
 
 
 class ImageDamaged(Exception):
@@ -27,8 +33,12 @@ class ImageIntake:
     with every other write; the image is taken as long as one directory is left.
     """
 
-    def __init__(self, storage: NameStorage, txid: TxId) -> None:
+    def __init__(self, storage: NameStorage, txid: TxId, *, shrink_to: int = 0) -> None:
+        """Make room; an image of fewer inodes than ``shrink_to`` is refused if the newest one here
+        has more than twice as many.
+        """
         self._storage = storage
+        self._shrink_to = shrink_to
         self._txid = txid
         self._name = image_name(txid)
         self._beside = f"fsimage.ckpt_{txid:019d}"
@@ -51,7 +61,8 @@ class ImageIntake:
         """Compare with what was announced, and give the image its name; in how many directories.
 
         Raises:
-            ImageDamaged: if length or digest differ, or it is no image of that transaction.
+            ImageDamaged: if length or digest differ, or it is no image of that transaction and of
+                this file system.
             StorageError: when no directory takes it.
         """
         found = self._digest.hexdigest()
@@ -80,14 +91,38 @@ class ImageIntake:
         """
         path = self._storage.directories[0] / "current" / self._beside
         try:
-            found = image_facts(path).txid
+            facts, inodes = image_facts(path), checked_inodes(path)
         except (ImageError, OSError) as problem:
             raise ImageDamaged(
                 f"{self._name} came whole, but is no fsimage: {problem}; nothing of it was kept"
             ) from problem
-        if found != self._txid:
+        if facts.txid != self._txid:
             raise ImageDamaged(
-                f"{self._name} holds edits up to {found}, not {self._txid}; nothing of it was kept"
+                f"{self._name} holds edits up to {facts.txid}, not {self._txid}; nothing of it was "
+                "kept"
+            )
+        ours = self._storage.namespace_info.namespace_id
+        if facts.namespace_id != ours:
+            raise ImageDamaged(
+                f"{self._name} is of namespace {facts.namespace_id}, this NameNode's is {ours}; "
+                "nothing of it was kept"
+            )
+        self._require_size(inodes)
+
+    def _require_size(self, inodes: int) -> None:
+        """Refuse an image that lacks most of what there was, and of what there is now."""
+        if inodes >= self._shrink_to:
+            return
+        try:
+            newest = announced_inodes(self._storage.newest_image())
+        except (ImageError, OSError, StorageError) as problem:
+            log.warning("image.newest_unreadable", problem=str(problem))
+            return
+        if inodes * 2 < newest:
+            raise ImageDamaged(
+                f"{self._name} has {inodes:,} inodes, the newest has {newest:,}: it is not taken "
+                "for the same file system; nothing of it was kept. Where so much was deleted on "
+                "purpose, set nnha.image.accept-shrink to true and offer it again"
             )
 
     def _open(self, current: Path) -> None:

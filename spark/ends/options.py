@@ -10,7 +10,7 @@ import click
 
 from ha.conf.configuration import load_configuration
 from ha.console.options import configuration
-from namenode_sim.storage.storage import path_of
+from namenode_sim.storage.location import path_of
 from spark.ends.hadoop_files import OpenHadoop
 from spark.ends.sinks.directory import DirectorySink
 from spark.ends.sinks.hadoop import HadoopSink

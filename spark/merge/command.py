@@ -11,11 +11,12 @@ import click
 from ha.conf.errors import ConfigurationError
 from ha.console.exit_codes import FAILED, INTERRUPTED, REFUSED
 from ha.daemon.logs import configure_logging
+from ha.daemon.private_files import private_files
 from namenode_sim.checkpoint.publication import MergeRefused
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
 from namenode_sim.storage.errors import StorageError
-from namenode_sim.storage.storage import path_of
+from namenode_sim.storage.location import path_of
 from spark.ends.hadoop_files import HadoopFileError
 from spark.ends.options import Ends, end_options, open_sink, open_source
 from spark.ends.sinks.model import Published, SinkFailed, SinkRefused
@@ -99,7 +100,7 @@ def merge_command(
     room = _room(wanted, work)
     merger = Merger(room, asked=EngineName(engine), master=master, properties=_pairs(properties))
     try:
-        with merger, shown() as tell:
+        with private_files(), merger, shown() as tell:
             report, published = run_merge(merger, wanted, room, tell)
     except ConfigurationError as problem:
         raise click.UsageError(str(problem)) from problem

@@ -60,7 +60,7 @@ def remove_left_over(parent: Path) -> list[Path]:
 def _locked(parent: Path) -> tuple[Path, DirectoryLock]:
     for _ in range(_TRIES):
         room = parent / f"{PREFIX}{uuid4().hex[:12]}"
-        room.mkdir()
+        room.mkdir(mode=0o700)
         try:
             return room, DirectoryLock(room)
         except (InUse, FileNotFoundError):

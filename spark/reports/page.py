@@ -1,7 +1,9 @@
 """A report's sheets as one HTML page that needs nothing beside it: no network, no library."""
 
+from base64 import b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -13,8 +15,17 @@ from spark.reports.units import full
 
 def page_of(report: NamespaceReport, sheets: Sequence[Sheet]) -> str:
     at = datetime.fromtimestamp(report.source.as_of_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    page = _environment().get_template("page.html")
-    return page.render(source=report.source, at=at, sheets=sheets)
+    environment = _environment()
+    hashes = {
+        kind: _hash_of(environment.get_template(f"page.{kind}").render()) for kind in ("css", "js")
+    }
+    page = environment.get_template("page.html")
+    return page.render(source=report.source, at=at, sheets=sheets, hashes=hashes)
+
+
+def _hash_of(text: str) -> str:
+    """What a browser compares with the text of an element, so that no other text is run."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 def _environment() -> Environment:

@@ -13,15 +13,18 @@ from ha.conf.hazards import Daemon
 from ha.conf.keys import checkpoint as keys
 from ha.conf.keys import namenode as keys_namenode
 from ha.console.exit_codes import UNEXPECTED
+from ha.console.log_options import log_options
 from ha.console.options import configuration
 from ha.daemon.endpoint import Endpoint
+from ha.daemon.exposure import Door, check_exposure
 from ha.daemon.facts import publish_facts
-from ha.daemon.logs import configure_logging
+from ha.daemon.logs import LogOptions, configure_logging
+from ha.daemon.private_files import warn_of_open_folders
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from namenode_sim.checkpoint.schedule import CheckpointRules
 from namenode_sim.storage.errors import StorageError
-from namenode_sim.storage.storage import path_of
+from namenode_sim.storage.location import path_of
 from spark.ends.sources.cluster import Cluster
 from spark.service.core import Rules
 from spark.service.merge_process import MergeProcess
@@ -32,13 +35,13 @@ NAME = "checkpoint"
 
 @click.command("run")
 @configuration
-@click.option("--log-level", default="info", show_default=True)
+@log_options
 @click.argument("merge_arguments", nargs=-1, type=click.UNPROCESSED)
 def run_command(
     *,
     conf_dir: Path | None,
     overrides: tuple[str, ...],
-    log_level: str,
+    log_as: LogOptions,
     merge_arguments: tuple[str, ...],
 ) -> None:
     """Make checkpoints of a running cluster until SIGTERM: watch, merge, upload.
@@ -46,17 +49,24 @@ def run_command(
     What follows -- goes to "nnha checkpoint merge", for instance: nnha checkpoint run -- --engine
     spark.  Run it as the user of the NameNodes.
 
-    Exit codes: 0 stopped on request, 1 it could not start, 2 wrong usage.
+    Exit codes: 0 stopped on request, 1 it could not start, 2 wrong usage, 78 would be open to
+    strangers (nnha.security.mode).
     """
-    configure_logging(NAME, level=log_level)
+    configure_logging(NAME, level=log_as.level, form=log_as.form)
     try:
         conf = load_configuration(conf_dir, overrides)
         check_start(conf, Daemon.CHECKPOINT)
+        at = conf.get(keys.CHECKPOINT_HTTP)
+        door = Door(keys.CHECKPOINT_HTTP.name, at.host, at.port)
+        check_exposure(conf, Daemon.CHECKPOINT, [door])
         cluster = Cluster.from_configuration(conf)
         work = path_of(conf.get(keys.CHECKPOINT_WORK))
     except (ConfigurationError, ValueError) as problem:
         click.echo(f"{NAME}: {problem}", err=True)
         sys.exit(UNEXPECTED)
+    except ExitWith as refusal:
+        click.echo(f"{NAME}: {refusal.message}", err=True)
+        sys.exit(refusal.code)
     for warning in conf.warnings:
         click.echo(f"{NAME}: warning: {warning}", err=True)
     publish_facts(NAME, conf)
@@ -88,6 +98,7 @@ async def _serve(
     running: asyncio.Task[None] | None = None
     try:
         await asyncio.to_thread(work.mkdir, parents=True, exist_ok=True)
+        warn_of_open_folders([work])
         await endpoint.start(at.host, at.port)
         running = asyncio.create_task(service.run(), name="checkpoints")
         stopping = asyncio.create_task(stop.wait(), name="stop")

@@ -4,8 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests import ROOT
-from tests.checks import Stage, failing_tests, run_stage
+from tests.checks import Outcome, Stage, Told, read_report, run_stage, skip_lines
+from tests.needs import GIT, NEEDS, Need, need_of
 
 _FAILS = """
 import pytest
@@ -61,6 +64,76 @@ def test_a_long_output_is_cut_to_its_end(tmp_path: Path) -> None:
 
 
 def test_a_report_without_failures_names_nothing() -> None:
-    assert (
-        failing_tests("<testsuites><testsuite><testcase name='a'/></testsuite></testsuites>") == []
-    )
+    assert read_report(report("<testcase name='a'/>")) == Told((), ())
+
+
+ABSENT = "Hadoop's server jar"
+SKIPS = {
+    "what is absent may be skipped": (f"needs {ABSENT}: fetch it", ""),
+    "what is here may not be skipped": ("needs a git checkout: not found", "although it is here"),
+    "a reason that nobody knows is a failure": ("not today", "tests/needs.py does not know"),
+    "a need that nobody knows is a failure": ("needs luck: none", "tests/needs.py does not know"),
+}
+
+
+@pytest.mark.parametrize("case", SKIPS)
+def test_a_skip_is_judged_by_what_the_machine_has(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NNHA_INTEROP_JARS", str(tmp_path))  # an empty folder: no jar here
+    monkeypatch.delenv("NNHA_INTEROP", raising=False)
+    reason, wrong = SKIPS[case]
+    told = read_report(report(f'<testcase name="a" file="f.py">{skipped(reason)}</testcase>'))
+    assert told.skips == (reason,)
+    if wrong:
+        (failure,) = told.failures
+        assert failure.startswith("f.py::a: ")
+        assert wrong in failure
+    else:
+        assert told.failures == ()
+
+
+def test_a_jar_that_was_asked_for_may_not_be_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NNHA_INTEROP_JARS", str(tmp_path))
+    monkeypatch.setenv("NNHA_INTEROP", "1")
+    told = read_report(report(f"<testcase name='a'>{skipped(f'needs {ABSENT}: no')}</testcase>"))
+    assert len(told.failures) == 1
+
+
+def test_an_expected_failure_is_no_skip() -> None:
+    expected = "<skipped type='pytest.xfail' message='known'/>"
+    assert read_report(report(f"<testcase name='a'>{expected}</testcase>")) == Told((), ())
+
+
+def test_a_run_that_only_skips_what_it_has_fails(tmp_path: Path) -> None:
+    test = tmp_path / "test_made_to_skip.py"
+    reason = GIT.reason("this test does not look")
+    test.write_text(f"import pytest\n\ndef test_a():\n    pytest.skip({reason!r})\n")
+    outcome = run_stage(Stage("unit", command(test)))
+    assert outcome.skips == (reason,)
+    assert not outcome.passed
+
+
+def test_skips_are_counted_by_their_reason() -> None:
+    rare, often = "needs gcc: not found", "needs sshd: not found"
+    outcomes = [
+        Outcome("unit", passed=True, seconds=1.0, skips=(often, rare)),
+        Outcome("cluster", passed=True, seconds=1.0, skips=(often,)),
+    ]
+    assert skip_lines(outcomes) == ["3 tests were skipped:", f"     2  {often}", f"     1  {rare}"]
+    assert skip_lines([]) == ["no test was skipped"]
+
+
+@pytest.mark.parametrize("need", NEEDS.values(), ids=lambda need: need.name)
+def test_each_need_is_known_by_its_own_reason(need: Need) -> None:
+    assert need_of(need.reason("why")) is need
+
+
+def report(cases: str) -> str:
+    return f"<testsuites><testsuite>{cases}</testsuite></testsuites>"
+
+
+def skipped(reason: str) -> str:
+    return f'<skipped type="pytest.skip" message="{reason}"/>'

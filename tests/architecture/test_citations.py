@@ -17,6 +17,8 @@ from typing import Final
 
 import pytest
 
+from tests.needs import GIT
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 OURS: Final = ("ha", "journal", "fencing", "namenode_sim", "spark", "deploy", "tests", "docs")
 WITH_COMMENTS: Final = frozenset({".py", ".proto", ".sh", ".toml", ".yaml", ".yml"})
@@ -62,7 +64,7 @@ def tracked() -> tuple[str, ...]:
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if listing.returncode != 0:
-        pytest.skip("not a git checkout")
+        GIT.skip()
     return tuple(line for line in listing.stdout.splitlines() if (ROOT / line).is_file())
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
+from tests.needs import GIT
 
 PACKAGES = ("ha", "journal", "fencing", "namenode_sim", "spark", "deploy", "tests")
 MAX_FILE_LINES = 400
@@ -30,7 +31,7 @@ def _tracked() -> list[Path]:
         check=False,
     )
     if listing.returncode != 0:
-        pytest.skip("not a git checkout")
+        GIT.skip()
     return [ROOT / line for line in listing.stdout.splitlines() if (ROOT / line).is_file()]
 
 

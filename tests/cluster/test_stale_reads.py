@@ -53,12 +53,12 @@ async def make(client: RpcConnection, path: str) -> None:
     await client.call("mkdirs", request, calls.MkdirsResponseProto, deadline_seconds=DEADLINE)
 
 
-async def there(client: RpcConnection, path: str) -> bool:
+async def there(client: RpcConnection, path: str, *, deadline_seconds: float = DEADLINE) -> bool:
     answer = await client.call(
         "getFileInfo",
         calls.GetFileInfoRequestProto(src=path),
         calls.GetFileInfoResponseProto,
-        deadline_seconds=DEADLINE,
+        deadline_seconds=deadline_seconds,
     )
     return answer.HasField("fs")
 

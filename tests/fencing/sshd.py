@@ -13,22 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from fencing.fencer import fence
 from fencing.model import FencingReport, SshMethod, Target
 from fencing.ssh_settings import SshSettings
+from tests import needs
 
-SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-NEEDED = [name for name in ("ssh-keygen", "fuser", "bash") if shutil.which(name) is None]
-WHY_NOT = (
-    "no sshd on this machine (Debian: apt-get install openssh-server psmisc)"
-    if SSHD is None
-    else f"missing: {', '.join(NEEDED)}"
-)
-CAN_RUN = SSHD is not None and not NEEDED
+PROGRAM = shutil.which("sshd", path=needs.SEARCHED)
 USER = getpass.getuser()
-needs_sshd = pytest.mark.skipif(not CAN_RUN, reason=WHY_NOT)
+needs_sshd = needs.SSHD.mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +66,10 @@ def sshd_in(folder: Path) -> Iterator[Sshd]:
     known_hosts = folder / "known_hosts"
     known_hosts.write_text(f"[127.0.0.1]:{port} {public[0]} {public[1]}\n")
     Path("/run/sshd").mkdir(exist_ok=True) if os.geteuid() == 0 else None
-    assert SSHD is not None
+    assert PROGRAM is not None
     with (folder / "sshd.log").open("wb") as written:
         daemon = subprocess.Popen(
-            [SSHD, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=written
+            [PROGRAM, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=written
         )
     try:
         wait_for_port(port, folder / "sshd.log")

@@ -8,9 +8,9 @@ from structlog.testing import capture_logs
 from fencing.errors import BadSpec
 from fencing.fencer import fence
 from fencing.model import FencingOutcome, FencingReport, ShellMethod, SshMethod, Target, shown
-from fencing.redaction import redacted
 from fencing.shell import abbreviate
 from fencing.spec import parse_methods
+from ha.conf.secrets import redacted
 from tests.fencing.sshd import free_port
 
 TARGET = Target("ns1", "nn1", "dummyhost", 1234)

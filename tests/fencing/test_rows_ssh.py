@@ -1,6 +1,5 @@
 """sshfence's rows, and the weaknesses of Hadoop's, against a real sshd on loopback."""
 
-import shutil
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from fencing.fencer import fence
 from fencing.model import FencingOutcome, JournalEpochMethod, SshMethod, Target
 from fencing.ssh_settings import SshSettings
+from tests import needs
 from tests.fencing.sshd import (
     USER,
     Sshd,
@@ -130,7 +130,7 @@ async def test_row_8_8_key_refused(sshd: Sshd, tmp_path: Path) -> None:
 
 @pytest.mark.row("W11")
 @needs_sshd
-@pytest.mark.skipif(shutil.which("ssh-agent") is None, reason="no ssh-agent on this machine")
+@needs.SSH_AGENT.mark
 async def test_w11_a_key_from_the_agent_only_if_that_is_configured(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

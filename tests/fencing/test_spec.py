@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencing.environment import command_environment, is_secret
+from fencing.environment import command_environment
 from fencing.errors import BadSpec
 from fencing.model import MethodSpec, ShellMethod, SshMethod, Target
 from fencing.output import MAX_LINES, TAIL_LINES, Lines
@@ -143,11 +143,41 @@ def test_the_environment_has_the_target_and_every_key_with_dots_and_dashes_repla
 
 @pytest.mark.parametrize(
     "key",
-    ["ha.zookeeper.auth", "hadoop.zk.ssl.keystore.PASSWORD", "fs.s3a.secret.key", "a.credential.b"],
-)
+    [
+        "ha.zookeeper.auth", "ha.zookeeper.auth.ns1.nn1", "hadoop.zk.ssl.keystore.PASSWORD",
+        "fs.s3a.secret.key", "a.credential.b",
+    ],
+)  # fmt: skip
 def test_keys_that_look_secret_stay_here(key: str) -> None:
-    assert is_secret(key)
     assert "hidden" not in command_environment({}, {key: "hidden"}, TARGET).values()
+
+
+def test_of_our_own_environment_a_command_gets_only_what_every_program_needs() -> None:
+    ours = {
+        "HOME": "/home/hdfs", "LC_ALL": "C", "KRB5CCNAME": "FILE:/tmp/krb", "AWS_TOKEN": "x",
+        "CREDENTIALS_DIRECTORY": "/run/credentials", "BASH_ENV": "/tmp/evil", "LD_PRELOAD": "x.so",
+    }  # fmt: skip
+    found = command_environment(ours, {}, TARGET)
+    names = {name for name in found if not name.startswith("target_")}
+    assert names == {"HOME", "LC_ALL", "PATH"}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "BASH_ENV", "ENV", "PATH", "LD_PRELOAD", "LD.LIBRARY.PATH", "PYTHONPATH", "IFS", "PS4",
+        "BASH_FUNC_id%%", "target.host", "HOME", "1st", "a b", "SHELLOPTS",
+    ],
+)  # fmt: skip
+def test_the_configuration_never_steers_the_shell(key: str) -> None:
+    clean = command_environment({}, {}, TARGET)
+    assert command_environment({}, {key: "evil"}, TARGET) == clean
+
+
+def test_a_password_in_a_fencing_command_is_no_variable() -> None:
+    line = "shell(ipmi --password hunter2 $target_host)"
+    found = command_environment({}, {"dfs.ha.fencing.methods": line}, TARGET)
+    assert "hunter2" not in found["dfs_ha_fencing_methods"]
 
 
 def test_values_that_no_program_can_be_given_are_left_out() -> None:

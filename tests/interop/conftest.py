@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.errors import LocalClusterError
 from tests.interop import admin_workload, file_workload, snapshot_workload
 from tests.interop.file_workload import Client
 from tests.interop.hadoop_jars import JarsMissing
 from tests.interop.hadoop_server import Hadoop, running_hadoop
+from tests.needs import HADOOP_SERVER
 
 
 @pytest.fixture(scope="session")
@@ -18,8 +18,8 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
     try:
         with running_hadoop(tmp_path_factory.mktemp("hadoop")) as server:
             yield server
-    except (JarsMissing, LocalClusterError) as failure:
-        pytest.skip(str(failure))
+    except JarsMissing as missing:
+        HADOOP_SERVER.skip(str(missing))
 
 
 @pytest.fixture(scope="session")

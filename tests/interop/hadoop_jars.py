@@ -1,9 +1,13 @@
-"""Finds or fetches the jar with Hadoop's own NameNode, DataNode, oiv and oev."""
+"""Finds or fetches the jar with Hadoop's own NameNode, DataNode, oiv and oev.
+
+``NNHA_INTEROP=1 python -m tests.interop.hadoop_jars`` fetches it and prints where it is.
+"""
 
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -89,3 +93,17 @@ def _fetch(jar: Path, version: str, maven: str | None) -> None:
             raise JarsMissing(f"Maven could not fetch {ARTIFACT}:{version}: {lines[0]}")
         # Whole, then named: a jar cut short would fail much later, inside the JVM.
         fetched.replace(jar)
+
+
+def main() -> int:
+    """Have the jar in the cache; where that cannot be, say why and return 1."""
+    try:
+        sys.stdout.write(f"{server_jar()}\n")
+    except JarsMissing as missing:
+        sys.stderr.write(f"{missing}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

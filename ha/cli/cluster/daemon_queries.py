@@ -10,12 +10,11 @@ from typing import cast
 
 import aiohttp
 
+from ha.cli.cluster.namenode_queries import ask_namenode
 from ha.cli.cluster.snapshot import Look, NoAnswer, fetch, flag, number, text, texts, whole
 from ha.cli.cluster.view import (
     ClusterView,
     JournalNodeRow,
-    JournalView,
-    NameNodeRow,
     ZkfcRow,
     by_its_member,
 )
@@ -25,8 +24,6 @@ from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import HostPort, JournalUri, NameNodeAddress, namenodes, shared_edits
 from ha.elector.zookeeper.settings import zookeeper_settings
-from ha.service.client import ServiceClient
-from ha.service.model import ServiceStatus
 
 JOURNAL_PROBE = "journal.cli.probe:journal_status"
 """Found by name when it is called, as `ha` imports nothing of `journal`."""
@@ -39,11 +36,10 @@ async def look_at(
     nameservice: str,
     *,
     deadline_seconds: float,
-    spent_seconds: float = 0.0,
 ) -> ClusterView:
     """Ask all, in parallel, and put what they say side by side.
 
-    ``spent_seconds`` of the deadline are over already, since the person began to wait.  Raises
+    The deadline counts from the first question: what must be loaded is loaded before.  Raises
     ``ConfigurationError``; a process that does not answer only has that in its row.
     """
     nodes = namenodes(configuration, nameservice)
@@ -51,16 +47,20 @@ async def look_at(
     shared = configuration.get(keys_journal.SHARED_EDITS, nameservice=nameservice)
     journal = shared_edits(configuration, nameservice) if shared else JournalUri((), "")
     zookeeper = zookeeper_settings(configuration, nameservice=nameservice) if automatic else None
+    probe = _journal_probe() if journal.nodes else None
     started = time.monotonic()
     taken_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    look = Look.starting_now(deadline_seconds, spent_seconds=spent_seconds)
-    async with aiohttp.ClientSession(trust_env=False) as http:
-        namenode_rows, zkfc_rows, journal_rows, ensemble = await asyncio.gather(
-            asyncio.gather(*(_namenode(look, http, node) for node in nodes)),
-            asyncio.gather(*(_zkfc(look, http, node) for node in (nodes if automatic else ()))),
-            _journalnodes(look, journal, nameservice),
-            ask_zookeeper(look, zookeeper),
-        )
+    look = Look(deadline_seconds)
+    try:
+        async with aiohttp.ClientSession(trust_env=False) as http:
+            namenode_rows, zkfc_rows, journal_rows, ensemble = await asyncio.gather(
+                asyncio.gather(*(ask_namenode(look, http, node) for node in nodes)),
+                asyncio.gather(*(_zkfc(look, http, node) for node in (nodes if automatic else ()))),
+                _journalnodes(look, probe, journal, nameservice),
+                ask_zookeeper(look, zookeeper),
+            )
+    finally:
+        look.end()
     return ClusterView(
         nameservice=nameservice,
         taken_at=taken_at,
@@ -72,42 +72,9 @@ async def look_at(
         zookeepers=ensemble.servers,
         lock=ensemble.lock,
         notices=ensemble.notices,
+        limit_seconds=deadline_seconds,
+        own_delay_seconds=round(look.own_delay_seconds, 3),
     )
-
-
-async def _namenode(look: Look, http: aiohttp.ClientSession, node: NameNodeAddress) -> NameNodeRow:
-    row = NameNodeRow(node.namenode, str(node.rpc))
-    # The role comes over RPC, which a Java NameNode answers too; the numbers are on our own page.
-    rpc, page = await asyncio.gather(
-        look.ask(_service_status(look, node.service)),
-        look.ask(fetch(http, node.http)),
-        return_exceptions=True,
-    )
-    if isinstance(rpc, NoAnswer):
-        return dataclasses.replace(row, error=str(rpc))
-    if isinstance(rpc, BaseException):
-        raise rpc
-    row = dataclasses.replace(
-        row,
-        state=rpc.state.value,
-        ready=rpc.ready_to_become_active,
-        not_ready_reason=rpc.not_ready_reason or None,
-    )
-    if isinstance(page, NoAnswer):
-        return dataclasses.replace(row, note=f"status page: {page}")
-    if isinstance(page, BaseException):
-        raise page
-    return dataclasses.replace(
-        row,
-        epoch=whole(page, "epoch"),
-        last_txid=whole(page, "last_txid"),
-        journal=_journal_views(page.get("journal")),
-    )
-
-
-async def _service_status(look: Look, address: HostPort) -> ServiceStatus:
-    async with ServiceClient.connected(address, deadline_seconds=look.left()) as client:
-        return await client.status(deadline_seconds=look.left())
 
 
 async def _zkfc(look: Look, http: aiohttp.ClientSession, node: NameNodeAddress) -> ZkfcRow:
@@ -154,11 +121,8 @@ def _last_failure(attempt: object) -> str | None:
 
 
 async def _journalnodes(
-    look: Look, journal: JournalUri, nameservice: str
+    look: Look, probe: JournalProbe | None, journal: JournalUri, nameservice: str
 ) -> tuple[JournalNodeRow, ...]:
-    # The others have their questions on the way by now: gRPC is loaded while they are answered.
-    await asyncio.sleep(0)
-    probe = _journal_probe()
     return tuple(
         await asyncio.gather(
             *(_journalnode(look, probe, node, journal, nameservice) for node in journal.nodes)
@@ -178,7 +142,7 @@ async def _journalnode(
         node.port,
         journal_id=journal.journal_id,
         nameservice_id=nameservice,
-        timeout_seconds=look.left(),
+        timeout_seconds=look.longest(),
     )
     try:
         answer = await look.ask(question)
@@ -189,6 +153,7 @@ async def _journalnode(
     return dataclasses.replace(
         row,
         formatted=bool(answer.get("formatted")),
+        learner=flag(answer, "learner"),
         promised_epoch=whole(answer, "promised_epoch"),
         writer_epoch=whole(answer, "writer_epoch"),
         committed_txid=whole(answer, "committed_txid"),
@@ -206,17 +171,3 @@ def _journal_probe() -> JournalProbe | None:
     except ModuleNotFoundError:
         return None
     return cast("JournalProbe", getattr(module, attribute))
-
-
-def _journal_views(found: object) -> tuple[JournalView, ...]:
-    if not isinstance(found, list):
-        return ()
-    entries = [entry for entry in found if isinstance(entry, dict)]
-    return tuple(
-        JournalView(
-            node=text(entry, "node") or "",
-            in_sync=entry.get("in_sync") is True,
-            last_error=text(entry, "last_error"),
-        )
-        for entry in entries
-    )

@@ -4,19 +4,26 @@ import asyncio
 import json
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from math import isfinite
 from typing import TypeVar, cast
 
 import aiohttp
 
+from ha.cli.cluster.absence import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
 from ha.conf.topology import HostPort
+from ha.daemon.own_delay import OwnDelay
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.service.errors import ServiceRefused, ServiceUnreachable
 
 MAX_ANSWER_BYTES = 1024 * 1024
 MAX_TEXT_CHARACTERS = 300
-AT_LEAST_SECONDS = 1.2
+HTTP_NOT_FOUND = "HTTP 404"
+MOST_DELAY_SECONDS = 30.0
+"""So much may be added to the limit of a look for standstills of our own loop."""
+BEAT_SECONDS = 0.05
+"""How finely our own standstill is measured."""
+HANG_UP_SECONDS = 1.0
+"""For a question that was given up to close its connection."""
 _SOON = 0.01
 
 R = TypeVar("R")
@@ -26,33 +33,48 @@ class NoAnswer(Exception):
     """Why a process did not answer, in a few words for its row."""
 
 
-@dataclass(frozen=True, slots=True)
 class Look:
-    """One look at the cluster: when it must be over, and how long it may take in words."""
+    """One look at the cluster: when it must be over, and how long it may take in words.
 
-    deadline: float
-    seconds: float
+    The limit counts from the first question, when everything is loaded.  While our own loop stands
+    still nobody can answer us, so that time is added, up to ``MOST_DELAY_SECONDS``.
+    """
 
-    @classmethod
-    def starting_now(cls, seconds: float, *, spent_seconds: float = 0.0) -> "Look":
-        """A look that must be over in so many seconds, less what the start has already taken.
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._delay = OwnDelay(BEAT_SECONDS)
+        self._delay.begin()
+        self.seconds = seconds
 
-        However slow the start was, the processes get ``AT_LEAST_SECONDS`` of it.
-        """
-        left = max(min(AT_LEAST_SECONDS, seconds), seconds - spent_seconds)
-        return cls(asyncio.get_running_loop().time() + left, seconds)
+    @property
+    def deadline(self) -> float:
+        """When it must be over, on the loop's clock."""
+        return self._began + self.seconds + min(self._delay.seconds, MOST_DELAY_SECONDS)
+
+    @property
+    def own_delay_seconds(self) -> float:
+        """For how long our own loop has stood still during the look."""
+        return self._delay.seconds
 
     def left(self) -> float:
         """Seconds until the deadline, at least a moment."""
-        return max(_SOON, self.deadline - asyncio.get_running_loop().time())
+        return max(_SOON, self.deadline - self._loop.time())
+
+    def longest(self) -> float:
+        """A limit for parts of a question, which never ends before ``ask`` ends the whole."""
+        return self.left() + MOST_DELAY_SECONDS
+
+    def end(self) -> None:
+        """Nothing is asked any more."""
+        self._delay.end()
 
     async def ask(self, question: Awaitable[R]) -> R:
         """The answer.  Raises ``NoAnswer`` with the reason for the row."""
         try:
-            async with asyncio.timeout_at(self.deadline):
-                return await question
+            return await self._in_time(question)
         except (ServiceRefused, ZooKeeperRefused, BadBreadcrumb, ValueError) as error:
-            raise NoAnswer(f"answers with an error: {error}") from error
+            raise NoAnswer(f"{ANSWERS_WITH_AN_ERROR}: {error}") from error
         except (
             TimeoutError,
             OSError,
@@ -63,12 +85,25 @@ class Look:
         ) as error:
             raise NoAnswer(self._in_words(error)) from error
 
+    async def _in_time(self, question: Awaitable[R]) -> R:
+        asking = asyncio.ensure_future(question)
+        try:
+            while not asking.done():
+                if self._loop.time() >= self.deadline:
+                    raise TimeoutError
+                await asyncio.wait({asking}, timeout=self.left())
+        finally:
+            if not asking.done():
+                asking.cancel()
+                await asyncio.wait({asking}, timeout=HANG_UP_SECONDS)
+        return asking.result()
+
     def _in_words(self, error: BaseException) -> str:
         causes = list(_causes(error))
         if any(isinstance(one, ConnectionRefusedError) for one in causes):
-            return "not running (connection refused)"
+            return NOT_RUNNING
         if any(isinstance(one, TimeoutError) for one in causes) or self.left() <= _SOON:
-            return f"no answer in {self.seconds:g} s"
+            return f"{NO_ANSWER} in {self.seconds:g} s"
         if isinstance(error, OSError) and error.strerror:
             return error.strerror
         return str(error) or type(error).__name__
@@ -76,7 +111,12 @@ class Look:
 
 async def fetch(http: aiohttp.ClientSession, address: HostPort) -> Mapping[str, object]:
     """The object at /status.  Raises ``ValueError`` if it is none, ``aiohttp.ClientError``."""
-    async with http.get(f"http://{address}/status", allow_redirects=False) as response:
+    return await fetch_object(http, f"http://{address}/status")
+
+
+async def fetch_object(http: aiohttp.ClientSession, url: str) -> Mapping[str, object]:
+    """The JSON object at a URL.  Raises as ``fetch``."""
+    async with http.get(url, allow_redirects=False) as response:
         body = await to_the_end(response.content)
         if response.status != 200:
             raise ValueError(f"HTTP {response.status}")

@@ -1,6 +1,7 @@
 """``nnha status``: the whole cluster on one screen, or as JSON or YAML."""
 
 import asyncio
+import dataclasses
 import json
 import sys
 import time
@@ -11,12 +12,13 @@ from rich.live import Live
 
 from ha.cli import STARTED
 from ha.cli.cluster.daemon_queries import look_at
+from ha.cli.cluster.problems import problems
 from ha.cli.cluster.status_json import as_json
 from ha.cli.cluster.status_table import Screen
 from ha.cli.cluster.successors import what_blocks
 from ha.cli.cluster.view import ClusterView
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
-from ha.console.exit_codes import DONE, INTERRUPTED, UNHEALTHY
+from ha.console.exit_codes import DONE, UNHEALTHY, UNREACHABLE
 from ha.console.library_logs import silence_libraries
 from ha.console.output import console, show
 from ha.console.yaml_text import as_yaml
@@ -26,41 +28,41 @@ WATCH_SECONDS = 2.0
 
 
 @click.command()
-@about_a_cluster("status", formats=("table", "wide", "json", "yaml"))
+@about_a_cluster(
+    "status", formats=("table", "wide", "json", "yaml"), timeout_seconds=DEADLINE_SECONDS
+)
 @click.option(
     "-w", "--watch", is_flag=True, help="Show the status again every 2 s until interrupted."
 )
-@click.option("--check", is_flag=True, help="Exit 8 on a problem, or if no failover is possible.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Exit 8 on a problem, or if no failover is possible; 6 if nobody answers.",
+)
 def status(*, place: ClusterCommand, watch: bool, check: bool) -> None:
     """Show who is active, and every NameNode, ZKFC, JournalNode and ZooKeeper server.
 
-    All are asked at once; one that has not answered after 1.5 s is shown as such.  Exits 0, even
-    with problems; with --check 8 if there is a problem, or if no NameNode could take over from
-    the active and automatic failover is not paused.
+    All are asked at once.  One that refuses the connection is DOWN; one that has not answered in
+    time is UNKNOWN, as it may only be slow.  Exits 0, even with problems; with --check 8 if there
+    is a problem, or if no NameNode could take over from the active and automatic failover is not
+    paused, and 6 if no process answers.
     """
     silence_libraries()
-    try:
-        if watch:
-            asyncio.run(_watch(place))
-        view = asyncio.run(_once(place))
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    sys.exit(UNHEALTHY if check and _unwell(view) else DONE)
+    if watch:
+        asyncio.run(_watch(place))
+    view = asyncio.run(_once(place, own_start_seconds=time.monotonic() - STARTED))
+    sys.exit(_judgement(view) if check else DONE)
 
 
-def _unwell(view: ClusterView) -> bool:
+def _judgement(view: ClusterView) -> int:
+    if view.nobody_answers:
+        return UNREACHABLE
     blocked = view.automatic_failover and view.pause is None and bool(what_blocks(view))
-    return bool(view.problems()) or blocked
+    return UNHEALTHY if problems(view) or blocked else DONE
 
 
-async def _once(place: ClusterCommand) -> ClusterView:
-    spent = time.monotonic() - STARTED
-    view = await look_at(
-        place.configuration,
-        place.nameservice,
-        deadline_seconds=DEADLINE_SECONDS,
-        spent_seconds=spent,
-    )
+async def _once(place: ClusterCommand, *, own_start_seconds: float = 0.0) -> ClusterView:
+    view = dataclasses.replace(await _look(place), own_start_seconds=round(own_start_seconds, 3))
     # Shown before the loop ends: a name that is still being looked up must not hold it back.
     show(place.output, as_json(view), Screen(view, wide=place.output == "wide"))
     return view
@@ -92,4 +94,6 @@ async def _stream(place: ClusterCommand) -> NoReturn:
 
 
 async def _look(place: ClusterCommand) -> ClusterView:
-    return await look_at(place.configuration, place.nameservice, deadline_seconds=DEADLINE_SECONDS)
+    return await look_at(
+        place.configuration, place.nameservice, deadline_seconds=place.timeout_seconds
+    )

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from ha.cli.cluster.successors import what_blocks
+from ha.cli.cluster.problems import problems
+from ha.cli.cluster.successors import Readiness, readiness, what_blocks
 from ha.cli.cluster.view import ClusterView, NameNodeRow, ZkfcRow
 from ha.console.result import API_VERSION
 from ha.notices.model import Pause, time_text
@@ -23,10 +24,13 @@ def as_json(view: ClusterView) -> Mapping[str, object]:
         "active_because": because or None,
         "epoch": view.epoch,
         "automatic_failover": view.automatic_failover,
-        "failover_ready": not what_blocks(view) if view.automatic_failover else None,
+        "failover_ready": _ready(view),
         "failover_blocked_because": list(what_blocks(view)),
-        "healthy": not view.problems(),
-        "problems": list(view.problems()),
+        "healthy": not problems(view),
+        "problems": list(problems(view)),
+        "silent": list(view.silent),
+        "own_delay_seconds": view.own_delay_seconds,
+        "own_start_seconds": view.own_start_seconds,
         "spare_journalnodes": view.spare_journalnodes if view.journalnodes else None,
         "pause": None if view.pause is None else _notice(view.pause),
         "drains": [{"namenode": name} | _notice(one) for name, one in view.drains.items()],
@@ -43,6 +47,12 @@ def as_json(view: ClusterView) -> Mapping[str, object]:
             "session_timeout_seconds": view.lock.session_timeout_seconds,
         },
     }
+
+
+def _ready(view: ClusterView) -> bool | None:
+    if not view.automatic_failover or readiness(view) is Readiness.UNKNOWN:
+        return None
+    return readiness(view) is Readiness.READY
 
 
 def _namenode(view: ClusterView, row: NameNodeRow) -> Mapping[str, object]:

@@ -8,13 +8,17 @@ from rich.text import Text
 from fencing.errors import BadSpec
 from fencing.model import proves_gone
 from fencing.spec import parse_methods
-from ha.cli.cluster.successors import until, what_blocks
+from ha.cli.cluster.absence import absence_of, is_silence
+from ha.cli.cluster.problems import nobody_answered, problems, problems_of_roles
+from ha.cli.cluster.successors import Readiness, readiness, until, what_blocks
 from ha.cli.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 from ha.console.durations import since
 from ha.console.grid import Column, Grid
 from ha.console.output import plain
 from ha.notices.model import time_text
 
+LATE_START_SECONDS = 2.0
+LATE_LOOP_SECONDS = 0.5
 _NOTHING = "-"
 _KIB = 1024
 _GOOD = ("active", "in sync", "up", "healthy", "connected")
@@ -34,6 +38,8 @@ class Screen:
 
 def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> RenderableType:
     """The whole screen for so many columns."""
+    if view.nobody_answers:
+        return Group(*(Text(plain(line)) for line in _nothing_known(view)))
     parts: list[RenderableType] = [*_headlines(view, wide=wide)]
     parts.append(_namenodes(view, wide=wide).fitted(width))
     if view.zkfcs:
@@ -47,9 +53,28 @@ def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> Rende
     return Group(*parts)
 
 
+def _nothing_known(view: ClusterView) -> Iterator[str]:
+    """Where nobody answered there is nothing to show but that."""
+    yield f"Cluster {view.nameservice}   UNKNOWN   {view.taken_at}"
+    yield f"! {nobody_answered(view)}"
+    yield from (f"* {line}" for line in own_lateness(view))
+
+
+def own_lateness(view: ClusterView) -> Iterator[str]:
+    """How late we ourselves were, where that is worth knowing."""
+    if view.own_start_seconds > LATE_START_SECONDS:
+        yield f"this command itself took {view.own_start_seconds:.1f} s to start"
+    if view.own_delay_seconds > LATE_LOOP_SECONDS:
+        yield (
+            f"this command itself stood still for {view.own_delay_seconds:.1f} s while it asked, "
+            "and gave everybody that much longer: this machine is busy"
+        )
+
+
 def _headlines(view: ClusterView, *, wide: bool) -> Iterator[Text]:
     actives = [row.namenode for row in view.namenodes if row.state == "active"]
-    active = " and ".join(actives) if actives else "NONE"
+    nobody = "UNKNOWN" if any(row.may_be_active for row in view.namenodes) else "NONE"
+    active = " and ".join(actives) if actives else nobody
     epoch = _NOTHING if view.epoch is None else str(view.epoch)
     began, because = view.election
     lasting = "" if began is None else f" for {since(began, view.moment)}"
@@ -62,21 +87,20 @@ def _headlines(view: ClusterView, *, wide: bool) -> Iterator[Text]:
         (plain(active), "bold" if len(actives) == 1 else "bold red"),
         (f"{lasting}   {_readiness(view)}", ""),
         (f"{_wellness(view)}   {view.taken_at}", ""),
-        no_wrap=True,
-        overflow="ellipsis",
+        overflow="fold",
     )
     if because:
-        yield Text(f"  because {plain(because)}", no_wrap=True, overflow="ellipsis")
+        yield Text(f"  because {plain(because)}", overflow="fold")
 
 
 def _readiness(view: ClusterView) -> str:
     if not view.automatic_failover:
         return "failover: BY HAND   "
-    return f"failover: {'READY' if not what_blocks(view) else 'BLOCKED'}   "
+    return f"failover: {readiness(view).value}   "
 
 
 def _wellness(view: ClusterView) -> str:
-    count = len(view.problems())
+    count = len(problems(view))
     return "healthy" if count == 0 else f"{count} problem{'s' if count > 1 else ''}"
 
 
@@ -86,20 +110,25 @@ def _notices(view: ClusterView) -> Iterator[str]:
     for name, one in view.drains.items():
         yield f"{name} is drained {until(one)}  → nnha drain {name} --end"
     if view.automatic_failover and view.active is not None and view.pause is None:
+        known = readiness(view) is Readiness.BLOCKED
+        what = "failover is blocked" if known else "whether a failover is possible is not known"
         for reason in what_blocks(view):
-            yield f"failover is blocked: {reason}  → nnha explain"
+            yield f"{what}: {reason}  → nnha explain"
     if trusting := [row.namenode for row in view.zkfcs if _fences_edits_only(row)]:
+        hadoops = any(row.of_hadoop for row in view.namenodes)
+        end = "it learns of its successor (Hadoop's has no lease)" if hadoops else "its lease ends"
         yield (
             f"the ZKFC of {' and '.join(trusting)} fences edits only: a former active that "
-            "does not answer may serve reads until its lease ends  → nnha fence test"
+            f"does not answer may serve reads until {end}  → nnha fence test"
         )
     yield from view.notices.unreadable
+    yield from own_lateness(view)
 
 
 def _problems(view: ClusterView) -> Iterator[str]:
     """What is wrong with the roles has a command of its own, which tells what to do."""
-    roles = tuple(view.problems_of_roles())
-    for problem in view.problems():
+    roles = tuple(problems_of_roles(view))
+    for problem in problems(view):
         yield f"{problem}  → nnha explain" if problem in roles else problem
 
 
@@ -123,7 +152,7 @@ def _namenodes(view: ClusterView, *, wide: bool) -> Grid:
         cells: list[str | Text] = [
             row.namenode,
             plain(row.address),
-            _state(row.state if row.error is None else "DOWN"),
+            _state(row.state if row.error is None else absence_of(row.error).value),
             _wanted(view, row),
             _number(row.epoch),
             _number(row.last_txid),
@@ -164,7 +193,7 @@ def _zkfcs(view: ClusterView, *, wide: bool) -> Grid:
         cells: list[str | Text] = [
             row.namenode,
             plain(row.address),
-            _state(row.health if row.error is None else "DOWN"),
+            _state(row.health if row.error is None else absence_of(row.error).value),
             plain(_election(row)),
             _number(None if member is None else member.priority),
             plain(_session(row)),
@@ -221,7 +250,7 @@ def _journal(view: ClusterView, *, wide: bool) -> Grid:
         cells: list[str | Text] = [
             f"jn{number}",
             plain(row.node),
-            _state(view.state_of(row) if row.error is None else "DOWN"),
+            _state(view.state_of(row) if row.error is None else absence_of(row.error).value),
             _number(row.promised_epoch),
             _number(row.last_txid),
             _number(view.behind(row)),
@@ -258,7 +287,9 @@ def _zookeeper_line(view: ClusterView) -> Text:
         lock = f"lock holder unknown ({view.lock.error})"
     else:
         lock = f"lock held by {view.lock.holder or 'NOBODY'}"
-    text = f"ZooKeeper {len(serving)}/{len(view.zookeepers)} up{leader}{session}, {lock}"
+    unknown = sum(is_silence(row.error) for row in view.zookeepers)
+    silent = f" ({unknown} gave no answer)" if unknown else ""
+    text = f"ZooKeeper {len(serving)}/{len(view.zookeepers)} up{silent}{leader}{session}, {lock}"
     down = [f"{row.server}: {row.error}" for row in view.zookeepers if row.error is not None]
     return Text(plain("\n  ".join([text, *down]), keep="\n"))
 

@@ -7,8 +7,10 @@ is read here may have changed by the time that they do.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
-from ha.cli.cluster.view import ClusterView, NameNodeRow, is_silence
+from ha.cli.cluster.absence import Absence, absence_of, ask_again, is_silence
+from ha.cli.cluster.view import ClusterView, NameNodeRow
 from ha.notices.model import Member, Pause, time_text
 
 DEFAULT_PRIORITY = 100
@@ -31,6 +33,8 @@ class Obstacle:
     text: str
     next: str
     bars: Bars = Bars.EVERYTHING
+    known: bool = True
+    """False: a process gave no answer, so whether there is an obstacle is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,16 @@ class Prospect:
     def fit(self) -> bool:
         """Nothing is in its way."""
         return not self.obstacles
+
+    @property
+    def unfit(self) -> bool:
+        """Something is surely in its way."""
+        return any(one.known for one in self.obstacles)
+
+    @property
+    def unknown(self) -> bool:
+        """Whether it is fit is not known: nothing is in its way but silence."""
+        return not self.fit and not self.unfit
 
     @property
     def switchable(self) -> bool:
@@ -90,22 +104,46 @@ def ranked(view: ClusterView) -> tuple[Prospect, ...]:
     return tuple(sorted(fit, key=lambda one: (-one.priority, far if one.lag is None else one.lag)))
 
 
+class Readiness(StrEnum):
+    """Whether a failover could follow now."""
+
+    READY = "READY"
+    BLOCKED = "BLOCKED"
+    UNKNOWN = "UNKNOWN"
+
+
 def what_blocks(view: ClusterView) -> tuple[str, ...]:
-    """Why no NameNode would take over if the active failed now; empty: one would."""
+    """Why no NameNode would surely take over if the active failed now; empty: one would."""
+    return tuple(text for text, _ in _blockers(view))
+
+
+def readiness(view: ClusterView) -> Readiness:
+    """Whether one would take over; what is only silent neither blocks nor promises."""
+    blockers = _blockers(view)
+    if any(known for _, known in blockers):
+        return Readiness.BLOCKED
+    return Readiness.UNKNOWN if blockers else Readiness.READY
+
+
+def _blockers(view: ClusterView) -> tuple[tuple[str, bool], ...]:
+    """Each reason in words, and whether it surely prevents a failover."""
     if not view.automatic_failover:
-        return ("dfs.ha.automatic-failover.enabled is not set",)
+        return (("dfs.ha.automatic-failover.enabled is not set", True),)
     found = []
     if view.pause is not None:
-        found.append(f"paused {until(view.pause)}")
+        found.append((f"paused {until(view.pause)}", True))
     if view.lock.error is not None:
-        found.append(f"ZooKeeper: {view.lock.error}")
-    if view.journalnodes and view.spare_journalnodes < 0:
-        found.append("the journal has no quorum")
+        found.append((f"ZooKeeper: {view.lock.error}", not is_silence(view.lock.error)))
+    if view.journal_lost:
+        found.append(("the journal has no quorum", True))
+    elif view.journal_unknown:
+        found.append(("whether the journal has a quorum is not known", False))
     if not ranked(view):
         others = [one for one in prospects(view) if not one.active]
-        found += [f"{one.namenode}: {one.why_not()}" for one in others if not one.fit]
+        hopeless = not any(one.unknown for one in others)
+        found += [(f"{one.namenode}: {one.why_not()}", hopeless) for one in others if not one.fit]
         if not others:
-            found.append("there is no other NameNode")
+            found.append(("there is no other NameNode", True))
     return tuple(found)
 
 
@@ -128,7 +166,7 @@ def _prospect(view: ClusterView, row: NameNodeRow) -> Prospect:
 
 def _obstacles(view: ClusterView, row: NameNodeRow, member: Member | None) -> Iterator[Obstacle]:
     name = row.namenode
-    yield from _of_the_namenode(row)
+    yield from _of_the_namenode(view, row)
     if member is not None and member.nofailover:
         yield Obstacle(
             "it never becomes active automatically (nnha.candidate.nofailover)",
@@ -142,14 +180,9 @@ def _obstacles(view: ClusterView, row: NameNodeRow, member: Member | None) -> It
         yield from _of_the_zkfc(view, row, drained=drain is not None)
 
 
-def _of_the_namenode(row: NameNodeRow) -> Iterator[Obstacle]:
-    if row.silent:
-        yield Obstacle(f"NameNode: {row.error}", _look_at(row))
-    elif row.error is not None:
-        yield Obstacle(
-            f"NameNode: {row.error}",
-            f"start it on {_host(row)}: nnha namenode -D dfs.ha.namenode.id={row.namenode}",
-        )
+def _of_the_namenode(view: ClusterView, row: NameNodeRow) -> Iterator[Obstacle]:
+    if row.error is not None:
+        yield _absent("NameNode", row.error, row, start_namenode(view, row))
     elif row.state == "observer":
         yield Obstacle("it is an observer, and observers are never candidates", "")
     elif row.state == "initializing":
@@ -165,13 +198,9 @@ def _of_the_zkfc(view: ClusterView, row: NameNodeRow, *, drained: bool) -> Itera
     zkfc = view.zkfc(row.namenode)
     if zkfc is None:
         return
-    if is_silence(zkfc.error):
-        yield Obstacle(f"ZKFC: {zkfc.error}", _look_at(row))
-    elif zkfc.error is not None:
-        yield Obstacle(
-            f"ZKFC: {zkfc.error}",
-            f"start it on {_host(row)}: nnha zkfc -D dfs.ha.namenode.id={row.namenode}",
-        )
+    if zkfc.error is not None:
+        start = f"start it on {_host(row)}: nnha zkfc -D dfs.ha.namenode.id={row.namenode}"
+        yield _absent("ZKFC", zkfc.error, row, start)
     elif zkfc.health is not None and zkfc.health.lower() != "healthy":
         because = f" ({zkfc.health_reason})" if zkfc.health_reason else ""
         if row.error is None:
@@ -189,9 +218,37 @@ def _of_the_zkfc(view: ClusterView, row: NameNodeRow, *, drained: bool) -> Itera
                 yield Obstacle(text, "wait: it rejoins the election automatically", Bars.FOR_NOW)
 
 
-def _look_at(row: NameNodeRow) -> str:
+def start_namenode(view: ClusterView, row: NameNodeRow) -> str:
+    """How to start one that does not run: never one software on the other's name directory."""
+    ours = f"nnha namenode -D dfs.ha.namenode.id={row.namenode}"
+    running = [one for one in view.namenodes if one.error is None]
+    if any(one.of_hadoop for one in running):
+        return (
+            f"start it on {_host(row)} with the software that wrote its name directory, Hadoop's "
+            "if it is a NameNode like the other one: hdfs --daemon start namenode"
+        )
+    if not running:
+        return (
+            f"start it on {_host(row)} with the software that wrote its name directory: {ours}, or "
+            "Hadoop's hdfs --daemon start namenode"
+        )
+    return f"start it on {_host(row)}: {ours}"
+
+
+def _absent(what: str, error: str, row: NameNodeRow, start: str) -> Obstacle:
+    """A process that gave no usable answer; only one that is surely gone is to be started."""
     host = _host(row)
-    return f"look on {host}: its process hangs (kill and restart it) or the network is broken"
+    match absence_of(error):
+        case Absence.DOWN:
+            return Obstacle(f"{what}: {error}", start)
+        case Absence.ERROR:
+            return Obstacle(f"{what}: {error}", f"see its log on {host}")
+        case Absence.UNKNOWN:
+            if is_silence(error):
+                return Obstacle(f"{what}: {error}", ask_again(host), known=False)
+            then = f"see whether {host} is up, and the way to it open"
+            return Obstacle(f"{what}: {error}", then, known=False)
+    assert_never(absence_of(error))
 
 
 def _is_told_already(because: str) -> bool:

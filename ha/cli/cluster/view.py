@@ -1,18 +1,13 @@
-"""What one look at the cluster has shown, and what is wrong with it.  Pure."""
+"""What one look at the cluster has shown.  Pure; ``problems`` says what is wrong with it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from ha.cli.cluster.absence import is_silence, is_unknown
 from ha.notices.model import Drain, FailoverResult, HistoryEntry, Member, Pause, time_text
 
-BEHIND_WORTH_TELLING = 1000
-"""Transactions that a JournalNode which is in sync may seem to lack, as all are asked in turn."""
-
-
-def is_silence(error: str | None) -> bool:
-    """Nothing came back at all; a closed port is an answer."""
-    return error is not None and error.startswith("no answer")
+HADOOP = "Hadoop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +17,8 @@ class NameNodeRow:
     namenode: str
     address: str
     state: str | None = None
+    software: str | None = None
+    """``nnha``, or Hadoop with its version; None: it did not tell."""
     ready: bool | None = None
     not_ready_reason: str | None = None
     epoch: int | None = None
@@ -32,8 +29,18 @@ class NameNodeRow:
 
     @property
     def silent(self) -> bool:
-        """It did not answer in time: it hangs or the network is broken, and it may be active."""
+        """It did not answer in time: it is slow or hangs, or the network is broken."""
         return is_silence(self.error)
+
+    @property
+    def of_hadoop(self) -> bool:
+        """Whether it is Hadoop's NameNode."""
+        return (self.software or "").startswith(HADOOP)
+
+    @property
+    def may_be_active(self) -> bool:
+        """Whether the NameNode says that it is active, or nobody knows its state."""
+        return self.state == "active" or is_unknown(self.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,8 @@ class JournalNodeRow:
 
     node: str
     formatted: bool | None = None
+    learner: bool | None = None
+    """It copies what the others have, and has no vote."""
     promised_epoch: int | None = None
     writer_epoch: int | None = None
     committed_txid: int | None = None
@@ -129,8 +138,12 @@ def by_its_member(row: ZkfcRow, notices: NoticesView) -> ZkfcRow:
     A silent page is another matter: the process is frozen, and its member will vanish.
     """
     member = notices.members.get(row.namenode)
-    if not row.page_only or row.error is None or member is None or is_silence(row.error):
+    if not row.page_only or row.error is None or is_silence(row.error):
         return row
+    if member is None:
+        # Hadoop's ZKFC has neither, and hands over all the same.
+        note = "its RPC port is open; it has no page and no znode of nnha's, as Hadoop's ZKFC"
+        return replace(row, note=note, error=None)
     return replace(
         row,
         health=member.health,
@@ -156,6 +169,12 @@ class ClusterView:
     zookeepers: tuple[ZooKeeperRow, ...]
     lock: LockView
     notices: NoticesView = NoticesView()
+    limit_seconds: float = 0.0
+    """How long each process had for its answer."""
+    own_delay_seconds: float = 0.0
+    """For how long our own process stood still during the look; the limit was that much longer."""
+    own_start_seconds: float = 0.0
+    """How long our own process took until it could ask."""
 
     @property
     def moment(self) -> datetime:
@@ -272,82 +291,67 @@ class ClusterView:
             return "FAILED"
         if row.formatted is False:
             return "NOT FORMATTED"
+        if row.learner:
+            return "LEARNER"
+        in_sync = self._in_sync(row)
+        return "up" if in_sync is None else "in sync" if in_sync else "OUT OF SYNC"
+
+    def _in_sync(self, row: JournalNodeRow) -> bool | None:
+        """Whether the active's writer reaches it; None where nobody says so."""
         views = self.active.journal if self.active is not None else ()
-        for view in views:
-            if view.node == row.node:
-                return "in sync" if view.in_sync else "OUT OF SYNC"
-        return "up"
+        return next((view.in_sync for view in views if view.node == row.node), None)
+
+    def takes_part(self, row: JournalNodeRow) -> bool | None:
+        """Whether an edit can count on the node; None: nobody knows.
+
+        Of a node that gave us no answer the active may know more.
+        """
+        if is_unknown(row.error):
+            return self._in_sync(row)
+        return self.state_of(row) in ("in sync", "up")
 
     @property
-    def spare_journalnodes(self) -> int:
-        """How many more JournalNodes may fail before no edit can be written; -1 or less: too few.
+    def spares(self) -> tuple[int, int]:
+        """How many more JournalNodes may fail before no edit can be written: at least, at most.
 
-        A node counts as lost when it does not answer, has failed, or is out of sync.
+        Below 0 there are too few.  The two differ by the nodes of which nobody knows.
         """
-        well = sum(self.state_of(row) in ("in sync", "up") for row in self.journalnodes)
-        return well - (len(self.journalnodes) // 2 + 1)
+        parts = [self.takes_part(row) for row in self.journalnodes]
+        needed = len(parts) // 2 + 1
+        well = parts.count(True)
+        return well - needed, well + parts.count(None) - needed
 
-    def problems(self) -> tuple[str, ...]:
-        """Everything that should not be so, the worst first; empty means healthy."""
-        return (
-            *self._problems_of_the_looker(),
-            *self.problems_of_roles(),
-            *self._problems_of_the_journal(),
-            *self._problems_of_processes(),
-            *(f"{in_excess(one)}; it may not join the election" for one in self.notices.namesakes),
-        )
+    @property
+    def spare_journalnodes(self) -> int | None:
+        """How many more may fail; None where that is not known."""
+        least, most = self.spares
+        return least if least == most else None
 
-    def _problems_of_the_looker(self) -> Iterator[str]:
-        """Where nothing at all answers, the fault is more likely here than in all of it."""
-        errors = [row.error for row in self.namenodes] + [row.error for row in self.zkfcs]
-        errors += [row.error for row in self.journalnodes] + [row.error for row in self.zookeepers]
-        if len(errors) > 1 and all(map(is_silence, errors)):
-            yield "no daemon answers: check this machine's network and load first"
+    @property
+    def journal_lost(self) -> bool:
+        """No edit can be written, whatever the silent JournalNodes do."""
+        return bool(self.journalnodes) and self.spares[1] < 0
 
-    def problems_of_roles(self) -> Iterator[str]:
-        """Not exactly one is active, or the lock is another's."""
-        actives = [row.namenode for row in self.namenodes if row.state == "active"]
-        if len(actives) > 1:
-            yield f"{' and '.join(actives)} both say that they are active"
-        elif self.unheard_holder is not None and self.unheard_holder.silent:
-            name = self.unheard_holder.namenode
-            yield f"no NameNode says that it is active; {name} holds the lock and gives no answer"
-        elif not actives:
-            yield "no NameNode is active"
-        elif self.lock.holder is not None and self.lock.holder != actives[0]:
-            yield f"{actives[0]} is active, but {self.lock.holder} holds the lock"
-        elif self.automatic_failover and self.lock.holder is None and self.lock.error is None:
-            yield f"{actives[0]} is active, but no ZKFC holds the lock"
+    @property
+    def journal_unknown(self) -> bool:
+        """Whether edits can be written depends on JournalNodes of which nobody knows."""
+        least, most = self.spares
+        return bool(self.journalnodes) and least < 0 <= most
 
-    def _problems_of_the_journal(self) -> Iterator[str]:
-        if not self.journalnodes:
-            return
-        if self.spare_journalnodes < 0:
-            yield "the journal has no quorum: nothing can be written"
-        elif self.spare_journalnodes == 0 and len(self.journalnodes) > 1:
-            yield "the quorum can lose 0 more JournalNodes"
-        for row in self.journalnodes:
-            state = self.state_of(row)
-            if state not in ("in sync", "up"):
-                because = f": {row.failed_because}" if row.failed_because else ""
-                yield f"JournalNode {row.node}: {state}{because}"
-            elif (self.behind(row) or 0) > BEHIND_WORTH_TELLING:
-                yield f"JournalNode {row.node} is {self.behind(row):,} transactions behind"
+    @property
+    def errors(self) -> Mapping[str, str | None]:
+        """Every process that was asked, and why it did not answer."""
+        found = {f"NameNode {row.namenode}": row.error for row in self.namenodes}
+        found |= {f"ZKFC of {row.namenode}": row.error for row in self.zkfcs}
+        found |= {f"JournalNode {row.node}": row.error for row in self.journalnodes}
+        return found | {f"ZooKeeper {row.server}": row.error for row in self.zookeepers}
 
-    def _problems_of_processes(self) -> Iterator[str]:
-        for node in self.namenodes:
-            if node.error is not None:
-                yield f"NameNode {node.namenode}: {node.error}"
-        if not self.automatic_failover:
-            return
-        for zkfc in self.zkfcs:
-            if zkfc.error is not None:
-                yield f"ZKFC of {zkfc.namenode}: {zkfc.error}"
-        serving = sum(row.error is None for row in self.zookeepers)
-        for server in self.zookeepers:
-            if server.error is not None:
-                yield f"ZooKeeper {server.server}: {server.error}"
-        if self.zookeepers and serving < len(self.zookeepers) // 2 + 1:
-            yield "ZooKeeper has no quorum: no failover is possible until it is back"
-        elif self.lock.error is not None:
-            yield f"who holds the lock is not known: {self.lock.error}"
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """The processes that gave no answer in time."""
+        return tuple(name for name, error in self.errors.items() if is_silence(error))
+
+    @property
+    def nobody_answers(self) -> bool:
+        """Nothing at all came back, so nothing is known of the cluster."""
+        return len(self.silent) == len(self.errors) > 0

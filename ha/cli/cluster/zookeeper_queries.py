@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ha.cli.cluster.absence import NO_ANSWER, is_silence
 from ha.cli.cluster.snapshot import MAX_TEXT_CHARACTERS, Look, NoAnswer, to_the_end
 from ha.cli.cluster.view import LockView, NoticesView, ZooKeeperRow
 from ha.conf.keys.units import hosts_and_ports
@@ -50,7 +51,11 @@ async def ask_zookeeper(look: Look, settings: ZooKeeperSettings | None) -> Ensem
     # A frozen server accepts a session and keeps it: only those that answered are asked further.
     well = [row.server for row in rows if row.error is None]
     if not well:
-        silent = "no ZooKeeper server answers"
+        silent = (
+            f"{NO_ANSWER} in {look.seconds:g} s from any ZooKeeper server"
+            if all(is_silence(row.error) for row in rows)
+            else "no ZooKeeper server answers"
+        )
         return Ensemble(rows, LockView(error=silent), NoticesView(error=silent))
     answering = dataclasses.replace(settings, hosts=",".join(well))
     try:

@@ -32,11 +32,12 @@ async def visit(
     Raises ConfigurationError, and Ended for everything else that goes wrong.
     """
     settings = zookeeper_settings(place.configuration, nameservice=place.nameservice)
+    to_connect = min(seconds, max(CONNECT_SECONDS, place.timeout_seconds))
     begun = False
     try:
         async with (
             asyncio.timeout(seconds + HANG_UP_SECONDS),
-            connected(settings, deadline_seconds=min(seconds, CONNECT_SECONDS)) as session,
+            connected(settings, deadline_seconds=to_connect) as session,
         ):
             if not await parent_exists(session, settings):
                 raise Ended(_not_formatted(command, settings))

@@ -19,7 +19,7 @@ LOOK_SECONDS = 2.0
 
 @click.command()
 @click.argument("node", required=False, shell_complete=namenode_ids)
-@about_a_cluster("explain")
+@about_a_cluster("explain", timeout_seconds=LOOK_SECONDS)
 def explain(*, place: ClusterCommand, node: str | None) -> None:
     """Say why the active NameNode is active, who would be next, and why not the others.
 
@@ -27,7 +27,7 @@ def explain(*, place: ClusterCommand, node: str | None) -> None:
     """
     silence_libraries()
     view = asyncio.run(
-        look_at(place.configuration, place.nameservice, deadline_seconds=LOOK_SECONDS)
+        look_at(place.configuration, place.nameservice, deadline_seconds=place.timeout_seconds)
     )
     if node is not None and view.namenode(node) is None:
         place.end(_no_such(node, view))

@@ -3,34 +3,30 @@
 import json
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
-from rich.table import Table
+from rich.table import Column, Table
 
-from fencing.environment import is_secret
+from ha.cli.explain.configuration_problems import problems_of, who_does_not_start
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration, load_configuration, nodes_of
 from ha.conf.errors import ConfigurationError
-from ha.conf.hazards import HAZARDS, Daemon, Danger, Hazard, dangers
+from ha.conf.hazards import HAZARDS
 from ha.conf.ignored import ignored
-from ha.conf.keys.cluster import FENCING_METHODS, NAMENODES, NAMESERVICES
+from ha.conf.keys.cluster import NAMENODES, NAMESERVICES
 from ha.conf.keys.key import Key, Scope
 from ha.conf.keys.table import KEYS
 from ha.conf.keys.unused import NOT_USED, reason_not_used
+from ha.conf.secrets import shown_value
 from ha.conf.spelling import split_suffix
-from ha.conf.topology import namenodes, nameservice_of, shared_edits
 from ha.console.exit_codes import DONE, REFUSED, UNHEALTHY, USAGE
 from ha.console.options import configuration as configuration_options
 from ha.console.output import console
 from ha.console.result import API_VERSION
-from ha.zkfc.settings.settings import automatic_failover, fencing_plan
-
-HIDDEN: Final = "(hidden)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +91,7 @@ def show(configuration: Configuration, *, output: str, everything: bool) -> None
     rows = [_set_key(configuration, name) for name in sorted(configuration.settings)]
     if everything:
         rows += [
-            Shown(key.name, _safe(key.name, key.default), "default", known=True)
+            Shown(key.name, shown_value(key.name, key.default), "default", known=True)
             for key in KEYS.values()
             if key.name not in configuration.settings
         ]
@@ -107,7 +103,8 @@ def show(configuration: Configuration, *, output: str, everything: bool) -> None
         ]
         click.echo(json.dumps({"apiVersion": API_VERSION, "settings": settings}, indent=2))
     else:
-        table = Table("KEY", "VALUE", "FROM", box=None, pad_edge=False)
+        columns = (Column(name, overflow="fold") for name in ("KEY", "VALUE", "FROM"))
+        table = Table(*columns, box=None, pad_edge=False)
         for row in rows:
             table.add_row(row.name, row.value, row.origin)
         console().print(table)
@@ -138,7 +135,9 @@ def explain(
     click.echo(f"{found.name}\n  {found.doc or 'a key of Hadoop'}")
     for hazard in HAZARDS:
         if hazard.key.name == found.name:
-            click.echo(f"  not honoured     {hazard.meaning}; if asked for, {_stopped(hazard)}")
+            click.echo(
+                f"  not honoured     {hazard.meaning}; if asked for, {who_does_not_start(hazard)}"
+            )
     click.echo(f"  may be set as    {_forms(found)}")
     click.echo(f"  default          {found.default or '(not set)'}")
     try:
@@ -146,7 +145,7 @@ def explain(
     except ConfigurationError as error:
         click.echo(f"  in effect        none: {error}")
         sys.exit(UNHEALTHY)
-    lines = _safe(key, "(not set)" if value is None else str(value)).splitlines() or [""]
+    lines = ("(not set)" if value is None else shown_value(key, str(value))).splitlines() or [""]
     click.echo(f"  in effect        {lines[0]}")
     for line in lines[1:]:
         click.echo(f"                   {line}")
@@ -163,16 +162,6 @@ def _explained_as_not_used(configuration: Configuration, name: str) -> bool:
     held = configuration.settings.get(name)
     click.echo(f"  set by           {held.origin if held else '(not set)'}")
     return True
-
-
-def _stopped(hazard: Hazard) -> str:
-    daemons = [daemon for daemon in Daemon if daemon in hazard.daemons]
-    return f"{' and '.join(daemons)} {'does' if len(daemons) == 1 else 'do'} not start"
-
-
-def _told(danger: Danger) -> str:
-    stopped = _stopped(danger.hazard)
-    return danger.told(f"{stopped[0].upper()}{stopped[1:]}")
 
 
 def _before_suffix(
@@ -198,48 +187,18 @@ def validate(configuration: Configuration) -> None:
     and do not change the exit code.
     """
     problems = problems_of(configuration)
-    for problem in dict.fromkeys(problems):
+    for problem in problems:
         click.echo(f"problem: {problem}", err=True)
     _warn(configuration)
     _doubt_clients(configuration)
     for one in ignored(configuration):
         click.echo(f"ignored: {one}", err=True)
     if problems:
-        count = len(set(problems))
+        count = len(problems)
         click.echo(f"{count} problem{'s' if count > 1 else ''}; nothing was changed.", err=True)
         sys.exit(UNHEALTHY)
     click.echo(f"{len(configuration.settings)} settings can be used.")
     sys.exit(DONE)
-
-
-def problems_of(configuration: Configuration) -> list[str]:
-    """Every key, address and fencing method that the daemons could not use."""
-    problems: list[str] = []
-    for key in KEYS.values():
-        _note(problems, partial(configuration.get, key))
-    with suppress(ConfigurationError):  # a value that cannot be read is told already
-        problems += map(_told, dangers(configuration))
-    try:
-        nameservice = nameservice_of(configuration)
-        nodes = namenodes(configuration, nameservice)
-    except ConfigurationError as error:
-        return [*problems, str(error)]
-    for node in nodes:
-        where = {"nameservice": nameservice, "namenode": node.namenode}
-        for key in KEYS.values():
-            _note(problems, partial(configuration.get, key, **where))
-        _note(problems, partial(fencing_plan, configuration, nameservice, node.namenode))
-        _note(problems, partial(shared_edits, configuration, nameservice, node.namenode))
-    if automatic_failover(configuration, nameservice):
-        problems += [
-            f"{node.namenode} has no fencing method: set dfs.ha.fencing.methods; without one "
-            "the old active cannot be fenced before a takeover"
-            for node in nodes
-            if not configuration.get(
-                FENCING_METHODS, nameservice=nameservice, namenode=node.namenode
-            )
-        ]
-    return problems
 
 
 def _doubt_clients(configuration: Configuration) -> None:
@@ -252,13 +211,6 @@ def _doubt_clients(configuration: Configuration) -> None:
         )
 
 
-def _note(problems: list[str], read: Callable[[], object]) -> None:
-    try:
-        read()
-    except ConfigurationError as error:
-        problems.append(str(error))
-
-
 def _set_key(configuration: Configuration, name: str) -> Shown:
     setting = configuration.settings[name]
     try:
@@ -266,11 +218,7 @@ def _set_key(configuration: Configuration, name: str) -> Shown:
     except ConfigurationError as error:
         value = f"unusable: {error}"
     known = any(name == key or name.startswith(f"{key}.") for key in (*KEYS, *NOT_USED))
-    return Shown(name, _safe(name, value), str(setting.origin), known)
-
-
-def _safe(name: str, value: str) -> str:
-    return HIDDEN if value and is_secret(name) and not value.startswith("@") else value
+    return Shown(name, shown_value(name, value), str(setting.origin), known)
 
 
 def _forms(key: Key[object]) -> str:

@@ -6,6 +6,8 @@ Made of one look at the cluster: what holds is seen, why it holds is in the hist
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ha.cli.cluster.absence import is_silence, is_unknown
+from ha.cli.cluster.problems import formatting, nobody_answered
 from ha.cli.cluster.successors import Obstacle, Prospect, prospects, ranked, until
 from ha.cli.cluster.view import ClusterView
 from ha.console.durations import since, span
@@ -28,7 +30,10 @@ class Unheard:
         """The NameNode's state in words, and how long its ZKFC keeps the lock."""
         name = self.namenode
         if self.silent:
-            yield f"{name} holds the lock and gives no answer: it hangs, or the network is broken"
+            yield (
+                f"{name} holds the lock and gives no answer: it is slow or hangs, or the network "
+                "is broken"
+            )
         else:
             yield f"{name} holds the lock, but its NameNode is {self.error}"
         if self.zkfc_error is not None:
@@ -63,6 +68,10 @@ class Explanation:
     prospects: tuple[Prospect, ...]
     ranking: tuple[str, ...]
     """The fit ones that are not active, the most likely first."""
+    maybe_active: bool = False
+    """A NameNode gave no answer, and may be active."""
+    nobody_answered: str = ""
+    """All that can be said where no process answered."""
 
     def as_json(self) -> Mapping[str, object]:
         """The fixed keys."""
@@ -93,10 +102,13 @@ class Explanation:
 
     def as_lines(self) -> Iterator[str]:
         """For people: the present, the future, each candidate, and what blocks them all."""
+        if self.nobody_answered:
+            yield self.nobody_answered
+            return
         epoch = "" if self.epoch is None else f" (epoch {self.epoch})"
         if self.active:
             yield f"{self.active} is active{epoch}"
-        elif self.unheard is not None and self.unheard.silent:
+        elif self.maybe_active:
             yield "NO NameNode says that it is active"
         else:
             yield "NO NameNode is active"
@@ -112,6 +124,8 @@ class Explanation:
 
     def _future(self) -> str:
         went = "if it failed now" if self.active else "now"
+        if self.next_active is None and any(one.unknown for one in self.prospects):
+            return f"Whether a NameNode could become active {went} is not known:"
         if self.next_active is None:
             return f"No NameNode could become active {went}:"
         arrow = ""
@@ -135,7 +149,7 @@ class Explanation:
         for each in () if one.fit else one.obstacles:
             arrow = f"  → {each.next}" if each.next else ""
             if not one.active:
-                yield f"  {name}  no: {each.text}{arrow}"
+                yield f"  {name}  {'no' if each.known else 'not known'}: {each.text}{arrow}"
 
     def _rank(self, one: Prospect) -> int | None:
         return self.ranking.index(one.namenode) + 1 if one.namenode in self.ranking else None
@@ -158,6 +172,8 @@ def explain(view: ClusterView, *, only: str | None = None) -> Explanation:
         in_general=tuple(_in_general(view)),
         prospects=tuple(one for one in prospects(view) if only in (None, one.namenode)),
         ranking=ranking,
+        maybe_active=any(is_unknown(row.error) for row in view.namenodes),
+        nobody_answered=nobody_answered(view) if view.nobody_answers else "",
     )
 
 
@@ -194,19 +210,29 @@ def _why_nobody(view: ClusterView, ranking: Sequence[str]) -> Iterator[str]:
     if not view.automatic_failover:
         yield "dfs.ha.automatic-failover.enabled is not set: an operator makes one active by hand"
         return
-    if view.lock.error is not None:
+    yield from _of_the_lock(view)
+    for zkfc in view.zkfcs:
+        if zkfc.last_failure is not None:
+            yield f"the last takeover by {zkfc.namenode} failed: {zkfc.last_failure}"
+    if view.journal_lost:
+        yield "the journal has no quorum, and without one nobody can serve"
+    if not ranking and not any(one.unknown for one in prospects(view)):
+        yield "no NameNode is fit, each for the reason below"
+
+
+def _of_the_lock(view: ClusterView) -> Iterator[str]:
+    """Who holds it although nobody is active, as far as that is known."""
+    if is_silence(view.lock.error):
+        yield f"who holds the lock is not known: {view.lock.error}"
+    elif view.lock.error is not None:
         yield f"the election cannot be held: {view.lock.error}"
     elif (unheard := _unheard(view)) is not None:
         yield from unheard.in_words()
     elif view.lock.holder is not None:
         yield f"{view.lock.holder} holds the lock and is taking over, or tries to"
-    for zkfc in view.zkfcs:
-        if zkfc.last_failure is not None:
-            yield f"the last takeover by {zkfc.namenode} failed: {zkfc.last_failure}"
-    if view.journalnodes and view.spare_journalnodes < 0:
-        yield "the journal has no quorum, and without one nobody can serve"
-    if not ranking:
-        yield "no NameNode is fit, each for the reason below"
+    elif silent := [row.namenode for row in view.namenodes if row.silent]:
+        names = " and ".join(silent)
+        yield f"{names} gave no answer in {view.limit_seconds:g} s, and may be active"
 
 
 def _unheard(view: ClusterView) -> Unheard | None:
@@ -228,25 +254,25 @@ def _in_general(view: ClusterView) -> Iterator[Obstacle]:
         yield Obstacle(f"automatic failover is paused {until(view.pause)}", "nnha resume")
     if view.automatic_failover and view.lock.error is not None:
         yield Obstacle(f"ZooKeeper: {view.lock.error}", _mend_zookeeper(view.lock.error))
-    if view.journalnodes and view.spare_journalnodes < 0:
+    if view.journal_lost:
         yield Obstacle("the journal has no quorum", _mend_journal(view))
+    elif view.journal_unknown:
+        what = "whether the journal has a quorum is not known: too few JournalNodes answered"
+        yield Obstacle(what, "nnha journal status --timeout 10", known=False)
     for problem in view.notices.unreadable:
         yield Obstacle(problem, "read that znode, and delete it if it is of no use")
 
 
 def _mend_zookeeper(error: str) -> str:
+    if is_silence(error):
+        return "ask again with more time: nnha explain --timeout 10"
     if "not formatted" in error:
         return "nnha zkfc --format-zk, once for each nameservice"
     return "start its servers; nnha config explain ha.zookeeper.quorum says where we look for them"
 
 
 def _mend_journal(view: ClusterView) -> str:
-    if any(row.formatted is False for row in view.journalnodes):
-        return (
-            "format it: nnha namenode --format for a new file system, --initialize-shared-edits "
-            "for one that exists"
-        )
-    return "start the JournalNodes, or see why they failed: nnha journal status"
+    return formatting(view) or "start the JournalNodes, or see why they failed: nnha journal status"
 
 
 def _obstacle(one: Obstacle) -> Mapping[str, object]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 import click
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -27,10 +27,12 @@ from ha.notices.store import KEPT_RECORDS, read_history
 
 DEADLINE_SECONDS = 5.0
 SHOWN = 20
+TABLE_COLUMNS = 120
+"""From so many on the cause has room beside the other columns."""
 
 
 @click.command()
-@about_a_cluster("history")
+@about_a_cluster("history", timeout_seconds=DEADLINE_SECONDS)
 @click.option(
     "-n", "count", type=click.IntRange(1, KEPT_RECORDS), default=SHOWN, show_default=True,
     help="How many of the newest.",
@@ -47,14 +49,14 @@ def history(*, place: ClusterCommand, count: int, number: int | None) -> None:
     silence_libraries()
     wanted = KEPT_RECORDS if number is not None else count
     entries = asyncio.run(
-        visit(place, "history", partial(read_history, count=wanted), seconds=DEADLINE_SECONDS)
+        visit(place, "history", partial(read_history, count=wanted), seconds=place.timeout_seconds)
     )
     if number is not None:
         entries = tuple(one for one in entries if one.number == number)
         if not entries:
             place.end(_no_such(number))
     now = datetime.now(UTC)
-    text = _in_full(entries[0], now) if number is not None else _table(entries, now)
+    text = _in_full(entries[0], now) if number is not None else Listing(entries, now)
     show(place.output, as_json(place.nameservice, entries), text)
 
 
@@ -86,9 +88,34 @@ def _no_such(number: int) -> Ending:
     )
 
 
+class Listing:
+    """The records as a table, or on a narrow screen with the cause below each: it must be read."""
+
+    def __init__(self, entries: tuple[HistoryEntry, ...], now: datetime) -> None:
+        self._entries = entries
+        self._now = now
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """rich's hook."""
+        if not self._entries:
+            yield Text("No failover is recorded yet.")
+        elif options.max_width >= TABLE_COLUMNS:
+            yield _table(self._entries, self._now)
+        else:
+            for one in self._entries:
+                yield from (Text(line, overflow="fold") for line in _brief(one, self._now))
+
+
+def _brief(entry: HistoryEntry, now: datetime) -> Iterator[str]:
+    if entry.record is None:
+        yield plain(f"{entry.number}  UNREADABLE: {entry.unreadable}")
+        return
+    at, ago, former, new, kind, result, took, epoch, cause = map(str, _row(entry.record, now))
+    yield f"{entry.number}  {at} ({ago} ago)  {former} -> {new}  {kind}, {result} in {took}"
+    yield f"    epoch {epoch}: {cause}"
+
+
 def _table(entries: tuple[HistoryEntry, ...], now: datetime) -> RenderableType:
-    if not entries:
-        return Text("No failover is recorded yet.")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name, right in (
         ("ID", True), ("AT (UTC)", False), ("AGO", True), ("FROM", False), ("TO", False),

@@ -15,8 +15,12 @@ from ha.cli.hadoop import actions
 from ha.cli.hadoop.actions import Asked
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.keys.cluster import CLI_CHECK_TIMEOUT
 from ha.conf.reader import read_settings
+from ha.conf.secrets import bare_secret
 from ha.console.exit_codes import DONE, HADOOP_FAILURE
+from ha.console.interrupt import interruptible
+from ha.console.options import in_the_process_list
 from ha.service.errors import ServiceError
 
 
@@ -89,6 +93,7 @@ COMMANDS: Mapping[str, Command] = {
 _HELP_ARGUMENTS = "<command>"
 _HELP_TEXT = "Displays help on the specified command"
 _HEADER = "Usage: haadmin [-ns <nameserviceId>]"
+MOST_TIMEOUT_SECONDS = 3600.0
 MOST_OPTIONS = 3
 """More than these and a -failover is wrong, even if all are known."""
 
@@ -112,7 +117,11 @@ to be unarchived on the compute machines
 The general command line syntax is:
 command [genericOptions] [commandOptions]
 """
-"""As Hadoop prints it.  Beside these, --conf-dir names the folder of the site files."""
+"""As Hadoop prints it.
+
+Beside these, --conf-dir names the folder of the site files, and --timeout SECONDS says how long a
+NameNode may take to answer a check (Hadoop has a configuration key for it).
+"""
 
 
 class Misused(Exception):
@@ -153,7 +162,8 @@ def haadmin(words: tuple[str, ...]) -> None:
 
     A failover or transition whose outcome nobody knows exits 5, which Hadoop does not tell apart.
     """
-    sys.exit(run(words))
+    with interruptible():
+        sys.exit(run(words))
 
 
 def run(words: tuple[str, ...]) -> int:
@@ -184,6 +194,8 @@ def take_apart(words: tuple[str, ...]) -> Invocation:
     rest = list(words)
     while rest and (taken := _generic_option(found, rest)):
         del rest[:taken]
+    for name in filter(None, map(bare_secret, found.overrides)):
+        raise Misused(in_the_process_list(name), "")
     if rest and rest[0] == "-ns":
         if len(rest) < 2:
             raise Misused("Missing nameservice ID", usage())
@@ -215,11 +227,23 @@ def _generic_option(found: Invocation, rest: list[str]) -> int:
             found.overrides.append(value)
         case "-fs" | "--fs":
             found.overrides.append(f"fs.defaultFS={value}")
+        case "--timeout":
+            found.overrides.append(f"{CLI_CHECK_TIMEOUT.name}={_milliseconds(value)}")
         case _ if word in _IGNORED:
             pass
         case _:
             return 0
     return 2
+
+
+def _milliseconds(seconds: str) -> int:
+    try:
+        found = float(seconds)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= MOST_TIMEOUT_SECONDS:
+        raise Misused(f"--timeout takes seconds, as 10, and not {seconds!r}", usage())
+    return max(1, round(found * 1000))
 
 
 def usage() -> str:

@@ -6,10 +6,10 @@ from datetime import datetime
 
 import click
 
-from ha.cli.cluster.daemon_queries import look_at
 from ha.cli.cluster.successors import until
 from ha.cli.cluster.view import ClusterView
 from ha.cli.cluster.zookeeper_session import CONNECT_SECONDS, visit
+from ha.cli.operate.look import LOOK_SECONDS, look_and_plan
 from ha.cli.operate.notice_options import (
     DRY_RUN,
     FOR,
@@ -20,7 +20,7 @@ from ha.cli.operate.notice_options import (
     members_that_lack,
     terms,
 )
-from ha.cli.operate.plan.drain import refusal
+from ha.cli.operate.plan.drain import may_have_to_hand_over, refusal
 from ha.cli.operate.plan.handover import judged
 from ha.cli.operate.plan.notice_results import Members, already, planned, seen
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
@@ -32,14 +32,12 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.model import BadNotice, Drain, Member
 from ha.notices.store import clear_drain, read_drain, read_members, write_drain
 
-LOOK_SECONDS = 2.0
-
 Errand = Callable[[Session, ZooKeeperSettings], Awaitable[Ending]]
 
 
 @click.command()
 @click.argument("node", shell_complete=namenode_ids)
-@about_a_cluster("drain")
+@about_a_cluster("drain", timeout_seconds=LOOK_SECONDS)
 @FOR
 @UNTIL_ENDED
 @REASON
@@ -70,18 +68,19 @@ def drain(  # noqa: PLR0913 - its options
     wanted = (
         None if ends else terms(for_seconds=for_seconds, until_ended=until_ended, reason=reason)
     )
-    view = asyncio.run(
-        look_at(place.configuration, place.nameservice, deadline_seconds=LOOK_SECONDS)
+    found = look_and_plan(
+        place,
+        lambda view: refusal(view, node, ends=ends, anyway=anyway) or view,
     )
+    if isinstance(found, Ending):
+        raise Ended(found)
+    view = found
     errand = (
         _ending_it(node, wait_seconds, dry_run=dry_run)
         if wanted is None
         else _beginning(view, node, wanted, wait_seconds, dry_run=dry_run)
     )
-    refused = refusal(view, node, ends=ends, anyway=anyway)
-    if refused is not None:
-        raise Ended(refused)
-    seconds = CONNECT_SECONDS + wait_seconds
+    seconds = max(CONNECT_SECONDS, place.timeout_seconds) + wait_seconds
     place.end(asyncio.run(visit(place, "drain", errand, seconds=seconds, changes=True)))
 
 
@@ -90,7 +89,7 @@ def _beginning(
 ) -> Errand:
     notice = Drain(owner=wanted.owner, reason=wanted.reason, since=wanted.since, until=wanted.until)
     message = f"{node} is drained {wanted.in_words()}: {wanted.reason}"
-    active = view.active is not None and view.active.namenode == node
+    active = may_have_to_hand_over(view, node)
 
     async def errand(session: Session, settings: ZooKeeperSettings) -> Ending:
         if dry_run:
@@ -100,7 +99,7 @@ def _beginning(
         lacking = await _wait(session, settings, node, notice.since, wait_seconds)
         own = lacking.get(node)
         if isinstance(own, Member) and own.drain_seen == notice.since:
-            return _still_active(view, node, message)
+            return _still_active(view, node, message, own.hand_over_failure)
         return await _seen(session, settings, node, message, lacking)
 
     return errand
@@ -166,15 +165,19 @@ async def _seen(
     return seen("drain", message, running=running, lacking=lacking, target=node)
 
 
-def _still_active(view: ClusterView, node: str, message: str) -> Ending:
+def _still_active(view: ClusterView, node: str, message: str, failure: str) -> Ending:
+    when = "it hands over as soon as another NameNode can take over"
+    hint = f"nnha status -w, or take it back: nnha drain {node} --end"
+    if failure:
+        when = f"its last try to hand over failed, and it tries again: {failure}"
+        hint = f"solve that (nnha doctor), or take it back: nnha drain {node} --end"
     others = tuple(one for one in judged(view, "switchover") if one.node != node)
     return Ending(
         command="drain",
         outcome=CommandOutcome.FAILED,
         code=Code.NOT_SEEN_BY_ALL,
-        message=f"{message}; its ZKFC has seen it, but is still in the election: it hands over "
-        "as soon as another NameNode can take over",
-        hint=f"nnha status -w, or take it back: nnha drain {node} --end",
+        message=f"{message}; its ZKFC has seen it, but is still in the election: {when}",
+        hint=hint,
         target=node,
         active_before=node,
         active_now=node,

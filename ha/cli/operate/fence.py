@@ -31,7 +31,7 @@ def fence() -> None:
 @click.argument("node", shell_complete=namenode_ids)
 @click.option("--method", "number", type=int, default=None, help="Only this one, counted from 1.")
 @click.option("--really", is_flag=True, help="Run the methods: the NameNode will be killed.")
-@about_a_cluster("fence test")
+@about_a_cluster("fence test", timeout_seconds=None)
 def test(*, place: ClusterCommand, node: str, number: int | None, really: bool) -> None:
     """Show how NODE would be fenced, in which order and within which limits.
 
@@ -120,7 +120,8 @@ class Trial:
             means = (
                 "a success means that it serves no client any more"
                 if proves_gone(method)
-                else "a success fences edits only; it may serve reads until its lease ends"
+                else "a success fences edits only; it may serve reads until its lease ends, or, as "
+                "Hadoop's has none, until it learns of its successor"
             )
             yield f"  {number}. {shown(method)}  ({means})"
             doubt = method_finding("", method, at, self.plan.ssh)

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from ha.cli.cluster.absence import ask_again
 from ha.cli.operate.plan.handover import HandoverPlan
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
@@ -179,12 +180,15 @@ class HandOver:
         )
 
     def _not_reached(self, failure: ServiceError) -> Ending:
+        gone = isinstance(failure, ServiceUnreachable) and failure.refused
         return self._ending(
             {},
             CommandOutcome.UNREACHABLE,
             Code.ZKFC_UNREACHABLE,
             f"the ZKFC of {self._plan.target} at {self._target.zkfc} does not answer: {failure}",
-            f"start it: nnha zkfc -D dfs.ha.namenode.id={self._plan.target}",
+            f"start it: nnha zkfc -D dfs.ha.namenode.id={self._plan.target}"
+            if gone
+            else ask_again(self._target.zkfc.host),
         )
 
     def _ending(

@@ -31,7 +31,7 @@ Errand = Callable[[Session, ZooKeeperSettings], Awaitable[Ending]]
 
 
 @click.command()
-@about_a_cluster("pause")
+@about_a_cluster("pause", timeout_seconds=CONNECT_SECONDS)
 @FOR
 @UNTIL_ENDED
 @REASON
@@ -69,7 +69,7 @@ def pause(
 
 
 @click.command()
-@about_a_cluster("resume")
+@about_a_cluster("resume", timeout_seconds=CONNECT_SECONDS)
 @WAIT
 @DRY_RUN
 def resume(*, place: ClusterCommand, wait_seconds: float, dry_run: bool) -> None:
@@ -119,5 +119,5 @@ def _run(place: ClusterCommand, command: str, errand: Errand, wait_seconds: floa
     silence_libraries()
     if not place.configuration.get(keys.AUTO_FAILOVER, nameservice=place.nameservice):
         raise Ended(not_automatic(command))
-    seconds = CONNECT_SECONDS + wait_seconds
+    seconds = max(CONNECT_SECONDS, place.timeout_seconds) + wait_seconds
     place.end(asyncio.run(visit(place, command, errand, seconds=seconds, changes=True)))

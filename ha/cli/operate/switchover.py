@@ -7,10 +7,10 @@ from collections.abc import Callable, Coroutine
 import click
 from rich.text import Text
 
-from ha.cli.cluster.daemon_queries import look_at
 from ha.cli.cluster.status_table import Screen
 from ha.cli.cluster.view import ClusterView
 from ha.cli.operate.handover import HandOver, patience_seconds
+from ha.cli.operate.look import LOOK_SECONDS, look_and_plan
 from ha.cli.operate.plan.handover import HandoverPlan, judged, plan_failover, plan_switchover
 from ha.cli.operate.progress import on_stderr, progress
 from ha.conf.topology import namenodes
@@ -20,8 +20,6 @@ from ha.console.exit_codes import INTERRUPTED
 from ha.console.library_logs import silence_libraries
 from ha.console.output import console, plain
 from ha.console.result import Code, CommandOutcome, Ending
-
-LOOK_SECONDS = 2.0
 
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 _YES = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -37,7 +35,7 @@ _WAIT = click.option(
 
 @click.command()
 @click.argument("target", required=False, shell_complete=namenode_ids)
-@about_a_cluster("switchover")
+@about_a_cluster("switchover", timeout_seconds=LOOK_SECONDS)
 @_DRY_RUN
 @_YES
 @_WAIT
@@ -70,7 +68,7 @@ def switchover(
 
 @click.command()
 @click.argument("target", shell_complete=namenode_ids)
-@about_a_cluster("failover")
+@about_a_cluster("failover", timeout_seconds=LOOK_SECONDS)
 @_DRY_RUN
 @_YES
 @_WAIT
@@ -105,12 +103,15 @@ def _run(
     wait_seconds: float | None,
 ) -> None:
     silence_libraries()
-    view = asyncio.run(
-        look_at(place.configuration, place.nameservice, deadline_seconds=LOOK_SECONDS)
-    )
-    plan = planned(view)
-    if isinstance(plan, Ending):
-        place.end(plan)
+
+    def plan_of(view: ClusterView) -> tuple[HandoverPlan, ClusterView] | Ending:
+        plan = planned(view)
+        return plan if isinstance(plan, Ending) else (plan, view)
+
+    found = look_and_plan(place, plan_of)
+    if isinstance(found, Ending):
+        place.end(found)
+    plan, view = found
     if dry_run:
         place.end(_would_be_done(command, plan, view))
     if not yes and not _confirmed(place, command, plan, view):
@@ -174,6 +175,9 @@ def _change(plan: HandoverPlan) -> str:
     if plan.active is None:
         return f"no NameNode is active; {plan.target} would become active"
     if plan.unheard:
-        former = f"{plan.active}, which does not answer, would be fenced"
+        former = (
+            f"{plan.active}, which gave no answer, would be asked to step back, and fenced if it "
+            "does not"
+        )
         return f"{plan.target} would become active; {former}"
     return f"{plan.target} would become active; {plan.active} would become standby"

@@ -36,6 +36,24 @@ THREAD_DUMP_DIR = Key(
     "where thread dumps of an ill NameNode are kept, the newest 10; not set: in the log",
 )
 
+END_SUPERSEDED = Key(
+    "nnha.zkfc.end-superseded",
+    flag,
+    "true",
+    _NN,
+    "end the local NameNode's process if it hangs after another NameNode has become active, so "
+    "that its clients do not wait in their connections",
+)
+
+MAX_CEDE = Key(
+    "nnha.zkfc.max-cede",
+    duration("s", zero=False),
+    "10m",
+    _NN,
+    "the longest time for which anybody may have this NameNode's controller stay out of the "
+    "election; who asks for more gets this",
+)
+
 # --- rank ------------------------------------------------------------------------------------
 NO_FAILOVER = Key(
     "nnha.candidate.nofailover", flag, "false", _NN, "never make this NameNode active by itself"

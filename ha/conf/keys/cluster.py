@@ -12,6 +12,7 @@ from ha.conf.keys.units import (
     optional,
     optional_host_port,
     optional_text,
+    size,
     text,
     whole,
     words,
@@ -140,6 +141,15 @@ IPC_MAXIMUM_DATA_LENGTH = Key(
     "134217728",
     _G,
     "bytes of one request to a NameNode",
+)
+
+RPC_MAX_BUFFERED = Key(
+    "nnha.rpc.max-buffered",
+    size,
+    "256m",
+    _G,
+    "bytes of all requests to a NameNode that are half received, a quarter of it kept for "
+    "failover; at least four thirds of ipc.maximum.data.length",
 )
 
 # --- ours ------------------------------------------------------------------------------------

@@ -100,6 +100,13 @@ STATIC_GROUPS = Key(
     _G,
     "user=group,group;user=... : these users' groups, whatever the machine says",
 )
+GROUPS_CACHE = Key(
+    "hadoop.security.groups.cache.secs",
+    duration("s"),
+    "300",
+    _G,
+    "how long a NameNode goes by what the machine said about a user's groups",
+)
 ACLS = Key("dfs.namenode.acls.enabled", flag, "true", _G, "false: calls about ACLs are refused")
 ACL_INHERITANCE = Key(
     "dfs.namenode.posix.acl.inheritance.enabled",

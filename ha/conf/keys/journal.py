@@ -57,6 +57,13 @@ SCRUB_INTERVAL = Key(
 SCRUB_BANDWIDTH = Key(
     "nnha.journalnode.scrub.bandwidthPerSec", size, "8m", _G, "bytes a second; 0 = unlimited"
 )
+MAX_READ_LEASE = Key(
+    "nnha.journalnode.max-read-lease",
+    duration("s", zero=False),
+    "60s",
+    _G,
+    "a writer with a longer read lease is refused",
+)
 CACHE_SIZE = Key(
     "dfs.journalnode.edit-cache-size.bytes", size, "16777216", _G, "newest edits of a journal"
 )

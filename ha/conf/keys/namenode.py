@@ -39,6 +39,14 @@ RESOURCE_VOLUMES = Key(
     "directories that must have room besides the name directories",
 )
 
+ACTIVE_WITHOUT_BLOCKS = Key(
+    "nnha.namenode.active-without-blocks",
+    flag,
+    "false",
+    _NN,
+    "become active although files have blocks, which nnha's NameNode cannot serve",
+)
+
 # --- checkpoints -----------------------------------------------------------------------------
 STANDBY_CHECKPOINTS = Key("dfs.ha.standby.checkpoints", flag, "true", _G, "")
 CHECKPOINT_CHECK = Key("dfs.namenode.checkpoint.check.period", _s, "60s", _NN, "how often to look")
@@ -61,6 +69,13 @@ IMAGE_CODEC = Key(
     "",
 )
 IMAGE_TRANSFER_TIMEOUT = Key("dfs.image.transfer.timeout", _ms, "60000", _G, "")
+IMAGE_ACCEPT_SHRINK = Key(
+    "nnha.image.accept-shrink",
+    flag,
+    "false",
+    _G,
+    "take an uploaded image that has less than half of the inodes of the newest one",
+)
 IMAGE_TRANSFER_BANDWIDTH = Key(
     "dfs.image.transfer.bandwidthPerSec", size, "52428800", _G, "bytes a second; 0 = unlimited"
 )

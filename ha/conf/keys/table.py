@@ -7,6 +7,7 @@ from ha.conf.keys import (
     candidate,
     checkpoint,
     cluster,
+    datanode,
     files,
     journal,
     namenode,
@@ -16,7 +17,7 @@ from ha.conf.keys import (
 from ha.conf.keys.key import Key
 
 _MODULES: Final = (
-    candidate, checkpoint, cluster, files, journal, namenode, security, zookeeper,
+    candidate, checkpoint, cluster, datanode, files, journal, namenode, security, zookeeper,
 )  # fmt: skip
 
 KEYS: Final[Mapping[str, Key[object]]] = {

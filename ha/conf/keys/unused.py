@@ -31,21 +31,17 @@ _SNAPSHOTS = (
 
 _REASONS: Mapping[str, str] = {
     _NO_BLOCKS: """
-        dfs.blockreport.intervalMsec dfs.data.transfer.protection dfs.datanode.address
-        dfs.datanode.balance.bandwidthPerSec dfs.datanode.data.dir dfs.datanode.data.dir.perm
-        dfs.datanode.du.reserved dfs.datanode.failed.volumes.tolerated dfs.datanode.handler.count
-        dfs.datanode.http.address dfs.datanode.https.address dfs.datanode.ipc.address
-        dfs.datanode.keytab.file dfs.datanode.kerberos.principal dfs.datanode.max.transfer.threads
-        dfs.datanode.use.datanode.hostname dfs.heartbeat.interval dfs.hosts dfs.hosts.exclude
+        dfs.data.transfer.protection dfs.datanode.balance.bandwidthPerSec
+        dfs.datanode.data.dir.perm dfs.datanode.handler.count dfs.datanode.https.address
+        dfs.datanode.keytab.file dfs.datanode.kerberos.principal
+        dfs.datanode.use.datanode.hostname dfs.hosts dfs.hosts.exclude
         dfs.namenode.avoid.read.stale.datanode dfs.namenode.avoid.write.stale.datanode
         dfs.namenode.blocks.per.postponedblocks.rescan dfs.namenode.decommission.interval
         dfs.namenode.heartbeat.recheck-interval dfs.namenode.hosts.provider.classname
         dfs.namenode.path.based.cache.refresh.interval.ms dfs.namenode.redundancy.interval.seconds
-        dfs.namenode.replication.work.multiplier.per.iteration dfs.namenode.stale.datanode.interval
-        dfs.namenode.startup.delay.block.deletion.sec net.topology.node.switch.mapping.impl
-        net.topology.script.file.name""",
-    "this NameNode has no DataNodes, and block locations carry no token; a DataNode that wants "
-    "one refuses": "dfs.block.access.token.enable",
+        dfs.namenode.replication.work.multiplier.per.iteration
+        dfs.namenode.stale.datanode.interval dfs.namenode.startup.delay.block.deletion.sec
+        net.topology.node.switch.mapping.impl net.topology.script.file.name""",
     _NO_SAFE_MODE: """
         dfs.ha.nn.not-become-active-in-safemode dfs.namenode.replqueue.threshold-pct
         dfs.namenode.safemode.extension dfs.namenode.safemode.min.datanodes
@@ -88,8 +84,6 @@ _REASONS: Mapping[str, str] = {
         dfs.namenode.delegation.token.renew-interval""",
     "nnha reads passwords from the files that its own keys name with @": """
         hadoop.security.credential.provider.path""",
-    "a user's groups are asked once and kept until the NameNode starts again": """
-        hadoop.security.groups.cache.secs""",
     "nnha writes no audit log": "dfs.namenode.audit.loggers",
     _ONE_LOOP: """
         dfs.journalnode.handler.count dfs.namenode.handler.count dfs.namenode.lifeline.handler.count

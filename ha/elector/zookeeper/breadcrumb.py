@@ -4,11 +4,15 @@ See docs/reference/election.md#bytes-of-the-lock-and-the-breadcrumb.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from google.protobuf.message import DecodeError, EncodeError
 
+from ha.conf.host_names import fault_of
 from ha.elector.proto import hazk_info_pb2
 from ha.elector.zookeeper.errors import BadBreadcrumb
+
+MAX_SHOWN: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,12 @@ def decode(data: bytes) -> ActiveNodeInfo:
     # Where the UTF-8 is broken, protobuf hands out bytes for a text.
     if bytes in map(type, (message.nameserviceId, message.namenodeId, message.hostname)):
         raise BadBreadcrumb(f"the znode's ActiveNodeInfo has names in no UTF-8: {data[:64].hex()}")
+    for text in (message.nameserviceId, message.namenodeId, message.hostname):
+        if fault := fault_of(text):
+            raise BadBreadcrumb(
+                f"a name in the znode's ActiveNodeInfo {fault}: {text[:MAX_SHOWN]!r} "
+                f"({data[:64].hex()})"
+            )
     return ActiveNodeInfo(
         nameservice=message.nameserviceId,
         namenode=message.namenodeId,

@@ -199,6 +199,11 @@ class Session:
                 self._settle(future, Unknown(Doubt.LOST))
         return connected
 
+    def end_now(self) -> None:
+        """End the session at the server from a thread; for a process whose event loop hangs."""
+        self._client.over = self._closing = True
+        self._stop(None)
+
     # -- requests ----------------------------------------------------------------------------
 
     def create(
@@ -353,10 +358,8 @@ class Session:
         self._report(SessionState.CONNECTED, "")
 
     def _note_timeout(self, seconds: float) -> None:
-        if (
-            self.timeout_seconds is None
-            and abs(seconds - self._settings.session_timeout_seconds) > 0.001
-        ):
+        differs = abs(seconds - self._settings.session_timeout_seconds) > 0.001
+        if self.timeout_seconds is None and differs:
             log.warning(
                 "zookeeper.session_timeout.differs",
                 asked_seconds=self._settings.session_timeout_seconds,
@@ -364,13 +367,14 @@ class Session:
             )
         self.timeout_seconds = seconds
 
-    def _stop(self, closed: asyncio.Future[None]) -> None:
+    def _stop(self, closed: asyncio.Future[None] | None) -> None:
         try:
             self._client.stop()
             self._client.close()
         except Exception as failure:  # noqa: BLE001 - whatever kazoo dies of, we are leaving it
             log.warning("zookeeper.close.failed", reason=repr(failure))
-        self._hand_over(lambda: None if closed.done() else closed.set_result(None))
+        if closed is not None:
+            self._hand_over(lambda: None if closed.done() else closed.set_result(None))
 
 
 def _end(result: _AsyncResult, value: Callable[[Any], T]) -> Outcome[T]:

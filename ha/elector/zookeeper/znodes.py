@@ -20,9 +20,12 @@ PROBE_ZNODE = "NnhaProbe"
 
 @asynccontextmanager
 async def connected(
-    settings: ZooKeeperSettings, *, deadline_seconds: float, open_session: SessionFactory = Session
+    settings: ZooKeeperSettings,
+    *,
+    deadline_seconds: float | None,
+    open_session: SessionFactory = Session,
 ) -> AsyncIterator[Session]:
-    """A short session of its own.
+    """A short session of its own; without a deadline a server is waited for without end.
 
     Raises:
         ZooKeeperUnavailable: no server took us within the deadline.

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from ha.elector.model import Role
-from ha.health.core import Health
+from ha.health.core import Health, Trouble
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import bar, drained, noticed, paused, reported, successor
 from ha.zkfc.candidacy.failback import lock_seen, seconds_left, tried, weighed, why
@@ -278,12 +278,10 @@ def _recheck(state: Candidacy, now: float) -> Step:
     if back is not None and now >= back.until:
         state = replace(state, place=Out(state.out_because))
     match state.health:
-        case Health.UNHEALTHY | Health.NOT_RESPONDING:
+        case Health.UNHEALTHY | Health.NOT_RESPONDING | Health.INITIALIZING:
             return _unwell(state, now)
         case Health.MONITOR_FAILED:
             return _leave(state, _ill(state), needs_fencing=True)
-        case Health.INITIALIZING:
-            return _leave(state, "our NameNode was not probed yet", needs_fencing=False)
         case Health.HEALTHY:
             return _stand(state, now)
     assert_never(state.health)
@@ -295,7 +293,10 @@ def _unwell(state: Candidacy, now: float) -> Step:
     if state.holding:
         if notices is not None and notices.pause is not None:
             return Step(_kept(state, f"{_ill(state)}, but {paused(notices.pause)}"))
-        seconds = keep_for(state.flapping, state.trouble, now)
+        # One that loads its image is another process than the one that was active: that is gone.
+        starting = state.health is Health.INITIALIZING
+        trouble = Trouble.GONE if starting else state.trouble
+        seconds = keep_for(state.flapping, trouble, now)
         if seconds > 0:
             because = f"{_ill(state)}, but the active has changed too often of late"
             return Step(_kept(state, because), (AskAgainAfter(seconds),))
@@ -303,6 +304,8 @@ def _unwell(state: Candidacy, now: float) -> Step:
 
 
 def _ill(state: Candidacy) -> str:
+    if state.health is Health.INITIALIZING and not state.health_reason:
+        return "our NameNode was not probed yet"
     reason = f": {state.health_reason}" if state.health_reason else ""
     return f"our NameNode is {state.health.value}{reason}"
 

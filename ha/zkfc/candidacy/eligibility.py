@@ -159,18 +159,39 @@ def _unready(standing: Standing, now: float) -> Bar | None:
 
 
 def _outranked(standing: Standing, notices: Notices, now: float, *, ready: bool) -> Bar | None:
+    because = _better(standing, notices, ready=ready)
+    if because is None:
+        return None
+    if standing.free_since is None:
+        return Bar(because, waits=True)
+    left = standing.free_since + standing.rank.priority_delay_seconds - now
+    return Bar(because, left, waits=True) if left > 0 else None
+
+
+def _better(standing: Standing, notices: Notices, *, ready: bool) -> str | None:
+    """Who shall have the lock before us, in words."""
+    for one in notices.members:
+        if _is_active_without_lock(one):
+            return f"{one.namenode} is active; its controller was killed and takes its lock again"
     own = (ready, standing.rank.priority)
     better = [one for one in notices.members if _fit(one) and (one.ready, one.priority) > own]
     if not better:
         return None
     best = min(better, key=lambda one: (not one.ready, -one.priority, one.namenode))
-    because = f"{best.namenode} has the higher rank: priority {best.priority}" + (
+    return f"{best.namenode} has the higher rank: priority {best.priority}" + (
         "" if best.ready == ready else ", and it is ready"
     )
-    if standing.free_since is None:
-        return Bar(because, waits=True)
-    left = standing.free_since + standing.rank.priority_delay_seconds - now
-    return Bar(because, left, waits=True) if left > 0 else None
+
+
+def _is_active_without_lock(member: Member) -> bool:
+    """The bad schedule: its controller is killed and started again, and when the earlier session
+    ends, a standby takes the free lock first and demotes a healthy active.
+    """
+    return (
+        member.lock_of_earlier_process
+        and member.health == Health.HEALTHY
+        and member.state == ServiceState.ACTIVE
+    )
 
 
 def _fit(member: Member) -> bool:

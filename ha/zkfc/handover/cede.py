@@ -35,18 +35,24 @@ class StandingBack:
         self._takeover = takeover
         self._elector = elector
         self._decide = decide
-        self._let_back = 0
-        self._newest_asked_at = 0
-        """How often we had been let back when we were last asked to leave."""
+        self._asked_until: dict[bytes, float] = {}
+        """Who asks us to stay away, by the RPC client id, and until when on the loop's clock."""
         self._stepping_down: asyncio.Task[None] | None = None
 
-    async def cede(self, seconds: float) -> None:
-        """Leave the election for so long; 0 or less: come back now."""
+    async def cede(self, seconds: float, asker: bytes) -> None:
+        """Leave the election for so long; 0 or less: come back now, for all that ``asker`` wants.
+
+        Of two hand-overs at once, the one that gives up must not let go whom the other has asked
+        to stand back: a third NameNode would take the lock from both.
+        """
+        loop = asyncio.get_running_loop()
         if seconds <= 0:
-            self._let_back += 1
-            self._decide(CedeEnded())
+            self._asked_until.pop(asker, None)
+            if not self._is_asked():
+                self._decide(CedeEnded())
             return
-        let_back = self._newest_asked_at = self._let_back
+        self._forget_the_dead(loop.time())
+        self._asked_until[asker] = loop.time() + seconds
         self._decide(TransitionBegun())
         before = self._elector.state
         confirmed = await self._takeover.demote()
@@ -56,16 +62,32 @@ class StandingBack:
         overtaken = before.role is Role.TAKING_OVER or after.attempt != before.attempt
         # A slow NameNode may have kept us until the hand-over was over, and all were let go: nobody
         # would let us go once more, and the only candidate that is left may be ours.
-        over = self._let_back != let_back
+        over = asker not in self._asked_until
         self._decide(CedeAsked(0.0 if over else seconds, needs_fencing=overtaken or not confirmed))
-        if over and self._newest_asked_at == let_back:
+        if over and not self._is_asked():
             self._decide(CedeEnded())
-        # else: a second hand-over has asked since then, and its time stands.
         try:
             async with asyncio.timeout(self._settings.graceful_fence_timeout_seconds):
                 await self._elector.settled()
         except TimeoutError:
             log.warning("zkfc.cede.release_unconfirmed", namenode=self._settings.own.namenode)
+
+    def come_back(self) -> None:
+        """Be a candidate again, whoever asked us to stand back."""
+        self._asked_until.clear()
+        self._decide(CedeEnded())
+
+    def _forget_the_dead(self, now: float) -> None:
+        """Each hand-over has a client id of its own; no demotion lasts longer than its deadline."""
+        longest = self._settings.graceful_fence_timeout_seconds
+        self._asked_until = {
+            one: until for one, until in self._asked_until.items() if until + longest > now
+        }
+
+    def _is_asked(self) -> bool:
+        """Whether anybody's time still runs; who died in a hand-over lets nobody go."""
+        now = asyncio.get_running_loop().time()
+        return any(until > now for until in self._asked_until.values())
 
     def step_down(self) -> None:
         """Make our NameNode standby for want of a ZooKeeper; returns at once."""

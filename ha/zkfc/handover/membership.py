@@ -64,11 +64,13 @@ class Membership:
         if self._board is not None:
             await self._board.run()
 
-    def show(self, candidacy: Candidacy, health: Health, port: int) -> None:
+    def show(
+        self, candidacy: Candidacy, health: Health, port: int, *, lock_of_earlier_process: bool
+    ) -> None:
         """Show this state; ``port`` is the one that our RPC server got."""
         if self._board is None or port == 0:
             return
-        own, standing = self._settings.own, candidacy.standing
+        own, standing, last = self._settings.own, candidacy.standing, candidacy.last_drain
         http, notices = own.zkfc_http, standing.notices
         pause = None if notices is None else notices.pause
         drain = None if notices is None else notices.drain
@@ -91,6 +93,9 @@ class Membership:
                 pause_seen=None if pause is None else pause.since,
                 drain_seen=None if drain is None else drain.since,
                 host=self._host,
+                user=self._settings.user,
+                hand_over_failure="" if last is None else last.failure,
+                lock_of_earlier_process=lock_of_earlier_process,
             )
         )
 

@@ -96,8 +96,11 @@ class Readings:
         yield self._one(
             "nnha_pause_expires_timestamp_seconds", "When the pause ends; 0: never, or none", until
         )
+        drain = notices.drain
+        ends = drain.until.timestamp() if drain is not None and drain.until is not None else 0.0
+        yield self._one("nnha_drained", "1 while this NameNode is drained", drain is not None)
         yield self._one(
-            "nnha_drained", "1 while this NameNode is drained", notices.drain is not None
+            "nnha_drain_expires_timestamp_seconds", "When the drain ends; 0: never, or none", ends
         )
 
     def _contact(self) -> Iterator[Metric]:

@@ -1,8 +1,13 @@
 """The controller's metrics; ``node`` is ``<nameservice>.<namenode>``."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from prometheus_client import Counter, Gauge, Histogram
+
+from fencing.model import FencingOutcome
+from ha.elector.model import Role
+from ha.notices.model import FailoverKind, FailoverResult
 
 _FAST = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -39,6 +44,26 @@ ZK_RECONNECTS = Counter("nnha_zk_reconnects", "Sessions connected again", ["node
 ZK_UNKNOWN = Counter(
     "nnha_zk_unknown_outcomes", "Requests whose outcome was never learnt", ["node"]
 )
+
+
+def begin_at_zero(node: str, methods: Iterable[str]) -> None:
+    """Have each counter show 0 before the first event: an increase from nothing is none.
+
+    The bad schedule: Prometheus first sees a counter after the only failover, at 1, and
+    ``increase()`` is 0 for ever.
+    """
+    for kind in FailoverKind:
+        for result in FailoverResult:
+            FAILOVERS.labels(node, kind, result)
+    for method in ("rpc", *methods):
+        for outcome in FencingOutcome:
+            FENCE_ATTEMPTS.labels(node, method, outcome)
+    for role in Role:
+        ROLE_CHANGES.labels(node, role.value)
+    for reason in ("unwell", "faulted", "broken", "refused", "unanswered", "ended"):
+        HEALTH_FAILURES.labels(node, reason)
+    for counter in (ZK_EXPIRATIONS, ZK_RECONNECTS, ZK_UNKNOWN):
+        counter.labels(node)
 
 
 def set_state(gauge: Gauge, node: str, present: StrEnum) -> None:

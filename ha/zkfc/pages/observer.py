@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 import structlog
 
 from fencing.model import proves_gone, shown
-from fencing.redaction import redacted
+from ha.conf.secrets import redacted
 from ha.elector.events import (
     Event,
     OutcomeUnknown,
@@ -23,7 +23,7 @@ from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.errors import BadBreadcrumb
 from ha.health.core import Answered, Health, HealthState, ProbeOutcome
-from ha.notices.model import FencingAttempt, PhaseDuration
+from ha.notices.model import FailoverKind, FailoverResult, FencingAttempt, PhaseDuration
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.pages import metrics
 from ha.zkfc.pages.eligibility_page import standing_page
@@ -49,13 +49,12 @@ class Observer:
         settings: ZkfcSettings,
         attempts: Attempts,
         *,
-        write_down: WriteDown = lambda _record: None,
         around: Surroundings = REAL_WORLD,
     ) -> None:
         own = settings.own
         self._settings = settings
         self._attempts = attempts
-        self._write_down = write_down
+        self.write_down: WriteDown = lambda _record: None
         self._around = around
         self._node = f"{own.nameservice}.{own.namenode}"
         self._detected_at: float | None = None
@@ -71,6 +70,7 @@ class Observer:
         metrics.set_state(metrics.HEALTH, self._node, Health.INITIALIZING)
         metrics.set_state(metrics.ZK_STATE, self._node, Link.CLOSED)
         metrics.FENCE_CONFIGURED.labels(self._node).set(len(self._methods()))
+        metrics.begin_at_zero(self._node, map(_kind_of, self._methods()))
         self._link = Link.CLOSED
 
     # -- health ------------------------------------------------------------------------------
@@ -142,8 +142,7 @@ class Observer:
         # What is configured as a method can hold a password, and both are shown to many.
         hidden = replace(tried, method=redacted(tried.method), detail=redacted(tried.detail))
         self._tries.append(hidden)
-        kind = tried.method.partition("(")[0]
-        metrics.FENCE_ATTEMPTS.labels(self._node, kind, tried.result).inc()
+        metrics.FENCE_ATTEMPTS.labels(self._node, _kind_of(tried.method), tried.result).inc()
 
     def fenced(self, attempt: AttemptNumber, how: str) -> None:
         """The old active is harmless."""
@@ -154,6 +153,10 @@ class Observer:
     def promoting(self, attempt: AttemptNumber) -> None:
         """Our NameNode is being told."""
         self._end_phase("promoting", attempt)
+
+    def succeeded(self, kind: FailoverKind) -> None:
+        """A takeover has succeeded, and was of this kind: a first election is no failover."""
+        metrics.FAILOVERS.labels(self._node, kind, FailoverResult.SUCCEEDED).inc()
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str, *, asked: Asked | None) -> None:
         """The attempt has come to nothing."""
@@ -177,9 +180,9 @@ class Observer:
             phases=tuple(self._phases),
             fencing=tuple(self._tries),
         )
-        result = "failed" if failure else "succeeded"
-        metrics.FAILOVERS.labels(self._node, record.kind, result).inc()
-        self._write_down(record)
+        if failure:
+            metrics.FAILOVERS.labels(self._node, record.kind, FailoverResult.FAILED).inc()
+        self.write_down(record)
         return record
 
     def _count(self, event: Event, before: ElectorState, after: ElectorState) -> None:
@@ -284,6 +287,11 @@ def _zookeeper(elector: ElectorState) -> str:
             return "connection lost"
         case Link.CONNECTED:
             return "connected"
+
+
+def _kind_of(method: str) -> str:
+    """A method without its arguments, as a label."""
+    return method.partition("(")[0]
 
 
 def named_in(content: bytes) -> str:

@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,10 +17,12 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import local_namenode, nameservice_of
+from ha.console.log_options import log_options
 from ha.console.options import configuration
 from ha.daemon.endpoint import Endpoint
+from ha.daemon.exposure import Door, check_exposure
 from ha.daemon.facts import publish_facts
-from ha.daemon.logs import configure_logging
+from ha.daemon.logs import LogOptions, configure_logging
 from ha.daemon.probes import RoleSeen
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
@@ -27,20 +30,20 @@ from ha.daemon.version import version
 from ha.elector.keeper import KazooKeeper
 from ha.elector.zookeeper.credentials import open_to_all
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.elector.zookeeper.open_sessions import OpenSessions
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
-from ha.elector.zookeeper.znodes import connected, parent_exists
 from ha.health.core import Health
 from ha.notices.board import Board
+from ha.zkfc.guard.guard import Guard, end_process
 from ha.zkfc.pages.gauges import publish_readings
 from ha.zkfc.process.controller import Controller, ElectionImpossible
+from ha.zkfc.process.first_contact import BoardAfter, FirstContact
 from ha.zkfc.process.format_zk import (
     FAILED,
-    NO_PARENT_ZNODE,
     Consent,
     check_zookeeper,
     clear_zookeeper,
-    connect_seconds,
     format_zookeeper,
 )
 from ha.zkfc.process.server import listen
@@ -96,7 +99,8 @@ class _Command(click.Command):
     "--non-interactive", "-nonInteractive", is_flag=True, help="Refuse instead of asking."
 )
 @click.option("--supervised", is_flag=True, help="If it is killed, restart it in the same session.")
-def zkfc(
+@log_options
+def zkfc(  # noqa: PLR0913 - its options
     conf_dir: Path | None,
     overrides: Sequence[str],
     format_zk: bool,  # noqa: FBT001 - click gives flags so
@@ -105,17 +109,21 @@ def zkfc(
     force: bool,  # noqa: FBT001
     non_interactive: bool,  # noqa: FBT001
     supervised: bool,  # noqa: FBT001
+    log_as: LogOptions,
 ) -> None:
     """Run the failover controller of the local NameNode.
+
+    While no ZooKeeper answers it waits; the three tasks on znodes end with 6 then.
 
     \b
     Exit codes: 0 formatted, cleared, checked, or stopped by a signal; 1 failed;
     2 format or clear denied; 3 ZooKeeper is not formatted; 4 no usable fencing;
-    5 automatic failover is off; 6 no ZooKeeper.
+    5 automatic failover is off; 6 no ZooKeeper; 7 it stood still and gave its
+    lock up: start it again; 78 would be open to strangers.
     """
     once = "format" if format_zk else "clear" if clear_zk else "check" if check_zk else None
     if once is None:
-        configure_logging("zkfc")
+        configure_logging("zkfc", level=log_as.level, form=log_as.form)
     else:
         # A person waits for one answer: each attempt to connect until then is no news.
         configure_logging("zkfc", level="error", libraries="critical")
@@ -160,6 +168,12 @@ def _checked_settings(conf: Configuration) -> ZkfcSettings:
     for warning in _warnings(conf, settings.zookeeper):
         log.warning("configuration.warning", text=warning)
     check_start(conf, Daemon.ZKFC)
+    http = settings.own.zkfc_http
+    doors = [
+        Door(keys.ZKFC_PORT.name, settings.bind_host, settings.own.zkfc.port),
+        Door(keys.ZKFC_HTTP.name, http.host, http.port),
+    ]
+    check_exposure(conf, Daemon.ZKFC, doors)
     _check_automatic(conf, settings.own.nameservice)
     return settings
 
@@ -203,35 +217,49 @@ async def _serve(
     ticket: SessionTicket | None,
     keep: KeepTicket,
 ) -> None:
-    zookeeper = settings.zookeeper
-    if not await _unless_stopped(_formatted(zookeeper), stop):
-        return
+    zookeeper, own = settings.zookeeper, settings.own
+    node = f"{own.nameservice}.{own.namenode}"
     try:
         settings = replace(settings, fencing=fencing_plans(conf, settings))
     except ConfigurationError as failure:
         raise ExitWith(NO_FENCER, f"Fencing is not usable. {failure}") from failure
+    sessions = OpenSessions()
+    contact = FirstContact(zookeeper, node)
     controller = Controller(
         settings,
         keeper=lambda post, released: KazooKeeper(
-            zookeeper, post, on_release=released, ticket=ticket, keep_ticket=keep
+            zookeeper,
+            post,
+            on_release=released,
+            ticket=ticket,
+            keep_ticket=keep,
+            open_session=sessions.open,
         ),
-        board=lambda tell: Board(zookeeper, settings.own.namenode, tell),
+        board=lambda tell: BoardAfter(
+            contact, Board(zookeeper, own.namenode, tell, open_session=sessions.open)
+        ),
         version=version(),
     )
     endpoint = Endpoint(
-        status=lambda: status_page(controller),
-        healthy=controller.trouble,
+        status=lambda: status_page(controller, waiting=contact.told()),
+        healthy=lambda: contact.told() or controller.trouble(),
         role=lambda: RoleSeen(controller.believed.value),
     )
-    publish_readings(f"{settings.own.nameservice}.{settings.own.namenode}", controller)
+    publish_readings(node, controller)
     publish_facts("zkfc", conf, open_to=_open_to(settings))
-    address = settings.own.zkfc_http
+    address = own.zkfc_http
     await listen(endpoint.start, address.host, address.port, key=keys.ZKFC_HTTP.name)
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
-    inheriting = asyncio.create_task(_let_go_in_time(controller))
+    inheriting = asyncio.create_task(_let_go_in_time(controller, contact))
+    guard = Guard(
+        controller.duties,
+        session_seconds=lambda: _session_seconds(controller, zookeeper),
+        end=partial(end_process, namenode=own.namenode, end_sessions=sessions.end_all),
+    )
     try:
-        await _until_stopped(controller, stop)
+        async with guard.watching():
+            await _until_stopped(controller, contact, stop)
     finally:
         await endpoint.stop()
         await loading
@@ -239,44 +267,26 @@ async def _serve(
         await asyncio.gather(inheriting, return_exceptions=True)
 
 
-async def _formatted(zookeeper: ZooKeeperSettings) -> None:
-    async with connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
-        if not await parent_exists(session, zookeeper):
-            raise ExitWith(
-                NO_PARENT_ZNODE,
-                f"Unable to start failover controller. Parent znode {zookeeper.scope} does not "
-                f"exist; run with --format-zk (-formatZK) once to initialize ZooKeeper",
-            )
+def _session_seconds(controller: Controller, zookeeper: ZooKeeperSettings) -> float:
+    """The session's timeout, as granted where a server grants less than we ask for."""
+    granted = controller.session_timeout_seconds or zookeeper.session_timeout_seconds
+    return min(granted, zookeeper.session_timeout_seconds)
 
 
-async def _unless_stopped(work: Coroutine[object, object, None], stop: asyncio.Event) -> bool:
-    """Whether the work was done; a signal that comes first calls it off."""
-    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            await working
-            return True
-        return False
-    finally:
-        for task in (working, stopping):
-            task.cancel()
-        await asyncio.gather(working, stopping, return_exceptions=True)
-
-
-def status_page(controller: Controller) -> Mapping[str, object]:
-    """What this controller shows at /status."""
-    return controller.observer.status(
+def status_page(controller: Controller, *, waiting: str = "") -> Mapping[str, object]:
+    """What this controller shows at /status; ``waiting`` says why it waits at its start."""
+    page = controller.observer.status(
         controller.monitor.state,
         controller.elector.state,
         controller.candidacy,
         controller.elector.keeper,
-        off_because=controller.absence.told(),
+        off_because=waiting or controller.absence.told(),
         handing_over_from=controller.hand_over.active,
     )
+    return {**page, "zookeeper": "connecting"} if waiting else page
 
 
-async def _let_go_in_time(controller: Controller) -> None:
+async def _let_go_in_time(controller: Controller, contact: FirstContact) -> None:
     """End the session of the controller that was killed before us, unless we go on with it.
 
     Its lock must not keep the others from taking over when our NameNode is ill, or is gone.
@@ -284,6 +294,7 @@ async def _let_go_in_time(controller: Controller) -> None:
     keeper, loop = controller.elector.keeper, asyncio.get_running_loop()
     if not isinstance(keeper, KazooKeeper):
         return
+    await contact.made.wait()
     end = loop.time() + INHERIT_SECONDS
     ill = (Health.UNHEALTHY, Health.NOT_RESPONDING)
     while keeper.inherits and controller.monitor.state.health not in ill and loop.time() < end:  # noqa: ASYNC110 - two owners, no event
@@ -291,15 +302,24 @@ async def _let_go_in_time(controller: Controller) -> None:
     await keeper.let_go()
 
 
-async def _until_stopped(controller: Controller, stop: asyncio.Event) -> None:
+async def _until_stopped(
+    controller: Controller, contact: FirstContact, stop: asyncio.Event
+) -> None:
     running = asyncio.create_task(controller.run())
     stopping = asyncio.create_task(stop.wait())
+    reaching = asyncio.create_task(contact.formatted())
+    ends = {running, stopping}
     try:
-        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({*ends, reaching}, return_when=asyncio.FIRST_COMPLETED)
+        if reaching.done():
+            await reaching  # raises what no waiting can mend
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
             await controller.hand_over_before_stop()
     finally:
-        stopping.cancel()
+        for task in (stopping, reaching):
+            task.cancel()
+        await asyncio.gather(stopping, reaching, return_exceptions=True)
         if not running.done():
             running.cancel()
         with contextlib.suppress(asyncio.CancelledError):

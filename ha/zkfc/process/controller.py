@@ -13,8 +13,6 @@ from ha.elector.runner import Elector
 from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.health.core import Health
-from ha.health.monitor import HealthMonitor
-from ha.health.pid_file import PidFile
 from ha.invariant import InvariantBroken
 from ha.notices.seen import Notices
 from ha.service.client import ServiceClient
@@ -23,10 +21,8 @@ from ha.service.face import zkfc_protocol
 from ha.service.model import ServiceState, ServiceStatus
 from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.failover_obstacle import trouble_of, unfit_of
-from ha.zkfc.candidacy.flapping import Flapping
 from ha.zkfc.candidacy.model import (
     AskAgainAfter,
-    CedeEnded,
     DemotionSpared,
     DemotionTried,
     DrainTried,
@@ -47,11 +43,13 @@ from ha.zkfc.candidacy.model import (
     shown,
 )
 from ha.zkfc.candidacy.state import Candidacy
+from ha.zkfc.guard.duties import Duties
 from ha.zkfc.handover.cede import StandingBack
 from ha.zkfc.handover.graceful_failover import HandOver, Situation
 from ha.zkfc.handover.membership import Membership, OpenBoard
 from ha.zkfc.handover.on_stop import hand_over_first
 from ha.zkfc.pages.observer import Observer
+from ha.zkfc.process.parts import first_candidacy, new_monitor
 from ha.zkfc.process.server import ZkfcFace, listen
 from ha.zkfc.process.zookeeper_absence import Absence
 from ha.zkfc.record.attempts import Attempts
@@ -60,10 +58,11 @@ from ha.zkfc.record.takeover_record import Asked
 from ha.zkfc.record.thread_dump import ThreadDump
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
-from ha.zkfc.takeover.former_active import lasting_until
+from ha.zkfc.takeover.former_active import ensure_heard, lasting_until
 from ha.zkfc.takeover.local_process import LocalProcess
 from ha.zkfc.takeover.lock_holder import lock_holder
-from ha.zkfc.takeover.own_stale_lock import EarlierSelf
+from ha.zkfc.takeover.own_stale_lock import OwnStaleLock
+from ha.zkfc.takeover.superseded_process import SupersededProcess
 from ha.zkfc.takeover.takeover import Takeover
 
 log = structlog.get_logger()
@@ -92,30 +91,22 @@ class Controller:
         own = settings.own
         self._settings = settings
         self._around = around
+        self.duties = Duties()
         self.attempts = Attempts()
-        self.history = History(settings, around=around)
-        record = self.history.add
-        self.observer = Observer(settings, self.attempts, write_down=record, around=around)
+        self.observer = Observer(settings, self.attempts, around=around)
+        self.history = History(settings, count=self.observer.succeeded, around=around)
+        self.observer.write_down = self.history.add
         self._takeover = Takeover(settings, measure=self.observer.fence_tried, around=around)
         seen = None if board is None else board(self._notices_seen)
         self._membership = Membership(settings, seen, version, around)
-        self._candidacy = Candidacy(
-            back_off=settings.back_off,
-            standing=self._membership.standing(),
-            flapping=Flapping(settings=settings.flapping),
-        )
-        self.monitor = HealthMonitor(
-            own.lifeline,
-            settings.health,
-            self,
-            measure=self.observer.probed,
-            process=None if settings.pid_file is None else PidFile(settings.pid_file),
-            connect=around.connect,
-        )
+        self._candidacy = first_candidacy(settings, self._membership.standing())
+        measure, sign = self.observer.probed, self.duties.giver("probes")
+        self.monitor = new_monitor(settings, self, measure=measure, sign=sign, around=around)
         self.elector = Elector(
             name=own.namenode,
             application=self,
             keeper=lambda post: keeper(post, self.observer.lock_released),
+            sign=self.duties.giver("election"),
         )
         self._standing_back = StandingBack(settings, self._takeover, self.elector, self._decide)
         self.hand_over = HandOver(
@@ -123,19 +114,25 @@ class Controller:
             self.attempts,
             read_active=self._read_active,
             situation=self._situation,
-            come_back=lambda: self._decide(CedeEnded()),
-            fell_through=record,
+            come_back=self._standing_back.come_back,
+            fell_through=self.history.add,
             around=around,
         )
         face = ZkfcFace(settings, cede=self.cede, hand_over=self._take_over_as_asked)
         self._server = around.serve([zkfc_protocol(face)])
-        self.local_process = LocalProcess(around)
-        self._earlier_self = EarlierSelf(own.namenode, self._read_active)
+        self._superseded = SupersededProcess(
+            settings,
+            ours=lambda: self._has_lock,
+            notices=lambda: self._candidacy.standing.notices,
+            read_active=self._read_active,
+            around=around,
+        )
+        self.local_process = LocalProcess(around, left=self._superseded.follow)
+        self._own_stale_lock = OwnStaleLock(own.namenode, self._read_active)
         self.thread_dump = ThreadDump(own.namenode, own.http, settings.thread_dump)
         self.absence = Absence(settings.step_down_after_seconds, self._zookeeper_stays_away)
         self._taking_back: asyncio.Task[None] | None = None
-        self._predecessor_gone = False
-        self._own_data = b""
+        self._predecessor_gone, self._own_data = False, b""
         self._recheck: asyncio.TimerHandle | None = None
         self._fatal: asyncio.Future[str] | None = None
         self.port = 0
@@ -156,6 +153,11 @@ class Controller:
         return self.monitor.state.health
 
     @property
+    def lock_of_earlier_process(self) -> bool:
+        """Is the lock that of an earlier process of this controller, and our NameNode active?"""
+        return self._own_stale_lock.spares and self.elector.state.role is Role.STANDBY
+
+    @property
     def zookeeper_contact(self) -> float | None:
         """When the newest answered request to ZooKeeper was sent, on the loop's clock."""
         return self.elector.keeper.last_contact
@@ -164,6 +166,10 @@ class Controller:
     def session_timeout_seconds(self) -> float | None:
         """As negotiated with ZooKeeper; None without a session."""
         return self.elector.keeper.session_timeout_seconds
+
+    @property
+    def _has_lock(self) -> bool:
+        return self.elector.state.role in (Role.TAKING_OVER, Role.ACTIVE)
 
     @property
     def believed(self) -> ServiceState:
@@ -178,13 +184,11 @@ class Controller:
 
         See docs/reference/zkfc.md#stopping.
         """
-        self._fatal = asyncio.get_running_loop().create_future()
-        own = self._settings.own
+        own, self._fatal = self._settings.own, asyncio.get_running_loop().create_future()
         self.port = await listen(self._server.start, self._settings.bind_host, own.zkfc.port)
+        at = own.service
         self._own_data = encode(
-            ActiveNodeInfo(
-                own.nameservice, own.namenode, own.service.host, own.service.port, self.port
-            )
+            ActiveNodeInfo(own.nameservice, own.namenode, at.host, at.port, self.port)
         )
         self._show()
         try:
@@ -197,31 +201,28 @@ class Controller:
         except* InvariantBroken as broken:
             self.gave_up(str(broken.exceptions[0]))
         except* ElectionImpossible:
-            # Raised from here it would travel in a group; the future knows what it was.
-            pass
+            pass  # raised from here it would travel in a group; the future knows what it was
         finally:
             for under_way in (self._recheck, self._taking_back):
                 if under_way is not None:
                     under_way.cancel()
-            self._standing_back.stop()
-            self._membership.stop()
-            self.absence.stop()
-            self.thread_dump.stop()
+            parts = (self._standing_back, self._membership, self.absence, self.thread_dump)
+            for part in (*parts, self._superseded):
+                part.stop()
             await self.hand_over.stop()
             await self._server.stop()
         if self._fatal.done():
             raise ElectionImpossible(self._fatal.result())
 
     async def hand_over_before_stop(self) -> None:
-        """See ``farewell``; the controller must still be running."""
+        """See ``on_stop``; the controller must still be running."""
         await hand_over_first(self._settings, self._candidacy, self._membership.hand_over_to)
 
-    async def cede(self, seconds: float) -> None:
+    async def cede(self, seconds: float, asker: bytes = b"") -> None:
         """See ``StandingBack``; raises ServiceFailed while a hand-over to us waits for the lock."""
         if seconds > 0:
-            has_lock = self.elector.state.role in (Role.TAKING_OVER, Role.ACTIVE)
-            self.hand_over.give_way(has_lock=has_lock)
-        await self._standing_back.cede(seconds)
+            self.hand_over.give_way(has_lock=self._has_lock)
+        await self._standing_back.cede(seconds, asker)
 
     def _notices_seen(self, notices: Notices) -> None:
         self._decide(NoticesSeen(notices))
@@ -251,13 +252,12 @@ class Controller:
         """The NameNode's report of itself."""
         if status.state is ServiceState.ACTIVE and self.believed is ServiceState.ACTIVE:
             self.local_process.serves(status.process)
-        ready, reason = status.ready_to_become_active, status.not_ready_reason
-        self._decide(StatusReported(status.state, ready, reason))
+        ready = status.ready_to_become_active
+        self._decide(StatusReported(status.state, ready, status.not_ready_reason))
 
     def health_changed(self, health: Health, reason: str) -> None:
         """The monitor's judgement."""
-        serving = self.elector.state.role in (Role.ACTIVE, Role.TAKING_OVER)
-        self.observer.health_changed(health, reason, serving=serving)
+        self.observer.health_changed(health, reason, serving=self._has_lock)
         self._decide(HealthChanged(health, self.monitor.state.trouble, reason))
         self.attempts.wake()
         if health in (Health.UNHEALTHY, Health.NOT_RESPONDING):
@@ -274,9 +274,10 @@ class Controller:
 
     async def serve_as_active(self, attempt: AttemptNumber) -> None:
         """Promote our NameNode."""
+        now = asyncio.get_running_loop().time()
+        ensure_heard(self.elector.keeper, now=now)
         self._decide(TransitionBegun())
         self.observer.promoting(attempt)
-        now = asyncio.get_running_loop().time()
         until = lasting_until(self.elector.keeper, now=now) if self._predecessor_gone else 0.0
         await self._takeover.promote(self._open_connection(), predecessor_gone_until=until)
 
@@ -285,13 +286,12 @@ class Controller:
 
         See docs/reference/zkfc.md#a-demotion-that-is-not-confirmed.
         """
-        if await self._earlier_self.holds_lock(self._candidacy.reported):
+        if await self._own_stale_lock.holds_lock(self._candidacy.reported):
             self._decide(DemotionSpared())
             return
         self._decide(TransitionBegun())
-        mine = (Role.TAKING_OVER, Role.ACTIVE)
-        reason = await self._takeover.demote_surely(lambda: self.elector.state.role not in mine)
-        if self.elector.state.role not in mine:
+        reason = await self._takeover.demote_surely(lambda: not self._has_lock)
+        if not self._has_lock:
             # Else the lock has come to us meanwhile, and it is promoted next.
             self._decide(DemotionTried(reason or ""))
 
@@ -308,7 +308,7 @@ class Controller:
             self.observer.breadcrumb_read(event.breadcrumb, self.hand_over.active)
         if after.role is not Role.ACTIVE:
             self.local_process.forget()
-        if isinstance(event, LockSeen) and after.role is Role.STANDBY and self._earlier_self.spares:
+        if isinstance(event, LockSeen) and self.lock_of_earlier_process:
             self.elector.stand_by_again()
         if before.role is not after.role:
             planned = self.hand_over.asked is not None
@@ -363,7 +363,8 @@ class Controller:
         self._show()
 
     def _show(self) -> None:
-        self._membership.show(self._candidacy, self.monitor.state.health, self.port)
+        health, waits = self.monitor.state.health, self.lock_of_earlier_process
+        self._membership.show(self._candidacy, health, self.port, lock_of_earlier_process=waits)
 
     async def _take_over_as_asked(self, asked: Asked) -> None:
         self._decide(HandOverBegun())

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from ha.conf.keys import cluster as keys
+from ha.conf.keys.candidate import MAX_CEDE
 from ha.daemon.process import ExitWith
 from ha.rpc.protocol import Call
 from ha.service.errors import AccessDenied
@@ -27,7 +28,7 @@ class ZkfcFace:
         self,
         settings: ZkfcSettings,
         *,
-        cede: Callable[[float], Awaitable[None]],
+        cede: Callable[[float, bytes], Awaitable[None]],
         hand_over: Callable[[Asked], Awaitable[None]],
         groups_of: GroupsOf = groups_here,
     ) -> None:
@@ -37,10 +38,21 @@ class ZkfcFace:
         self._groups_of = groups_of
 
     async def cede_active(self, millis: int, call: Call) -> None:
-        """Stand back for so long, or come back now."""
+        """Stand back for so long, but no longer than the limit; or come back now."""
         await self._admit(call)
         log.info("zkfc.cede.asked", millis=millis, user=call.user, host=call.host)
-        await self._cede(millis / 1000)
+        seconds = min(millis / 1000, self._settings.max_cede_seconds)
+        if seconds < millis / 1000:
+            # The answer has no room for it; who asks for weeks would leave nobody to take over.
+            log.warning(
+                "zkfc.cede.capped",
+                asked_seconds=millis / 1000,
+                granted_seconds=seconds,
+                user=call.user,
+                host=call.host,
+                key=MAX_CEDE.name,
+            )
+        await self._cede(seconds, call.client_id)
 
     async def graceful_failover(self, call: Call) -> None:
         """Make our NameNode the active one."""

@@ -1,8 +1,10 @@
 """A parent that starts a killed controller again at once, in the session that it had.
 
-Without it the lock of a controller that was killed lasts until the session expires, and then a
-healthy NameNode is demoted.  The parent has loaded all code and done nothing else, so that its
-children need no 0.4 s to start.
+One that stood still gave its session up; it is started again in a new one.
+
+Without it the lock of a controller that was killed lasts until the session expires; only then a
+controller that was started again by somebody takes it.  The parent has loaded all code and done
+nothing else, so that its children need no 0.4 s to start.
 """
 
 import contextlib
@@ -20,10 +22,17 @@ from contextlib import contextmanager
 from typing import Final, NoReturn
 
 import structlog
+from prometheus_client import Counter
 
 from ha.elector.zookeeper.session_ticket import SessionTicket, decode_ticket, encode_ticket
+from ha.zkfc.guard.guard import STOOD_STILL
 
 log = structlog.get_logger()
+
+_restarts = Counter(
+    "nnha_zkfc_restarts", "Controllers that the supervisor has started again, by reason", ["why"]
+)
+"""Counted in the parent; each child is forked with it."""
 
 QUICK_SECONDS: Final = 1.0
 """A controller that lived no longer than this is started again with a pause."""
@@ -62,6 +71,8 @@ Serve = Callable[[SessionTicket | None, TicketSlot], int]
 def supervise(serve: Serve) -> int:
     """Run ``serve`` in a child until it ends by itself; its exit code.
 
+    One that its guard has ended because it stood still is started again, too.
+
     It gets the ticket of the controller before it, if that one was killed, and where to keep its
     own.  SIGTERM, SIGINT and SIGHUP are forwarded; whoever is told to stop while there is no
     controller that could hear it has stopped, and that is 0.  When this process dies, the child
@@ -79,16 +90,20 @@ def supervise(serve: Serve) -> int:
                 return _stopped()
             _, status = os.waitpid(charge.pid, 0)
             charge.pid = 0
-            if os.WIFEXITED(status):
+            stood_still = os.WIFEXITED(status) and os.WEXITSTATUS(status) == STOOD_STILL
+            if os.WIFEXITED(status) and not stood_still:
                 return os.WEXITSTATUS(status)
             if charge.stopping:
-                return _stopped(os.WTERMSIG(status))
+                return STOOD_STILL if stood_still else _stopped(os.WTERMSIG(status))
             quick_deaths = quick_deaths + 1 if time.monotonic() - began < QUICK_SECONDS else 0
             pause = PAUSES[min(quick_deaths, len(PAUSES) - 1)]
-            ticket = slot.take()
+            # One that stood still has given its lock up; nobody may come back with that session.
+            ticket = None if stood_still else slot.take()
+            _restarts.labels("stood_still" if stood_still else "killed").inc()
             log.warning(
                 "zkfc.killed",
-                by_signal=os.WTERMSIG(status),
+                by_signal=0 if stood_still else os.WTERMSIG(status),
+                stood_still=stood_still,
                 session=repr(ticket),
                 again_in_seconds=pause,
             )

@@ -1,4 +1,6 @@
-"""Why a failover happened, in one sentence, from what the former active's controller shows."""
+"""Why a takeover happened, in one sentence, and whether it was a failover at all.  Pure."""
+
+from collections.abc import Iterable
 
 from ha.elector.events import (
     Event,
@@ -10,7 +12,7 @@ from ha.elector.events import (
     SessionExpired,
     SessionSuspended,
 )
-from ha.notices.model import Member
+from ha.notices.model import FailoverKind, FailoverResult, HistoryEntry, Member
 from ha.zkfc.record.takeover_record import AttemptRecord
 
 
@@ -39,6 +41,29 @@ def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
     if not former.in_election and former.out_because:
         return f"the zkfc of {previous} left the election: {former.out_because}"
     return f"lock vanished: session of {previous} ended, and its zkfc has a new one"
+
+
+def kind_of(attempt: AttemptRecord, own: str, active_before: str | None) -> FailoverKind:
+    """Whether the active changed, and who wanted that.
+
+    ``active_before`` is who became active last, by the history: a NameNode that has ceded leaves no
+    breadcrumb, just as there is none before the very first election.  Empty: nobody ever did; None:
+    the history could not be read, or nothing has succeeded.
+    """
+    if attempt.kind is not FailoverKind.AUTO or not attempt.succeeded or attempt.unreadable:
+        return attempt.kind
+    before = attempt.previous or active_before
+    if before == "":
+        return FailoverKind.FIRST
+    return FailoverKind.REJOINED if before == own else FailoverKind.AUTO
+
+
+def newest_active(entries: Iterable[HistoryEntry]) -> str:
+    """Who became active last, by the history, which is newest first; empty: nobody ever did."""
+    for one in entries:
+        if one.record is not None and one.record.result is FailoverResult.SUCCEEDED:
+            return one.record.namenode
+    return ""
 
 
 def why_abandoned(event: Event) -> str:

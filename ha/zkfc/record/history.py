@@ -6,6 +6,7 @@ written is tried again while the controller runs, and none of it ever ends the c
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -19,6 +20,7 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected
 from ha.notices.model import (
     BadNotice,
+    FailoverKind,
     FailoverRecord,
     FailoverResult,
     HistoryEntry,
@@ -27,7 +29,7 @@ from ha.notices.model import (
     record_json,
 )
 from ha.notices.store import append_history, read_history, read_members
-from ha.zkfc.record.cause import cause_of
+from ha.zkfc.record.cause import cause_of, kind_of, newest_active
 from ha.zkfc.record.takeover_record import AttemptRecord
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.positions import Position
@@ -48,8 +50,23 @@ NEWEST: Final = 10
 
 T = TypeVar("T")
 Append = Callable[[Session, ZooKeeperSettings, FailoverRecord], Awaitable[int]]
+Count = Callable[[FailoverKind], None]
+"""Told of each takeover that has succeeded, once its kind is known."""
 
 _Trouble = (ZooKeeperRefused, ZooKeeperUnavailable, BadNotice, TimeoutError)
+
+
+@dataclass(frozen=True, slots=True)
+class _Election:
+    """What ZooKeeper shows after a takeover; None: not known."""
+
+    member: Member | None = None
+    """What the former active's controller says of itself."""
+    active_before: str | None = None
+    """Who became active last, by the history; empty: nobody ever did."""
+    session: str | None = None
+    """The owner of our lock."""
+    lock_czxid: int | None = None
 
 
 class History:
@@ -60,11 +77,13 @@ class History:
         settings: ZkfcSettings,
         *,
         append: Append = append_history,
+        count: Count = lambda _kind: None,
         around: Surroundings = REAL_WORLD,
     ) -> None:
         self._settings = settings
         self._around = around
         self._append = append
+        self._count = count
         self._waiting: asyncio.Queue[AttemptRecord] = asyncio.Queue(MAX_WAITING)
         self._failures_in_a_row = 0
         self._last_failure = ""
@@ -84,6 +103,8 @@ class History:
             attempt = await self._waiting.get()
             try:
                 record = await self._completed(attempt)
+                if attempt.succeeded:
+                    self._count(record.kind)
                 log.info("failover.recorded", attempt=attempt.number, **record_json(record))
                 await self._persist(record)
             except Exception:
@@ -106,15 +127,13 @@ class History:
     # -- what the attempt itself could not know ------------------------------------------------
 
     async def _completed(self, attempt: AttemptRecord) -> FailoverRecord:
-        position, (member, session, czxid) = await asyncio.gather(
-            self._position(attempt), self._election(attempt)
-        )
+        position, found = await asyncio.gather(self._position(attempt), self._election(attempt))
         return FailoverRecord(
             at=datetime.fromisoformat(attempt.finished_at),
             namenode=self._settings.own.namenode,
-            cause=cause_of(attempt, self._settings.own.namenode, member),
+            cause=cause_of(attempt, self._settings.own.namenode, found.member),
             actor=attempt.actor,
-            kind=attempt.kind,
+            kind=kind_of(attempt, self._settings.own.namenode, found.active_before),
             result=FailoverResult.SUCCEEDED if attempt.succeeded else FailoverResult.FAILED,
             failure=attempt.text or None,
             phases=attempt.phases,
@@ -122,8 +141,8 @@ class History:
             last_txid=position.last_txid,
             previous=attempt.previous or None,
             fencing=attempt.fencing,
-            session=session,
-            lock_czxid=czxid,
+            session=found.session,
+            lock_czxid=found.lock_czxid,
         )
 
     async def _position(self, attempt: AttemptRecord) -> Position:
@@ -136,28 +155,27 @@ class History:
             log.info("history.position.unknown", reason=repr(failure))
             return Position()
 
-    async def _election(
-        self, attempt: AttemptRecord
-    ) -> tuple[Member | None, str | None, int | None]:
-        """What the former active's controller says of itself, and our lock's owner and birth."""
+    async def _election(self, attempt: AttemptRecord) -> "_Election":
         zookeeper = self._settings.zookeeper
 
-        async def look(session: Session) -> tuple[Member | None, str | None, int | None]:
+        async def look(session: Session) -> _Election:
             members = await read_members(session, zookeeper)
             found = members.get(attempt.previous)
             member = found if isinstance(found, Member) else None
             if not attempt.succeeded:
-                return member, None, None
+                return _Election(member)
+            before = newest_active(await read_history(session, zookeeper))
             data, facts = value_of(await session.read(zookeeper.lock), "read the lock")
             if decode(data).namenode != self._settings.own.namenode:
-                return member, None, None
-            return member, f"{facts.owner & (1 << 64) - 1:#x}", facts.written_by
+                return _Election(member, before)
+            owner = f"{facts.owner & (1 << 64) - 1:#x}"
+            return _Election(member, before, owner, facts.written_by)
 
         try:
             return await self._in_a_session(look, deadline_seconds=LOOK_SECONDS)
         except (*_Trouble, BadBreadcrumb) as failure:
             log.info("history.election.unknown", reason=repr(failure))
-            return None, None, None
+            return _Election()
 
     # -- into ZooKeeper ------------------------------------------------------------------------
 

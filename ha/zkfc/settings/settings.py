@@ -70,6 +70,10 @@ class ZkfcSettings:
     this, for a connection and again for a first answer, before the methods run."""
     step_down_after_seconds: float = 0.0
     """How long an active may serve without ZooKeeper; 0: for ever."""
+    max_cede_seconds: float = 600.0
+    """For how long others may have us stay out of the election, by one request."""
+    end_superseded: bool = True
+    """End our NameNode's process where it hangs after another has become active."""
     back_off: BackOff = field(default_factory=BackOff)
     rank: Rank = field(default_factory=Rank)
     flapping: FlapSettings = field(default_factory=FlapSettings)
@@ -173,6 +177,8 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
         graceful_fence_timeout_seconds=conf.get(keys.GRACEFUL_FENCE_TIMEOUT),
         polite_answer_seconds=conf.get(keys.POLITE_ANSWER_TIMEOUT),
         step_down_after_seconds=conf.get(keys_zookeeper.STEP_DOWN_AFTER, **scope),
+        max_cede_seconds=conf.get(keys_candidate.MAX_CEDE, **scope),
+        end_superseded=conf.get(keys_candidate.END_SUPERSEDED, **scope),
         rank=Rank(
             nofailover=conf.get(keys_candidate.NO_FAILOVER, **scope),
             priority=conf.get(keys_candidate.PRIORITY, **scope),

@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 from typing import Final, Protocol
 
 from ha.daemon.identity import machine, started_ticks
@@ -14,8 +15,11 @@ EXIT_MILLIS: Final = 20
 class Watched(Protocol):
     """One process that is here."""
 
-    def ended(self) -> bool:
+    def ended(self, *, wait_millis: int = EXIT_MILLIS) -> bool:
         """Whether it has ended; waits for a moment where it has not."""
+
+    def kill(self) -> None:
+        """End exactly this process.  Raises OSError where we may not."""
 
     def close(self) -> None:
         """Watch it no more."""
@@ -27,11 +31,15 @@ class _ByDescriptor:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def ended(self) -> bool:
+    def ended(self, *, wait_millis: int = EXIT_MILLIS) -> bool:
         """See ``Watched``."""
         poll = select.poll()
         poll.register(self._descriptor, select.POLLIN)
-        return bool(poll.poll(EXIT_MILLIS))
+        return bool(poll.poll(wait_millis))
+
+    def kill(self) -> None:
+        """See ``Watched``."""
+        signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
 
     def close(self) -> None:
         """See ``Watched``."""

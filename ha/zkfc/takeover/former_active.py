@@ -5,6 +5,7 @@ from enum import Enum, auto
 from typing import Final, Protocol
 
 from ha.elector.model import Term
+from ha.elector.zookeeper.errors import TakeoverImpossible
 
 _SURE_SHARE: Final = 0.9
 """Of a session's timeout: ZooKeeper's clock and ours differ."""
@@ -50,6 +51,20 @@ class Contact(Protocol):
     @property
     def last_contact(self) -> float | None:
         """When the newest answered request was sent, on the loop's clock."""
+
+
+def ensure_heard(contact: Contact, *, now: float) -> None:
+    """Raise TakeoverImpossible where ZooKeeper was silent for longer than our session can live.
+
+    The bad schedule: our process is stopped in the middle of a takeover for so long, and goes on.
+    Until the end of its session is heard of it still believes in its lock.
+    """
+    sent, timeout = contact.last_contact, contact.session_timeout_seconds
+    if sent is not None and timeout is not None and now - sent > timeout:
+        raise TakeoverImpossible(
+            f"no ZooKeeper has answered us for {now - sent:.1f} s, longer than our session lives: "
+            f"the lock may be another's by now. Nothing was asked of our NameNode"
+        )
 
 
 def lasting_until(contact: Contact, *, now: float) -> float:

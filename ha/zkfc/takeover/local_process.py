@@ -1,5 +1,7 @@
 """Watches the process of our own NameNode, if it runs on this machine, and notices its end."""
 
+from collections.abc import Callable
+
 import structlog
 
 from ha.service.model import ProcessIdentity
@@ -16,8 +18,17 @@ class LocalProcess:
     nobody can tell which of them still serves, and nothing is known.
     """
 
-    def __init__(self, around: Surroundings = REAL_WORLD) -> None:
+    def __init__(
+        self,
+        around: Surroundings = REAL_WORLD,
+        *,
+        left: Callable[[ProcessIdentity, Watched], None] = lambda _process, watched: (
+            watched.close()
+        ),
+    ) -> None:
+        """``left`` is given the process of a term that is over, and closes the watch of it."""
         self._around = around
+        self._left = left
         self._identity: ProcessIdentity | None = None
         self._watched: Watched | None = None
         self._spoilt = False
@@ -40,10 +51,10 @@ class LocalProcess:
 
     def forget(self) -> None:
         """The term is over."""
-        self._identity, self._spoilt = None, False
-        if self._watched is not None:
-            self._watched.close()
-            self._watched = None
+        process, watched = self._identity, self._watched
+        self._identity, self._watched, self._spoilt = None, None, False
+        if process is not None and watched is not None:
+            self._left(process, watched)
 
     def ended(self) -> str:
         """Which process has ended, and when we saw it; empty while it runs or nobody knows."""

@@ -18,7 +18,7 @@ from ha.service.model import ServiceState
 log = structlog.get_logger()
 
 
-class EarlierSelf:
+class OwnStaleLock:
     """Knows whether the lock that is not ours was left by an earlier process of ours."""
 
     def __init__(
@@ -42,7 +42,7 @@ class EarlierSelf:
         self.spares = active is not None and active.namenode == self._own
         if self.spares and not before:
             log.warning(
-                "zkfc.lock.of_earlier_self",
+                "zkfc.lock.of_own_earlier_session",
                 namenode=self._own,
                 why="our NameNode stays active until the session of the earlier process is over",
             )

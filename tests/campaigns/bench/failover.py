@@ -11,6 +11,7 @@ from deploy.local.errors import LocalClusterError
 from deploy.local.screen import Screen
 from ha.daemon.logs import configure_logging
 from tests.campaigns.bench import failover_faults, failover_kills, failover_zkfc
+from tests.campaigns.bench.failover_java import java_rows
 from tests.campaigns.bench.failover_world import World
 from tests.campaigns.bench.hadoop_failover import hadoop_rows
 from tests.campaigns.bench.report import Row, publish
@@ -28,6 +29,8 @@ SCENES: Final[dict[str, Scene]] = {
     "zkfc": failover_zkfc.controllers,
     "zookeeper": failover_faults.zookeeper_away,
 }
+JAVA: Final[dict[str, Scene]] = {"java": java_rows}
+"""Played by itself: its NameNodes are Hadoop's, whose seconds would hide ours."""
 
 
 def rows_of(world: World, names: Sequence[str]) -> list[Row]:
@@ -46,7 +49,7 @@ def rows_of(world: World, names: Sequence[str]) -> list[Row]:
 def _played(world: World, name: str) -> list[Row]:
     """A scene that breaks off says so; the others have their rows all the same."""
     try:
-        return SCENES[name](world)
+        return (SCENES | JAVA)[name](world)
     except LocalClusterError as failure:
         world.screen.say(str(failure))
         why = str(failure).splitlines()[0][:200]
@@ -55,22 +58,32 @@ def _played(world: World, name: str) -> list[Row]:
 
 @click.command()
 @click.option("--only", multiple=True, type=click.Choice(list(SCENES)), help="Not all scenes.")
+@click.option("--java", is_flag=True, help="Our ZKFC and Hadoop's on Hadoop's NameNodes only.")
 @click.option("--rounds", default=10, show_default=True, help="Failovers of each kind.")
 @click.option("--long", "long_run", is_flag=True, help="ZooKeeper is away for ten minutes.")
 @click.option("--charts", type=click.Path(path_type=Path), help="Draw a PNG into this folder.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object as stdout's last line.")
 def main(
-    *, only: tuple[str, ...], rounds: int, long_run: bool, charts: Path | None, as_json: bool
+    *,
+    only: tuple[str, ...],
+    java: bool,
+    rounds: int,
+    long_run: bool,
+    charts: Path | None,
+    as_json: bool,
 ) -> None:
     """Measure failovers of a local cluster under a writing Java client with default settings."""
     if charts is not None and find_spec("matplotlib") is None:
         raise click.UsageError("--charts needs matplotlib, which ./run setup installs")
+    if java and (only or charts):
+        raise click.UsageError("--java has one scene and no chart; leave out --only and --charts")
     configure_logging("bench", level="error")
     world = World(Screen.on_stderr_if(True), rounds=rounds, long_run=long_run)
-    rows = rows_of(world, only or tuple(SCENES))
+    rows = rows_of(world, tuple(JAVA) if java else only or tuple(SCENES))
     for error in world.record.client_errors:
         world.screen.say(error)
-    show_phases(world.record)
+    if world.record.switches:
+        show_phases(world.record)
     if charts is not None:
         from tests.campaigns.bench.failover_charts import draw
 

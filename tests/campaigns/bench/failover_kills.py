@@ -6,11 +6,12 @@ from pathlib import Path
 
 from deploy.local.stage import Stage, request_failover
 from deploy.local.trial import Failover, hand_over, kill_active, settle
+from tests import needs
 from tests.campaigns.bench.failover_world import HAND_OVER, JOURNAL_EPOCH, KILL, World
 from tests.campaigns.bench.failover_zkfc import controllers_megabytes, memory_row
 from tests.campaigns.bench.report import Row, unmeasured
 from tests.campaigns.bench.switches import Bars, rows_of, switch_of
-from tests.fencing.sshd import CAN_RUN, WHY_NOT, sshd_in
+from tests.fencing.sshd import sshd_in
 
 TIMES_FASTER = 10
 
@@ -38,8 +39,8 @@ def kills_and_hand_overs(world: World) -> list[Row]:
 def kills_with_sshfence(world: World) -> list[Row]:
     """The same kills; the old active is killed again over ssh, by a real sshd on loopback."""
     name = f"{KILL}, sshfence"
-    if not CAN_RUN:
-        return [unmeasured(f"{name}: other active", "s", "<= 1.5", WHY_NOT)]
+    if missing := needs.SSHD.lacking():
+        return [unmeasured(f"{name}: other active", "s", "<= 1.5", missing)]
     with tempfile.TemporaryDirectory() as folder, sshd_in(Path(folder)) as sshd:
         keys = {
             "dfs.ha.fencing.methods": f"sshfence({getpass.getuser()}:{sshd.port})",

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from tests.campaigns.soak.fuzz_random import damaged, fuzz_at_random, misbehaviour
 from tests.campaigns.soak.fuzz_targets import TARGETS, Target
+from tests.needs import FILES_OF_HADOOP
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_the_seeds_are_sound(target: Target) -> None:
     seeds = target.seeds()
     if not seeds:
-        pytest.skip("the seeds are real files, which are not there")
+        FILES_OF_HADOOP.skip()
     for seed in seeds:
         target.run(seed)
 

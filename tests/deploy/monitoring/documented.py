@@ -10,6 +10,7 @@ from tests import ROOT
 DOCUMENT: Final = ROOT / "docs" / "metrics.md"
 ALL_DAEMONS: Final = "All daemons"
 DAEMONS: Final = ("NameNode", "ZKFC", "JournalNode")
+CHECKPOINT_SERVICE: Final = "Checkpoint service"
 _ROW: Final = re.compile(r"\| `(nnha_\w+)` \| (\w+) \| ([\w, -]+) \| (.+) \|")
 
 
@@ -43,6 +44,6 @@ def metrics_of(daemon: str) -> dict[str, Documented]:
 def all_metrics() -> dict[str, Documented]:
     """Those of all daemons together."""
     found: dict[str, Documented] = {}
-    for daemon in DAEMONS:
+    for daemon in (*DAEMONS, CHECKPOINT_SERVICE):
         found |= metrics_of(daemon)
     return found

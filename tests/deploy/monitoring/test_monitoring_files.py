@@ -94,7 +94,8 @@ def test_every_alert_is_whole_and_has_a_runbook() -> None:
     for name, rule in rules.items():
         assert re.fullmatch(r"\{severity: (critical|warning|info)\}", rule["labels"]), name
         assert len(rule["summary"]) > 10
-        assert rule["runbook_url"] == f"docs/metrics.md#{name.lower()}"
+        page = "{{ $externalLabels.nnha_docs }}/metrics.md"
+        assert rule["runbook_url"] == f"{page}#{name.lower()}"
         assert f"### {name}\n\n{rule['summary']}" in runbook
         assert rule["action"] in runbook
     assert set(re.findall(r"^### (\w+)$", runbook, re.MULTILINE)) == rules.keys()

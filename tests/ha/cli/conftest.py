@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import structlog
 
-from deploy.local.errors import LocalClusterError
 from deploy.local.zookeeper import ZooKeeper, running_zookeeper
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
@@ -17,18 +16,19 @@ from tests.ha.cli.zookeeper_scope import Scope
 
 _numbers = itertools.count(1)
 PORTS = {
-    f"{kind}-{name}": 1 for kind in ("rpc", "http", "zkfc", "zkfc-http") for name in ("nn1", "nn2")
+    f"{kind}-{name}": port
+    for port, (kind, name) in enumerate(
+        itertools.product(("rpc", "http", "zkfc", "zkfc-http"), ("nn1", "nn2")), start=1
+    )
 }
+"""Nobody listens there."""
 
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
     """A started server."""
-    try:
-        with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
-            yield server
-    except LocalClusterError as failure:
-        pytest.skip(str(failure))
+    with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
+        yield server
 
 
 @pytest.fixture

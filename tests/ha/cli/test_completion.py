@@ -9,9 +9,9 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from ha.cli.main import COMMANDS, main
+from tests.ha.cli.conftest import PORTS
 from tests.ha.cli.nnha_run import nnha
 from tests.ha.cli.stand_ins import write_configuration
-from tests.ha.cli.test_doctor import PORTS
 
 
 def offered(words: list[str], incomplete: str) -> list[str]:

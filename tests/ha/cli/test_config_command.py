@@ -162,12 +162,109 @@ def test_what_keeps_a_daemon_from_starting_is_a_problem(tmp_path: Path) -> None:
     checked = run("config", prepared(tmp_path, **{name: "true"}), "validate")
     assert checked.exit_code == 8
     (problem,) = [line for line in checked.stderr.splitlines() if line.startswith("problem: ")]
-    assert f"{name} is true, but nnha's NameNodes and JournalNodes read no" in problem
-    assert "Namenode and journalnode do not start. Let only trusted hosts" in problem
+    assert f"{name} is true, but nnha's NameNodes, DataNodes and" in problem
+    assert "Namenode, datanode and journalnode do not start. Let only trusted hosts" in problem
     told = run("config", tmp_path, "explain", name)
     assert told.exit_code == 0
-    assert "if asked for, namenode and journalnode do not start" in told.stdout
+    assert "if asked for, namenode, datanode and journalnode do not start" in told.stdout
     assert "in effect        True" in told.stdout
+
+
+def problems(checked: Result) -> list[str]:
+    assert checked.exit_code == 8, checked.output
+    assert checked.exception is None or isinstance(checked.exception, SystemExit)
+    lines = checked.stderr.splitlines()
+    return [line.removeprefix("problem: ") for line in lines if line.startswith("problem: ")]
+
+
+def test_every_bad_value_is_a_line_with_file_and_key(tmp_path: Path) -> None:
+    bad = {
+        "dfs.ha.automatic-failover.enabled": "ja",
+        "dfs.ha.zkfc.port": "many",
+        "ha.health-monitor.rpc-timeout.ms": "soon",
+        "dfs.namenode.http-address.ns1.nn1": "host:port:1",
+    }
+    found = problems(run("config", prepared(tmp_path, **bad), "validate"))
+    for name, value in bad.items():
+        (line,) = [one for one in found if name in one]
+        assert "hdfs-site.xml line " in line
+        assert value in line
+
+
+def test_two_daemons_on_one_address_are_named(tmp_path: Path) -> None:
+    conf_dir = prepared(
+        tmp_path,
+        **{
+            "dfs.ha.namenodes.ns1": "nn1,nn2",
+            "dfs.namenode.rpc-address.ns1.nn1": "h1:8020",
+            "dfs.namenode.rpc-address.ns1.nn2": "h2:8020",
+            "dfs.namenode.http-address.ns1.nn1": "h1:9870",
+            "dfs.namenode.http-address.ns1.nn2": "h1:9870",
+        },
+    )
+    (line,) = problems(run("config", conf_dir, "validate"))
+    assert line.startswith("h1:9870 is the address of the NameNode of nn1 (dfs.namenode.http")
+    assert "the NameNode of nn2 (dfs.namenode.http-address.ns1.nn2)" in line
+
+
+def test_two_controllers_of_one_host_need_two_ports(tmp_path: Path) -> None:
+    conf_dir = prepared(
+        tmp_path,
+        **{
+            "dfs.ha.namenodes.ns1": "nn1,nn2",
+            "dfs.namenode.rpc-address.ns1.nn1": "h1:8020",
+            "dfs.namenode.rpc-address.ns1.nn2": "h1:8021",
+            "dfs.namenode.http-address.ns1.nn1": "h1:9870",
+            "dfs.namenode.http-address.ns1.nn2": "h1:9871",
+            **{f"dfs.ha.zkfc.port.ns1.{name}": "8019" for name in ("nn1", "nn2")},
+            **{f"nnha.zkfc.http-address.ns1.{name}": "127.0.0.1:8119" for name in ("nn1", "nn2")},
+        },
+    )
+    first, second = problems(run("config", conf_dir, "validate"))
+    assert first.startswith("h1:8019 is the address of the ZKFC of nn1 (dfs.ha.zkfc.port")
+    assert second.startswith("127.0.0.1:8119 is the address of the ZKFC of nn1 (nnha.zkfc.http")
+
+
+def test_a_fencing_script_that_is_not_there_is_named(tmp_path: Path) -> None:
+    methods = {"dfs.ha.fencing.methods": "shell(/no/such/fence --host $target_host)"}
+    (line,) = problems(run("config", prepared(tmp_path, **methods), "validate"))
+    assert "dfs.ha.fencing.methods" in line
+    assert "there is no such program on this machine" in line
+
+
+def test_a_misspelt_nameservice_is_told_with_the_keys_of_the_right_one(tmp_path: Path) -> None:
+    found = problems(run("config", prepared(tmp_path, **{"dfs.nameservices": "ns2"}), "validate"))
+    assert any(
+        "dfs.ha.namenodes.ns2 is not set, but dfs.ha.namenodes.ns1 is" in one for one in found
+    )
+
+
+def test_each_namenode_id_without_its_keys_is_named(tmp_path: Path) -> None:
+    ids = {"dfs.ha.namenodes.ns1": "nn1,nn7,nn8"}
+    found = problems(run("config", prepared(tmp_path, **ids), "validate"))
+    for name in ("nn7", "nn8"):
+        assert any(
+            f"lists {name}, but dfs.namenode.rpc-address.ns1.{name} is not set" in one
+            for one in found
+        ), found
+
+
+def test_no_form_of_showing_has_a_byte_of_a_secret(tmp_path: Path) -> None:
+    secrets = {
+        "ha.zookeeper.auth": "digest:nn:hunter2",
+        "ha.zookeeper.auth.ns1": "digest:nn:hunter2",
+        "ssl.server.keystore.password.ns1.nn1": "hunter2",
+        "some.other.key": "digest:nn:hunter2",
+        "dfs.ha.fencing.methods": "shell(ipmi --password hunter2 off)",
+    }
+    conf_dir = prepared(tmp_path, **secrets)
+    told = [run("config", conf_dir, "show"), run("config", conf_dir, "show", "-o", "json")]
+    told += [run("config", conf_dir, "show", "--all"), run("config", conf_dir, "validate")]
+    told += [run("config", conf_dir, "explain", key) for key in secrets]
+    told.append(run("config", conf_dir, "show", "-D", "ha.zookeeper.auth=digest:nn:hunter2"))
+    for one in told:
+        assert "hunter2" not in one.output
+    assert told[-1].exit_code == 2
 
 
 def test_fence_test_shows_and_does_nothing(tmp_path: Path) -> None:

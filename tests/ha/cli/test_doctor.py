@@ -16,6 +16,7 @@ from ha.cli.explain.doctor.local import (
     check_fencing,
     check_ignored,
     check_names,
+    check_security,
 )
 from ha.conf.configuration import Configuration, load_configuration
 from ha.elector.zookeeper.answers import value_of
@@ -25,6 +26,7 @@ from ha.elector.zookeeper.znodes import connected, ensure_parent
 from ha.notices.model import Drain, FailoverResult, HistoryEntry, Pause, encode_member
 from ha.notices.store import namesakes_path
 from tests.ha.cli import schema
+from tests.ha.cli.conftest import PORTS
 from tests.ha.cli.nnha_run import nnha
 from tests.ha.cli.stand_ins import Cluster, write_configuration
 from tests.ha.cli.test_cluster_view import ACTIVE, GONE, STANDBY, WELL, journals
@@ -132,6 +134,15 @@ SITUATIONS: dict[str, tuple[dict[str, object], dict[str, Severity]]] = {
         noted(members={"nn1": MEMBER, "nn2": dataclasses.replace(MEMBER, version="0.2")}),
         {"versions": W},
     ),
+    "users differ": (
+        noted(
+            members={
+                name: dataclasses.replace(MEMBER, namenode=name, user=user)
+                for name, user in (("nn1", "hdfs"), ("nn2", "root"))
+            }
+        ),
+        {"users of ZKFCs": W},
+    ),
     "a failover failed": (
         entries(dataclasses.replace(RECENT, result=FailoverResult.FAILED, failure="x")),
         {"failovers": F},
@@ -161,6 +172,25 @@ def test_what_is_not_well_says_what_to_do() -> None:
             assert bool(one.next) is (one.verdict in (W, F)), one
 
 
+BARE: dict[str, object] = {"formatted": False}
+FORMATTING: dict[str, tuple[list[dict[str, object]], str]] = {
+    "one lost its disk": ([BARE], "nnha journal format --node j1:1"),
+    "one more is down": ([BARE, {"error": GONE}], "start the JournalNodes that do not answer"),
+    "two lost theirs": ([BARE, BARE], "start the JournalNodes that do not answer"),
+    "none has a journal": ([BARE] * 3, "--initialize-shared-edits"),
+}
+
+
+@pytest.mark.parametrize("situation", FORMATTING)
+def test_shared_edits_are_initialized_only_where_no_journalnode_holds_any(situation: str) -> None:
+    """Beside a node that holds acknowledged edits they would be replaced."""
+    rows, remedy = FORMATTING[situation]
+    view = dataclasses.replace(GOOD, **journals(*rows))  # type: ignore[arg-type]
+    (majority,) = [one for one in check_cluster(view) if one.check == "journal majority"]
+    assert remedy in majority.next
+    assert ("initialize" in majority.next) is (situation == "none has a journal")
+
+
 @pytest.mark.parametrize(
     ("skew", "verdict"), [(0.0, Severity.OK), (1.9, Severity.OK), (5.0, W), (-5.0, W), (None, U)]
 )
@@ -169,8 +199,6 @@ def test_a_clock_that_differs_is_told(skew: float | None, verdict: Severity) -> 
 
 
 # -- this machine ----------------------------------------------------------------------------------
-
-PORTS = {f"{kind}-{n}": 1 for kind in ("rpc", "http", "zkfc", "zkfc-http") for n in ("nn1", "nn2")}
 
 
 def configured(folder: Path, **extra: str) -> Configuration:
@@ -181,6 +209,17 @@ def configured(folder: Path, **extra: str) -> Configuration:
 
 def verdicts(found: list[Finding]) -> set[Severity]:
     return {one.verdict for one in found}
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict"),
+    [({}, Severity.OK), ({"nnha_security_mode": "insecure-i-know"}, W)],
+)
+def test_daemons_that_believe_everybody_are_told(
+    given: dict[str, str], verdict: Severity, tmp_path: Path
+) -> None:
+    (found,) = check_security(configured(tmp_path, **given))
+    assert (found.check, found.verdict) == ("security", verdict)
 
 
 FENCING: dict[str, tuple[str, set[Severity]]] = {
@@ -290,7 +329,8 @@ async def test_znodes_that_anybody_may_change_are_told_and_closed_ones_are_not(
         await ensure_parent(session, settings)
     closed = ("-D", f"ha.zookeeper.parent-znode={scope.settings.scope}-closed")
     words = (*scope.words, *AUTO, *closed, "-o", "json")
-    known = await nnha("doctor", *words, "-D", "ha.zookeeper.auth=digest:me:word")
+    (scope.conf_dir / "auth").write_text("digest:me:word")
+    known = await nnha("doctor", *words, "-D", f"ha.zookeeper.auth=@{scope.conf_dir / 'auth'}")
     assert rights(known.document) == ["ok"]
 
 

@@ -115,12 +115,13 @@ def silent(**of_its_zkfc: str) -> ClusterView:
 def test_an_active_that_hangs_is_told_from_a_takeover_and_what_ends_the_wait() -> None:
     assert lines(silent()) == [
         "NO NameNode says that it is active",
-        "  because nn1 holds the lock and gives no answer: it hangs, or the network is broken",
+        "  because nn1 holds the lock and gives no answer: it is slow or hangs, or the network is "
+        "broken",
         "  because its ZKFC keeps the lock until nn1 has not answered it for "
         "ha.health-monitor.rpc-timeout.ms; then the next one fences it and takes over",
         "nn2 would become active once nn1 has lost the lock:  → at once: nnha switchover nn2",
-        f"  nn1  no: NameNode: {SILENT}  → look on h: its process hangs (kill and restart it) "
-        "or the network is broken",
+        f"  nn1  not known: NameNode: {SILENT}  → ask again with more time (--timeout 10); if it "
+        "stays silent, look on h whether the process runs and how busy the machine is",
         "  nn2  1. fit: 10 transactions behind, priority 100",
     ]
 
@@ -161,12 +162,16 @@ def test_without_zookeeper_the_history_is_not_blamed() -> None:
     assert "stands in ZooKeeper, which cannot be read now" in lines(view)[1]
 
 
+BARE: dict[str, object] = {"formatted": False}
+
+
 @pytest.mark.parametrize(
     ("changes", "helps"),
     [
         ({"lock": LockView(error="/x is not formatted; nnha")}, "  → nnha zkfc --format-zk"),
         ({"lock": LockView(error="no server answers")}, "  → start its servers"),
-        (journals({"formatted": False}, {"formatted": False}), "nnha namenode --format"),
+        (journals(BARE, BARE, BARE), "nnha namenode --format"),
+        (journals(BARE, BARE), "start the JournalNodes that do not answer"),
         (journals({"error": GONE}, {"error": GONE}), "start the JournalNodes"),
     ],
 )

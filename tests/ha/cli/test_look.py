@@ -34,7 +34,7 @@ async def test_a_page_that_is_no_status_is_an_answer_with_an_error(body: bytes) 
     try:
         async with aiohttp.ClientSession() as http:
             with pytest.raises(NoAnswer, match="answers with an error: "):
-                await Look.starting_now(30.0).ask(fetch(http, address))
+                await Look(30.0).ask(fetch(http, address))
     finally:
         server.close()
         await server.wait_closed()

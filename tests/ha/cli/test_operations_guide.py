@@ -33,6 +33,13 @@ def test_every_command_that_is_named_exists() -> None:
     assert named <= set(COMMANDS)
 
 
+@pytest.mark.parametrize("page", ["move-from-hadoop.md", "not-here-yet.md", "upgrade-to-ha.md"])
+def test_every_command_of_another_page_exists(page: str) -> None:
+    named = set(re.findall(r"`nnha ([a-z]+)", (ROOT / "docs" / page).read_text()))
+    assert named
+    assert named <= set(COMMANDS)
+
+
 def test_the_sample_configuration_is_whole_and_can_be_used(tmp_path: Path) -> None:
     """As printed, in two files; what a client needs is in it, too."""
     for name in ("core-site.xml", "hdfs-site.xml"):

@@ -133,6 +133,33 @@ async def test_a_drain_that_its_zkfc_does_not_show_is_no_success(scope: Scope) -
     assert (told.code, told.document["code"]) == (4, "NOT_SEEN_BY_ALL")
 
 
+async def test_a_drain_that_cannot_hand_over_says_why(scope: Scope) -> None:
+    """ZKFCs of different users: the drain is obeyed, and the hand-over denied by the other one."""
+    denied = "Access denied for user hdfs: gracefulFailover"
+    async with connected(scope.settings, deadline_seconds=30.0) as session:
+        await session.create(members_path(scope.settings))
+
+        async def show() -> None:
+            while True:
+                drain = await read_drain(session, scope.settings, "nn1")
+                since = None if drain is None else drain.value.since
+                member = dataclasses.replace(MEMBER, drain_seen=since, hand_over_failure=denied)
+                path = f"{members_path(scope.settings)}/nn1"
+                await session.create(path, encode_member(member), ephemeral=True)
+                await session.write(path, encode_member(member), version=-1)
+                await asyncio.sleep(0.02)
+
+        showing = asyncio.create_task(show())
+        told = await run(scope, "drain", "nn1", *FOR, "--wait", "2")
+        showing.cancel()
+    assert (told.code, told.document["code"]) == (4, "NOT_SEEN_BY_ALL")
+    assert (
+        f"its last try to hand over failed, and it tries again: {denied}"
+        in (told.document["message"])
+    )
+    assert "nnha doctor" in told.document["hint"]
+
+
 @pytest.mark.parametrize(
     "words",
     [

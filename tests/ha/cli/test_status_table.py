@@ -102,11 +102,17 @@ def test_a_page_bound_to_another_host_is_replaced_by_the_member_in_zookeeper() -
     [
         ZkfcRow("nn1", "h:3", error=GONE, page_only=False),
         ZkfcRow("nn1", "h:3", error="no answer in 2 s", page_only=True),
-        ZkfcRow("nn2", "h:3", error=GONE, page_only=True),
     ],
 )
-def test_a_dead_frozen_or_unknown_controller_is_not_taken_for_a_living_one(row: ZkfcRow) -> None:
+def test_a_dead_or_frozen_controller_is_not_taken_for_a_living_one(row: ZkfcRow) -> None:
     assert by_its_member(row, NoticesView(members={"nn1": MEMBER})) == row
+
+
+def test_of_a_controller_without_page_and_member_only_its_open_port_is_told() -> None:
+    row = ZkfcRow("nn2", "h:3", error=GONE, page_only=True)
+    shown = by_its_member(row, NoticesView(members={"nn1": MEMBER}))
+    assert (shown.error, shown.health, shown.in_election) == (None, None, None)
+    assert (shown.note or "").startswith("its RPC port is open; it has no page")
 
 
 def test_the_health_is_not_told_again_where_it_is_why_the_controller_is_out() -> None:

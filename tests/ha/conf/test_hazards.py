@@ -12,7 +12,8 @@ from ha.conf.ignored import ignored
 from ha.daemon.start_check import check_start
 
 CLUSTER = ("dfs.nameservices=ns1", "dfs.ha.namenodes.ns1=nn1,nn2")
-SERVERS = {Daemon.NAMENODE, Daemon.JOURNALNODE}
+SERVERS = {Daemon.NAMENODE, Daemon.DATANODE, Daemon.JOURNALNODE}
+BLOCKS = {Daemon.NAMENODE, Daemon.DATANODE}
 LDAP = "org.apache.hadoop.security.LdapGroupsMapping"
 SHELL = "org.apache.hadoop.security.ShellBasedUnixGroupsMapping"
 
@@ -21,7 +22,7 @@ ASKED = {
     "hadoop.security.authorization=true": SERVERS,
     "hadoop.http.authentication.type=kerberos": SERVERS,
     "dfs.http.policy=HTTPS_ONLY": SERVERS,
-    "dfs.encrypt.data.transfer=true": {Daemon.NAMENODE},
+    "dfs.encrypt.data.transfer=true": BLOCKS,
     "hadoop.security.key.provider.path=kms://http@h:9600/kms": {Daemon.NAMENODE},
     "dfs.encryption.key.provider.uri=kms://http@h:9600/kms": {Daemon.NAMENODE},
     f"hadoop.security.group.mapping={LDAP}": {Daemon.NAMENODE},

@@ -81,7 +81,7 @@ def test_every_field_of_the_client_settings_has_a_key_and_the_daemon_passes_them
 
 
 QUOTED = re.compile(r"(?<![\w.])((?:dfs|fs|hadoop|ipc|io)(?:\.[a-z][a-z-]+){2,})")
-TOLD = {"hadoop.security.groups.cache.secs", "dfs.content-summary.limit"}
+TOLD = {"dfs.content-summary.limit"}
 """Named to tell how nnha differs."""
 
 

@@ -5,11 +5,21 @@ import pwd
 
 import pytest
 
-from ha.conf.own_user import own_user
+from ha.conf.own_user import own_user, system_user
 
 
 def test_the_environment_names_us_first_as_in_hadoop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "ann")
+    assert own_user() == "ann"
+
+
+def test_hadoop_user_name_names_whom_we_ask_as_and_not_whom_the_machine_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LOGNAME", "ann")
+    monkeypatch.setenv("HADOOP_USER_NAME", "hdfs")
+    assert (own_user(), system_user()) == ("hdfs", "ann")
+    monkeypatch.setenv("HADOOP_USER_NAME", " ")
     assert own_user() == "ann"
 
 

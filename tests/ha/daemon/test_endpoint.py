@@ -13,6 +13,7 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from ha.daemon.endpoint import Endpoint
+from ha.daemon.http_seats import HttpSeats
 from ha.daemon.pages import PageAnswer
 
 
@@ -125,9 +126,9 @@ async def test_who_never_reads_the_answer_is_hung_up_on() -> None:
     with socket.create_connection(("127.0.0.1", port)) as deaf:
         deaf.sendall(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
         async with asyncio.timeout(30):
-            while not endpoint._open.ours:
+            while not endpoint.seats.asking:
                 await asyncio.sleep(0.002)
-            while endpoint._open.ours:
+            while endpoint.seats.asking:
                 await asyncio.sleep(0.01)
     await endpoint.stop()
 
@@ -171,11 +172,8 @@ async def test_a_request_that_never_ends_is_not_waited_for(
         await endpoint.stop()
 
 
-async def test_thousands_of_connections_leave_the_daemon_its_descriptors(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("ha.daemon.endpoint.MAX_CONNECTIONS", 4)
-    endpoint = Endpoint(status=dict, healthy=lambda: None)
+async def test_thousands_of_connections_leave_the_daemon_its_descriptors_and_its_probes() -> None:
+    endpoint = Endpoint(status=dict, healthy=lambda: None, seats=HttpSeats(4, 3))
     port = await endpoint.start("127.0.0.1", 0)
     writers: list[asyncio.StreamWriter] = []
 
@@ -192,17 +190,55 @@ async def test_thousands_of_connections_leave_the_daemon_its_descriptors(
     try:
         for _ in range(3):  # aiohttp keeps these open
             assert await answer(kept) == b"HTTP/1.1 404"
-        silent = await asyncio.open_connection("127.0.0.1", port)
-        writers.append(silent[1])
         with capture_logs() as lines:
-            assert [await answer(plain) for _ in range(3)] == [b"", b"", b""]
+            assert [await answer(kept) for _ in range(3)] == [b"HTTP/1.1 503"] * 3
+            for _ in range(20):
+                writers.append((await asyncio.open_connection("127.0.0.1", port))[1])
+                writers[-1].write(b"GET /health HTT")
+                assert await answer(plain) == b"HTTP/1.1 200"
         assert [line["event"] for line in lines] == ["http.full"]
         for writer in writers:
             writer.transport.abort()
         async with asyncio.timeout(30.0):
-            while await answer(plain) != b"HTTP/1.1 200":
+            while await answer(kept) != b"HTTP/1.1 404":
                 await asyncio.sleep(0.01)
     finally:
         for writer in writers:
             writer.transport.abort()
         await endpoint.stop()
+
+
+async def test_who_has_more_than_its_share_of_long_requests_gives_way() -> None:
+    seats = HttpSeats(100, 50)
+    asking = [Asking("10.0.0.1") for _ in range(50)]
+    for one in asking:
+        assert seats.admit(one, 0.0)
+        assert seats.hand_on(one, one.transport, 0.0)
+    other = Asking("10.0.0.2")
+    assert seats.admit(other, 0.0)
+    assert seats.hand_on(other, other.transport, 0.0)
+    assert [one.transport.is_closing() for one in asking] == [True] + [False] * 49
+
+
+class Asking:
+    """A connection that asks for something long."""
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self.transport = Aborted()
+
+    def abort(self) -> None:
+        self.transport.abort()
+
+
+class Aborted:
+    """Knows whether it was closed."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def abort(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed

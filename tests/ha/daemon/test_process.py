@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,3 +208,31 @@ def test_lines_that_were_lost_are_counted_when_there_is_room_again() -> None:
         stream.write("kept too\n")
     assert written == ["kept\n", "kept too\n"]
     assert [(line["event"], line["lines"]) for line in lines] == [("log.lines_lost", 3)]
+
+
+def test_when_how_bad_who_and_what_stand_first_in_a_line() -> None:
+    with daemon("logs") as process:
+        line = until(process, "a.line")
+    assert list(line)[:4] == ["timestamp", "level", "process", "event"]
+
+
+def test_an_end_with_a_reason_is_an_error() -> None:
+    with daemon("gives_up") as process:
+        assert until(process, "daemon.exit")["level"] == "error"
+
+
+@pytest.mark.parametrize("command", ["journalnode", "zkfc", "namenode"])
+def test_every_daemon_writes_the_form_that_is_asked_for(command: str, tmp_path: Path) -> None:
+    def lines(form: str) -> str:
+        told = subprocess.run(
+            [
+                sys.executable, "-m", "ha.cli.main", command, "--log-format", form,
+                "--conf-dir", str(tmp_path),
+            ],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert told.returncode != 0
+        return told.stderr
+
+    assert '"event"' not in lines("text")
+    assert "Usage" not in lines("json")

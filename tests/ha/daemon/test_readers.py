@@ -18,7 +18,7 @@ from journal.node.transfer import SegmentServer
 from journal.proto import journal_pb2 as pb
 from namenode_sim.image.files import image_name, write_digest
 from namenode_sim.transfer.image_server import ImageServer
-from tests.journal.core.requests_of import Writer, record
+from tests.journal.core.requests_of import NAMESPACE, Writer, record
 from tests.journal.node.process import JID, node_and_client
 from tests.worlds.files import info
 
@@ -118,7 +118,8 @@ async def test_who_reads_nothing_of_a_segment_is_hung_up_on(tmp_path: Path) -> N
         file = tmp_path / JID / "current" / f"edits_{1:019d}-{8:019d}"
         served = SegmentServer(daemon.node.find).routes()
         async with serving(served) as port:
-            await assert_hung_up_on(port, f"/getJournal?jid={JID}&segmentTxId=1", file)
+            query = f"jid={JID}&segmentTxId=1&storageInfo={NAMESPACE.storage_info()}"
+            await assert_hung_up_on(port, f"/getJournal?{query}", file)
 
 
 async def test_a_slow_reader_gets_all_of_one_large_piece() -> None:

@@ -4,18 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from deploy.local.errors import LocalClusterError
 from deploy.local.zookeeper import ZooKeeper, running_zookeeper
 
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
     """A started server; each test uses a nameservice of its own."""
-    try:
-        with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
-            yield server
-    except LocalClusterError as failure:
-        pytest.skip(str(failure))
+    with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
+        yield server
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

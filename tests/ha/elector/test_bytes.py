@@ -1,5 +1,7 @@
 """Bytes and texts that Hadoop reads, too: the breadcrumb's golden vector, ACLs and credentials."""
 
+from dataclasses import replace
+
 import pytest
 
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode, encode
@@ -37,6 +39,12 @@ def test_the_golden_vector_reads_and_writes_back() -> None:
 def test_bytes_that_name_nobody_are_told_as_such(data: bytes) -> None:
     with pytest.raises(BadBreadcrumb):
         decode(data)
+
+
+@pytest.mark.parametrize("host", ["$(id)", "a;b", "a\nb", "x" * 4096, "-oProxyCommand=id", ""])
+def test_a_host_that_a_shell_would_run_names_nobody_and_is_quoted(host: str) -> None:
+    with pytest.raises(BadBreadcrumb, match="a name in the znode"):
+        decode(encode(replace(NAMED, hostname=host)))
 
 
 ACLS = {

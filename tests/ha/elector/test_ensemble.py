@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.local.errors import LocalClusterError
 from ha.elector.model import Link, Role
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth
@@ -31,11 +30,8 @@ _scopes = itertools.count(1)
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ensemble]:
     """The servers of all tests here."""
-    try:
-        with running_ensemble(tmp_path_factory.mktemp("ensemble")) as servers:
-            yield servers
-    except LocalClusterError as failure:
-        pytest.skip(str(failure))
+    with running_ensemble(tmp_path_factory.mktemp("ensemble")) as servers:
+        yield servers
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from deploy.local.errors import LocalClusterError
 from deploy.local.java import class_path
 from deploy.local.zookeeper import ZooKeeper
 from ha.elector.model import Role, Term
@@ -36,14 +35,9 @@ _scopes = itertools.count(1)
 @pytest.fixture(scope="module")
 def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaPeer]:
     """One JVM with Hadoop's classes."""
-    try:
-        zookeeper_classes = relocated_zookeeper(tmp_path_factory.mktemp("shaded"))
-        context = java_peer(class_path("netty-*.jar", first=zookeeper_classes))
-        started = context.__enter__()
-    except LocalClusterError as lacking:
-        pytest.skip(str(lacking))
-    yield started
-    context.__exit__(None, None, None)
+    zookeeper_classes = relocated_zookeeper(tmp_path_factory.mktemp("shaded"))
+    with java_peer(class_path("netty-*.jar", first=zookeeper_classes)) as started:
+        yield started
 
 
 @dataclass

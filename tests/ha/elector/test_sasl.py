@@ -8,7 +8,6 @@ from types import ModuleType
 
 import pytest
 
-from deploy.local.errors import LocalClusterError
 from deploy.local.java import find_java
 from deploy.local.ports import free_ports
 from deploy.local.processes import Supervisor
@@ -26,6 +25,7 @@ from ha.elector.zookeeper.errors import ZooKeeperRefused
 from ha.elector.zookeeper.sasl import Sasl
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.elector.zookeeper.znodes import connected, ensure_parent, inspect_scope
+from tests.needs import PURE_SASL
 
 
 def _settings(folder: Path, **settings: str) -> ZooKeeperSettings:
@@ -87,14 +87,11 @@ Server {
 _PROVIDER = "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n"
 
 
+@PURE_SASL.mark
 @pytest.mark.zookeeper
 async def test_a_real_server_takes_the_right_password_only(tmp_path: Path) -> None:
-    pytest.importorskip("puresasl", reason="pip install pure-sasl to run this")
     with Supervisor(tmp_path) as supervisor:
-        try:
-            java = find_java(wrapper_directory=tmp_path)
-        except LocalClusterError as lacking:
-            pytest.skip(str(lacking))
+        java = find_java(wrapper_directory=tmp_path)
         jaas = tmp_path / "jaas.conf"
         jaas.write_text(_JAAS)
         (port,) = free_ports(1)

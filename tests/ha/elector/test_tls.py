@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.errors import LocalClusterError
 from deploy.local.java import find_java
 from deploy.local.ports import HOST, free_ports
 from deploy.local.processes import Supervisor
@@ -80,10 +79,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     folder = tmp_path_factory.mktemp("secured")
     authority = Authority(folder / "ours", "our-authority")
     made = Secured({}, authority, Authority(folder / "others", "their-authority"))
-    try:
-        java = find_java(wrapper_directory=folder)
-    except LocalClusterError as lacking:
-        pytest.skip(str(lacking))
+    java = find_java(wrapper_directory=folder)
     with Supervisor(folder) as supervisor:
         for name, hosts in SERVERS.items():
             port, made.ports[name] = free_ports(2)

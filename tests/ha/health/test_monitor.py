@@ -1,13 +1,22 @@
 """The monitor against a toy NameNode on a real RPC server."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import pytest
 
-from ha.health.core import Health, HealthSettings, ProbeOutcome, Refused
+from ha.health.core import (
+    MOST_UNJUDGED,
+    Health,
+    HealthSettings,
+    ProbeOutcome,
+    Refused,
+    Unanswered,
+    Unjudged,
+)
 from ha.health.monitor import HealthMonitor
 from ha.health.pid_file import PidFile
 from ha.service.model import ServiceState, ServiceStatus
@@ -175,3 +184,37 @@ async def test_probe_now_does_not_wait_for_the_round() -> None:
         namenode.healthy = False
         monitor.probe_now()
         await until(lambda: monitor.state.health is Health.UNHEALTHY, "unhealthy", seconds=1.0)
+
+
+async def test_silence_while_we_stood_still_ourselves_is_not_held_against_it() -> None:
+    """The machine of both stands still: our timer is due before the NameNode can have answered."""
+    async with _watched(QUICK_ROUNDS) as (namenode, monitor, ear):
+        stalls = [1.0, 1.0]
+
+        async def after_a_stall() -> None:
+            if stalls:
+                time.sleep(stalls.pop())  # the event loop is that of both
+                await asyncio.sleep(0.05)  # as long as it takes to answer
+
+        namenode.monitor_health = after_a_stall  # type: ignore[method-assign]
+        await until(lambda: not stalls, "two stalls")
+        tried = len(ear.outcomes)
+        await until(lambda: len(ear.outcomes) > tried + 2, "more probes")
+        assert sum(isinstance(one, Unjudged) for one in ear.outcomes) == 2
+        assert not any(isinstance(one, Unanswered) for one in ear.outcomes)
+        assert [one for one in ear.heard if isinstance(one, Health)] == [Health.HEALTHY]
+        assert monitor.state.health is Health.HEALTHY
+
+
+async def test_a_namenode_that_hangs_is_found_though_we_are_late_each_time() -> None:
+    async with _watched(QUICK_ROUNDS) as (namenode, monitor, ear):
+        frozen = asyncio.Event()
+
+        async def hang() -> None:
+            time.sleep(0.2)
+            await frozen.wait()
+
+        namenode.monitor_health = hang  # type: ignore[method-assign] # a frozen process
+        await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "not responding")
+        assert sum(isinstance(one, Unjudged) for one in ear.outcomes) == MOST_UNJUDGED + 1
+        frozen.set()

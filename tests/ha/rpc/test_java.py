@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from deploy.local.errors import LocalClusterError
 from ha.conf.topology import HostPort
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault
@@ -43,13 +42,8 @@ pytestmark = pytest.mark.interop
 
 @pytest.fixture(scope="module")
 def peer() -> Iterator[JavaPeer]:
-    try:
-        context = java_peer()
-        started = context.__enter__()
-    except LocalClusterError as lacking:
-        pytest.skip(str(lacking))
-    yield started
-    context.__exit__(None, None, None)
+    with java_peer() as started:
+        yield started
 
 
 class Ours:

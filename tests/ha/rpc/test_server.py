@@ -216,12 +216,16 @@ async def test_more_answers_than_we_may_hold_end_the_connection() -> None:
 
 
 async def test_one_connection_too_many_is_closed() -> None:
-    async with serving(limits=RpcLimits(max_connections=1)) as (server, port):
+    bench = Bench()
+    limits = RpcLimits(max_connections=1)
+    async with serving(echo_protocol(bench.handle), limits=limits) as (server, port):
         async with calling(port) as first:
-            assert await ask(first) == "hello"
+            busy = asyncio.create_task(ask(first))
+            await eventually(lambda: bench.started == ["hello"])
             async with raw(port) as (reader, _):
                 assert await until_closed(reader) == b""
-            assert await ask(first) == "hello"
+            bench.finish.set()
+            assert await busy == "hello"
         await eventually(lambda: server.connection_count == 0)
         async with calling(port) as next_one:
             assert await ask(next_one) == "hello"

@@ -12,6 +12,15 @@ from tests.ha.zkfc.zkfc_world import free_port
 
 _names = itertools.count(1)
 
+BLOCKABLE = """
+import signal, sys, time
+from ha.cli.main import main
+signal.signal(signal.SIGUSR1, lambda *_: time.sleep(600))
+sys.argv[0] = "nnha"
+main()
+"""
+"""``nnha`` whose event loop stands still from SIGUSR1 on, while its other threads run."""
+
 
 class Site:
     """A configuration folder of one nameservice with two NameNodes."""
@@ -47,11 +56,14 @@ class Site:
         (self.directory / "hdfs-site.xml").write_text(f"<configuration>{rows}</configuration>")
         (self.directory / "core-site.xml").write_text("<configuration></configuration>")
 
-    async def begin(self, *arguments: str, stdin: int = DEVNULL) -> asyncio.subprocess.Process:
+    async def begin(
+        self, *arguments: str, stdin: int = DEVNULL, blockable: bool = False
+    ) -> asyncio.subprocess.Process:
         """Start ``nnha zkfc``, with stdin at its end unless told otherwise."""
         self.write()
+        program = ("-c", BLOCKABLE) if blockable else ("-m", "ha.cli.main")
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "ha.cli.main", "zkfc", "--conf-dir", str(self.directory),
+            sys.executable, *program, "zkfc", "--conf-dir", str(self.directory),
             *arguments,
             stdin=stdin,
             stdout=PIPE,

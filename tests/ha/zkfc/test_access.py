@@ -106,6 +106,22 @@ async def test_only_administrators_and_the_own_user_may_ask(
 
 
 @pytest.mark.zookeeper
+async def test_nobody_has_a_controller_stay_away_for_weeks(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with world(zookeeper.connect, tmp_path) as here:
+        here.settings_hook = lambda settings: replace(settings, max_cede_seconds=0.2)
+        one = await here.add("nn1")
+        await here.start(one)
+        await here.active(one)
+        client = await ZkfcClient.open(HostPort("127.0.0.1", one.zkfc.port), deadline_seconds=10.0)
+        await client.cede_active(2**31 - 1, deadline_seconds=10.0)  # 24 days
+        assert one.namenode.state is ServiceState.STANDBY
+        await client.close()
+        await here.active(one)  # by itself
+
+
+@pytest.mark.zookeeper
 async def test_the_service_level_list_applies_first(zookeeper: ZooKeeper, tmp_path: Path) -> None:
     async with world(zookeeper.connect, tmp_path) as here:
         both = AccessList(frozenset({"ann", "bob"}))

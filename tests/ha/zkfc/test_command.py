@@ -58,17 +58,18 @@ async def test_znodes_are_prepared_where_nobody_can_tell_which_namenode_runs(
 
 
 @pytest.mark.row(
-    "8.1 testNoZK",
     "8.1 testWontRunWhenAutoFailoverDisabled",
     "8.1 testFencingMustBeConfigured",
-    because="each of these rows is one exit code, and the test walks them in Hadoop's order",
+    because="each of these rows is one exit code, and the test walks them in their order",
 )
-async def test_codes_come_in_hadoops_order(zookeeper: ZooKeeper, tmp_path: Path) -> None:
+async def test_what_no_waiting_can_mend_is_told_before_zookeeper_is_looked_for(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
     site = Site(tmp_path, f"127.0.0.1:{free_port()}")
     code, said = await site.run("-D", "dfs.ha.automatic-failover.enabled=false", "-formatZK")
-    assert (code, "automatic-failover" in said) == (5, True)  # before ZooKeeper is looked at
+    assert (code, "automatic-failover" in said) == (5, True)
     code, said = await site.run("-D", "dfs.ha.fencing.methods=")
-    assert (code, "ha.zookeeper.quorum" in said) == (6, True)  # before fencing is looked at
+    assert (code, "dfs.ha.fencing.methods" in said) == (4, True)
     code, said = await site.run("-D", "ha.zookeeper.acl=nonsense")
     assert (code, "ha.zookeeper.acl" in said) == (1, True)
     assert (await site.run("--no-such-option"))[0] == 1
@@ -79,15 +80,19 @@ async def test_codes_come_in_hadoops_order(zookeeper: ZooKeeper, tmp_path: Path)
         assert (code, "dfs.ha.fencing.methods" in said) == (4, True)
 
 
-async def test_without_zookeeper_a_task_tells_what_it_could_not_do_and_nothing_else(
+@pytest.mark.row("8.1 testNoZK")
+async def test_no_zk_a_task_tells_what_it_could_not_do_and_nothing_else(
     tmp_path: Path,
 ) -> None:
+    """testNoZK: exit code 6, and the log says the same."""
     away = f"127.0.0.1:{free_port()}"
     quick = ("-D", "nnha.zookeeper.open-acl=allow", "-D", "ha.zookeeper.session-timeout.ms=1000")
     tasks = ("check", "format", "clear")
     runs = (Site(tmp_path, away).run(f"--{task}-zk", *quick) for task in tasks)
-    for task, told in zip(tasks, await asyncio.gather(*runs), strict=True):
-        assert told == (
+    for task, (code, told) in zip(tasks, await asyncio.gather(*runs), strict=True):
+        logged, said = told.splitlines(keepends=True)
+        assert '"event": "daemon.exit", "code": 6' in logged
+        assert (code, said) == (
             6,
             f"zkfc: Unable to {task} the znodes: no ZooKeeper of {away} answered within 5 s "
             f"({away}: Connection refused); check ha.zookeeper.quorum and that the ensemble has "

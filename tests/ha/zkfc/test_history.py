@@ -1,6 +1,7 @@
 """Every failover is written down: what, why, by whom, how long; never at the failover's cost."""
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -38,7 +39,7 @@ from ha.elector.zookeeper.znodes import connected
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, Member
 from ha.notices.store import append_history, read_history
 from ha.service.errors import ServiceFailed
-from ha.zkfc.record.cause import cause_of, why_abandoned
+from ha.zkfc.record.cause import cause_of, kind_of, why_abandoned
 from ha.zkfc.record.history import History
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
@@ -136,6 +137,7 @@ async def test_an_automatic_failover_is_recorded_with_phases_and_fencing(here: W
     await here.active(two)
     first, second = await records(here, lambda found: len(found) == 2)
     assert (first.namenode, first.previous, first.fencing) == ("nn1", None, ())
+    assert first.kind is FailoverKind.FIRST
     assert (second.namenode, second.previous) == ("nn2", "nn1")
     assert (second.kind, second.result) == (FailoverKind.AUTO, FailoverResult.SUCCEEDED)
     assert (second.actor, second.failure) == (None, None)
@@ -272,6 +274,41 @@ async def test_the_position_comes_from_the_namenodes_status_page() -> None:
         await position_of(address, deadline_seconds=5.0)
 
 
+BEAN = {
+    "JournalTransactionInfo": '{"LastAppliedOrWrittenTxId":"1234","MostRecentCheckpointTxId":"9"}'
+}
+
+
+@pytest.mark.parametrize(
+    ("beans", "expected"),
+    [([BEAN], Position(None, 1234)), ([], None), ([{}], None), (None, None)],
+    ids=["a bean", "no bean yet", "another bean", "neither page"],
+)
+async def test_hadoops_namenode_tells_its_position_in_a_bean(
+    beans: list[object] | None, expected: Position | None
+) -> None:
+    """It has no /status, and no epoch that it would tell."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readuntil(b"\r\n\r\n")
+        if beans is not None and asked.startswith(b"GET /jmx?qry="):
+            writer.write(
+                b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n" + json.dumps({"beans": beans}).encode()
+            )
+        else:
+            writer.write(b"HTTP/1.1 404 Not Found\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    address = HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
+    async with server:
+        if expected is not None:
+            assert await position_of(address, deadline_seconds=30.0) == expected
+        else:
+            with pytest.raises(ValueError, match=r"bean|neither"):
+                await position_of(address, deadline_seconds=30.0)
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -329,3 +366,26 @@ async def test_a_breadcrumb_that_nobody_can_read_is_not_told_as_if_there_were_no
         assert failed.failure is not None
         assert "no ActiveNodeInfo" in failed.failure
         assert "--format-zk" in failed.failure
+
+
+KINDS: dict[str, tuple[dict[str, object], str | None, FailoverKind]] = {
+    "nobody was ever active": ({}, "", FailoverKind.FIRST),
+    "the other one has ceded, and left no breadcrumb": ({}, "nn2", FailoverKind.AUTO),
+    "we have ceded, and nobody else came": ({}, "nn1", FailoverKind.REJOINED),
+    "our own breadcrumb: a restart in a pause": (
+        {"previous": "nn1"}, "nn1", FailoverKind.REJOINED,
+    ),
+    "the other one was fenced": ({"previous": "nn2"}, "nn2", FailoverKind.AUTO),
+    "the history cannot be read": ({}, None, FailoverKind.AUTO),
+    "the breadcrumb cannot be read": ({"unreadable": True}, "", FailoverKind.AUTO),
+    "it failed": ({"succeeded": False}, None, FailoverKind.AUTO),
+    "an operator asked": ({"asked": Asked("ann", "ops1")}, "", FailoverKind.SWITCHOVER),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", KINDS.values(), ids=KINDS.keys())
+def test_a_failover_is_a_change_of_the_active(
+    case: tuple[dict[str, object], str | None, FailoverKind],
+) -> None:
+    change, before, kind = case
+    assert kind_of(an_attempt(**{"previous": "", **change}), "nn1", before) is kind

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from deploy.local.errors import LocalClusterError
 from deploy.local.zookeeper import ZooKeeper
 from ha.rpc.java_names import ACCESS_CONTROL, HEALTH_CHECK_FAILED, SERVICE_FAILED
 from ha.rpc.server import RpcServer
@@ -27,13 +26,8 @@ pytestmark = pytest.mark.interop
 @pytest.fixture(scope="module")
 def peer() -> Iterator[JavaPeer]:
     """One JVM with Hadoop's classes."""
-    try:
-        context = java_peer()
-        started = context.__enter__()
-    except LocalClusterError as lacking:
-        pytest.skip(str(lacking))
-    yield started
-    context.__exit__(None, None, None)
+    with java_peer() as started:
+        yield started
 
 
 @pytest.mark.zookeeper

@@ -19,7 +19,7 @@ from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.health.core import HealthSettings
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.model import CedeAsked
+from ha.zkfc.candidacy.model import CedeAsked, CedeEnded, TransitionBegun
 from ha.zkfc.handover.cede import StandingBack
 from ha.zkfc.process.controller import Controller
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
@@ -130,8 +130,47 @@ async def test_a_cede_half_way_through_a_takeover_leaves_the_breadcrumb(attempt:
             election,  # type: ignore[arg-type] # its state and its end
             decided.append,
         )
-        await standing_back.cede(5.0)
+        await standing_back.cede(5.0, b"nn2's zkfc")
     assert decided[-1] == CedeAsked(5.0, needs_fencing=True)
+
+
+async def test_of_two_hand_overs_one_does_not_let_go_whom_the_other_asked() -> None:
+    """Else a third NameNode takes the lock from both, as nothing is wrong (seed 4002725)."""
+    namenode, decided = ToyNameNode("nn1", SharedResource()), list[object]()
+    ceded = [CedeAsked(5.0, needs_fencing=False)]
+    async with listening(namenode):
+        standing_back = StandingBack(
+            settings(namenode),
+            Takeover(settings(namenode)),
+            Halfway(ElectorState(role=Role.STANDBY)),  # type: ignore[arg-type] # as above
+            lambda event: None if isinstance(event, TransitionBegun) else decided.append(event),
+        )
+        await standing_back.cede(5.0, b"nn2's zkfc")
+        await standing_back.cede(5.0, b"nn3's zkfc")
+        await standing_back.cede(0.0, b"nn2's zkfc")
+        assert decided == ceded * 2, "nn3's hand-over wants the lock"
+        await standing_back.cede(0.0, b"nn3's zkfc")
+        assert decided == [*ceded * 2, CedeEnded()]
+        await standing_back.cede(5.0, b"nn2's zkfc")
+        standing_back.come_back()
+        assert decided[2:] == [CedeEnded(), *ceded, CedeEnded()]
+
+
+async def test_who_asked_and_died_keeps_nobody_away_for_longer_than_it_asked() -> None:
+    namenode, decided = ToyNameNode("nn1", SharedResource()), list[object]()
+    async with listening(namenode):
+        standing_back = StandingBack(
+            settings(namenode),
+            Takeover(settings(namenode)),
+            Halfway(ElectorState(role=Role.STANDBY)),  # type: ignore[arg-type] # as above
+            decided.append,
+        )
+        await standing_back.cede(0.001, b"died")
+        await standing_back.cede(5.0, b"lives")
+        deadline = asyncio.get_running_loop().time() + 10.0
+        while decided[-1] != CedeEnded():
+            assert asyncio.get_running_loop().time() < deadline
+            await standing_back.cede(0.0, b"lives")
 
 
 async def test_a_claim_about_predecessors_ends_with_what_is_known_of_our_lock() -> None:
@@ -142,11 +181,24 @@ async def test_a_claim_about_predecessors_ends_with_what_is_known_of_our_lock() 
         now, door = asyncio.get_running_loop().time(), Door()
         here = controller(own, door, former)
         crumb = encode(ActiveNodeInfo("ns1", "nn2", HOST, former.port, 8019))
-        for contact in (None, now - 100.0, now):
+        for contact in (None, now - 48.0, now):
             door.last_contact, door.session_timeout_seconds = contact, 50.0
             await here.fence_old_active(ATTEMPT, crumb, Term.SETTLED)
             await here.serve_as_active(ATTEMPT)
         assert own.told_gone == [False, False, True]
+
+
+async def test_a_promotion_does_not_begin_under_a_lock_that_is_older_than_a_session() -> None:
+    """Our process was stopped meanwhile: until it hears so, it believes that its lock stands."""
+    own = ToyNameNode("nn1", SharedResource())
+    async with listening(own):
+        door = Door()
+        here = controller(own, door)
+        door.last_contact = asyncio.get_running_loop().time() - 51.0
+        door.session_timeout_seconds = 50.0
+        with pytest.raises(TakeoverImpossible, match="the lock may be another's"):
+            await here.serve_as_active(ATTEMPT)
+        assert own.seen == []
 
 
 class Znodes:

@@ -49,6 +49,8 @@ PEER = Member(
     in_election=True, out_because="", version="1",
 )  # fmt: skip
 BETTER = replace(PEER, priority=200)
+BACK = replace(PEER, state="active", lock_of_earlier_process=True)
+TAKES = "nn2 is active; its controller was killed and takes its lock again"
 HELD = Notices(lock_holder="nn2")
 OPEN = Notices(lock_holder=FREE)
 
@@ -70,6 +72,12 @@ def candidacy(
 def inside(one: Candidacy, believed: ServiceState = S.STANDBY) -> Candidacy:
     place = Active() if believed is S.ACTIVE else StandingBy()
     return replace(one, place=place, reported=believed)
+
+
+def long_free(notices: Notices) -> Candidacy:
+    """The lock has been free for longer than anybody is waited for."""
+    one = candidacy(notices)
+    return replace(one, standing=replace(one.standing, free_since=NOW - 60.0))
 
 
 def sees(one: Candidacy, **notices: object) -> Candidacy:
@@ -95,6 +103,19 @@ GONE = HealthChanged(Health.NOT_RESPONDING, Trouble.GONE, "refused")
 CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
     "nothing is read yet: wait": (candidacy(None), RecheckDue(), ()),
     "read: stand": (candidacy(None), NoticesSeen(HELD), (Join(),)),
+    # -- an active whose controller was killed and is back before its old session has ended
+    "a standby leaves the lock to it": (
+        STANDBY, NoticesSeen(Notices(members=(BACK,), lock_holder="nn2")), (Leave(True, TAKES),)),
+    "and waits a while when the lock is free": (
+        candidacy(replace(OPEN, members=(BACK,))), RecheckDue(), (AskAgainAfter(1.0),)),
+    "but not for ever": (
+        long_free(replace(OPEN, members=(BACK,))), RecheckDue(), (Join(),)),
+    "and not for one that is ill": (
+        candidacy(replace(OPEN, members=(replace(BACK, health="unhealthy"),))),
+        RecheckDue(), (Join(),)),
+    "an active under its own lock is nobody to wait for": (
+        candidacy(replace(OPEN, members=(replace(BACK, lock_of_earlier_process=False),))),
+        RecheckDue(), (Join(),)),
     # -- another controller of the same NameNode
     "a namesake keeps it out": (sees(WELL, namesake=NAMESAKE), RecheckDue(), ()),
     "also of a free lock": (candidacy(replace(OPEN, namesake=NAMESAKE)), RecheckDue(), ()),

@@ -174,6 +174,27 @@ async def test_sigterm_while_taking_over_by_request_lets_the_others_go(
         assert asyncio.get_running_loop().time() - begun < 55  # asked to stand back for 60 s
 
 
+async def test_the_active_stays_active_when_the_session_of_its_killed_controller_ends(
+    here: World,
+) -> None:
+    """The schedule: both controllers see the lock disappear, and the standby's is quicker."""
+    one, two = here.nodes
+    expire = one.gate.kill()
+    await one.stop()
+    await here.start(one)
+    await here.until(lambda: one.zkfc.lock_of_earlier_process, "nn1's old lock is recognized")
+    await here.until(lambda: not two.zkfc.candidacy.joined, "nn2 leaves the lock to nn1")
+    one.gate.holds_creates = True
+    await asyncio.to_thread(expire)
+    await here.until(lambda: one.gate.holds_something, "nn1 asks for the lock")
+    one.gate.open()
+    await here.active(one)
+    await here.until(lambda: two.zkfc.candidacy.joined, "nn2 stands again")
+    assert two.namenode.active_transitions == 0
+    assert "standby by ZKFC" not in one.namenode.seen
+    assert here.fenced() == []
+
+
 @pytest.mark.row("W14")
 @pytest.mark.parametrize("winner", ["nn1", "nn2"])
 async def test_w14_a_killed_controller_that_is_back_spares_its_active(
@@ -188,7 +209,7 @@ async def test_w14_a_killed_controller_that_is_back_spares_its_active(
     expire = one.gate.kill()
     await one.stop()
     await here.start(one)
-    await here.until(lambda: one.zkfc._earlier_self.spares, "nn1's old lock is recognized")
+    await here.until(lambda: one.zkfc._own_stale_lock.spares, "nn1's old lock is recognized")
     assert one.namenode.state is ServiceState.ACTIVE
     assert "standby by ZKFC" not in one.namenode.seen
     loser = two if winner == "nn1" else one

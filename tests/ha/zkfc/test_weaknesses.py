@@ -325,11 +325,16 @@ async def test_8_13_15_javas_minus_one_lets_a_controller_come_back(
 ) -> None:
     async with world(zookeeper.connect, tmp_path, "nn1") as here:
         (one,) = here.nodes
-        await one.zkfc.cede(600.0)
-        assert one.zkfc.elector.state.role is Role.INIT
         connection = await RpcConnection.open(
             HOST, one.zkfc.port, protocol=ZKFC_PROTOCOL, deadline_seconds=10.0
         )
+        await connection.call(
+            "cedeActive",
+            CedeActiveRequestProto(millisToCede=600_000),
+            CedeActiveResponseProto,
+            deadline_seconds=10.0,
+        )
+        assert one.zkfc.elector.state.role is Role.INIT
         request = CedeActiveRequestProto()
         request.ParseFromString(bytes.fromhex("08ffffffff0f"))
         await connection.call("cedeActive", request, CedeActiveResponseProto, deadline_seconds=10.0)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.errors import LocalClusterError
 from deploy.local.java import find_java
 from deploy.local.ports import free_ports
 from deploy.local.processes import Supervisor
@@ -46,10 +45,7 @@ class Server:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    try:
-        java = find_java(wrapper_directory=tmp_path)
-    except LocalClusterError as lacking:
-        pytest.skip(str(lacking))
+    java = find_java(wrapper_directory=tmp_path)
     with Supervisor(tmp_path / "zookeeper") as supervisor:
         zookeeper = start_zookeeper(supervisor, java=java, port=free_ports(1)[0])
         wait_for_zookeeper(zookeeper)

@@ -82,6 +82,11 @@ class Gate:
     def last_contact(self) -> float | None:
         return self.inner.last_contact
 
+    @property
+    def holds_something(self) -> bool:
+        """Was a request held back?"""
+        return bool(self._held)
+
     async def settled(self) -> None:
         await self.inner.settled()
 

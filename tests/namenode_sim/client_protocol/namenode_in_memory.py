@@ -156,6 +156,16 @@ class Served:
         return answer.fs if answer.HasField("fs") else None
 
 
+class NamedGroups:
+    """Everybody's groups are known from the start."""
+
+    async def learn(self, user: str) -> None:
+        return
+
+    def known(self, user: str) -> frozenset[str]:
+        return GROUPS.get(user, frozenset())
+
+
 def serve(*, settings: Settings | None = None, namespace: Namespace | None = None) -> Served:
     """A new NameNode in memory; give a namespace to go on from one, as after a failover."""
     log, gate = MemoryLog(), OpenGate()
@@ -165,7 +175,7 @@ def serve(*, settings: Settings | None = None, namespace: Namespace | None = Non
         gate,
         SUPERUSER,
         settings=settings or Settings(),
-        groups_of=lambda user: GROUPS.get(user, frozenset()),
+        groups=NamedGroups(),
     )
     if namespace is not None:
         log.frames = [b""] * namespace.last_applied

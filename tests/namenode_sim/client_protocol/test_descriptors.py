@@ -11,7 +11,6 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
 )
 
-from deploy.local.errors import LocalClusterError
 from namenode_sim.proto import client_namenode_pb2, hdfs_types_pb2
 from tests.namenode_sim.client_protocol.hadoop_shell import JavaObject, hadoop_shell
 
@@ -23,12 +22,9 @@ Field = tuple[str, int, int, str, str]
 @pytest.fixture(scope="module")
 def hadoop_files(tmp_path_factory: pytest.TempPathFactory) -> list[FileDescriptorProto]:
     directory: Path = tmp_path_factory.mktemp("conf")
-    try:
-        with hadoop_shell(directory, "hdfs") as shell:
-            protos = shell.gateway.jvm.org.apache.hadoop.hdfs.protocol.proto
-            return list(_files(protos.ClientNamenodeProtocolProtos.getDescriptor(), set()))
-    except LocalClusterError as missing:
-        pytest.skip(f"no Java with Hadoop's client here: {missing}")
+    with hadoop_shell(directory, "hdfs") as shell:
+        protos = shell.gateway.jvm.org.apache.hadoop.hdfs.protocol.proto
+        return list(_files(protos.ClientNamenodeProtocolProtos.getDescriptor(), set()))
 
 
 def _files(descriptor: JavaObject, seen: set[str]) -> Iterator[FileDescriptorProto]:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from deploy.local.errors import LocalClusterError
 from ha.rpc.server import RpcServer
 from namenode_sim.namespace.dump import differences
 from tests.namenode_sim.client_protocol.hadoop_shell import HadoopShell, Ran, hadoop_shell
@@ -21,11 +20,8 @@ Shell = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HadoopShell]:
-    try:
-        with hadoop_shell(tmp_path_factory.mktemp("conf"), SUPERUSER) as shell:
-            yield shell
-    except LocalClusterError as missing:
-        pytest.skip(f"no Java with Hadoop's client here: {missing}")
+    with hadoop_shell(tmp_path_factory.mktemp("conf"), SUPERUSER) as shell:
+        yield shell
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from namenode_sim.edits.values import (
     XAttrNamespace,
 )
 from tests import TESTDATA
+from tests.needs import FILES_OF_HADOOP
 from tests.worlds.any_op import any_op, instances
 
 TXID = TxId(7)
@@ -41,7 +42,7 @@ REAL_FILES = {
 def test_a_file_written_by_hadoop_reads_fully_and_writes_the_same_bytes(name: str) -> None:
     path = TESTDATA / name
     if not path.exists():
-        pytest.skip(f"{path} is not there")
+        FILES_OF_HADOOP.skip(f"{path} is not there")
     data = path.read_bytes()
     layout = read_header(data)
     found = list(decode_all(data, layout, start=HEADER_BYTES))

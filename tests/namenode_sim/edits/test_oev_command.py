@@ -19,6 +19,7 @@ from tests.namenode_sim.edits.segments import (
     frames,
     segment_bytes,
 )
+from tests.needs import FILES_OF_HADOOP
 
 STORED = TESTDATA / "edits" / "editsStored"
 REAL_FILES = (
@@ -34,7 +35,7 @@ def oev(*arguments: object) -> Result:
 
 def _real(path: Path) -> Path:
     if not path.exists():
-        pytest.skip(f"{path} is not there")
+        FILES_OF_HADOOP.skip(f"{path} is not there")
     return path
 
 

@@ -14,6 +14,7 @@ from namenode_sim.edits.values import XAttr, XAttrNamespace
 from namenode_sim.edits.window import CHUNK_BYTES
 from tests import TESTDATA
 from tests.namenode_sim.edits.segments import SMALL, frames, segment_bytes
+from tests.needs import FILES_OF_HADOOP
 
 LAYOUTS = (-47, -50, -55, -56, -60, -65, -67)
 LAST = len(SMALL)
@@ -41,7 +42,7 @@ def test_a_segment_of_any_layout_reads_back(tmp_path: Path, layout: int) -> None
 def test_hadoops_own_files_are_sound(name: str) -> None:
     path = TESTDATA / "name-dir" / name
     if not path.exists():
-        pytest.skip(f"{path} is not there")
+        FILES_OF_HADOOP.skip(f"{path} is not there")
     report = scan_segment(path, resync=True)
     assert report.sound
     assert report.count == len(list(read_segment(path)))

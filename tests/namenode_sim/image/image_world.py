@@ -3,8 +3,6 @@
 import io
 from pathlib import Path
 
-import pytest
-
 from journal.frame import HEADER_BYTES, read_header
 from journal.model import TxId
 from namenode_sim.edits import ops
@@ -26,6 +24,7 @@ from namenode_sim.edits.values import (
 from namenode_sim.image.writer import write_namespace
 from namenode_sim.namespace.namespace import Namespace
 from tests import TESTDATA
+from tests.needs import FILES_OF_HADOOP
 from tests.worlds.files import info
 
 
@@ -33,7 +32,7 @@ def real(name: str) -> Path:
     """A file written by Hadoop; skips the test where it is not at hand."""
     path = TESTDATA / name
     if not path.exists():
-        pytest.skip(f"{path} is not there")
+        FILES_OF_HADOOP.skip(f"{path} is not there")
     return path
 
 

@@ -18,7 +18,8 @@ from namenode_sim.storage.errors import (
     NotFormatted,
     StorageError,
 )
-from namenode_sim.storage.storage import NameStorage, open_name_dirs, path_of
+from namenode_sim.storage.location import path_of
+from namenode_sim.storage.storage import NameStorage, open_name_dirs
 from namenode_sim.storage.version_file import parse_version, properties, version_text
 from tests.namenode_sim.image.image_world import real, rich_namespace
 from tests.worlds.files import info

@@ -14,8 +14,8 @@ from ha.rpc.errors import RemoteFault
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.edits.ops import AddBlock
 from namenode_sim.edits.values import Block
-from namenode_sim.process.client_face import SystemGroups
 from namenode_sim.process.client_settings import client_settings
+from namenode_sim.process.user_groups import SystemGroups
 from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
@@ -366,8 +366,12 @@ async def test_the_mode_below_a_default_acl(posix: bool, mode: int) -> None:
     assert node.mode == mode
 
 
-def test_some_users_groups_are_configured_and_not_asked_for() -> None:
+async def test_some_users_groups_are_configured_and_not_asked_for() -> None:
     groups = SystemGroups({"root": frozenset({"few"}), "nobody-here": frozenset()})
-    assert groups("root") == {"few"}
-    assert groups("nobody-here") == frozenset()
-    assert "root" in SystemGroups()("root")
+    for user in ("root", "nobody-here"):
+        await groups.learn(user)
+    assert groups.known("root") == {"few"}
+    assert groups.known("nobody-here") == frozenset()
+    asked = SystemGroups()
+    await asked.learn("root")
+    assert "root" in asked.known("root")

@@ -132,6 +132,8 @@ class Host:
         self.lives: dict[str, Life] = {}
         self.ports: dict[int, Listener] = {}
         self.ended: Callable[[Life], None] = lambda _life: None
+        self.struck: Callable[[Life], None] = lambda _life: None
+        """Told before the NameNode of this host is ended by the controller beside it."""
 
     def life(self, name: str) -> Life | None:
         """The living process of this name."""

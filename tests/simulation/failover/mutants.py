@@ -8,6 +8,7 @@ from ha.zkfc.candidacy import core as candidacy_core
 from tests.simulation.engine.mutants import Mutant, Planting, all_of, replacing
 from tests.simulation.failover import planted_control as control
 from tests.simulation.failover import planted_elector as elector
+from tests.simulation.failover import planted_guard as guard
 
 _UNCHECKED: Final = all_of(
     replacing(election_core, "checked", lambda _before, _event, step: step),
@@ -23,6 +24,10 @@ _ONE_AFTER_THE_OTHER: Final = (
 )
 _CANDIDACY: Final = "tests/ha/zkfc/test_core.py::test_"
 _ORDERS: Final = "tests/ha/zkfc/test_orders.py::test_"
+_GUARD: Final = "tests/ha/zkfc/test_guard.py::test_"
+_MONITOR: Final = "tests/ha/health/test_monitor.py::test_"
+_SUPERSEDED: Final = "tests/ha/zkfc/test_superseded.py::test_"
+_NO_WORLD: Final = "the simulated controllers run without the guard's thread, and never lag"
 _PREDECESSOR: Final = "tests/ha/zkfc/test_predecessor.py::test_"
 
 
@@ -146,6 +151,12 @@ MUTANTS: Final = (
     _bug("the lock is success", control.lock_is_success()),
     _bug("a hand-over waits in vain", control.waits_in_vain()),
     _bug("rivals stand back for each other", control.stands_back_for_a_rival(), seeds=1500),
+    _bug(
+        "one hand-over lets go for all",
+        control.lets_go_for_all(),
+        killer=_ORDERS + "of_two_hand_overs_one_does_not_let_go_whom_the_other_asked",
+        why="it takes two hand-overs at once among three; 1 of 4,000 worlds shows it",
+    ),
     _bug("a failed attempt is success", control.failure_is_success()),
     # ---- the controller's judgement ----
     _bug("the NameNode's word is ignored", control.reports_not_believed()),
@@ -178,5 +189,49 @@ MUTANTS: Final = (
         control.promotes_though_failed(),
         killer=_ORDERS + "a_promotion_without_an_answer_is_a_failed_takeover",
         why="the NameNode's reports contradict its controller soon; 1 of 50 worlds shows it",
+    ),
+    # ---- a controller that cannot act, and a process that hangs ----
+    _bug(
+        "the guard never fires",
+        guard.guard_never_fires(),
+        seeds=0,
+        killer=_GUARD + "a_duty_that_is_not_done_is_found_after_its_time_and_the_patience",
+        why=_NO_WORLD,
+    ),
+    _bug(
+        "the guard believes its clock",
+        guard.guard_believes_its_clock(),
+        seeds=0,
+        killer=_GUARD + "a_process_that_was_stopped_gets_its_turn_before_it_is_judged",
+        why=_NO_WORLD,
+    ),
+    _bug(
+        "an old lock is believed",
+        guard.old_lock_believed(),
+        seeds=0,
+        killer=_ORDERS + "a_promotion_does_not_begin_under_a_lock_that_is_older_than_a_session",
+        why="it takes a process that is stopped in the instant before its promotion",
+    ),
+    _bug(
+        "our own delay is held against the NameNode",
+        guard.own_delay_blamed(),
+        seeds=0,
+        killer=_MONITOR + "silence_while_we_stood_still_ourselves_is_not_held_against_it",
+        why="a failover that was not needed breaks no promise",
+    ),
+    _bug(
+        "our own delay excuses for ever",
+        guard.own_delay_excuses_for_ever(),
+        seeds=0,
+        killer=_MONITOR + "a_namenode_that_hangs_is_found_though_we_are_late_each_time",
+        why=_NO_WORLD,
+    ),
+    _bug("silence ends a process", guard.ended_without_successor()),
+    _bug(
+        "one silence ends a process",
+        guard.ended_at_the_first_silence(),
+        seeds=0,
+        killer=_SUPERSEDED + "one_missed_deadline_ends_nobody",
+        why="another is active then, and the process would end by itself at its next edit",
     ),
 )

@@ -68,6 +68,8 @@ class Counts:
     reads: int = 0
     checks: int = 0
     role_changes: int = 0
+    struck: int = 0
+    """NameNodes that were ended by the controllers beside them."""
     late: int = 0
     """Promotions that came about after somebody else had taken over."""
 
@@ -192,8 +194,10 @@ class Oracle:
         known = told.barred_since is not None and told.lock_since > told.barred_since + 0.5
         known = known and bool(self.cluster.known_bars(name))
         unasked = controller.hand_over.asked is None and not told.wished
-        # Its NameNode's last report may still say active: it was fenced a moment ago (seed 103470).
-        just_was = told.lock_since - told.deposed_at < REPORTED_WITHIN_SECONDS
+        # Its NameNode's last report may still say active: it was fenced a moment ago (seed 103470),
+        # or its controller was frozen since that report (seed 5006452).
+        reported = max(told.deposed_at, self.cluster.free_since(name))
+        just_was = told.lock_since - reported < REPORTED_WITHIN_SECONDS
         own = name == self._last_active or just_was or controller.candidacy.standing.may_return
         bad = known and unasked and not own and not told.kept_on
         self._check(not bad, "P1", f"{name} promotes by itself, in a pause or a drain that it has "
@@ -208,6 +212,13 @@ class Oracle:
         told.by_epoch = true is None
         told.lied_about = true is False
         told.overtaken = 0 if true else told.told_by
+
+    def struck(self, name: str) -> None:
+        """A controller ends its own NameNode: another must have become active in its place."""
+        self.counts.struck += 1
+        replaced = self._last_active not in ("", name)
+        self._check(replaced, "I17", f"{name} is ended by its controller, and no other NameNode "
+                                     f"has become active since it did")  # fmt: skip
 
     def ended(self, name: str) -> None:
         """A NameNode's process is gone."""

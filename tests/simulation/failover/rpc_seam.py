@@ -1,10 +1,11 @@
 """Takes the place of the RPC connection and server under the product's own clients and faces."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
@@ -20,8 +21,6 @@ Sent = Callable[[str, str, str, Message, int], None]
 Answered = Callable[[str, Message, int, float | None], None]
 """Told when a call has ended: by whom, the request, its number, when it was sent (None: failed)."""
 
-_NOBODY: Final = b"\0" * 16
-
 
 class Switchboard:
     """Who can be called, and how calls get there."""
@@ -33,6 +32,9 @@ class Switchboard:
         self.on_call: Sent = lambda _from, _to, _method, _request, _number: None
         self.on_end: Answered = lambda _by, _request, _number, _sent_at: None
         self.calls = count(1)
+        numbers = count(1)
+        self.client_ids = defaultdict[Process, bytes](lambda: next(numbers).to_bytes(16))
+        """Of each process that has called anybody, as RPC clients draw them."""
         self._rng = network.faults.random("rpc")
 
     async def open(
@@ -43,7 +45,7 @@ class Switchboard:
         protocol: str,
         user: str | None = None,
         deadline_seconds: float,
-        client_id: bytes = _NOBODY,
+        client_id: bytes = b"",
     ) -> "SimConnection":
         """As RpcConnection.open."""
         here = PROCESS.get()
@@ -75,7 +77,8 @@ class Switchboard:
         if listener is None:
             refused = ConnectionRefusedError("refused (simulated)")
             raise ConnectFailed(f"no connection to {host}:{port}: {refused}") from refused
-        return SimConnection(self, here, there, listener, protocol, user or "hdfs")
+        asker = client_id or self.client_ids[here]
+        return SimConnection(self, here, there, listener, protocol, user or "hdfs", asker)
 
     def breaks_silently(self) -> bool:
         """Whether nobody is told that a connection is broken."""
@@ -87,7 +90,7 @@ class SimConnection:
 
     def __init__(
         self, board: Switchboard, here: Process, there: Host, listener: Listener,
-        protocol: str, user: str,
+        protocol: str, user: str, client_id: bytes,
     ) -> None:  # fmt: skip
         self._board = board
         self._here = here
@@ -95,6 +98,7 @@ class SimConnection:
         self._listener = listener
         self._protocol = protocol
         self._user = user
+        self._client_id = client_id
         self._loop = board.loop
         self._gone: asyncio.Future[Exception] = self._loop.create_future()
         self._pending: dict[asyncio.Future[Any], None] = {}
@@ -159,8 +163,8 @@ class SimConnection:
         if not life.alive:
             self._tell("RST", partial(self._end, "reset by peer"))
             return
-        here = self._here.machine
-        call = Call(self._protocol, method, _NOBODY, number, 0, self._user, None, here, context)
+        here, asker = self._here.machine, self._client_id
+        call = Call(self._protocol, method, asker, number, 0, self._user, None, here, context)
         life.process.spawn(self._serve(life, call, request, sent_at, answer))
 
     async def _serve(

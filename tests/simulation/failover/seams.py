@@ -80,10 +80,16 @@ class _Watched:
         self._host = host
         self._pid = pid
 
-    def ended(self) -> bool:
+    def ended(self, *, wait_millis: int = 0) -> bool:
         """Whether the process has ended, or is another's now."""
         life = self._host.lives["namenode"]
         return life.pid != self._pid or not life.alive
+
+    def kill(self) -> None:
+        """The controller ends the process."""
+        if not self.ended():
+            self._host.struck(self._host.lives["namenode"])
+            self._host.kill("namenode", "its controller has ended it")
 
     def close(self) -> None:
         """There is nothing to close."""

@@ -46,6 +46,8 @@ FOUND = (
     206_857,
     301,
     3_009_478,
+    4_002_725,
+    5_006_452,
 )
 """Seeds that once broke an invariant.
 
@@ -70,6 +72,10 @@ that were still on their way to it.
 206857 was a flaw of the model: with two of three servers down it ended sessions.
 3009478: a fencing command that hung killed the last NameNode after the faults had ended, and no
 supervisor started it.
+4002725: of two hand-overs, the one that gave up let go whom the other had asked to stand back, and
+a third NameNode took the lock from both (told in a unit test as well).
+5006452 was a flaw of the oracle: a controller that was frozen takes the lock in a pause by its
+NameNode's last report, which says active and is as old as the freeze.
 """
 
 

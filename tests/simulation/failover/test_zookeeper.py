@@ -9,7 +9,6 @@ from functools import partial
 import pytest
 from kazoo.client import KazooClient
 
-from deploy.local.errors import LocalClusterError
 from deploy.local.zookeeper import ZooKeeper, running_zookeeper
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl
@@ -40,11 +39,8 @@ def _settings(hosts: str) -> ZooKeeperSettings:
 @pytest.fixture(scope="module")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
     """A started server."""
-    try:
-        with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
-            yield server
-    except LocalClusterError as failure:
-        pytest.skip(str(failure))
+    with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
+        yield server
 
 
 async def _really(scenario: str, server: ZooKeeper) -> list[str]:

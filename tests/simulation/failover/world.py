@@ -86,6 +86,7 @@ class World:
         self.fencers.on_success = self._fenced
         for host in self.cluster.hosts.values():
             host.ended = self._ended
+            host.struck = lambda life: self.oracle.struck(life.host.name)
             self.cluster.conditions[host.name] = Condition()
 
     def in_place(self) -> AbstractContextManager[None]:

@@ -211,6 +211,10 @@ class ModelSession:
 
     # ---- leaving ---------------------------------------------------------------------------
 
+    def end_now(self) -> None:
+        """Never asked for: the guard's thread, which does that, is not simulated."""
+        raise NotImplementedError
+
     async def close(self, *, deadline_seconds: float) -> bool:
         """End the session at the servers; False when that was not confirmed in time."""
         if self._closing:

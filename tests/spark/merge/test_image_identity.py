@@ -12,6 +12,7 @@ from namenode_sim.namespace.dump import dump_tree
 from spark.engine.inline import InlineEngine
 from spark.image.opened import open_image
 from tests import TESTDATA
+from tests.needs import FILES_OF_HADOOP
 from tests.spark.merge.image_world import (
     RANGE_BYTES,
     grown,
@@ -83,7 +84,7 @@ def test_images_of_hadoop_come_out_byte_for_byte(
 ) -> None:
     path = TESTDATA / name
     if not path.exists():
-        pytest.skip(f"{path} is not there")
+        FILES_OF_HADOOP.skip(f"{path} is not there")
     found = opened(path, tmp_path / "work", size=size or 10**7)
     out, _ = merged(found, nothing_changes(found), tmp_path / "new")
     assert sections(out) == sections(path)

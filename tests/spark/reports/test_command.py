@@ -4,8 +4,10 @@ import json
 import random
 import re
 import sys
+from base64 import b64encode
 from collections.abc import Callable
-from html import parser
+from hashlib import sha256
+from html import parser, unescape
 from pathlib import Path
 
 import pyarrow as pa
@@ -109,6 +111,23 @@ def test_the_page_needs_nothing_beside_it(exports: tuple[Path, Path], tmp_path: 
     assert [path.name for path in tmp_path.glob(".report*")] == []
     for link in page.links:
         assert f'id="{link[1:]}"' in text
+
+
+def test_a_browser_runs_no_script_but_the_page_s_own(
+    exports: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """By their hashes: what a file's name could ever bring into the page is not among them."""
+    target = tmp_path / "report.html"
+    assert run(exports[1], "--html", target).exit_code == 0
+    text = target.read_text(encoding="utf-8")
+    found = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert found is not None
+    policy = unescape(found[1])
+    for element, directive in (("script", "script-src"), ("style", "style-src")):
+        body = text.partition(f"<{element}>")[2].partition(f"</{element}>")[0]
+        digest = b64encode(sha256(body.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}'" in policy
+    assert "script-src 'unsafe-inline'" not in policy
 
 
 def test_the_page_holds_the_figures_and_escapes_names(exports: tuple[Path, Path]) -> None:

@@ -31,6 +31,7 @@ from spark.tables.lanes import SLACK_BYTES, Ints
 from spark.tables.message_stream import BadMessage, Chunk, chunks_of
 from spark.tables.split import split
 from tests.namenode_sim.image.test_image_random import namespaces
+from tests.needs import FILES_OF_HADOOP
 from tests.spark.tables.tables_world import Row, inode_row, random_namespace, real_images
 from tests.worlds.files import save
 
@@ -109,7 +110,7 @@ def test_any_namespace(
 def test_real_images() -> None:
     found = real_images()
     if not found:
-        pytest.skip("the test data is not there")
+        FILES_OF_HADOOP.skip()
     for path in found:
         check_image(path)
 

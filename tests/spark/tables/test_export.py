@@ -35,6 +35,7 @@ from spark.tables.export_output import ExportRefused
 from spark.tables.images import ImageTables
 from spark.tables.lanes import Ints
 from spark.tables.tree import TreeError, parents_of
+from tests.needs import FILES_OF_HADOOP
 from tests.spark.tables.tables_world import (
     Row,
     directory_row,
@@ -86,7 +87,7 @@ def test_random_namespaces(tmp_path: Path, seed: int, layout: int, codec: str, p
 def test_real_images(tmp_path: Path) -> None:
     images = real_images()
     if not images:
-        pytest.skip("the test data is not there")
+        FILES_OF_HADOOP.skip()
     for number, image in enumerate(images):
         out = tmp_path / str(number)
         export(image, out, InlineEngine(), at=AT)

@@ -5,12 +5,15 @@ See docs/reference/operations.md#doctor.
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from typing import assert_never
 
+from ha.cli.cluster.absence import Absence, absence_of, ask_again, is_silence
 from ha.cli.cluster.finding import Finding, fail, ok, unknown, warn
-from ha.cli.cluster.successors import ranked, until, what_blocks
-from ha.cli.cluster.view import ClusterView, in_excess, is_silence
+from ha.cli.cluster.problems import formatting, nobody_answered
+from ha.cli.cluster.successors import Readiness, ranked, readiness, until, what_blocks
+from ha.cli.cluster.view import ClusterView, in_excess
 from ha.console.durations import since, span
-from ha.notices.model import FailoverResult
+from ha.notices.model import FailoverKind, FailoverResult
 
 FEW_JOURNALNODES = 3
 LITTLE_DISK = 0.20
@@ -26,6 +29,9 @@ CLOCK_SECONDS = 2.0
 
 def check_cluster(view: ClusterView) -> Iterator[Finding]:
     """Every check of this module, in the order of a reader's interest."""
+    if view.nobody_answers:
+        yield unknown("cluster", nobody_answered(view), "nnha status --timeout 10")
+        return
     yield _roles(view)
     yield _failover(view)
     yield from _namenodes(view)
@@ -59,6 +65,10 @@ def _roles(view: ClusterView) -> Finding:
     if len(actives) > 1:
         found = f"{' and '.join(actives)} both say that they are active"
         return fail("one active", found, "nnha status -w; it should end within seconds")
+    if not actives and (silent := [row for row in view.namenodes if row.may_be_active]):
+        names = " and ".join(row.namenode for row in silent)
+        found = f"no NameNode says that it is active; {names} gave no answer, and may be"
+        return unknown("one active", found, "nnha explain --timeout 10")
     if not actives:
         return fail("one active", "no NameNode is active", "nnha explain")
     wanted = view.lock.holder
@@ -76,6 +86,8 @@ def _failover(view: ClusterView) -> Finding:
             "set it to true and run a ZKFC beside each NameNode",
         )
     reasons = what_blocks(view)
+    if readiness(view) is Readiness.UNKNOWN:
+        return unknown("failover ready", "; ".join(reasons), "nnha explain --timeout 10")
     if reasons:
         return fail("failover ready", "; ".join(reasons), "nnha explain")
     return ok("failover ready", f"{ranked(view)[0].namenode} could take over")
@@ -86,8 +98,8 @@ def _namenodes(view: ClusterView) -> Iterator[Finding]:
         check = f"NameNode {row.namenode}"
         lag = view.lag(row)
         if row.error is not None:
-            yield fail(check, f"{row.address}: {row.error}", _start(row.error))
-        elif row.note is not None:
+            yield _absent(check, row.address, row.error)
+        elif row.note is not None and not row.of_hadoop:
             yield warn(check, f"{row.address}: {row.note}", "open its HTTP port to operators")
         elif lag is not None and lag > FAR_BEHIND:
             yield warn(check, f"{lag:,} transactions behind", "see its log: does it tail edits?")
@@ -95,10 +107,17 @@ def _namenodes(view: ClusterView) -> Iterator[Finding]:
             yield ok(check, f"{row.address}: {row.state}")
 
 
-def _start(error: str) -> str:
-    if is_silence(error):
-        return "look on its host: it hangs (kill and restart it) or the network is broken"
-    return "start it, or open the port"
+def _absent(check: str, address: str, error: str) -> Finding:
+    """A process that gave no usable answer: a failure only if it is surely gone."""
+    found = f"{address}: {error}"
+    match absence_of(error):
+        case Absence.DOWN:
+            return fail(check, found, "start it, or open the port")
+        case Absence.ERROR:
+            return fail(check, found, "see its log")
+        case Absence.UNKNOWN:
+            return unknown(check, found, ask_again(address.rsplit(":", 1)[0]))
+    assert_never(absence_of(error))
 
 
 def _journal(view: ClusterView) -> Iterator[Finding]:
@@ -122,25 +141,22 @@ def _journal(view: ClusterView) -> Iterator[Finding]:
 
 
 def _majority(view: ClusterView) -> Finding:
-    spare, count = view.spare_journalnodes, len(view.journalnodes)
+    spare, count = view.spares[1], len(view.journalnodes)
     lost = [
         f"{row.node}: {view.state_of(row)}"
         for row in view.journalnodes
         if view.state_of(row) not in ("in sync", "up")
     ]
-    if spare < 0 and any("not formatted" in one.lower() for one in lost):
-        return fail(
-            "journal majority",
-            "; ".join(lost),
-            "nnha namenode --format for a new file system, else --initialize-shared-edits",
-        )
+    if all(view.takes_part(row) is not False for row in view.journalnodes) and lost:
+        return unknown("journal majority", "; ".join(lost), "nnha journal status --timeout 10")
     if spare < 0:
-        return fail("journal majority", "; ".join(lost), "start them: nothing can be written")
+        remedy = formatting(view) or "start them: nothing can be written"
+        return fail("journal majority", "; ".join(lost), remedy)
     if lost:
         return fail(
             "journal majority",
             f"can lose {spare} more; {'; '.join(lost)}",
-            "restore them before another one fails: nnha journal status",
+            formatting(view) or "restore them before another one fails: nnha journal status",
         )
     return ok("journal majority", f"all {count} take part")
 
@@ -162,7 +178,9 @@ def _disks(view: ClusterView) -> Iterator[Finding]:
 def _zookeeper(view: ClusterView) -> Iterator[Finding]:
     count = len(view.zookeepers)
     down = [f"{row.server}: {row.error}" for row in view.zookeepers if row.error is not None]
-    if view.lock.error is not None:
+    if is_silence(view.lock.error):
+        yield unknown("ZooKeeper", str(view.lock.error), "nnha doctor --timeout 10")
+    elif view.lock.error is not None:
         yield fail("ZooKeeper", view.lock.error, "no failover is possible until it is back")
     elif down:
         yield fail("ZooKeeper", "; ".join(down), "restore them before another one fails")
@@ -179,7 +197,7 @@ def _zkfcs(view: ClusterView) -> Iterator[Finding]:
     for row in view.zkfcs:
         check = f"ZKFC of {row.namenode}"
         if row.error is not None:
-            yield fail(check, f"{row.address}: {row.error}", _start(row.error))
+            yield _absent(check, row.address, row.error)
         elif row.last_failure is not None:
             found = f"its last takeover failed: {row.last_failure}"
             yield fail(check, found, f"nnha fence test {row.namenode}, nnha history")
@@ -197,6 +215,14 @@ def _zkfcs(view: ClusterView) -> Iterator[Finding]:
             f"ZKFC of {one.namenode}",
             f"{in_excess(one)}, at {one.zkfc_rpc}; it may not join the election",
             "stop one of the two, or give it its own dfs.ha.namenode.id",
+        )
+    users = {name: one.user for name, one in view.notices.members.items() if one.user}
+    if len(set(users.values())) > 1:
+        yield warn(
+            "users of ZKFCs",
+            ", ".join(f"{name} as {user}" for name, user in sorted(users.items()))
+            + ": they deny each other hand-overs",
+            "run all as one user, or name these users in dfs.cluster.administrators",
         )
     versions = {one.version for one in view.notices.members.values()}
     if len(versions) > 1:
@@ -232,7 +258,7 @@ def _history(view: ClusterView) -> Finding:
     if failed:
         found = f"{len(failed)} failed in the last {minutes} minutes: {failed[0].failure}"
         return fail("failovers", found, "nnha history")
-    automatic = [one for one in recent if one.actor is None]
+    automatic = [one for one in recent if one.actor is None and one.kind is FailoverKind.AUTO]
     if len(automatic) >= FLAPPING_COUNT:
         found = f"{len(automatic)} automatic ones in the last {minutes} minutes"
         return warn("failovers", found, "nnha history; nnha pause while you look for the cause")

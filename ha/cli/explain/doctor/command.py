@@ -21,12 +21,14 @@ from ha.cli.explain.doctor.local import (
     check_ignored,
     check_machine,
     check_names,
+    check_security,
 )
+from ha.cli.explain.doctor.move import ask_namenodes, check_move
 from ha.cli.explain.doctor.znodes import check_znodes
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, namenodes
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
-from ha.console.exit_codes import DONE, UNHEALTHY
+from ha.console.exit_codes import DONE, UNHEALTHY, UNREACHABLE
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION
@@ -41,40 +43,45 @@ _STYLE = {
 
 
 @click.command()
-@about_a_cluster("doctor")
+@about_a_cluster("doctor", timeout_seconds=LOOK_SECONDS)
 @click.option("-q", "--quiet", is_flag=True, help="Show only problems.")
 def doctor(*, place: ClusterCommand, quiet: bool) -> None:
     """Check configuration, names, quorums, clocks, fencing, rights, disks and notices.
 
-    Changes nothing.  Exits 0 if no check fails (there may be warnings), 8 if one fails.
+    Changes nothing.  Exits 0 if no check fails (there may be warnings), 8 if one fails, 6 if
+    none fails and a process gave no answer in time.
     """
     silence_libraries()
-    findings = asyncio.run(_check(place))
+    findings, silent = asyncio.run(_check(place))
     shown = [one for one in findings if not quiet or one.verdict is not Severity.OK]
     show(place.output, _as_json(place, findings), _as_text(shown, findings))
     bad = any(one.verdict is Severity.FAIL for one in findings)
-    sys.exit(UNHEALTHY if bad else DONE)
+    sys.exit(UNHEALTHY if bad else UNREACHABLE if silent else DONE)
 
 
-async def _check(place: ClusterCommand) -> list[Finding]:
+async def _check(place: ClusterCommand) -> tuple[list[Finding], bool]:
+    """All findings, and whether a process gave no answer."""
     configuration, nameservice = place.configuration, place.nameservice
     automatic = configuration.get(keys.AUTO_FAILOVER, nameservice=nameservice)
-    view, names, skews, znodes = await asyncio.gather(
-        look_at(configuration, nameservice, deadline_seconds=LOOK_SECONDS),
+    view, names, skews, facts, znodes = await asyncio.gather(
+        look_at(configuration, nameservice, deadline_seconds=place.timeout_seconds),
         check_names(configuration, nameservice),
         _skews(place),
-        check_znodes(place, seconds=LOOK_SECONDS) if automatic else _nothing(),
+        ask_namenodes(configuration, nameservice, seconds=LOOK_SECONDS),
+        check_znodes(place, seconds=place.timeout_seconds) if automatic else _nothing(),
     )
     found: list[Finding] = [*check_configuration(configuration), *names]
     found += check_ignored(configuration)
     found += check_clients(configuration)
+    found += check_security(configuration)
     found += check_cluster(view)
     found += znodes
+    found += check_move(configuration, nameservice, facts)
     found += check_clocks(skews)
     found += check_fencing(configuration, nameservice) if automatic else ()
     found += check_credentials(configuration, nameservice)
     found += check_machine()
-    return found
+    return found, bool(view.silent)
 
 
 async def _nothing() -> list[Finding]:
@@ -85,7 +92,7 @@ async def _skews(place: ClusterCommand) -> Sequence[tuple[str, float | None]]:
     nodes = namenodes(place.configuration, place.nameservice)
     pages = [(f"NameNode {node.namenode}", node.http) for node in nodes]
     pages += [(f"ZKFC of {node.namenode}", node.zkfc_http) for node in nodes]
-    timeout = aiohttp.ClientTimeout(total=LOOK_SECONDS)
+    timeout = aiohttp.ClientTimeout(total=place.timeout_seconds)
     async with aiohttp.ClientSession(trust_env=False, timeout=timeout) as http:
         found = await asyncio.gather(*(_skew(http, address) for _, address in pages))
     return [(name, skew) for (name, _), skew in zip(pages, found, strict=True)]

@@ -22,13 +22,14 @@ from fencing.model import (
 )
 from fencing.ssh_settings import HostKeys, SshSettings
 from ha.cli.cluster.finding import Finding, Severity, fail, ok, unknown, warn
-from ha.cli.explain.config import problems_of
+from ha.cli.explain.configuration_problems import problems_of
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.ignored import ignored
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
+from ha.conf.keys.security import INSECURE, SECURITY_MODE
 from ha.conf.topology import NameNodeAddress, namenodes, shared_edits
 from ha.zkfc.settings.settings import fencing_plan
 
@@ -39,7 +40,7 @@ RESOLVE_SECONDS = 2.0
 def check_configuration(configuration: Configuration) -> Iterator[Finding]:
     """Every key can be read, and none looks misspelt."""
     problems = problems_of(configuration)
-    for problem in dict.fromkeys(problems):
+    for problem in problems:
         yield fail("configuration", problem, "nnha config validate")
     for warning in configuration.warnings:
         yield warn("configuration", warning, "correct the key, or delete it")
@@ -60,6 +61,15 @@ def check_clients(configuration: Configuration) -> Iterator[Finding]:
     for name in without_client_proxy(configuration):
         found = f"{CLIENT_PROXY}.{name} is not set: Hadoop's clients do not find hdfs://{name}"
         yield warn("clients", found, f"set it to {USUAL_PROXY}")
+
+
+def check_security(configuration: Configuration) -> Iterator[Finding]:
+    """Who is believed by daemons with these files."""
+    if configuration.get(SECURITY_MODE) == INSECURE:
+        found = f"{SECURITY_MODE.name}={INSECURE}: whoever reaches a port of a daemon is believed"
+        yield warn("security", found, "let only trusted hosts reach these ports")
+    else:
+        yield ok("security", "daemons listen on loopback only")
 
 
 async def check_names(configuration: Configuration, nameservice: str) -> list[Finding]:
@@ -117,7 +127,7 @@ def check_fencing(configuration: Configuration, nameservice: str) -> Iterator[Fi
             yield warn(
                 check,
                 "edits only: an active that cannot be reached may answer reads until its lease "
-                "ends",
+                "ends, and Hadoop's, which has none, until it learns of its successor",
                 "put sshfence, kill or shell(...) before journal-epoch, if such reads matter",
             )
 

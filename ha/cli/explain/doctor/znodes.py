@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ha.cli.cluster.finding import Finding, fail, ok, warn
+from ha.cli.cluster.finding import Finding, fail, ok, unknown, warn
 from ha.cli.cluster.zookeeper_session import visit
 from ha.console.cluster_options import ClusterCommand
 from ha.console.result import Code, Ended
@@ -23,8 +23,9 @@ async def check_znodes(place: ClusterCommand, *, seconds: float) -> list[Finding
         return await visit(place, "doctor", _look, seconds=seconds)
     except Ended as end:
         away = end.ending.code is Code.ZOOKEEPER_UNREACHABLE
-        helps = "start ZooKeeper's servers, or open the way to them" if away else end.ending.hint
-        return [fail("znodes", end.ending.message, helps or "nnha status")]
+        if away:
+            return [unknown("znodes", end.ending.message, "nnha status shows which servers answer")]
+        return [fail("znodes", end.ending.message, end.ending.hint or "nnha status")]
 
 
 async def _look(session: Session, settings: ZooKeeperSettings) -> list[Finding]:

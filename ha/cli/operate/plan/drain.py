@@ -1,6 +1,8 @@
 """Whether draining a NameNode is possible now.  Pure."""
 
-from ha.cli.cluster.successors import ranked, until
+import dataclasses
+
+from ha.cli.cluster.successors import prospects, ranked, until
 from ha.cli.cluster.view import ClusterView
 from ha.cli.operate.plan.handover import judged
 from ha.cli.operate.plan.notice_results import not_automatic
@@ -11,6 +13,8 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
     """Why not; None: it does."""
     if not view.automatic_failover:
         return not_automatic("drain")
+    if view.nobody_answers:
+        return _silent(view, node, "nothing is known of the cluster")
     if view.namenode(node) is None:
         names = ", ".join(row.namenode for row in view.namenodes)
         return _refused(
@@ -20,8 +24,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             f"there is no NameNode {node} in {view.nameservice}: it has {names}",
             "",
         )
-    active = view.active is not None and view.active.namenode == node
-    if ends or anyway or not active:
+    if ends or anyway or not may_have_to_hand_over(view, node):
         return None
     if view.pause is not None:
         return _refused(
@@ -32,6 +35,9 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             f"{until(view.pause)}",
             f"nnha switchover and then nnha drain {node}, or nnha resume first",
         )
+    if not ranked(view) and any(one.unknown for one in prospects(view) if one.namenode != node):
+        told = f"whether a NameNode can take over from {node} is not known"
+        return _silent(view, node, told)
     if not ranked(view):
         return _refused(
             view,
@@ -41,6 +47,26 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             f"solve what prevents it, or nnha drain {node} --anyway to have it hand over later",
         )
     return None
+
+
+def may_have_to_hand_over(view: ClusterView, node: str) -> bool:
+    """It is active; or it is silent and holds the lock, and nobody knows."""
+    if view.active is not None:
+        return view.active.namenode == node
+    return view.unheard_holder is not None and view.unheard_holder.namenode == node
+
+
+def _silent(view: ClusterView, node: str, told: str) -> Ending:
+    """Silence is no refusal: whoever was silent may be well, and only slow."""
+    silent = ", ".join(view.silent) or "a process"
+    ending = _refused(
+        view,
+        node,
+        Code.NO_ANSWER,
+        f"{told}: {silent} gave no answer in {view.limit_seconds:g} s",
+        f"ask again with more time: nnha drain {node} --timeout 30",
+    )
+    return dataclasses.replace(ending, outcome=CommandOutcome.UNREACHABLE)
 
 
 def _refused(view: ClusterView, node: str, code: Code, message: str, hint: str) -> Ending:

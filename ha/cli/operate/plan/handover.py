@@ -4,11 +4,16 @@ What is refused here is refused with a reason for each node; what passes may sti
 the ZKFC that carries it out, which knows more.
 """
 
+import dataclasses
 from dataclasses import dataclass
 
+from ha.cli.cluster.absence import is_unknown
 from ha.cli.cluster.successors import Prospect, prospects, ranked, until
 from ha.cli.cluster.view import ClusterView, NameNodeRow
 from ha.console.result import Code, CommandOutcome, Ending, Reason
+
+_AWAY = ("connecting", "connection lost")
+"""What a ZKFC's page says of ZooKeeper while none answers it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +38,14 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
     unheard = _unheard_holder(view)
     if not actives and unheard is not None:
         return _planned(view, target, unheard.namenode, unheard=True)
+    if not actives and _who_is_active_may_show(view):
+        return _no_answer(view, "switchover", target, "which NameNode is active is not known")
     if not actives:
         return _refusal(
             view,
             "switchover",
             Code.NO_ACTIVE,
-            "no NameNode is active, so none can hand over",
+            "no NameNode says that it is active, so none can be asked to hand over",
             target=target,
             hint="nnha explain, and nnha failover TARGET",
         )
@@ -62,6 +69,9 @@ def _planned(
     candidates = ranked(view)
     if target is None and candidates:
         target = candidates[0].namenode
+    if target is None and any(one.unknown for one in prospects(view) if not one.active):
+        told = f"whether a NameNode can take over from {active} is not known"
+        return _no_answer(view, "switchover", target, told)
     if target is None:
         return _refusal(
             view,
@@ -80,6 +90,15 @@ def _unheard_holder(view: ClusterView) -> NameNodeRow | None:
     row = view.unheard_holder
     zkfc = None if row is None else view.zkfc(row.namenode)
     return None if row is None or zkfc is None or zkfc.error is not None else row
+
+
+def _who_is_active_may_show(view: ClusterView) -> bool:
+    """Whether asking again may tell: a NameNode is silent, and if it has the lock its ZKFC too."""
+    holder = view.unheard_holder
+    zkfc = None if holder is None else view.zkfc(holder.namenode)
+    if zkfc is not None and not is_unknown(zkfc.error):
+        return False
+    return any(row.may_be_active for row in view.namenodes)
 
 
 def plan_failover(view: ClusterView, target: str) -> HandoverPlan | Ending:
@@ -117,10 +136,28 @@ def plan_failover(view: ClusterView, target: str) -> HandoverPlan | Ending:
             target=target,
             hint="nnha resume" if unheard is None else f"nnha switchover {target}, or nnha resume",
         )
+    zkfc = view.zkfc(target)
+    if view.lock.error is not None and zkfc is not None and zkfc.zookeeper in _AWAY:
+        return _without_zookeeper(view, target)
     callable_ones = [one.namenode for one in prospects(view) if one.callable]
     if target not in callable_ones:
         return _unfit(view, "failover", target)
     return HandoverPlan(target, None, tuple(name for name in callable_ones if name != target))
+
+
+def _without_zookeeper(view: ClusterView, target: str) -> Ending:
+    """Neither we nor the ZKFC of the target reach it: there is no election to be won."""
+    ending = _refusal(
+        view,
+        "failover",
+        Code.ZOOKEEPER_UNREACHABLE,
+        f"neither this command nor the ZKFC of {target} reaches ZooKeeper ({view.lock.error}), and "
+        "without it no ZKFC makes a NameNode active",
+        target=target,
+        hint="restore ZooKeeper, then one takes over by itself; the way by hand is in "
+        "docs/operations.md, Without ZooKeeper",
+    )
+    return dataclasses.replace(ending, outcome=CommandOutcome.UNREACHABLE)
 
 
 def judged(view: ClusterView, command: str) -> tuple[Reason, ...]:
@@ -137,6 +174,8 @@ def _reason(one: Prospect, command: str) -> Reason:
 
 
 def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | None:
+    if view.nobody_answers:
+        return _no_answer(view, command, target, "nothing is known of the cluster")
     if target is not None and view.namenode(target) is None:
         names = ", ".join(row.namenode for row in view.namenodes)
         return _refusal(
@@ -172,6 +211,9 @@ def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | N
 
 
 def _unfit(view: ClusterView, command: str, target: str) -> Ending:
+    if any(one.unknown for one in prospects(view) if one.namenode == target):
+        told = f"whether {target} can take over is not known"
+        return _no_answer(view, command, target, told)
     return _refusal(
         view,
         command,
@@ -179,6 +221,23 @@ def _unfit(view: ClusterView, command: str, target: str) -> Ending:
         f"{target} cannot take over now",
         target=target,
         hint="",
+    )
+
+
+def _no_answer(view: ClusterView, command: str, target: str | None, told: str) -> Ending:
+    """Silence is no refusal: whoever was silent may be well, and only slow."""
+    return dataclasses.replace(
+        _refusal(
+            view,
+            command,
+            Code.NO_ANSWER,
+            f"{told}: {', '.join(view.silent) or 'a process'} gave no answer in "
+            f"{view.limit_seconds:g} s",
+            target=target,
+            hint=f"ask again with more time: nnha {command} {target or ''} --timeout 30; nnha "
+            "status shows who is silent".replace("  ", " "),
+        ),
+        outcome=CommandOutcome.UNREACHABLE,
     )
 
 

@@ -1,0 +1,149 @@
+"""Every fault of a configuration that its daemons would meet, each with file and key."""
+
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from fencing.model import ShellMethod, shown
+from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.hazards import Daemon, Danger, Hazard, dangers
+from ha.conf.keys import cluster as keys
+from ha.conf.keys.table import KEYS
+from ha.conf.topology import (
+    HostPort,
+    JournalUri,
+    NameNodeAddress,
+    namenode_address,
+    namenode_ids,
+    nameservice_of,
+    shared_edits,
+)
+from ha.zkfc.settings.settings import automatic_failover, fencing_plan
+
+LOOPBACK = ("127.", "localhost", "::1")
+
+
+def problems_of(configuration: Configuration) -> list[str]:
+    """Every key, address and fencing method that the daemons could not use."""
+    found: list[str] = []
+    for key in KEYS.values():
+        _note(found, partial(configuration.get, key))
+    with suppress(ConfigurationError):  # a value that cannot be read is told already
+        found += map(danger_told, dangers(configuration))
+    try:
+        nameservice = nameservice_of(configuration)
+        ids = namenode_ids(configuration, nameservice)
+    except ConfigurationError as error:
+        return list(dict.fromkeys([*found, str(error)]))
+    nodes: list[NameNodeAddress] = []
+    for name in ids:
+        where = {"nameservice": nameservice, "namenode": name}
+        for key in KEYS.values():
+            _note(found, partial(configuration.get, key, **where))
+        with suppress(ConfigurationError):
+            nodes.append(namenode_address(configuration, nameservice, name))
+        _note(found, partial(namenode_address, configuration, nameservice, name))
+        _note(found, partial(shared_edits, configuration, nameservice, name))
+        _note(found, partial(_fencing, configuration, nameservice, name, found))
+        _note(found, partial(_fenced_at_all, configuration, nameservice, name))
+    found += _taken_twice(nodes, _journal(configuration, nameservice))
+    return list(dict.fromkeys(found))
+
+
+def danger_told(danger: Danger) -> str:
+    """A setting that keeps daemons from starting."""
+    stopped = who_does_not_start(danger.hazard)
+    return danger.told(f"{stopped[0].upper()}{stopped[1:]}")
+
+
+def who_does_not_start(hazard: Hazard) -> str:
+    """``namenode and zkfc do not start``."""
+    daemons = [daemon for daemon in Daemon if daemon in hazard.daemons]
+    *others, last = daemons
+    named = f"{', '.join(others)} and {last}" if others else last
+    return f"{named} {'does' if len(daemons) == 1 else 'do'} not start"
+
+
+def _note(problems: list[str], read: Callable[[], object]) -> None:
+    try:
+        read()
+    except ConfigurationError as error:
+        problems.append(str(error))
+
+
+def _journal(configuration: Configuration, nameservice: str) -> JournalUri | None:
+    try:
+        return shared_edits(configuration, nameservice)
+    except ConfigurationError:
+        return None
+
+
+def _fencing(configuration: Configuration, nameservice: str, name: str, found: list[str]) -> None:
+    plan = fencing_plan(configuration, nameservice, name)
+    key = keys.FENCING_METHODS
+    scope = {"nameservice": nameservice, "namenode": name}
+    for method in plan.methods:
+        program = missing_program(method.command) if isinstance(method, ShellMethod) else ""
+        if program:
+            found.append(
+                f"{configuration.where(key, **scope)}: {shown(method)} starts {program}, and there "
+                "is no such program on this machine. Put it on every NameNode host."
+            )
+
+
+def _fenced_at_all(configuration: Configuration, nameservice: str, name: str) -> None:
+    if configuration.get(keys.FENCING_METHODS, nameservice=nameservice, namenode=name):
+        return
+    if automatic_failover(configuration, nameservice):
+        raise ConfigurationError(
+            f"{name} has no fencing method: set {keys.FENCING_METHODS.name}; without one the old "
+            "active cannot be fenced before a takeover"
+        )
+
+
+def missing_program(command: str) -> str:
+    """The file that a command begins with, if it names one by its path and there is none."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return ""
+    program = words[0] if words else ""
+    if "/" not in program or "$" in program or "=" in program:
+        return ""
+    return "" if Path(program).is_file() else program
+
+
+def _taken_twice(nodes: list[NameNodeAddress], journal: JournalUri | None) -> Iterator[str]:
+    """Two daemons on one address: only the first of them starts."""
+    users: dict[tuple[str, HostPort], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for node in nodes:
+        for key, address in _addresses(node):
+            # A loopback address is each host's own.
+            host = node.rpc.host if address.host.startswith(LOOPBACK) else ""
+            daemon = "ZKFC" if "zkfc" in key else "NameNode"
+            users[host, address][f"the {daemon} of {node.namenode}"].append(key)
+    for address in () if journal is None else journal.nodes:
+        users["", address]["a JournalNode"].append("dfs.namenode.shared.edits.dir")
+    for (_, address), by_daemon in users.items():
+        if len(by_daemon) > 1:
+            told = " and ".join(
+                f"{daemon} ({', '.join(named)})" for daemon, named in by_daemon.items()
+            )
+            yield f"{address} is the address of {told}: only one of them can listen there."
+
+
+def _addresses(node: NameNodeAddress) -> Iterator[tuple[str, HostPort]]:
+    suffix = f"{node.nameservice}.{node.namenode}"
+    yield f"{keys.NAMENODE_RPC.name}.{suffix}", node.rpc
+    if node.service != node.rpc:
+        yield f"{keys.NAMENODE_SERVICE_RPC.name}.{suffix}", node.service
+    if node.lifeline not in (node.rpc, node.service):
+        yield f"{keys.NAMENODE_LIFELINE_RPC.name}.{suffix}", node.lifeline
+    yield f"{keys.NAMENODE_HTTP.name}.{suffix}", node.http
+    yield f"{keys.ZKFC_PORT.name}.{suffix}", node.zkfc
+    if node.zkfc_http.port:
+        yield f"{keys.ZKFC_HTTP.name}.{suffix}", node.zkfc_http

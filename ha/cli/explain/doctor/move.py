@@ -1,0 +1,148 @@
+"""Checks of ``nnha doctor`` before a cluster of Hadoop's NameNodes moves to nnha, and on the way.
+
+See docs/move-from-hadoop.md.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import aiohttp
+
+from ha.cli.cluster.finding import Finding, fail, ok, warn
+from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.keys import journal as keys_journal
+from ha.conf.topology import HostPort, namenodes, shared_edits
+
+PAGE = "docs/move-from-hadoop.md"
+_BEANS = ("NameNodeInfo", "NameNodeStatus")
+_LAGGING = ("will re-join", "out of sync")
+"""What Hadoop's writer says of a JournalNode that it has given up until the next segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameNodeFacts:
+    """What a NameNode tells over HTTP; both are empty where it does not answer."""
+
+    status: Mapping[str, object] = field(default_factory=dict)
+    """Of nnha's: its ``/status``."""
+    beans: Mapping[str, object] = field(default_factory=dict)
+    """Of Hadoop's: the attributes of its beans."""
+
+    @property
+    def hadoop_version(self) -> str:
+        """Empty where it is not Hadoop's, or does not tell."""
+        version = str(self.beans.get("SoftwareVersion") or "")
+        return "" if version.startswith("nnha") else version
+
+
+async def ask_namenodes(
+    configuration: Configuration, nameservice: str, *, seconds: float
+) -> dict[str, NameNodeFacts]:
+    """The facts of each NameNode, by its id."""
+    nodes = namenodes(configuration, nameservice)
+    timeout = aiohttp.ClientTimeout(total=seconds)
+    async with aiohttp.ClientSession(trust_env=False, timeout=timeout) as http:
+        found = await asyncio.gather(*(_ask(http, node.http) for node in nodes))
+    return {node.namenode: facts for node, facts in zip(nodes, found, strict=True)}
+
+
+async def _ask(http: aiohttp.ClientSession, address: HostPort) -> NameNodeFacts:
+    if status := await _object(http, f"http://{address}/status"):
+        return NameNodeFacts(status=status)
+    beans: dict[str, object] = {}
+    for name in _BEANS:
+        query = f"http://{address}/jmx?qry=Hadoop:service=NameNode,name={name}"
+        told = (await _object(http, query)).get("beans")
+        for bean in told if isinstance(told, list) else ():
+            beans |= bean if isinstance(bean, dict) else {}
+    return NameNodeFacts(beans=beans)
+
+
+async def _object(http: aiohttp.ClientSession, url: str) -> dict[str, object]:
+    """The JSON object at a URL; empty where there is none."""
+    try:
+        async with http.get(url, allow_redirects=False) as response:
+            if response.status != 200:
+                return {}
+            found = json.loads(await response.read())
+    except (OSError, TimeoutError, ValueError, aiohttp.ClientError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def check_move(
+    configuration: Configuration, nameservice: str, namenodes: Mapping[str, NameNodeFacts]
+) -> Iterator[Finding]:
+    """What stands in the way of a move; nothing is told of a cluster that is nnha's."""
+    for name, facts in namenodes.items():
+        if facts.status.get("blocks_not_served") is True:
+            yield warn(
+                f"blocks of {name}",
+                "files have content, and nnha's NameNode serves no blocks: clients can read none "
+                "of it while this one is active",
+                "keep Hadoop's NameNodes for this namespace: docs/not-here-yet.md",
+            )
+    hadoops = {name: facts for name, facts in namenodes.items() if facts.hadoop_version}
+    if not hadoops:
+        return
+    yield from _journal_addresses(configuration, nameservice)
+    for name, facts in hadoops.items():
+        yield from _namenode(name, facts)
+
+
+def _namenode(name: str, facts: NameNodeFacts) -> Iterator[Finding]:
+    check, beans = f"move of {name}", facts.beans
+    problems = list(_problems(beans))
+    for found, then in problems:
+        yield fail(check, found, then)
+    journal = str(beans.get("NameJournalStatus") or "")
+    if any(word in journal for word in _LAGGING):
+        found = "it has given up a JournalNode until the next segment"
+        yield warn(check, found, "hdfs dfsadmin -rollEdits, before you stop a JournalNode")
+    if problems:
+        return
+    blocks = _number(beans.get("TotalBlocks"))
+    parts = "JournalNodes and ZKFCs" if blocks else "JournalNodes, ZKFCs and NameNodes"
+    why = f", but not NameNodes: files have {blocks:,} blocks" if blocks else ""
+    yield ok(check, f"Hadoop {facts.hadoop_version}: {parts} can be moved{why} ({PAGE})")
+
+
+def _problems(beans: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    if beans.get("SecurityEnabled") is True:
+        yield "it demands Kerberos, which nnha's ZKFC does not speak", "docs/not-here-yet.md"
+    if beans.get("RollingUpgradeStatus"):
+        yield "a rolling upgrade is under way", "hdfs dfsadmin -rollingUpgrade finalize"
+    if beans.get("UpgradeFinalized") is False:
+        yield "an upgrade is not finalized", "hdfs dfsadmin -finalizeUpgrade"
+    if beans.get("Safemode"):
+        yield "it is in safe mode", "wait until it leaves it: hdfs dfsadmin -safemode get"
+
+
+def _journal_addresses(configuration: Configuration, nameservice: str) -> Iterator[Finding]:
+    check, key = "move of the journal", keys_journal.HADOOP_RPC
+    listen = configuration.get(key)
+    if listen is None:
+        yield fail(
+            check,
+            f"{key.name} is not set: Hadoop's NameNodes could not reach nnha's JournalNodes",
+            f"set it to the port that Hadoop's JournalNodes have now: {PAGE}",
+        )
+        return
+    try:
+        nodes = shared_edits(configuration, nameservice).nodes
+    except ConfigurationError:
+        return  # told by other checks
+    if any(node.port == listen.port for node in nodes):
+        yield fail(
+            check,
+            f"dfs.namenode.shared.edits.dir names port {listen.port}, which is also that of "
+            f"{key.name}: nnha's commands and NameNodes would speak gRPC to it",
+            f"in nnha's configuration folder name the gRPC ports: {PAGE}",
+        )
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0

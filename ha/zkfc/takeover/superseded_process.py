@@ -1,0 +1,157 @@
+"""Follows the process that was active under our lock until it is harmless, or ends it.
+
+See docs/reference/zkfc.md#a-superseded-process-that-hangs.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+from prometheus_client import Counter
+
+from ha.daemon.own_delay import OwnDelay
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo
+from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
+from ha.health.core import OWN_DELAY_SHARE
+from ha.notices.seen import Notices
+from ha.rpc.errors import ConnectFailed, DeadlineExceeded
+from ha.service.client import ServiceClient
+from ha.service.errors import ServiceError, ServiceUnreachable
+from ha.service.model import ProcessIdentity, ServiceState
+from ha.zkfc.settings.settings import ZkfcSettings
+from ha.zkfc.surroundings.process_watch import Watched
+from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
+from ha.zkfc.takeover.superseded import Answer, Seen, Verdict, judge
+
+log = structlog.get_logger()
+
+LOOK_SECONDS: Final = 0.5
+"""Between two looks."""
+ASK_SECONDS: Final = 1.0
+"""How long it may take to answer.  Before it lost the lock it had the health monitor's time."""
+DELAY_STEPS: Final = 8
+
+_ended = Counter(
+    "nnha_zkfc_superseded_processes_ended",
+    "Processes of the local NameNode that hung and were ended after another became active",
+    ["node"],
+)
+
+
+class SupersededProcess:
+    """Looks after one process at a time; a later term's process takes the place of an earlier."""
+
+    def __init__(
+        self,
+        settings: ZkfcSettings,
+        *,
+        ours: Callable[[], bool],
+        notices: Callable[[], Notices | None],
+        read_active: Callable[[], Awaitable[ActiveNodeInfo | None]],
+        around: Surroundings = REAL_WORLD,
+    ) -> None:
+        """``ours`` tells whether our controller has the lock; ``read_active`` asks ZooKeeper."""
+        self._own = settings.own
+        self._wanted = settings.end_superseded
+        self._ours = ours
+        self._notices = notices
+        self._read_active = read_active
+        self._around = around
+        self._following: asyncio.Task[None] | None = None
+
+    @property
+    def following(self) -> bool:
+        """Whether a process is looked after."""
+        return self._following is not None and not self._following.done()
+
+    def follow(self, process: ProcessIdentity, watched: Watched) -> None:
+        """This process was active under our lock, and its term is over."""
+        self.stop()
+        if not self._wanted:
+            watched.close()
+            return
+        work = self._follow(process, watched, self._notices())
+        self._following = asyncio.get_running_loop().create_task(work, name="superseded process")
+        self._following.add_done_callback(lambda _: watched.close())
+
+    def stop(self) -> None:
+        """Follow nobody any more."""
+        if self._following is not None:
+            self._following.cancel()
+            self._following = None
+
+    async def _follow(
+        self, process: ProcessIdentity, watched: Watched, before: Notices | None
+    ) -> None:
+        silent = 0
+        while not watched.ended(wait_millis=0):
+            successor = await self._successor(before)
+            answer = await self._ask()
+            silent, verdict = judge(silent, Seen(
+                ours=self._ours(), successor=successor, answer=answer
+            ))  # fmt: skip
+            match verdict:
+                case Verdict.LEAVE:
+                    return
+                case Verdict.END:
+                    self._end(process, watched, successor)
+                    return
+                case Verdict.LOOK_AGAIN:
+                    await asyncio.sleep(LOOK_SECONDS)
+
+    async def _successor(self, before: Notices | None) -> str:
+        """Who holds the lock by ZooKeeper's word of now, if its own controller shows it active.
+
+        What was read before our term was over (``before``) proves nothing: another may have been
+        active before us.
+        """
+        notices = self._notices()
+        if notices is None or notices is before:
+            return ""
+        active = {one.namenode for one in notices.members if one.state == ServiceState.ACTIVE}
+        if notices.lock_holder not in active - {self._own.namenode}:
+            return ""
+        try:
+            holder = await self._read_active()
+        except (ZooKeeperUnavailable, ZooKeeperRefused, BadBreadcrumb):
+            return ""
+        return holder.namenode if holder and holder.namenode == notices.lock_holder else ""
+
+    async def _ask(self) -> Answer:
+        with OwnDelay(ASK_SECONDS / DELAY_STEPS) as delay:
+            try:
+                async with ServiceClient.connected(
+                    self._own.lifeline, deadline_seconds=ASK_SECONDS, connect=self._around.connect
+                ) as client:
+                    status = await client.status(deadline_seconds=ASK_SECONDS)
+            except ServiceUnreachable as failure:
+                late = delay.seconds >= OWN_DELAY_SHARE * ASK_SECONDS
+                return Answer.SILENT if _in_vain(failure) and not late else Answer.UNCLEAR
+            except ServiceError:
+                return Answer.SERVES
+        return Answer.STANDS_BY if status.state is ServiceState.STANDBY else Answer.SERVES
+
+    def _end(self, process: ProcessIdentity, watched: Watched, successor: str) -> None:
+        told = {"namenode": self._own.namenode, "pid": process.pid, "successor": successor}
+        try:
+            watched.kill()
+        except OSError as failure:
+            clients = "its clients wait in their connections until it ends or goes on"
+            log.error("zkfc.superseded.not_ended", **told, why=str(failure), consequence=clients)  # noqa: TRY400
+            return
+        _ended.labels(f"{self._own.nameservice}.{self._own.namenode}").inc()
+        log.warning(
+            "zkfc.superseded.ended", **told,
+            why="it gave no answer, and the lock and the role are another's; it could write "
+            "nothing any more, and its clients waited in their connections",
+        )  # fmt: skip
+
+
+def _in_vain(failure: ServiceUnreachable) -> bool:
+    """Whether it was waited for in vain, so that its process may hang."""
+    match failure.__cause__:
+        case DeadlineExceeded() | ConnectFailed(__cause__=TimeoutError()):
+            return True
+        case _:
+            return False

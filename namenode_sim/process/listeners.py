@@ -1,0 +1,143 @@
+"""Where a NameNode listens, and what it serves there: the same doors before and after the load."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Final
+
+from aiohttp import web
+
+from ha.conf.configuration import Configuration
+from ha.conf.keys import cluster as keys
+from ha.conf.topology import HostPort
+from ha.daemon.endpoint import Endpoint
+from ha.daemon.exposure import Door
+from ha.daemon.pages import PageAnswer
+from ha.daemon.process import ExitWith
+from ha.rpc.frame_budget import FrameBudget
+from ha.rpc.limits import RpcLimits
+from ha.rpc.server import RpcProtocol, RpcServer
+from namenode_sim.process.status_page import LoadingPage, StatusPage
+from namenode_sim.startup.identity import NameNodeIdentity
+from namenode_sim.transfer.image_server import PATH as IMAGES
+
+LOOPBACK: Final = "127.0.0.1"
+
+
+class Listeners:
+    """Every port of one NameNode.  ``serve`` puts other things behind the open doors."""
+
+    def __init__(
+        self, conf: Configuration, place: NameNodeIdentity, protocols: Sequence[RpcProtocol],
+        page: LoadingPage,
+    ) -> None:  # fmt: skip
+        self._http = _http_door(conf, place)
+        self._page: LoadingPage | StatusPage = page
+        self._endpoint = Endpoint(
+            status=lambda: self._page.status(),
+            healthy=lambda: self._page.trouble(),
+            ready=lambda: self._page.not_ready(),
+            role=lambda: self._page.role(),
+            pages={"/jmx": self._jmx},
+            routes=lambda: [web.route("*", IMAGES, self._not_yet)],
+        )
+        limits, budget = rpc_limits(conf), frame_budget(conf)
+        self._servers = [
+            (RpcServer(protocols, limits=limits, budget=budget), door)
+            for door in _rpc_doors(conf, place)
+        ]
+        self._open = AsyncExitStack()
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            ExitWith: 1 with the reason, when an address cannot be had.
+        """
+        for server, door in self._servers:
+            await _listen(server.start, door, "RPC")
+            self._open.push_async_callback(server.stop)
+        await _listen(self._endpoint.start, self._http, "HTTP")
+        self._open.push_async_callback(self._endpoint.stop)
+
+    async def serve(
+        self,
+        protocols: Sequence[RpcProtocol],
+        page: StatusPage,
+        routes: Callable[[], Sequence[web.RouteDef]],
+    ) -> None:
+        """The image is loaded: serve the namespace."""
+        for server, _ in self._servers:
+            server.serve(protocols)
+        self._page = page
+        await self._endpoint.replace_routes(routes)
+
+    async def stop(self) -> None:
+        """Close what is open; harmless if nothing is."""
+        await self._open.aclose()
+
+    def _jmx(self, query: str) -> PageAnswer:
+        return self._page.jmx(query)
+
+    async def _not_yet(self, _: web.Request) -> web.Response:
+        """Images are neither given nor taken while one is loaded."""
+        raise web.HTTPServiceUnavailable(text=self._page.not_ready())
+
+
+def rpc_limits(conf: Configuration) -> RpcLimits:
+    """What one peer of a NameNode may ask of it."""
+    most = conf.get(keys.IPC_MAXIMUM_DATA_LENGTH)
+    before = min(RpcLimits().max_handshake_frame_bytes, most)
+    return RpcLimits(max_frame_bytes=most, max_handshake_frame_bytes=before)
+
+
+def frame_budget(conf: Configuration) -> FrameBudget:
+    """For all that is half received; a single request of the largest size always fits."""
+    largest = conf.get(keys.IPC_MAXIMUM_DATA_LENGTH)
+    return FrameBudget(max(conf.get(keys.RPC_MAX_BUFFERED), largest + largest // 3 + 1))
+
+
+def doors(conf: Configuration, place: NameNodeIdentity) -> list[Door]:
+    """Every address that a NameNode listens on."""
+    return [*_rpc_doors(conf, place), _http_door(conf, place)]
+
+
+def _rpc_doors(conf: Configuration, place: NameNodeIdentity) -> list[Door]:
+    """Where to serve RPC: the client port, and others that are set.
+
+    A service or lifeline port of its own keeps ZKFCs and health probes from waiting behind clients.
+    """
+    address = place.address
+    scope = {"nameservice": address.nameservice, "namenode": address.namenode}
+    wanted = (
+        (address.rpc, keys.NAMENODE_RPC, keys.NAMENODE_RPC_BIND),
+        (address.service, keys.NAMENODE_SERVICE_RPC, keys.NAMENODE_SERVICE_RPC_BIND),
+        (address.lifeline, keys.NAMENODE_LIFELINE_RPC, keys.NAMENODE_LIFELINE_BIND),
+    )
+    found: dict[HostPort, Door] = {}
+    for where, key, bind_key in wanted:
+        door = Door(key.name, conf.get(bind_key, **scope) or where.host, where.port)
+        found.setdefault(where, door)
+    return list(found.values())
+
+
+def _http_door(conf: Configuration, place: NameNodeIdentity) -> Door:
+    """Where to serve HTTP; on loopback unless an address is configured, unlike Hadoop."""
+    address = place.address
+    scope = {"nameservice": address.nameservice, "namenode": address.namenode}
+    name, port = keys.NAMENODE_HTTP.name, address.http.port
+    if bind_host := conf.get(keys.NAMENODE_HTTP_BIND, **scope):
+        return Door(name, bind_host, port)
+    configured = conf.is_set(keys.NAMENODE_HTTP, **scope)
+    return Door(name, address.http.host if configured else LOOPBACK, port)
+
+
+async def _listen(start: Callable[[str, int], Awaitable[int]], door: Door, what: str) -> None:
+    try:
+        await start(door.host, door.port)
+    except (OSError, OverflowError) as failure:
+        reason = failure.strerror if isinstance(failure, OSError) else str(failure)
+        raise ExitWith(
+            1,
+            f"the NameNode cannot listen for {what} on {door.host}:{door.port}: {reason}. Nothing "
+            "was changed. Is another NameNode running there? Otherwise correct the address.",
+        ) from failure

@@ -1,0 +1,112 @@
+"""The groups of users, as the operating system knows them; asked beside the event loop.
+
+A name is whatever a caller says, and behind the question may be a directory service that takes
+seconds: it must not stand between the NameNode and its other callers.
+"""
+
+import asyncio
+import grp
+import pwd
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
+from typing import Final, Protocol
+
+import structlog
+
+log = structlog.get_logger()
+
+MAX_REMEMBERED: Final = 10_000
+LIFETIME_SECONDS: Final = 300.0
+"""hadoop.security.groups.cache.secs."""
+LOOKUPS_AT_ONCE: Final = 2
+SLOW_SECONDS: Final = 5.0
+"""hadoop.security.groups.cache.warn.after.ms."""
+NOBODY: Final[frozenset[str]] = frozenset()
+
+
+class Groups(Protocol):
+    """Who is in which groups."""
+
+    async def learn(self, user: str) -> None:
+        """Find out about a user, if need be."""
+
+    def known(self, user: str) -> frozenset[str]:
+        """What was learnt; no group for a user who was not asked about."""
+
+
+class SystemGroups:
+    """Remembers each answer for a while, the newest ``max_remembered`` of them.
+
+    A user about whom something is known is not waited for when that gets old: it is asked again
+    beside the call.  ``overrides`` has the groups of users about whom the system is not asked.
+    """
+
+    def __init__(
+        self,
+        overrides: Mapping[str, frozenset[str]] = MappingProxyType({}),
+        *,
+        ask: Callable[[str], frozenset[str]] | None = None,
+        lifetime_seconds: float = LIFETIME_SECONDS,
+        max_remembered: int = MAX_REMEMBERED,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._overrides = overrides
+        self._ask = ask or system_groups
+        self._lifetime_seconds = lifetime_seconds
+        self._max_remembered = max_remembered
+        self._clock = clock
+        self._found: OrderedDict[str, tuple[float, frozenset[str]]] = OrderedDict()
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._threads = ThreadPoolExecutor(LOOKUPS_AT_ONCE, "groups-of-users")
+
+    async def learn(self, user: str) -> None:
+        """Wait for the first answer about a user; refresh an old one without waiting."""
+        if user in self._overrides:
+            return
+        found = self._found.get(user)
+        if found is not None and self._clock() - found[0] < self._lifetime_seconds:
+            return
+        asking = self._asking.get(user)
+        if asking is None:
+            asking = asyncio.create_task(self._find(user), name="groups of a user")
+            self._asking[user] = asking
+        if found is None:
+            await asyncio.shield(asking)
+
+    def known(self, user: str) -> frozenset[str]:
+        """The groups of a user; none if the machine does not know the user."""
+        if user in self._overrides:
+            return self._overrides[user]
+        found = self._found.get(user)
+        return NOBODY if found is None else found[1]
+
+    async def _find(self, user: str) -> None:
+        began = self._clock()
+        loop = asyncio.get_running_loop()
+        try:
+            groups = await loop.run_in_executor(self._threads, self._ask, user)
+        except OSError as failure:
+            log.warning("groups.not_found", user=user, because=str(failure))
+            groups = self.known(user)
+        finally:
+            del self._asking[user]
+        took = self._clock() - began
+        if took > SLOW_SECONDS:
+            log.warning("groups.slow", user=user, seconds=round(took, 3))
+        self._found[user] = (self._clock(), groups)
+        self._found.move_to_end(user)
+        while len(self._found) > self._max_remembered:
+            self._found.popitem(last=False)
+
+
+def system_groups(user: str) -> frozenset[str]:
+    """What the operating system says; it may take a while."""
+    groups = {entry.gr_name for entry in grp.getgrall() if user in entry.gr_mem}
+    try:
+        groups.add(grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name)
+    except KeyError:
+        return frozenset(groups)
+    return frozenset(groups)

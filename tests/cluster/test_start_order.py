@@ -1,0 +1,41 @@
+"""Everything that is started at once, in any order, comes up by itself."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy.local.cluster import ALL_PARTS, ZOOKEEPER, Cluster, open_cluster
+from deploy.local.processes import wait_until
+from deploy.local.state import status
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
+
+DEADLINE_SECONDS = 90.0
+
+
+def says_that_it_waits(cluster: Cluster, zkfc: str) -> bool:
+    """Whether this controller's page is served, and says that it waits for ZooKeeper."""
+    told = status(cluster.status_url(zkfc))
+    return told is not None and "waiting for ZooKeeper" in str(told["failover_off_because"])
+
+
+def test_controllers_and_namenodes_may_be_started_before_what_they_need(tmp_path: Path) -> None:
+    with open_cluster(tmp_path) as cluster:
+        cluster.up()
+        cluster.down()
+        zkfcs = [name for name in ALL_PARTS if name.startswith("zkfc-")]
+        for name in reversed([one for one in ALL_PARTS if one != ZOOKEEPER]):
+            cluster.launch(name)
+        for name in zkfcs:
+            wait_until(
+                lambda name=name: says_that_it_waits(cluster, name),  # type: ignore[misc]
+                what=f"{name} to say that it waits for ZooKeeper",
+                deadline_seconds=DEADLINE_SECONDS,
+                abandon=cluster.process(name).ended_early,
+            )
+        cluster.start(ZOOKEEPER)
+        active = cluster.wait_for_active(deadline_seconds=DEADLINE_SECONDS)
+        other = "nn2" if active == "nn1" else "nn1"
+        cluster.wait_for_ready_standby(other, deadline_seconds=DEADLINE_SECONDS)
+        cluster.wait_for_candidate(other, deadline_seconds=DEADLINE_SECONDS)
+        assert all(cluster.process(name).running for name in ALL_PARTS)

@@ -1,0 +1,85 @@
+"""Which settings are secrets, and that no form of showing them has a byte of one."""
+
+from pathlib import Path
+
+import pytest
+
+from ha.conf.configuration import load_configuration
+from ha.conf.errors import ConfigurationError
+from ha.conf.host_names import fault_of
+from ha.conf.keys.cluster import ZOOKEEPER_AUTH
+from ha.conf.secrets import HIDDEN, bare_secret, is_secret, redacted, shown_value
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "ha.zookeeper.auth",
+        "ha.zookeeper.auth.ns1",
+        "ha.zookeeper.auth.ns1.nn1",
+        "hadoop.zk.ssl.keystore.PASSWORD",
+        "fs.s3a.secret.key",
+        "a.credential.b",
+        "my.own.token",
+        "my.own.token.ns1",
+        "ssl.server.keystore.password.ns1.nn1",
+    ],
+)
+def test_a_secret_is_one_with_a_suffix_too(key: str) -> None:
+    assert is_secret(key)
+    assert shown_value(key, "hunter2") == HIDDEN
+    assert shown_value(key, "@/etc/nnha/auth") == "@/etc/nnha/auth"
+
+
+@pytest.mark.parametrize(
+    "key", ["dfs.nameservices", "hadoop.security.authentication", "dfs.block.access.token.enable"]
+)
+def test_other_keys_are_shown(key: str) -> None:
+    assert shown_value(key, "true") == "true"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "digest:hdfs:hunter2",
+        "sasl:x:cdrwa,digest:hdfs:hunter2:cdrwa",
+        "shell(ipmi --user a --password hunter2 $target_host)",
+        "https://user:hunter2@host/",
+    ],
+)
+def test_values_that_hold_a_secret_are_shown_without_it(text: str) -> None:
+    assert "hunter2" not in redacted(text)
+    assert "hunter2" not in shown_value("some.key", text)
+    assert redacted(redacted(text)) == redacted(text)
+
+
+def test_a_value_that_cannot_be_read_is_not_quoted_if_it_is_a_secret(tmp_path: Path) -> None:
+    (tmp_path / "hdfs-site.xml").write_text(
+        "<configuration>"
+        "<property><name>ha.zookeeper.auth</name><value>hunter2 ${x}</value></property>"
+        "<property><name>x</name><value>${y}${y}</value></property>"
+        "<property><name>y</name><value>${x}${x}</value></property>"
+        "</configuration>"
+    )
+    with pytest.raises(ConfigurationError, match=r"ha\.zookeeper\.auth is") as told:
+        load_configuration(tmp_path, environment={}).get(ZOOKEEPER_AUTH)
+    assert "hunter2" not in str(told.value)
+
+
+def test_a_secret_is_known_on_a_command_line() -> None:
+    assert bare_secret("ha.zookeeper.auth.ns1=digest:a:b") == "ha.zookeeper.auth.ns1"
+    assert bare_secret("ha.zookeeper.auth=@/etc/auth") == ""
+    assert bare_secret("dfs.nameservices=ns1") == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "$(id)", "a;b", "a\nb", "a b", "-oProxyCommand=x", "x" * 4096, "`id`", "a|b", "\x00"],
+)
+def test_what_a_shell_could_take_for_a_command_is_no_host(name: str) -> None:
+    assert fault_of(name)
+
+
+@pytest.mark.parametrize("name", ["host1.example.com", "127.0.0.1", "::1", "fe80::1%eth0", "nn_1"])
+def test_usual_hosts_are_hosts(name: str) -> None:
+    assert fault_of(name) == ""

@@ -1,0 +1,116 @@
+"""A daemon that strangers could reach does not start before somebody has said that it may."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from ha.conf.configuration import load_configuration
+from ha.console import exit_codes
+from ha.daemon.exposure import OPEN_TO_STRANGERS, is_loopback
+from ha.daemon.facts import publish_facts
+from tests.namenode_sim.startup.startup_world import KEYS, snapshot, write_site
+
+LOOPBACK = {
+    "127.0.0.1": True,
+    "127.0.1.1": True,
+    "::1": True,
+    "localhost": True,
+    "0.0.0.0": False,
+    "::": False,
+    "": False,
+    "10.0.0.5": False,
+    "fe80::1": False,
+    "no-such-host.invalid": True,  # nobody can listen there: the attempt says so
+}
+
+
+@pytest.mark.parametrize("host", LOOPBACK)
+def test_what_only_this_machine_reaches(host: str) -> None:
+    assert is_loopback(host) is LOOPBACK[host]
+
+
+ANYWHERE = "0.0.0.0:18020"
+DOORS: dict[str, tuple[Sequence[str], str]] = {
+    "a NameNode's RPC": (["namenode"], "dfs.namenode.rpc-address.ns1.nn1"),
+    "a NameNode's RPC for ZKFCs": (["namenode"], "dfs.namenode.servicerpc-address.ns1.nn1"),
+    "a NameNode's RPC for probes": (["namenode"], "dfs.namenode.lifeline.rpc-address.ns1.nn1"),
+    "a NameNode's HTTP": (["namenode"], "dfs.namenode.http-bind-host.ns1.nn1"),
+    "a JournalNode's gRPC": (["journalnode"], "dfs.journalnode.rpc-address"),
+    "a JournalNode's HTTP": (["journalnode"], "dfs.journalnode.http-address"),
+    "a JournalNode's Hadoop RPC": (["journalnode"], "nnha.journalnode.hadoop-rpc-address"),
+    "a ZKFC's HTTP": (["zkfc"], "nnha.zkfc.http-address"),
+    "a ZKFC's RPC": (["zkfc"], "dfs.namenode.rpc-address.ns1.nn1"),
+    "a checkpoint service's HTTP": (["checkpoint", "run"], "nnha.checkpoint.http-address"),
+}
+
+
+async def started(folder: Path, command: Sequence[str], **site: str) -> tuple[int, str]:
+    """The exit code and the output of a daemon that ends by itself."""
+    write_site(folder / "conf", {**KEYS, **places(folder), **site})
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "ha.cli.main", *command, "--conf-dir", str(folder / "conf"),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    out, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode()
+
+
+def places(folder: Path) -> dict[str, str]:
+    return {
+        "dfs.namenode.name.dir": str(folder / "name"),
+        "dfs.namenode.shared.edits.dir": "qjournal://127.0.0.1:1/ns1",
+        "dfs.journalnode.edits.dir": str(folder / "journal"),
+        "nnha.checkpoint.work-dir": str(folder / "work"),
+        "dfs.ha.automatic-failover.enabled": "true",
+        "ha.zookeeper.quorum": "127.0.0.1:1",
+    }
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_no_daemon_listens_for_strangers_unasked(tmp_path: Path, door: str) -> None:
+    command, key = DOORS[door]
+    where = "0.0.0.0" if key.rpartition(".ns1")[0].endswith("bind-host") else ANYWHERE
+    code, text = await started(tmp_path, command, **{key: where})
+    assert code == OPEN_TO_STRANGERS
+    reason = text.splitlines()[-1]
+    assert "refused to start: " in reason
+    assert "=0.0.0.0:" in reason
+    assert "nothing proves who calls" in reason
+    assert "nnha.security.mode=insecure-i-know" in reason
+    assert set(snapshot(tmp_path)) == {"conf/core-site.xml", "conf/hdfs-site.xml"}
+    assert {path.name for path in tmp_path.iterdir()} == {"conf"}, "nothing was made"
+
+
+async def test_whoever_says_that_it_is_known_gets_on(tmp_path: Path) -> None:
+    keys = {"dfs.namenode.rpc-address.ns1.nn1": ANYWHERE, "nnha.security.mode": "insecure-i-know"}
+    code, text = await started(tmp_path, ["namenode"], **keys)
+    assert code == 1, "there is no name directory"
+    assert "does not exist" in text.splitlines()[-1]
+    said = next(line for line in text.splitlines() if '"security.mode"' in line)
+    assert "insecure-i-know" in said
+    assert "dfs.namenode.rpc-address=0.0.0.0:18020" in said
+
+
+@pytest.mark.parametrize("mode", ["strict", "permissive", "yes"])
+async def test_a_mode_that_is_not_there_lists_those_that_are(tmp_path: Path, mode: str) -> None:
+    code, text = await started(tmp_path, ["journalnode"], **{"nnha.security.mode": mode})
+    assert code == 1
+    reason = text.splitlines()[-1]
+    for word in (mode, "nnha.security.mode", "auto", "insecure-i-know"):
+        assert word in reason
+
+
+def test_the_exit_code_is_among_those_of_all_commands() -> None:
+    assert exit_codes.OPEN_TO_STRANGERS == OPEN_TO_STRANGERS
+
+
+def test_the_mode_is_a_metric(tmp_path: Path) -> None:
+    write_site(tmp_path / "conf", {"nnha.security.mode": "insecure-i-know"})
+    registry = CollectorRegistry()
+    publish_facts("zkfc", load_configuration(tmp_path / "conf"), registry=registry)
+    assert registry.get_sample_value("nnha_security_mode", {"mode": "insecure-i-know"}) == 1.0

@@ -1,0 +1,71 @@
+"""The groups of users are asked for beside the event loop, and kept within limits."""
+
+import asyncio
+import threading
+
+from namenode_sim.process.user_groups import SystemGroups
+
+SECONDS = 30.0
+
+
+class Directory:
+    """What the machine asks, slow as long as the test wants."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.answers = threading.Event()
+        self.answers.set()
+        self.groups = frozenset({"staff"})
+
+    def __call__(self, user: str) -> frozenset[str]:
+        self.asked.append(user)
+        assert self.answers.wait(SECONDS)
+        return self.groups
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_the_loop_turns_while_a_directory_service_takes_its_time() -> None:
+    directory = Directory()
+    directory.answers.clear()
+    groups = SystemGroups(ask=directory)
+    waiting = [asyncio.create_task(groups.learn(user)) for user in ("ann", "bob", "cid", "ann")]
+    async with asyncio.timeout(SECONDS):
+        while len(directory.asked) < 2:
+            await asyncio.sleep(0)  # this loop turns: nobody stands in its way
+    assert groups.known("ann") == frozenset()
+    directory.answers.set()
+    await asyncio.gather(*waiting)
+    assert groups.known("ann") == {"staff"}
+    assert sorted(directory.asked) == ["ann", "bob", "cid"], "one question for two callers"
+
+
+async def test_an_answer_that_is_old_is_asked_for_again_and_not_waited_for() -> None:
+    directory, clock = Directory(), Clock()
+    groups = SystemGroups(ask=directory, lifetime_seconds=300, clock=clock)
+    await groups.learn("ann")
+    clock.now = 299
+    await groups.learn("ann")
+    assert directory.asked == ["ann"]
+    clock.now, directory.groups = 301, frozenset({"admins"})
+    directory.answers.clear()
+    await groups.learn("ann")
+    assert groups.known("ann") == {"staff"}
+    directory.answers.set()
+    async with asyncio.timeout(SECONDS):
+        while groups.known("ann") != {"admins"}:
+            await asyncio.sleep(0.001)
+
+
+async def test_strangers_names_do_not_fill_the_memory() -> None:
+    groups = SystemGroups(ask=Directory(), max_remembered=10)
+    for number in range(50):
+        await groups.learn(f"stranger-{number}")
+    known = [number for number in range(50) if groups.known(f"stranger-{number}")]
+    assert known == list(range(40, 50))

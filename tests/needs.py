@@ -1,0 +1,110 @@
+"""What a machine may lack for a test; for ``./run test`` a skip for any other reason is a failure.
+
+A skip's reason begins with the name of one need, so that the report can group the skips, and can
+ask whether the machine has the thing after all.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, NoReturn
+
+import pytest
+
+from tests import ROOT, TESTDATA
+from tests.interop.hadoop_jars import JarsMissing, server_jar
+
+_PREFIX: Final = "needs "
+_SEPARATOR: Final = ": "
+UNPACKED: Final = Path.home() / ".cache/nnha/prometheus/usr/bin"
+"""Debian's package ``prometheus`` may be unpacked there (dpkg -x) instead of being installed."""
+SEARCHED: Final = os.environ.get("PATH", "") + f":/usr/sbin:/sbin:{UNPACKED}"
+"""Debian keeps sshd in a folder that only root has on its PATH."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that not every machine has."""
+
+    name: str
+    lacking: Callable[[], str]
+    """What is not here and how to get it; empty where everything is here."""
+
+    @property
+    def here(self) -> bool:
+        return not self.lacking()
+
+    def reason(self, why: str = "") -> str:
+        """The text of a skip."""
+        return f"{_PREFIX}{self.name}{_SEPARATOR}{why or self.lacking()}"
+
+    def skip(self, why: str = "") -> NoReturn:
+        """End the running test as skipped; as failed where the thing is here after all."""
+        if self.here:
+            pytest.fail(f"{self.name}: {why or 'a test could not use it'}, although it is here")
+        pytest.skip(self.reason(why))
+
+    @property
+    def mark(self) -> pytest.MarkDecorator:
+        """For a test, or for a whole module as its ``pytestmark``."""
+        return pytest.mark.skipif(not self.here, reason=self.reason())
+
+
+def _commands(advice: str, *names: str) -> str:
+    missing = [name for name in names if shutil.which(name, path=SEARCHED) is None]
+    return f"{', '.join(missing)} not found (Debian: {advice})" if missing else ""
+
+
+def _packages(advice: str, *names: str) -> str:
+    missing = [name for name in names if find_spec(name) is None]
+    return f"{', '.join(missing)} cannot be imported ({advice})" if missing else ""
+
+
+def _server_jar() -> str:
+    if os.environ.get("NNHA_INTEROP") == "1":
+        return ""  # somebody asked for it: what is in the way is a failure
+    try:
+        server_jar()
+    except JarsMissing as missing:
+        return str(missing)
+    return ""
+
+
+def _testdata() -> str:
+    return "" if TESTDATA.is_dir() else f"{TESTDATA} is not there (NNHA_TESTDATA names the folder)"
+
+
+def _git() -> str:
+    return "" if (ROOT / ".git").exists() else f"{ROOT} is not a git checkout"
+
+
+_SSHD: Final = ("sshd", "ssh-keygen", "fuser", "bash")
+HADOOP_SERVER: Final = Need("Hadoop's server jar", _server_jar)
+SSHD: Final = Need("sshd", partial(_commands, "apt-get install openssh-server psmisc", *_SSHD))
+SSH_AGENT: Final = Need(
+    "ssh-agent", partial(_commands, "apt-get install openssh-client", "ssh-agent")
+)
+GCC: Final = Need("gcc", partial(_commands, "apt-get install gcc", "gcc"))
+FILES_OF_HADOOP: Final = Need("files that Hadoop wrote", _testdata)
+PROMETHEUS: Final = Need(
+    "prometheus", partial(_commands, "apt-get install prometheus", "prometheus", "promtool")
+)
+GIT: Final = Need("a git checkout", _git)
+PURE_SASL: Final = Need("pure-sasl", partial(_packages, "pip install pure-sasl", "puresasl"))
+
+NEEDS: Final = {
+    need.name: need
+    for need in (HADOOP_SERVER, SSHD, SSH_AGENT, GCC, FILES_OF_HADOOP, PROMETHEUS, GIT, PURE_SASL)
+}
+
+
+def need_of(reason: str) -> Need | None:
+    """The need that a skip's reason names."""
+    if not reason.startswith(_PREFIX):
+        return None
+    name, _, _ = reason.removeprefix(_PREFIX).partition(_SEPARATOR)
+    return NEEDS.get(name)
