@@ -279,6 +279,10 @@ class BlockState:
             others = tuple(one for one in construction.locations if one.storage != number)
             self.constructions[slot] = replace(construction, locations=others)
 
+    def expect(self, slot: Slot, locations: tuple[Location, ...]) -> None:
+        """Note where a block that is being written is to be, instead of what was known."""
+        self.constructions[slot] = replace(self.constructions[slot], locations=locations)
+
     def invalidate(self, number: StorageNumber, block_id: int, stamp: int) -> None:
         """Have a storage delete a replica, once the edits applied so far are durable."""
         self.invalidations.add(number, block_id, stamp, self.applied)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from google.protobuf.message import Message
 
 from namenode_sim.client_protocol.leases import LeaseTimes
+from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.namespace import Namespace
@@ -73,6 +74,7 @@ class Scene:
     now_ms: int
     now: float
     leases: LeaseTimes
+    cluster: Cluster
     settings: Settings = field(default=DEFAULT_SETTINGS)
     changes: bool = False
     """Whether the call may change something: then paths into snapshots are refused."""

@@ -5,6 +5,7 @@ logged, so that the three cannot differ.  Semantics are those of Hadoop's FSEdit
 (docs/reference/namenode.md#replay).
 """
 
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import Final, assert_never, cast, get_args
 
@@ -102,6 +103,7 @@ class Namespace:
         "cache",
         "counters",
         "ec_policies",
+        "follower",
         "last_applied",
         "replication_limits",
         "retry_cache",
@@ -130,6 +132,8 @@ class Namespace:
         self.unknown_fields: dict[tuple[str, int | str], bytes] = {}
         """Messages of the loaded image with fields of a newer Hadoop, for the next save."""
         self.last_applied = TxId(0)
+        self.follower: Callable[[TxId, tuple[BlockChange, ...]], None] | None = None
+        """Who is told of each edit's changes of blocks, in the turn that applies it."""
 
     @classmethod
     def empty(cls, user: str, group: str = "supergroup") -> "Namespace":
@@ -154,7 +158,12 @@ class Namespace:
             raise type(error)(f"transaction {txid}, {type(op).__name__}: {error}") from error
         self.last_applied = txid
         watch = self.tree.watch
-        return () if watch is None else watch.take(self.tree.inodes)
+        if watch is None:
+            return ()
+        changes = watch.take(self.tree.inodes)
+        if self.follower is not None:
+            self.follower(txid, changes)
+        return changes
 
     def _apply(self, op: Op) -> None:
         """Dispatch by the family of the edit; each family's method knows its members."""

@@ -28,6 +28,7 @@ from namenode_sim.client_protocol.leases import LeaseTimes
 from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Caller, EditPlan, Scene, Settings
 from namenode_sim.client_protocol.permissions import check_superuser, find
 from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, ReadCall, WriteCall
+from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INode
@@ -83,6 +84,7 @@ class ClientFace:
     log: EditLog
     gate: Gate
     superuser: str
+    cluster: Cluster
     supergroup: str = SUPERGROUP
     settings: Settings = DEFAULT_SETTINGS
     groups: Groups = field(default_factory=SystemGroups)
@@ -135,6 +137,7 @@ class ClientFace:
             int(time.time() * 1000),
             now,
             self.leases,
+            self.cluster,
             self.settings,
             changes,
         )

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from ha.daemon.process import halt
 from ha.rpc.protocol import RpcProtocol
 from ha.service.face import ha_service_protocol
 from journal.model import TxId
+from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.metrics import enter_state
 from namenode_sim.namespace.namespace import Namespace
@@ -179,7 +182,8 @@ class _Parts:
         copies = _local_copies(conf, place, running)
         namenode = self._namenode(gate, copies)
         namenode.unserved.warn(name)
-        client_face = _client_face(conf, namenode, gate)
+        cluster = _cluster(conf, storage.namespace_info.block_pool_id, namenode.namespace)
+        client_face = _client_face(conf, namenode, gate, cluster)
         copies.on_required_lost(namenode.end_because)
         checkpoints = checkpointer(conf, place, namenode, storage)
         beans = NameNodeBeans(
@@ -272,13 +276,24 @@ def _ha_face(conf: Configuration, place: NameNodeIdentity, loading: Loading) -> 
     )
 
 
-def _client_face(conf: Configuration, namenode: NameNode, gate: Gate) -> ClientFace:
+def _cluster(conf: Configuration, pool: str, namespace: Namespace) -> Cluster:
+    """Where the blocks of the namespace are."""
+    blocks = BlockState(minimum=conf.get(keys_files.REPLICATION_MIN))
+    cluster = Cluster(pool, blocks, random.Random())
+    cluster.belong_to(namespace)
+    return cluster
+
+
+def _client_face(
+    conf: Configuration, namenode: NameNode, gate: Gate, cluster: Cluster
+) -> ClientFace:
     """What clients see of it."""
     client_face = ClientFace(
         namenode.namespace,
         namenode,
         gate,
         own_user(),
+        cluster,
         supergroup=conf.get(keys_files.SUPERGROUP),
         settings=client_settings(conf),
         groups=SystemGroups(

@@ -1,6 +1,7 @@
 """A NameNode's client face without processes: a log in memory, a gate that is always open."""
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import count
@@ -12,7 +13,9 @@ from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL, STANDBY_EXCEPTION
 from ha.rpc.protocol import Call
 from journal.model import LAYOUT_VERSION, TxId
+from namenode_sim.blocks.state import BlockState
 from namenode_sim.client_protocol.model import Settings
+from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.codec import decode_all, encode
 from namenode_sim.edits.ops import Op
 from namenode_sim.namespace.namespace import Namespace
@@ -169,11 +172,15 @@ class NamedGroups:
 def serve(*, settings: Settings | None = None, namespace: Namespace | None = None) -> Served:
     """A new NameNode in memory; give a namespace to go on from one, as after a failover."""
     log, gate = MemoryLog(), OpenGate()
+    served = namespace or Namespace.empty(SUPERUSER)
+    cluster = Cluster("BP-1-127.0.0.1-1", BlockState(), random.Random(1))
+    cluster.belong_to(served)
     face = ClientFace(
-        namespace or Namespace.empty(SUPERUSER),
+        served,
         log,
         gate,
         SUPERUSER,
+        cluster,
         settings=settings or Settings(),
         groups=NamedGroups(),
     )

@@ -1,0 +1,85 @@
+"""Blocks, DataNodes and safe mode of one NameNode: what calls of clients and DataNodes look at.
+
+It is changed in place, always within one call, by its one owner (the keeper).
+
+See docs/reference/datanodes.md#cluster.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+
+from namenode_sim.blocks.follow import follow, load
+from namenode_sim.blocks.model import (
+    Location,
+    ReplicaState,
+    Role,
+    Slot,
+    StorageNumber,
+)
+from namenode_sim.blocks.safemode import Counts, SafeMode, SafeModeRules, begin, counts_of
+from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanodes.model import Draw, Node, NodeStorage
+from namenode_sim.namespace.namespace import Namespace
+
+
+class Cluster:
+    """``pool`` is the block pool's id; ``nodes`` are by uuid, dead ones included."""
+
+    __slots__ = ("_by_number", "blocks", "draw", "nodes", "pool", "rules", "safe_mode")
+
+    def __init__(
+        self, pool: str, blocks: BlockState, draw: Draw, rules: SafeModeRules | None = None
+    ) -> None:
+        self.pool = pool
+        self.blocks = blocks
+        self.draw = draw
+        self.rules = SafeModeRules() if rules is None else rules
+        self.nodes: dict[str, Node] = {}
+        self.safe_mode: SafeMode = begin(self.rules, self.counts())
+        self._by_number: dict[StorageNumber, tuple[Node, NodeStorage]] = {}
+
+    def belong_to(self, namespace: Namespace) -> None:
+        """Note the blocks of a namespace, and follow its edits from now on."""
+        load(self.blocks, namespace)
+        namespace.watch_blocks()
+        namespace.follower = partial(follow, self.blocks)
+        self.safe_mode = begin(self.rules, self.counts())
+
+    def counts(self) -> Counts:
+        """What safe mode waits for."""
+        return counts_of(self.blocks, sum(node.alive for node in self.nodes.values()))
+
+    def is_active(self) -> bool:
+        """Whether orders to DataNodes are this NameNode's to give."""
+        return self.blocks.role is Role.ACTIVE
+
+    def add_storage(self, node: Node, uuid: str) -> NodeStorage:
+        """A storage of a DataNode, which is made if it is new.
+
+        Raises:
+            TooManyStorages: if no number is left.
+        """
+        known = node.storages.get(uuid)
+        if known is None:
+            known = NodeStorage(uuid, self.blocks.storages.add(node.id.uuid, uuid))
+            node.storages[uuid] = known
+            self._by_number[known.held.number] = (node, known)
+        return known
+
+    def remove_storage(self, node: Node, storage: NodeStorage) -> None:
+        """Forget a storage that holds no block any more."""
+        self.blocks.remove_storage(storage.held)
+        del self._by_number[storage.held.number]
+        del node.storages[storage.uuid]
+
+    def place(self, number: StorageNumber) -> tuple[Node, NodeStorage]:
+        """The DataNode and the storage behind a number of the map."""
+        return self._by_number[number]
+
+    def expect(self, slot: Slot, places: Iterable[NodeStorage]) -> None:
+        """Note where a block that is being written is to be; what else was expected is dropped."""
+        stamp = self.blocks.columns.stamps[slot]
+        self.blocks.expect(
+            slot,
+            tuple(Location(place.held.number, ReplicaState.RBW, stamp, 0) for place in places),
+        )

@@ -1,0 +1,134 @@
+"""The words about DataNodes and their storages.
+
+See docs/reference/datanodes.md#nodes.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Final, Protocol
+
+from journal.model import TxId
+from namenode_sim.blocks.model import Storage, StorageNumber
+
+DEFAULT_RACK: Final = "/default-rack"
+
+
+class Draw(Protocol):
+    """Where chance comes from; ``random.Random`` is one."""
+
+    def random(self) -> float:
+        """A number of [0, 1)."""
+        ...
+
+    def randrange(self, stop: int, /) -> int:
+        """A number of [0, stop)."""
+        ...
+
+
+class StorageType(IntEnum):
+    """What a storage is made of, as numbered on the wire (StorageTypeProto)."""
+
+    DISK = 1
+    SSD = 2
+    ARCHIVE = 3
+    RAM_DISK = 4
+    PROVIDED = 5
+    NVDIMM = 6
+
+
+class StorageState(Enum):
+    """Whether a storage's replicas count; a shared or failed one takes no new ones."""
+
+    NORMAL = "normal"
+    READ_ONLY_SHARED = "read-only shared"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class DatanodeId:
+    """A DataNode as it registered: its uuid, and where it listens."""
+
+    uuid: str
+    ip: str
+    host: str
+    transfer_port: int
+    info_port: int
+    ipc_port: int
+    info_secure_port: int = 0
+
+    @property
+    def transfer_address(self) -> str:
+        """The address that data goes to, ip:port."""
+        return f"{self.ip}:{self.transfer_port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Sizes of a storage, in bytes, as its DataNode last told."""
+
+    capacity: int = 0
+    used: int = 0
+    remaining: int = 0
+    pool_used: int = 0
+    non_dfs_used: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class NodeStorage:
+    """A storage of a DataNode; ``held`` is its place in the map of blocks.
+
+    ``scheduled`` replicas are on their way to it and not in its sizes yet.
+    """
+
+    uuid: str
+    held: Storage
+    type: StorageType = StorageType.DISK
+    state: StorageState = StorageState.NORMAL
+    room: Room = field(default_factory=Room)
+    scheduled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOrder:
+    """A replica is to be sent to other storages, once the edits up to ``cause`` are durable."""
+
+    block_id: int
+    targets: tuple[StorageNumber, ...]
+    cause: TxId
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryOrder:
+    """A DataNode is to make the replicas of a block agree, under the recovery's stamp."""
+
+    block_id: int
+    recovery_stamp: int
+    cause: TxId
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A DataNode that has registered.
+
+    ``last_heard`` is monotonic time, in seconds.  ``broken``: its last connection ended as that of
+    a process which died, and it was not heard since.  ``transceivers`` and ``copies`` are what it
+    says that it is busy with.  ``obeys``: it has been told that this NameNode is the active, and
+    has called again.  Orders wait for its next heartbeat; a recovery goes before copies.
+    """
+
+    id: DatanodeId
+    software_version: str
+    last_heard: float
+    rack: str = DEFAULT_RACK
+    alive: bool = True
+    broken: bool = False
+    must_register: bool = False
+    told_active: bool = False
+    obeys: bool = False
+    transceivers: int = 0
+    copies: int = 0
+    failed_volumes: int = 0
+    copy_orders: deque[CopyOrder] = field(default_factory=deque)
+    recovery_orders: deque[RecoveryOrder] = field(default_factory=deque)
+    storages: dict[str, NodeStorage] = field(default_factory=dict)
