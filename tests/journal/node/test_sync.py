@@ -74,6 +74,15 @@ async def until_equal(nodes: Nodes, wanted: int) -> None:
     await until(equal, "all nodes hold the same")
 
 
+async def until_written(nodes: Nodes, i: int, records: bytes) -> None:
+    """A node's files hold these records: a quorum has acknowledged them perhaps without it."""
+
+    def written() -> bool:
+        return any(records in data for data in (contents(nodes, i) or {}).values())
+
+    await until(written, "the node holds the records")
+
+
 @pytest.mark.row("8.3 SyncAfterJNdowntime")
 async def test_sync_after_jn_downtime(tmp_path: Path) -> None:
     """SyncAfterJNdowntime, without the roll that Hadoop needs: nothing is written any more."""
@@ -89,6 +98,7 @@ async def test_a_node_that_comes_back_to_an_idle_journal_is_made_whole(tmp_path:
     async with syncing_nodes(tmp_path) as nodes:
         async with writing(nodes) as writer:
             await write_segments(writer, 1)
+            await until_equal(nodes, 1)
             await nodes.stop(2)
             await write_segments(writer, 4, 7)
         await nodes.stop(0, 1)
@@ -102,6 +112,7 @@ async def test_x9_a_finalized_segment_replaces_the_abandoned_one(tmp_path: Path)
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
         await writer.start_segment(TxId(1))
         await writer.write(TxId(1), 2, edits(1, 2))
+        await until_written(nodes, 1, edits(1, 2))
         await nodes.stop(1)
         await writer.write(TxId(3), 2, edits(3, 4))
         await writer.finalize_segment(TxId(4))
@@ -138,6 +149,7 @@ async def test_what_was_never_acknowledged_is_replaced(tmp_path: Path) -> None:
         await nodes.stop(1, 2)
         with pytest.raises(QuorumLost, match="needs 2 of 3"):
             await writer.write(TxId(4), 3, edits(4, 6, "lost"))
+        await until_written(nodes, 0, edits(4, 6, "lost"))
         await writer.close()
         await nodes.stop(0)
         await nodes.start(1, 2)
@@ -224,6 +236,7 @@ async def test_damage_is_never_served(nodes: Nodes) -> None:
     """A reader comes before the scrubber: it gets less than was promised, and nothing false."""
     async with writing(nodes) as writer:
         await write_segments(writer, 1, 4)
+        await until_equal(nodes, 2)
         node = nodes.daemons[2]
         assert node is not None
         flip(nodes.current(2) / "edits_0000000000000000001-0000000000000000003", 40)
@@ -261,6 +274,7 @@ def corrupt_found() -> float:
 async def test_purged_segments_do_not_come_back(tmp_path: Path) -> None:
     async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
         await write_segments(writer, 1, 4, 7)
+        await until_equal(nodes, 3)
         await nodes.stop(2)
         writer.purge_logs(TxId(7))
         await until(lambda: nodes.finalized(0) == nodes.finalized(1) == [(7, 9)], "purged")
