@@ -1,6 +1,7 @@
 """Calls that change attributes: mode, owner, times, replication, quota, policies (FSDirAttrOp)."""
 
 from ha.rpc.java_names import ILLEGAL_ARGUMENT, PATH_IS_NOT_DIRECTORY
+from namenode_sim.client_protocol.create import check_replication
 from namenode_sim.client_protocol.errors import (
     HADOOP_ILLEGAL_ARGUMENT,
     FsError,
@@ -8,7 +9,6 @@ from namenode_sim.client_protocol.errors import (
     io_error,
     not_found,
 )
-from namenode_sim.client_protocol.file_writes import check_replication
 from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.paths import Route, as_file
 from namenode_sim.client_protocol.permissions import (

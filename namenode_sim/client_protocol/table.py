@@ -9,7 +9,9 @@ from google.protobuf.message import Message
 from namenode_sim.client_protocol import (
     acl_calls,
     attribute_writes,
+    block_writes,
     cluster_reads,
+    create,
     file_writes,
     reads,
     snapshot_calls,
@@ -118,7 +120,7 @@ READS: dict[str, ReadCall] = {
 
 
 def _created(scene: Scene, _: calls.CreateRequestProto) -> Message:
-    return file_writes.created_before(scene)
+    return create.created_before(scene)
 
 
 def _appended(scene: Scene, _: calls.AppendRequestProto) -> Message:
@@ -149,13 +151,13 @@ WRITES: dict[str, WriteCall] = {
         calls.Rename2RequestProto, tree_writes.rename2, _done(calls.Rename2ResponseProto())
     ),
     "createSymlink": WriteCall(calls.CreateSymlinkRequestProto, tree_writes.create_symlink),
-    "create": WriteCall(calls.CreateRequestProto, file_writes.create, _created),
+    "create": WriteCall(calls.CreateRequestProto, create.create, _created),
     "append": WriteCall(calls.AppendRequestProto, file_writes.append, _appended),
-    "complete": WriteCall(calls.CompleteRequestProto, file_writes.complete),
-    "fsync": WriteCall(calls.FsyncRequestProto, file_writes.fsync),
+    "complete": WriteCall(calls.CompleteRequestProto, block_writes.complete),
+    "fsync": WriteCall(calls.FsyncRequestProto, block_writes.fsync),
     "renewLease": WriteCall(calls.RenewLeaseRequestProto, file_writes.renew_lease),
     "recoverLease": WriteCall(calls.RecoverLeaseRequestProto, file_writes.recover_lease),
-    "addBlock": WriteCall(calls.AddBlockRequestProto, file_writes.add_block),
+    "addBlock": WriteCall(calls.AddBlockRequestProto, block_writes.add_block),
     "truncate": WriteCall(calls.TruncateRequestProto, file_writes.truncate),
     "setPermission": WriteCall(calls.SetPermissionRequestProto, attribute_writes.set_permission),
     "setOwner": WriteCall(calls.SetOwnerRequestProto, attribute_writes.set_owner),

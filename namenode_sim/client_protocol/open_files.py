@@ -1,0 +1,65 @@
+"""What calls about open files share: which file is meant, whose it is, how it is closed."""
+
+from namenode_sim.client_protocol.creation import described
+from namenode_sim.client_protocol.errors import lease_expired, not_found
+from namenode_sim.client_protocol.model import Scene
+from namenode_sim.client_protocol.paths import Route, resolve, route_to
+from namenode_sim.client_protocol.permissions import find
+from namenode_sim.edits.ops import Close
+from namenode_sim.namespace.inode import INodeFile
+from namenode_sim.namespace.retry_cache import Opened
+
+
+def by_id(scene: Scene, path: str, file_id: int) -> Route:
+    """Where the file is now, which may have been renamed since it was opened."""
+    if file_id == 0:
+        return find(scene, path)
+    node = scene.namespace.tree.inodes.get(file_id)
+    if node is None:
+        route = resolve(scene.namespace, path)
+        return Route(route.path, route.names, (*route.nodes[:-1], None))
+    return route_to(node)
+
+
+def check_lease(scene: Scene, route: Route, holder: str, file_id: int) -> INodeFile:
+    """The caller must hold the file's lease (FSNamesystem.checkLease)."""
+    files = scene.namespace.tree.leases.get(holder)
+    lease = (
+        f"[Lease.  Holder: {holder}, pending creates: {len(files)}]"
+        if files
+        else f"Holder {holder} does not have any open files."
+    )
+    where = f"{route.path} (inode {file_id}) {lease}"
+    if route.last is None:
+        raise not_found(f"File does not exist: {where}")
+    if not isinstance(route.last, INodeFile):
+        raise lease_expired(f"INode is not a regular file: {where}")
+    writer = route.last.under_construction
+    if writer is None:
+        raise lease_expired(f"File is not open for writing: {where}")
+    if writer.client_name != holder:
+        raise lease_expired(
+            f"Client (={holder}) is not the lease owner (={writer.client_name}: {where}"
+        )
+    scene.leases.renew(holder, scene.now)
+    return route.last
+
+
+def close_edit(file: INodeFile, path: str, now_ms: int) -> Close:
+    """The edit that completes a file."""
+    return Close(
+        inode_id=0,
+        path=path,
+        replication=file.replication,
+        mtime=now_ms,
+        atime=file.atime,
+        block_size=file.preferred_block_size,
+        blocks=file.blocks,
+        permission=described(file),
+    )
+
+
+def opened_before(scene: Scene) -> INodeFile:
+    answer = scene.namespace.retry_cache.find(scene.caller.rpc)
+    assert isinstance(answer, Opened)
+    return answer.file
