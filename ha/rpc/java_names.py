@@ -35,8 +35,17 @@ ZKFC_PROTOCOL: Final = "org.apache.hadoop.ha.ZKFCProtocol"
 CLIENT_PROTOCOL: Final = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 NAMENODE_PROTOCOL: Final = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol"
 DATANODE_PROTOCOL: Final = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol"
+DATANODE_LIFELINE_PROTOCOL: Final = (
+    "org.apache.hadoop.hdfs.server.protocol.DatanodeLifelineProtocol"
+)
 INTER_DATANODE_PROTOCOL: Final = "org.apache.hadoop.hdfs.server.protocol.InterDatanodeProtocol"
 CLIENT_DATANODE_PROTOCOL: Final = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol"
 
 RECOVERY_IN_PROGRESS: Final = "org.apache.hadoop.hdfs.protocol.RecoveryInProgressException"
 REPLICA_NOT_FOUND: Final = "org.apache.hadoop.hdfs.server.datanode.ReplicaNotFoundException"
+
+UNREGISTERED_NODE: Final = "org.apache.hadoop.hdfs.protocol.UnregisteredNodeException"
+INCORRECT_VERSION: Final = "org.apache.hadoop.hdfs.server.common.IncorrectVersionException"
+INVALID_REPORT_LEASE: Final = (
+    "org.apache.hadoop.hdfs.server.protocol.InvalidBlockReportLeaseException"
+)

@@ -221,12 +221,12 @@ def settle(
         take_in(state, storage, block_id, told, of_full_report=True)
 
 
-def finish(state: BlockState, storage: Storage) -> None:
+def finish(_: BlockState, storage: Storage, *, after_claim: bool = True) -> None:
     """Note that a report was taken in as a whole.
 
-    It confirms what the storage holds if the DataNode had heard before that this NameNode is the
-    active: replicas that the former one had deleted are not in it.
+    It confirms what the storage holds if it was made after its DataNode had heard that this
+    NameNode is the active: replicas that the former one had deleted are not in it.
     """
     storage.reports += 1
     storage.needs_full_report = False
-    storage.confirmed = storage.heartbeated
+    storage.confirmed |= after_claim and storage.heartbeated

@@ -76,6 +76,10 @@ class Cluster:
         """The DataNode and the storage behind a number of the map."""
         return self._by_number[number]
 
+    def find_place(self, number: StorageNumber) -> tuple[Node, NodeStorage] | None:
+        """Where a storage is, by a number that may have been given back."""
+        return self._by_number.get(number)
+
     def expect(self, slot: Slot, places: Iterable[NodeStorage]) -> None:
         """Note where a block that is being written is to be; what else was expected is dropped."""
         stamp = self.blocks.columns.stamps[slot]

@@ -129,6 +129,7 @@ class Node:
     transceivers: int = 0
     copies: int = 0
     failed_volumes: int = 0
+    registrations: int = 0
     copy_orders: deque[CopyOrder] = field(default_factory=deque)
     recovery_orders: deque[RecoveryOrder] = field(default_factory=deque)
     storages: dict[str, NodeStorage] = field(default_factory=dict)

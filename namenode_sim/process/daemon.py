@@ -23,6 +23,7 @@ from ha.rpc.protocol import RpcProtocol
 from ha.service.face import ha_service_protocol
 from journal.model import TxId
 from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanode_protocol.face import DatanodeFace
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.metrics import enter_state
@@ -30,6 +31,7 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.retry_cache import MAX_ENTRIES, RetryCache
 from namenode_sim.process.client_face import ClientFace
 from namenode_sim.process.client_settings import client_settings
+from namenode_sim.process.datanodes import keeper_of
 from namenode_sim.process.ha_face import HaFace, disk_trouble_of
 from namenode_sim.process.jmx import NameNodeBeans
 from namenode_sim.process.listeners import Listeners
@@ -204,13 +206,17 @@ class _Parts:
         namenode.start()
         face.loaded(namenode)
         running.push_async_callback(namenode.stop)
+        keeper = keeper_of(conf, storage.namespace_info, namenode, cluster)
+        datanodes = DatanodeFace(keeper, storage.namespace_info)
         protocols = [
             client_face.protocol(),
+            datanodes.protocol(),
+            datanodes.lifeline(),
             self.operators,
             peer_protocol(namenode, storage, own_user()),
         ]
         await listeners.serve(protocols, page, lambda: image_routes(conf, storage, namenode))
-        duties = _duties(conf, place, namenode, client_face)
+        duties = _duties(conf, place, namenode, client_face) | keeper.duties()
         if checkpoints is not None:
             duties["checkpoints"] = checkpoints.run()
         broken = namenode.end_because

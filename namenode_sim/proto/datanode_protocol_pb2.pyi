@@ -550,6 +550,23 @@ class HeartbeatResponseProto(_message.Message):
 Global___HeartbeatResponseProto: _TypeAlias = HeartbeatResponseProto  # noqa: Y015
 
 @_typing.final
+class LifelineResponseProto(_message.Message):
+    """Of DatanodeLifelineProtocol; its request is HeartbeatRequestProto."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LifelineResponseProto: _TypeAlias = LifelineResponseProto  # noqa: Y015
+
+@_typing.final
 class BlockReportContextProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

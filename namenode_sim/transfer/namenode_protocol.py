@@ -49,7 +49,7 @@ def namenode_protocol(facts: Callable[[], Facts], superuser: str) -> RpcProtocol
 
     async def version(call: Call, _: pb.VersionRequestProto) -> pb.VersionResponseProto:
         check(call)
-        return pb.VersionResponseProto(info=_info_to_wire(facts().namespace))
+        return pb.VersionResponseProto(info=info_to_wire(facts().namespace))
 
     async def last_txid(
         call: Call, _: pb.GetTransactionIdRequestProto
@@ -157,7 +157,8 @@ async def _rolling(connection: RpcConnection, deadline: float) -> bool:
     return answer.isRollingUpgrade
 
 
-def _info_to_wire(info: NamespaceInfo) -> pb.NamespaceInfoProto:
+def info_to_wire(info: NamespaceInfo) -> pb.NamespaceInfoProto:
+    """Whose namespace it is, as NameNodes and DataNodes are told."""
     return pb.NamespaceInfoProto(
         buildVersion=_BUILD,
         unused=0,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ha.conf.keys import (
+    blocks,
     candidate,
     checkpoint,
     cluster,
@@ -17,7 +18,8 @@ from ha.conf.keys import (
 from ha.conf.keys.key import Key
 
 _MODULES: Final = (
-    candidate, checkpoint, cluster, datanode, files, journal, namenode, security, zookeeper,
+    blocks, candidate, checkpoint, cluster, datanode, files, journal, namenode, security,
+    zookeeper,
 )  # fmt: skip
 
 KEYS: Final[Mapping[str, Key[object]]] = {

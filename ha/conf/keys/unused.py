@@ -37,10 +37,10 @@ _REASONS: Mapping[str, str] = {
         dfs.datanode.use.datanode.hostname dfs.hosts dfs.hosts.exclude
         dfs.namenode.avoid.read.stale.datanode dfs.namenode.avoid.write.stale.datanode
         dfs.namenode.blocks.per.postponedblocks.rescan dfs.namenode.decommission.interval
-        dfs.namenode.heartbeat.recheck-interval dfs.namenode.hosts.provider.classname
+        dfs.namenode.hosts.provider.classname
         dfs.namenode.path.based.cache.refresh.interval.ms dfs.namenode.redundancy.interval.seconds
         dfs.namenode.replication.work.multiplier.per.iteration
-        dfs.namenode.stale.datanode.interval dfs.namenode.startup.delay.block.deletion.sec
+        dfs.namenode.startup.delay.block.deletion.sec
         net.topology.node.switch.mapping.impl net.topology.script.file.name""",
     _NO_SAFE_MODE: """
         dfs.ha.nn.not-become-active-in-safemode dfs.namenode.replqueue.threshold-pct

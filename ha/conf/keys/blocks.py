@@ -1,0 +1,48 @@
+"""The keys of a NameNode about DataNodes, their reports and safe mode."""
+
+from ha.conf.keys.key import Key, Scope
+from ha.conf.keys.units import duration, optional, text, whole
+
+_G = Scope.GLOBAL
+_ms = duration("ms", zero=False)
+
+# --- DataNodes ---------------------------------------------------------------------------------
+OLDEST_VERSION = Key(
+    "dfs.namenode.min.supported.datanode.version",
+    text,
+    "2.1.0-beta",
+    _G,
+    "DataNodes with older software are refused",
+)
+STALE_AFTER = Key(
+    "dfs.namenode.stale.datanode.interval", _ms, "30000", _G, "a silent DataNode is avoided"
+)
+RECHECK = Key(
+    "dfs.namenode.heartbeat.recheck-interval",
+    _ms,
+    "300000",
+    _G,
+    "twice this and ten heartbeats: a silent DataNode counts as dead",
+)
+REPORT_LEASES = Key(
+    "dfs.namenode.max.full.block.report.leases",
+    whole(at_least=1),
+    "6",
+    _G,
+    "so many DataNodes report all their blocks at once",
+)
+REPORT_LEASE_LENGTH = Key(
+    "dfs.namenode.full.block.report.lease.length.ms",
+    _ms,
+    "300000",
+    _G,
+    "how long a DataNode may take for such a report",
+)
+DELETIONS = Key(
+    "dfs.block.invalidate.limit",
+    optional(whole(at_least=1)),
+    "",
+    _G,
+    "replicas that one heartbeat's answer has deleted; as in Hadoop at least 20 a second of "
+    "dfs.heartbeat.interval, and 1000 if it is not set",
+)

@@ -1,0 +1,195 @@
+"""Serves DatanodeProtocol, and DatanodeLifelineProtocol, in every role.
+
+See docs/reference/datanodes.md#calls.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import structlog
+from google.protobuf.message import Message
+
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import (
+    DATANODE_LIFELINE_PROTOCOL,
+    DATANODE_PROTOCOL,
+    INCORRECT_VERSION,
+    INVALID_REPORT_LEASE,
+    IO_EXCEPTION,
+    UNREGISTERED_NODE,
+    UNSUPPORTED_OPERATION,
+)
+from ha.rpc.protocol import Call, Method, RpcProtocol
+from journal.model import NamespaceInfo
+from namenode_sim.blocks.errors import BlocksError
+from namenode_sim.datanode_protocol.errors import BadMessage, Overtaken
+from namenode_sim.datanode_protocol.keeper import Answer, Keeper, ReportContext
+from namenode_sim.datanode_protocol.messages import (
+    MAX_ERROR_CHARS,
+    REGISTER,
+    claim_message,
+    command_message,
+    heartbeat_of,
+    listed_storages,
+    news_of,
+    registration_of,
+)
+from namenode_sim.datanode_protocol.metrics import REFUSED
+from namenode_sim.datanodes.errors import (
+    DatanodesError,
+    LeaseNotHeld,
+    StrangeNamespace,
+    VersionTooOld,
+)
+from namenode_sim.datanodes.registry import Registration
+from namenode_sim.proto import datanode_protocol_pb2 as pb
+from namenode_sim.proto import namenode_protocol_pb2 as nn
+from namenode_sim.transfer.namenode_protocol import info_to_wire
+
+log = structlog.get_logger()
+
+STORAGE_BLOCK_REPORT_BUFFERS: Final = 1
+"""The capability that has DataNodes send rows of reports as bytes."""
+
+JAVA_CLASSES: Final = (
+    (StrangeNamespace, UNREGISTERED_NODE),
+    (VersionTooOld, INCORRECT_VERSION),
+    (LeaseNotHeld, INVALID_REPORT_LEASE),
+)
+"""What Hadoop's DataNodes act upon; after an IOException, which all else is, they go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatanodeFace:
+    """The calls of DataNodes to one NameNode."""
+
+    keeper: Keeper
+    namespace: NamespaceInfo
+
+    def protocol(self) -> RpcProtocol:
+        """The Java interface DatanodeProtocol."""
+        return RpcProtocol(
+            DATANODE_PROTOCOL,
+            {
+                "versionRequest": _method(nn.VersionRequestProto, self._version),
+                "registerDatanode": _method(pb.RegisterDatanodeRequestProto, self._register),
+                "sendHeartbeat": _method(pb.HeartbeatRequestProto, self._heartbeat),
+                "blockReport": _method(pb.BlockReportRequestProto, self._report),
+                "blockReceivedAndDeleted": _method(
+                    pb.BlockReceivedAndDeletedRequestProto, self._received
+                ),
+                "errorReport": _method(pb.ErrorReportRequestProto, self._error),
+                "reportBadBlocks": _method(pb.ReportBadBlocksRequestProto, self._bad_blocks),
+                "commitBlockSynchronization": _method(
+                    pb.CommitBlockSynchronizationRequestProto, self._commit
+                ),
+            },
+        )
+
+    def lifeline(self) -> RpcProtocol:
+        """The Java interface DatanodeLifelineProtocol."""
+        return RpcProtocol(
+            DATANODE_LIFELINE_PROTOCOL,
+            {"sendLifeline": _method(pb.HeartbeatRequestProto, self._lifeline)},
+        )
+
+    async def _version(self, _: Call, __: nn.VersionRequestProto) -> Message:
+        info = info_to_wire(self.namespace)
+        info.capabilities = STORAGE_BLOCK_REPORT_BUFFERS
+        standing = self.keeper.standing()
+        info.state = claim_message(active=standing.active, txid=standing.durable).state
+        return nn.VersionResponseProto(info=info)
+
+    async def _register(self, call: Call, request: pb.RegisterDatanodeRequestProto) -> Message:
+        registration = registration_of(request.registration, call.host)
+        self.keeper.register(registration)
+        answer = pb.RegisterDatanodeResponseProto(registration=request.registration)
+        answer.registration.datanodeID.ipAddr = registration.id.ip
+        return answer
+
+    def _speaker(self, call: Call, message: pb.DatanodeRegistrationProto) -> Registration:
+        registration = registration_of(message, call.host)
+        self.keeper.check(registration)
+        return registration
+
+    async def _heartbeat(self, call: Call, request: pb.HeartbeatRequestProto) -> Message:
+        who = self._speaker(call, request.registration)
+        heartbeat = heartbeat_of(request, who.id)
+        answer = self.keeper.hear(heartbeat, wants_lease=request.requestFullBlockReportLease)
+        return self._answer(answer)
+
+    def _answer(self, answer: Answer) -> Message:
+        pool = self.namespace.block_pool_id
+        commands = [command_message(one, pool) for one in answer.commands]
+        standing = answer.standing
+        return pb.HeartbeatResponseProto(
+            cmds=[REGISTER] if answer.must_register else commands,
+            haStatus=claim_message(active=standing.active, txid=standing.durable),
+            fullBlockReportLeaseId=answer.lease,
+        )
+
+    async def _lifeline(self, call: Call, request: pb.HeartbeatRequestProto) -> Message:
+        who = self._speaker(call, request.registration)
+        self.keeper.lifeline(heartbeat_of(request, who.id))
+        return pb.LifelineResponseProto()
+
+    async def _report(self, call: Call, request: pb.BlockReportRequestProto) -> Message:
+        who = self._speaker(call, request.registration)
+        self._check_pool(call, request.blockPoolId)
+        told = request.context
+        context = ReportContext(told.leaseId, told.curRpc + 1 >= told.totalRpcs)
+        if not await self.keeper.report(who.id, listed_storages(request), context):
+            return pb.BlockReportResponseProto(cmd=REGISTER)
+        return pb.BlockReportResponseProto()
+
+    async def _received(
+        self, call: Call, request: pb.BlockReceivedAndDeletedRequestProto
+    ) -> Message:
+        who = self._speaker(call, request.registration)
+        self._check_pool(call, request.blockPoolId)
+        await self.keeper.receive(who.id, news_of(request))
+        return pb.BlockReceivedAndDeletedResponseProto()
+
+    async def _error(self, call: Call, request: pb.ErrorReportRequestProto) -> Message:
+        who = self._speaker(call, request.registartion)
+        log.warning(
+            "datanodes.error",
+            datanode=who.id.uuid,
+            address=who.id.transfer_address,
+            code=request.errorCode,
+            message=request.msg[:MAX_ERROR_CHARS],
+        )
+        return pb.ErrorReportResponseProto()
+
+    async def _bad_blocks(self, call: Call, _: pb.ReportBadBlocksRequestProto) -> Message:
+        raise _not_yet(call)
+
+    async def _commit(self, call: Call, _: pb.CommitBlockSynchronizationRequestProto) -> Message:
+        raise _not_yet(call)
+
+    def _check_pool(self, call: Call, pool: str) -> None:
+        ours = self.namespace.block_pool_id
+        if pool != ours:
+            raise BadMessage(call.method, f"block pool {pool[:256]!r}, and ours is {ours}")
+
+
+def _not_yet(call: Call) -> RemoteFault:
+    return RemoteFault(UNSUPPORTED_OPERATION, f"{call.method} is not served by this NameNode yet")
+
+
+def _method(request: type[Message], handle: Callable[[Call, Any], Awaitable[Message]]) -> Method:
+    """A method whose refusals travel as Java's."""
+
+    async def served(call: Call, message: Any) -> Message:  # noqa: ANN401 - what its type says
+        try:
+            return await handle(call, message)
+        except (DatanodesError, BlocksError, BadMessage, Overtaken) as refusal:
+            REFUSED.labels(call.method).inc()
+            log.warning("datanodes.refused", method=call.method, host=call.host, why=str(refusal))
+            java = next(
+                (name for kind, name in JAVA_CLASSES if isinstance(refusal, kind)), IO_EXCEPTION
+            )
+            raise RemoteFault(java, str(refusal)) from refusal
+
+    return Method(request, served)

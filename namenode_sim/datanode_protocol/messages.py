@@ -1,0 +1,326 @@
+"""The messages of DatanodeProtocol and the words for them; what breaks a limit is refused.
+
+See docs/reference/datanodes.md#limits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
+from namenode_sim.blocks.report_rows import from_buffers, from_longs
+from namenode_sim.blocks.reports import Part, in_order, parts
+from namenode_sim.blocks.waiting import Told
+from namenode_sim.datanode_protocol.errors import BadMessage
+from namenode_sim.datanodes.heartbeat import (
+    Command,
+    Copies,
+    Delete,
+    Heartbeat,
+    Recoveries,
+    Recovery,
+    StorageReport,
+)
+from namenode_sim.datanodes.model import (
+    DatanodeId,
+    Node,
+    NodeStorage,
+    Room,
+    StorageState,
+    StorageType,
+)
+from namenode_sim.datanodes.registry import NamespaceIds, Registration
+from namenode_sim.proto import datanode_protocol_pb2 as pb
+from namenode_sim.proto import datanode_types_pb2 as types
+from namenode_sim.proto import hdfs_types_pb2 as hdfs
+from namenode_sim.proto import namenode_protocol_pb2 as nn
+
+MAX_NAME_CHARS: Final = 256
+MAX_STORAGES: Final = 64
+MAX_NEWS: Final = 100_000
+MAX_PORT: Final = 65_535
+MAX_ERROR_CHARS: Final = 1024
+NO_TOKEN: Final = hdfs.TokenProto(identifier=b"", password=b"", kind="", service="")
+
+_News = pb.ReceivedDeletedBlockInfoProto
+
+
+def registration_of(message: pb.DatanodeRegistrationProto, address: str) -> Registration:
+    """Who speaks; ``address`` is where the connection comes from.
+
+    Raises:
+        BadMessage: if a name or a port cannot be one.
+    """
+    told, stored = message.datanodeID, message.storageInfo
+    for what, text in (
+        ("uuid", told.datanodeUuid),
+        ("host name", told.hostName),
+        ("software version", message.softwareVersion),
+        ("cluster id", stored.clusterID),
+    ):
+        _check_name("registration", what, text)
+    ports = (told.xferPort, told.infoPort, told.ipcPort, told.infoSecurePort)
+    if max(ports) > MAX_PORT:
+        raise BadMessage("registration", f"ports {ports}, at most {MAX_PORT}")
+    return Registration(
+        DatanodeId(
+            told.datanodeUuid,
+            address,
+            told.hostName,
+            told.xferPort,
+            told.infoPort,
+            told.ipcPort,
+            told.infoSecurePort,
+        ),
+        NamespaceIds(stored.namespceID, stored.clusterID, stored.cTime),
+        message.softwareVersion,
+    )
+
+
+def _check_name(method: str, what: str, text: str) -> None:
+    if not text or len(text) > MAX_NAME_CHARS or not text.isprintable():
+        raise BadMessage(
+            method,
+            f"the {what} {text[:MAX_NAME_CHARS]!r} has {len(text)} characters; it must have 1 to "
+            f"{MAX_NAME_CHARS}, all printable",
+        )
+
+
+def heartbeat_of(message: pb.HeartbeatRequestProto, of: DatanodeId) -> Heartbeat:
+    """What a heartbeat tells.
+
+    Raises:
+        BadMessage: if it has too many storages, or one without a name.
+    """
+    if len(message.reports) > MAX_STORAGES:
+        raise BadMessage("sendHeartbeat", f"{len(message.reports)} storages, most {MAX_STORAGES}")
+    return Heartbeat(
+        of,
+        tuple(map(_storage_report, message.reports)),
+        message.xceiverCount,
+        message.xmitsInProgress,
+        message.failedVolumes,
+    )
+
+
+def _storage_report(message: hdfs.StorageReportProto) -> StorageReport:
+    _check_name("sendHeartbeat", "storage id", message.storageUuid)
+    kind, state = described(message.storage)
+    return StorageReport(
+        message.storageUuid,
+        kind,
+        StorageState.FAILED if message.failed else state,
+        Room(
+            message.capacity,
+            message.dfsUsed,
+            message.remaining,
+            message.blockPoolUsed,
+            message.nonDfsUsed,
+        ),
+    )
+
+
+def described(message: hdfs.DatanodeStorageProto) -> tuple[StorageType, StorageState]:
+    """What a storage is made of, and whether its replicas count."""
+    shared = message.state == hdfs.DatanodeStorageProto.READ_ONLY_SHARED
+    state = StorageState.READ_ONLY_SHARED if shared else StorageState.NORMAL
+    return StorageType(message.storageType), state
+
+
+@dataclass(frozen=True, slots=True)
+class ListedStorage:
+    """A full report of one storage, not decoded yet."""
+
+    uuid: str
+    type: StorageType
+    state: StorageState
+    message: pb.StorageBlockReportProto
+
+    def decoded(self) -> tuple[int, list[Part]]:
+        """The number of rows, and the rows by id; work for a thread.
+
+        Raises:
+            MalformedReport, BadReport: if they are no rows, or impossible ones.
+        """
+        message = self.message
+        if message.blocks or not message.HasField("numberOfBlocks"):
+            rows = from_longs(message.blocks)
+        else:
+            rows = from_buffers(message.blocksBuffers, message.numberOfBlocks)
+        return len(rows), list(parts(in_order(rows)))
+
+
+def listed_storages(message: pb.BlockReportRequestProto) -> tuple[ListedStorage, ...]:
+    """The storages of a full report.
+
+    Raises:
+        BadMessage: if there are too many, or one has no name.
+    """
+    if len(message.reports) > MAX_STORAGES:
+        raise BadMessage("blockReport", f"{len(message.reports)} storages, at most {MAX_STORAGES}")
+    found = []
+    for report in message.reports:
+        _check_name("blockReport", "storage id", report.storage.storageUuid)
+        found.append(ListedStorage(report.storage.storageUuid, *described(report.storage), report))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageNews:
+    """What came to a storage, is coming, or went."""
+
+    uuid: str
+    type: StorageType
+    state: StorageState
+    items: tuple[tuple[int, Told], ...]
+
+
+def news_of(message: pb.BlockReceivedAndDeletedRequestProto) -> tuple[StorageNews, ...]:
+    """What an incremental report tells.
+
+    Raises:
+        BadMessage: if it tells of too much, or of what cannot be.
+    """
+    count = sum(len(one.blocks) for one in message.blocks)
+    if count > MAX_NEWS or len(message.blocks) > MAX_STORAGES:
+        raise BadMessage(
+            "blockReceivedAndDeleted",
+            f"{count} blocks on {len(message.blocks)} storages; at most {MAX_NEWS} on "
+            f"{MAX_STORAGES}",
+        )
+    found = []
+    for one in message.blocks:
+        _check_name("blockReceivedAndDeleted", "storage id", one.storageUuid)
+        found.append(
+            StorageNews(one.storageUuid, *described(one.storage), tuple(map(_news, one.blocks)))
+        )
+    return tuple(found)
+
+
+def _news(message: pb.ReceivedDeletedBlockInfoProto) -> tuple[int, Told]:
+    block = message.block
+    block_id, stamp = signed(block.blockId), signed(block.genStamp)
+    if stamp < 0:
+        raise BadMessage("blockReceivedAndDeleted", f"block {block_id} has stamp {stamp}")
+    match message.status:
+        case _News.DELETED:
+            return block_id, Deleted(stamp)
+        case _News.RECEIVED:
+            length = signed(block.numBytes)
+            if length < 0:
+                raise BadMessage("blockReceivedAndDeleted", f"block {block_id} is {length} B long")
+            return block_id, Reported(ReplicaState.FINALIZED, stamp, length)
+        case _:
+            # The length is that which the writer plans, so it says nothing.
+            return block_id, Reported(ReplicaState.RBW, stamp, 0)
+
+
+def signed(number: int) -> int:
+    """A long of Java, which protobuf's uint64 carries."""
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def unsigned(number: int) -> int:
+    """The form on the wire of Java's long."""
+    return number % (1 << 64)
+
+
+# ---- answers ----
+
+REGISTER: Final = pb.DatanodeCommandProto(
+    cmdType=pb.DatanodeCommandProto.RegisterCommand, registerCmd=pb.RegisterCommandProto()
+)
+
+
+def command_message(command: Command, pool: str) -> pb.DatanodeCommandProto:
+    """A command on the wire."""
+    match command:
+        case Delete():
+            return _block_command(
+                pb.BlockCommandProto(
+                    action=pb.BlockCommandProto.INVALIDATE,
+                    blockPoolId=pool,
+                    blocks=[_block(number, stamp) for number, stamp in command.replicas],
+                )
+            )
+        case Copies():
+            return _block_command(_transfer(command, pool))
+        case Recoveries():
+            return pb.DatanodeCommandProto(
+                cmdType=pb.DatanodeCommandProto.BlockRecoveryCommand,
+                recoveryCmd=pb.BlockRecoveryCommandProto(
+                    blocks=[_recovering(one, pool) for one in command.blocks]
+                ),
+            )
+    assert_never(command)
+
+
+def _block_command(message: pb.BlockCommandProto) -> pb.DatanodeCommandProto:
+    return pb.DatanodeCommandProto(cmdType=pb.DatanodeCommandProto.BlockCommand, blkCmd=message)
+
+
+def _transfer(command: Copies, pool: str) -> pb.BlockCommandProto:
+    message = pb.BlockCommandProto(action=pb.BlockCommandProto.TRANSFER, blockPoolId=pool)
+    for copy in command.blocks:
+        message.blocks.append(_block(copy.block_id, copy.stamp, copy.length))
+        message.targets.append(
+            types.DatanodeInfosProto(datanodes=[node_info(node) for node, _ in copy.targets])
+        )
+        message.targetStorageUuids.append(
+            types.StorageUuidsProto(storageUuids=[storage.uuid for _, storage in copy.targets])
+        )
+        message.targetStorageTypes.append(hdfs.StorageTypesProto(storageTypes=_types(copy.targets)))
+    return message
+
+
+def _types(places: Sequence[tuple[Node, NodeStorage]]) -> list[hdfs.StorageTypeProto.ValueType]:
+    return [hdfs.StorageTypeProto.ValueType(storage.type) for _, storage in places]
+
+
+def _recovering(recovery: Recovery, pool: str) -> types.RecoveringBlockProto:
+    located = hdfs.LocatedBlockProto(
+        b=hdfs.ExtendedBlockProto(
+            poolId=pool,
+            blockId=unsigned(recovery.block_id),
+            generationStamp=recovery.stamp,
+            numBytes=recovery.length,
+        ),
+        offset=0,
+        corrupt=False,
+        blockToken=NO_TOKEN,
+        locs=[node_info(node) for node, _ in recovery.places],
+        storageIDs=[storage.uuid for _, storage in recovery.places],
+        storageTypes=_types(recovery.places),
+    )
+    message = types.RecoveringBlockProto(newGenStamp=recovery.recovery_stamp, block=located)
+    if recovery.cut is not None:
+        cut = recovery.cut
+        message.truncateBlock.CopyFrom(_block(recovery.block_id, cut.stamp, cut.length))
+    return message
+
+
+def _block(block_id: int, stamp: int, length: int = 0) -> types.BlockProto:
+    return types.BlockProto(blockId=unsigned(block_id), genStamp=stamp, numBytes=length)
+
+
+def node_info(node: Node) -> hdfs.DatanodeInfoProto:
+    """A DataNode as other DataNodes need to know it."""
+    who = node.id
+    return hdfs.DatanodeInfoProto(
+        id=hdfs.DatanodeIDProto(
+            ipAddr=who.ip,
+            hostName=who.host,
+            datanodeUuid=who.uuid,
+            xferPort=who.transfer_port,
+            infoPort=who.info_port,
+            ipcPort=who.ipc_port,
+            infoSecurePort=who.info_secure_port,
+        ),
+        location=node.rack,
+    )
+
+
+def claim_message(*, active: bool, txid: int) -> nn.NNHAStatusHeartbeatProto:
+    """Whether we say that we are the active, and up to which edit."""
+    states = nn.NNHAStatusHeartbeatProto
+    return states(state=states.ACTIVE if active else states.STANDBY, txid=txid)

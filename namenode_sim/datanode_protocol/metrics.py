@@ -1,0 +1,43 @@
+"""What a NameNode counts and times about DataNodes."""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.liveness import LivenessRules
+
+DATANODES = Gauge("nnha_datanodes", "DataNodes that have registered", ["state"])
+SAFE_MODE = Gauge("nnha_safe_mode", "1 while this NameNode is in safe mode")
+SAFE_BLOCKS = Gauge("nnha_safe_blocks", "Complete blocks with enough reported replicas")
+BLOCKS = Gauge("nnha_blocks", "Blocks of this namespace")
+WAITING = Gauge("nnha_waiting_reports", "Reports of replicas that wait for an edit")
+UNCONFIRMED = Gauge(
+    "nnha_storages_unconfirmed", "Storages without a full report since this NameNode is active"
+)
+INVALIDATING = Gauge("nnha_invalidating_replicas", "Replicas that DataNodes are still to delete")
+REPORT_SECONDS = Histogram(
+    "nnha_block_report_seconds",
+    "How long it took to take a report in",
+    ["kind"],
+    buckets=(0.001, 0.01, 0.1, 1, 10, 60),
+)
+REPORT_DIFFERENCES = Counter(
+    "nnha_report_differences", "Replicas of full reports that were judged one by one"
+)
+COMMANDS = Counter("nnha_commands_to_datanodes", "Commands given to DataNodes", ["kind"])
+REFUSED = Counter("nnha_datanode_calls_refused", "Calls of DataNodes that were refused", ["method"])
+
+
+def measure(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
+    """Show how blocks and DataNodes are."""
+    nodes, blocks = cluster.nodes.values(), cluster.blocks
+    alive = [node for node in nodes if node.alive]
+    stale = sum(liveness.is_stale(node, now) for node in alive)
+    DATANODES.labels("live").set(len(alive) - stale)
+    DATANODES.labels("stale").set(stale)
+    DATANODES.labels("dead").set(len(nodes) - len(alive))
+    SAFE_MODE.set(cluster.safe_mode.is_on())
+    SAFE_BLOCKS.set(blocks.safe)
+    BLOCKS.set(len(blocks.columns))
+    WAITING.set(len(blocks.waiting))
+    UNCONFIRMED.set(sum(not storage.confirmed for storage in blocks.storages))
+    INVALIDATING.set(len(blocks.invalidations))

@@ -1,0 +1,70 @@
+"""What a NameNode refuses DataNodes."""
+
+
+class DatanodesError(Exception):
+    """Everything that this package raises on purpose."""
+
+
+class StrangeNamespace(DatanodesError):
+    """A DataNode belongs to another namespace."""
+
+    def __init__(self, datanode: str, theirs: object, ours: object) -> None:
+        super().__init__(
+            f"Unregistered server: DataNode {datanode} is of {theirs}, and this NameNode of "
+            f"{ours}; nothing of what it said was taken in. Correct its configuration, or give it "
+            f"directories of its own"
+        )
+
+
+class VersionTooOld(DatanodesError):
+    """A DataNode's software is older than what is accepted."""
+
+    def __init__(self, datanode: str, found: str, oldest: str) -> None:
+        super().__init__(
+            f"The reported DataNode version is too low to communicate with this NameNode. "
+            f"DataNode version: '{found}' Minimum DataNode version: '{oldest}' ({datanode}). "
+            f"Upgrade it, or lower dfs.namenode.min.supported.datanode.version"
+        )
+
+
+class StillElsewhere(DatanodesError):
+    """A DataNode with the same uuid is heard from another address."""
+
+    def __init__(self, uuid: str, known: str, asking: str, seconds: float) -> None:
+        super().__init__(
+            f"{asking} wants to register as DataNode {uuid}, which was heard from {known} less "
+            f"than {seconds:g} s ago; it was not registered. If the DataNode has moved, it may ask "
+            f"again after that time; if its directories were copied, empty one of the copies"
+        )
+
+
+class NotRegistered(DatanodesError):
+    """A DataNode speaks that is not registered, or counts as dead."""
+
+    def __init__(self, datanode: str, what: str) -> None:
+        super().__init__(
+            f"Got {what} from unregistered or dead node {datanode}; nothing of it was taken in. "
+            f"The DataNode must register again"
+        )
+
+
+class LeaseNotHeld(DatanodesError):
+    """A full report came without the lease that it names."""
+
+    def __init__(self, datanode: str, lease: int, held: int | None) -> None:
+        holds = "none" if held is None else f"{held}"
+        super().__init__(
+            f"Block report lease {lease} of DataNode {datanode} is not valid (it holds {holds}); "
+            f"nothing of the report was taken in. The DataNode may ask for another lease with its "
+            f"next heartbeat"
+        )
+
+
+class TooManyStoragesHere(DatanodesError):
+    """A DataNode has more storages than one may have."""
+
+    def __init__(self, datanode: str, count: int, limit: int) -> None:
+        super().__init__(
+            f"DataNode {datanode} has {count} storages, at most {limit} are taken in; nothing of "
+            f"what it said was. Run several DataNodes on that host"
+        )

@@ -1,0 +1,237 @@
+"""What a heartbeat tells, and which orders its answer carries.
+
+See docs/reference/datanodes.md#heartbeats.
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from journal.model import TxId
+from namenode_sim.blocks.model import Cut, Slot, Storage
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.errors import TooManyStoragesHere
+from namenode_sim.datanodes.liveness import LivenessRules
+from namenode_sim.datanodes.model import (
+    CopyOrder,
+    DatanodeId,
+    Node,
+    NodeStorage,
+    RecoveryOrder,
+    Room,
+    StorageState,
+    StorageType,
+)
+
+MAX_STORAGES_OF_ONE: Final = 64
+MAX_COPIES_AT_ONCE: Final = 100
+MAX_RECOVERIES_AT_ONCE: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class StorageReport:
+    """A storage as its DataNode tells of it."""
+
+    uuid: str
+    type: StorageType
+    state: StorageState
+    room: Room
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """What a DataNode tells every few seconds."""
+
+    of: DatanodeId
+    storages: tuple[StorageReport, ...]
+    transceivers: int = 0
+    copies: int = 0
+    failed_volumes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Replicas that the DataNode is to delete: block and stamp of each."""
+
+    replicas: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A replica that the DataNode is to send to others."""
+
+    block_id: int
+    stamp: int
+    length: int
+    targets: tuple[tuple[Node, NodeStorage], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """All that the DataNode is to send now."""
+
+    blocks: tuple[Copy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """A block whose replicas the DataNode is to make agree; ``cut``: and to truncate."""
+
+    block_id: int
+    stamp: int
+    length: int
+    recovery_stamp: int
+    places: tuple[tuple[Node, NodeStorage], ...]
+    cut: Cut | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recoveries:
+    """All that the DataNode is to recover now."""
+
+    blocks: tuple[Recovery, ...]
+
+
+Command: TypeAlias = Delete | Copies | Recoveries
+
+
+def is_registered(cluster: Cluster, who: DatanodeId) -> Node | None:
+    """The DataNode that may speak under this name and address; None if it must register first."""
+    node = cluster.nodes.get(who.uuid)
+    if node is None or not node.alive or node.must_register:
+        return None
+    return node if node.id.transfer_address == who.transfer_address else None
+
+
+def hear(cluster: Cluster, node: Node, heartbeat: Heartbeat, now: float) -> tuple[NodeStorage, ...]:
+    """Note how a DataNode is; returns the storages that have failed by it.
+
+    Raises:
+        TooManyStoragesHere, TooManyStorages: nothing of the heartbeat counts then.
+    """
+    told = {report.uuid for report in heartbeat.storages}
+    count = len(told | node.storages.keys())
+    if count > MAX_STORAGES_OF_ONE:
+        raise TooManyStoragesHere(node.id.uuid, count, MAX_STORAGES_OF_ONE)
+    failed: list[NodeStorage] = []
+    for report in heartbeat.storages:
+        storage = cluster.add_storage(node, report.uuid)
+        was_well = storage.state is not StorageState.FAILED
+        storage.type, storage.state, storage.room = report.type, report.state, report.room
+        if was_well and report.state is StorageState.FAILED:
+            failed.append(storage)
+    # What is missing may only be late to appear, unless the DataNode says that volumes failed.
+    if heartbeat.failed_volumes > node.failed_volumes:
+        for uuid, storage in node.storages.items():
+            if uuid not in told and storage.state is not StorageState.FAILED:
+                storage.state = StorageState.FAILED
+                failed.append(storage)
+    node.last_heard, node.broken = now, False
+    node.transceivers, node.copies = heartbeat.transceivers, heartbeat.copies
+    node.failed_volumes = heartbeat.failed_volumes
+    return tuple(failed)
+
+
+def claimed(node: Node) -> None:
+    """Note that the answer says that this NameNode is the active."""
+    node.obeys, node.told_active = node.told_active, True
+    for storage in node.storages.values():
+        storage.held.heartbeated = True
+
+
+def orders(
+    cluster: Cluster, node: Node, durable: TxId, liveness: LivenessRules, now: float, limit: int
+) -> tuple[Command, ...]:
+    """The orders that leave with this answer, whose edits are durable.
+
+    To be asked only where the answer claims that this NameNode is the active, and out of safe
+    mode.  A recovery goes alone: copies of its block must not overtake it.
+    """
+    recoveries = _recoveries(cluster, node, durable, liveness, now)
+    if recoveries:
+        return (Recoveries(recoveries),)
+    commands: list[Command] = []
+    if copies := _copies(cluster, node, durable):
+        commands.append(Copies(copies))
+    if deletions := _deletions(cluster, node, durable, limit):
+        commands.append(Delete(deletions))
+    return tuple(commands)
+
+
+def _recoveries(
+    cluster: Cluster, node: Node, durable: TxId, liveness: LivenessRules, now: float
+) -> tuple[Recovery, ...]:
+    found: list[Recovery] = []
+    queue = node.recovery_orders
+    while queue and queue[0].cause <= durable and len(found) < MAX_RECOVERIES_AT_ONCE:
+        recovery = _recovery(cluster, queue.popleft(), liveness, now)
+        if recovery is not None:
+            found.append(recovery)
+    return tuple(found)
+
+
+def _recovery(
+    cluster: Cluster, order: RecoveryOrder, liveness: LivenessRules, now: float
+) -> Recovery | None:
+    """An order as it is to be told now; None if the block is gone or recovered otherwise."""
+    blocks = cluster.blocks
+    slot = blocks.index.get(order.block_id)
+    construction = None if slot is None else blocks.constructions.get(slot)
+    if slot is None or construction is None:
+        return None
+    if construction.recovery_stamp != order.recovery_stamp:
+        return None
+    places = [cluster.place(location.storage) for location in construction.locations]
+    alive = [place for place in places if place[0].alive]
+    fresh = [place for place in alive if not liveness.is_stale(place[0], now)]
+    return Recovery(
+        order.block_id,
+        blocks.columns.stamps[slot],
+        blocks.columns.lengths[slot],
+        order.recovery_stamp,
+        tuple(fresh if len(fresh) > 1 else alive),
+        construction.cut,
+    )
+
+
+def _copies(cluster: Cluster, node: Node, durable: TxId) -> tuple[Copy, ...]:
+    found: list[Copy] = []
+    queue = node.copy_orders
+    while queue and queue[0].cause <= durable and len(found) < MAX_COPIES_AT_ONCE:
+        copy = _copy(cluster, queue.popleft())
+        if copy is not None:
+            found.append(copy)
+    return tuple(found)
+
+
+def _copy(cluster: Cluster, order: CopyOrder) -> Copy | None:
+    slot = cluster.blocks.index.get(order.block_id)
+    if slot is None:
+        return None
+    targets = tuple(
+        place for place in map(cluster.find_place, order.targets) if place and place[0].alive
+    )
+    if not targets:
+        return None
+    columns = cluster.blocks.columns
+    return Copy(order.block_id, columns.stamps[slot], columns.lengths[slot], targets)
+
+
+def _deletions(
+    cluster: Cluster, node: Node, durable: TxId, limit: int
+) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    for storage in node.storages.values():
+        left = limit - len(found)
+        if left <= 0:
+            break
+        found += cluster.blocks.invalidations.take_due(storage.held.number, durable, left)
+    return tuple(found)
+
+
+def forget_some(cluster: Cluster, storage: Storage, most: int) -> int:
+    """Drop so many replicas of a storage that is gone; returns how many were dropped."""
+    blocks = cluster.blocks
+    count = min(most, len(storage.slots))
+    for _ in range(count):
+        blocks.drop(Slot(storage.slots[-1]), storage)
+    return count

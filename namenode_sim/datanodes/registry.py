@@ -1,0 +1,121 @@
+"""Who may be a DataNode of this namespace, and what its registration changes.
+
+See docs/reference/datanodes.md#registration.
+"""
+
+from dataclasses import dataclass, replace
+
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.errors import StillElsewhere, StrangeNamespace, VersionTooOld
+from namenode_sim.datanodes.model import DatanodeId, Node
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceIds:
+    """Which namespace something belongs to; ``ctime`` is in milliseconds since 1970."""
+
+    namespace_id: int
+    cluster_id: str
+    ctime: int
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What a DataNode says of itself, with the address from which it called."""
+
+    id: DatanodeId
+    namespace: NamespaceIds
+    software_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryRules:
+    """Who is let in.  ``elsewhere_seconds``: so long a silent DataNode's address stays its own."""
+
+    namespace: NamespaceIds
+    oldest_version: str = "2.1.0-beta"
+    elsewhere_seconds: float = 9.0
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A node that is registered now, and the nodes that its registration ends."""
+
+    node: Node
+    replaced: tuple[Node, ...]
+
+
+def register(
+    cluster: Cluster, registration: Registration, rules: RegistryRules, now: float
+) -> Registered:
+    """Let a DataNode in, or again.
+
+    A new uuid at a known address ends the DataNode that was there: its disks were replaced or
+    formatted.  What is known of replicas on a DataNode that comes again stays until its report.
+
+    Raises:
+        StrangeNamespace, VersionTooOld, StillElsewhere: nothing has changed then.
+    """
+    who = registration.id
+    check_namespace(registration, rules)
+    if _older(registration.software_version, rules.oldest_version):
+        raise VersionTooOld(_name(who), registration.software_version, rules.oldest_version)
+    known = cluster.nodes.get(who.uuid)
+    if known is not None and _is_elsewhere(known, who, rules, now):
+        raise StillElsewhere(
+            who.uuid, known.id.transfer_address, who.transfer_address, rules.elsewhere_seconds
+        )
+    replaced = tuple(
+        node
+        for node in cluster.nodes.values()
+        if node.id.transfer_address == who.transfer_address and node.id.uuid != who.uuid
+    )
+    for node in replaced:
+        node.alive = False
+        del cluster.nodes[node.id.uuid]
+    if known is None:
+        known = cluster.nodes[who.uuid] = Node(who, registration.software_version, now)
+    else:
+        cluster.blocks.registered(who.uuid)
+    known.id, known.software_version, known.last_heard = who, registration.software_version, now
+    known.alive, known.broken, known.must_register = True, False, False
+    known.told_active = known.obeys = False
+    known.registrations += 1
+    return Registered(known, replaced)
+
+
+def check_namespace(registration: Registration, rules: RegistryRules) -> None:
+    """Raises StrangeNamespace; asked with every call of a DataNode."""
+    if registration.namespace != rules.namespace:
+        raise StrangeNamespace(_name(registration.id), registration.namespace, rules.namespace)
+
+
+def _name(who: DatanodeId) -> str:
+    return f"{who.uuid} ({who.transfer_address})"
+
+
+def _is_elsewhere(known: Node, who: DatanodeId, rules: RegistryRules, now: float) -> bool:
+    """Two processes with copies of one directory would otherwise take turns."""
+    moved = known.id.transfer_address != who.transfer_address
+    heard = known.alive and not known.broken and not known.must_register
+    return moved and heard and now < known.last_heard + rules.elsewhere_seconds
+
+
+def _older(version: str, oldest: str) -> bool:
+    """Whether a version is older; one that names no numbers is older than all."""
+    found, wanted = _parts(version), _parts(oldest)
+    return found is None or (wanted is not None and found < wanted)
+
+
+def _parts(version: str) -> tuple[tuple[int, ...], bool, str] | None:
+    """Comparable: the numbers, whether it is a release, and what it is called otherwise."""
+    numbers, _, rest = version.partition("-")
+    fields = numbers.split(".")
+    if not all(field.isascii() and field.isdigit() and len(field) <= 9 for field in fields):
+        return None
+    return tuple(map(int, fields)), not rest, rest.lower()
+
+
+def answered(registration: Registration, address: str) -> Registration:
+    """The registration with the address from which the DataNode has called."""
+    return replace(registration, id=replace(registration.id, ip=address))

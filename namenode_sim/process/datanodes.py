@@ -1,0 +1,64 @@
+"""What of one NameNode deals with DataNodes, put together from the configuration."""
+
+from typing import Final
+
+from ha.conf.configuration import Configuration
+from ha.conf.keys import blocks as keys
+from ha.conf.keys import datanode as keys_datanode
+from journal.model import NamespaceInfo
+from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.liveness import LivenessRules, dead_after
+from namenode_sim.datanodes.registry import NamespaceIds, RegistryRules
+from namenode_sim.datanodes.report_leases import LeaseRules
+from namenode_sim.term.namenode import NameNode
+from namenode_sim.term.role import Role
+
+DEFAULT_DELETIONS: Final = 1000
+DELETIONS_A_SECOND: Final = 20
+SILENT_HEARTBEATS: Final = 3
+"""After so many a DataNode is stale at the earliest, and its address may be another's."""
+
+
+def keeper_rules(conf: Configuration, info: NamespaceInfo) -> KeeperRules:
+    """The limits of DataNodes, out of Hadoop's keys."""
+    heartbeat = conf.get(keys_datanode.HEARTBEAT_INTERVAL)
+    deletions = conf.get(keys.DELETIONS) or DEFAULT_DELETIONS
+    return KeeperRules(
+        registry=RegistryRules(
+            namespace=NamespaceIds(info.namespace_id, info.cluster_id, info.ctime),
+            oldest_version=conf.get(keys.OLDEST_VERSION),
+            elsewhere_seconds=SILENT_HEARTBEATS * heartbeat,
+        ),
+        leases=LeaseRules(
+            most=conf.get(keys.REPORT_LEASES), seconds=conf.get(keys.REPORT_LEASE_LENGTH)
+        ),
+        liveness=LivenessRules(
+            stale_seconds=max(conf.get(keys.STALE_AFTER), SILENT_HEARTBEATS * heartbeat),
+            dead_seconds=dead_after(heartbeat, conf.get(keys.RECHECK)),
+        ),
+        deletions_at_once=max(deletions, round(DELETIONS_A_SECOND * heartbeat)),
+    )
+
+
+def keeper_of(
+    conf: Configuration, info: NamespaceInfo, namenode: NameNode, cluster: Cluster
+) -> Keeper:
+    """The owner of blocks and DataNodes, which follows the NameNode's role."""
+    keeper = Keeper(cluster, keeper_rules(conf, info), lambda: standing_of(namenode))
+    namenode.listen_for_roles(keeper.role_changed)
+    return keeper
+
+
+def standing_of(namenode: NameNode) -> Standing:
+    """What DataNodes may be told now.
+
+    Only with the read lease may a NameNode say that it is the active: one that was stopped, and
+    goes on, must not be obeyed by DataNodes that have not heard of its successor yet.
+    """
+    edit_log, writer = namenode.edit_log, namenode.writer
+    if edit_log is None:
+        return Standing(active=False, durable=namenode.namespace.last_applied)
+    active = namenode.state.role is Role.ACTIVE and writer is not None
+    leased = writer is not None and writer.read_lease.valid()
+    return Standing(active=active and leased, durable=edit_log.committed_txid)
