@@ -183,7 +183,6 @@ class _Parts:
         running.push_async_callback(gate.close)
         copies = _local_copies(conf, place, running)
         namenode = self._namenode(gate, copies)
-        namenode.unserved.warn(name)
         cluster = _cluster(conf, storage.namespace_info.block_pool_id, namenode.namespace)
         client_face = _client_face(conf, namenode, gate, cluster)
         copies.on_required_lost(namenode.end_because)
@@ -235,7 +234,6 @@ class _Parts:
             gate=gate,
             tail_period_seconds=conf.get(keys_namenode.TAIL_PERIOD, **scope),
             must_reach=self.loaded.must_reach,
-            accept_blocks=conf.get(keys_namenode.ACTIVE_WITHOUT_BLOCKS, **scope),
         )
 
 

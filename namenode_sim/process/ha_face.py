@@ -73,7 +73,7 @@ class HaFace:
             return stage.reason()
         if stage.state.role is Role.CLOSING:
             return "it is just becoming standby"
-        return stage.tailer.trouble or stage.lacking() or stage.unserved.refusal() or ""
+        return stage.tailer.trouble or stage.lacking() or ""
 
     async def monitor_health(self) -> None:
         """Return if well.

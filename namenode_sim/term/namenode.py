@@ -51,7 +51,6 @@ from namenode_sim.term.role import (
     step,
 )
 from namenode_sim.term.tailer import CatchUpFailed, Tailer
-from namenode_sim.term.unserved_blocks import UnservedBlocks
 
 log = structlog.get_logger()
 
@@ -75,16 +74,14 @@ class NameNode:
         gate: Gate,
         tail_period_seconds: float,
         must_reach: TxId = NO_EDIT,
-        accept_blocks: bool = True,
     ) -> None:
         """Put together a NameNode that is standby.
 
         ``must_reach`` is the last edit beside its image: it was acknowledged before there was a
-        quorum journal, so a journal that ends earlier lacks it.  See ``UnservedBlocks``.
+        quorum journal, so a journal that ends earlier lacks it.
         """
         self.name = name
         self._must_reach = must_reach
-        self.unserved = UnservedBlocks(namespace, accepted=accept_blocks)
         self.namespace = namespace
         self.state = RoleState()
         self.edit_log: EditLog | None = None
@@ -130,8 +127,6 @@ class NameNode:
         Not before the former active's read lease has run out, unless an epoch is won while
         ``predecessor_gone_until`` lies ahead on the loop's clock.
         """
-        if refusal := self.unserved.refusal():
-            raise TransitionRefused(refusal)
         ticket, done = self._new_ticket()
         self._inbox.put_nowait(ActiveRequested(ticket, predecessor_gone_until))
         await done
@@ -334,9 +329,6 @@ class NameNode:
             await self.tailer.catch_up(action.last_txid)
         except CatchUpFailed as failure:
             self._takeover_failed(action.attempt, str(failure))
-            return
-        if refusal := self.unserved.refusal():  # the last edits have brought the first block
-            self._takeover_failed(action.attempt, refusal)
             return
         self._inbox.put_nowait(CaughtUp(action.attempt))
 

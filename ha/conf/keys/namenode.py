@@ -39,13 +39,6 @@ RESOURCE_VOLUMES = Key(
     "directories that must have room besides the name directories",
 )
 
-ACTIVE_WITHOUT_BLOCKS = Key(
-    "nnha.namenode.active-without-blocks",
-    flag,
-    "false",
-    _NN,
-    "become active although files have blocks, which nnha's NameNode cannot serve",
-)
 
 # --- checkpoints -----------------------------------------------------------------------------
 STANDBY_CHECKPOINTS = Key("dfs.ha.standby.checkpoints", flag, "true", _G, "")

@@ -69,12 +69,6 @@ def test_what_stands_in_the_way(case: str, tmp_path: Path) -> None:
         assert finding.next or finding.verdict is OK
 
 
-def test_our_namenode_with_blocks_is_told(tmp_path: Path) -> None:
-    facts = {"nn1": NameNodeFacts(status={"blocks_not_served": True})}
-    (found,) = check_move(configured(tmp_path, {}), "ns1", facts)
-    assert (found.check, found.verdict) == ("blocks of nn1", WARN)
-
-
 async def test_beans_are_asked_for_where_there_is_no_status_page(tmp_path: Path) -> None:
     async def jmx(_request: web.Request) -> web.Response:
         return web.json_response({"beans": [HADOOP]})

@@ -76,8 +76,8 @@ def test_nothing_of_the_old_namespace_is_missing(
     tmp_path: Path, make: Callable[[Path], Namespace]
 ) -> None:
     with open_cluster(tmp_path / "cluster") as cluster:
-        # The old namespace has files with content, which nobody reads here.
-        site.write_conf_dir(cluster.layout, {"nnha.namenode.active-without-blocks": "true"})
+        # The old namespace has files with content, which nobody reads here: there are no DataNodes.
+        site.write_conf_dir(cluster.layout, {"dfs.namenode.safemode.threshold-pct": "0"})
         old = make(cluster.layout.name_dir("nn1"))
         kept = tmp_path / "kept"
         shutil.copytree(cluster.layout.name_dir("nn1"), kept)

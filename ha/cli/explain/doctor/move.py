@@ -77,14 +77,6 @@ def check_move(
     configuration: Configuration, nameservice: str, namenodes: Mapping[str, NameNodeFacts]
 ) -> Iterator[Finding]:
     """What stands in the way of a move; nothing is told of a cluster that is nnha's."""
-    for name, facts in namenodes.items():
-        if facts.status.get("blocks_not_served") is True:
-            yield warn(
-                f"blocks of {name}",
-                "files have content, and nnha's NameNode serves no blocks: clients can read none "
-                "of it while this one is active",
-                "keep Hadoop's NameNodes for this namespace: docs/not-here-yet.md",
-            )
     hadoops = {name: facts for name, facts in namenodes.items() if facts.hadoop_version}
     if not hadoops:
         return
