@@ -10,17 +10,16 @@ from typing import Final, assert_never
 import numpy as np
 
 from journal.model import TxId
-from namenode_sim.blocks.incoming import judge_waiting, take_in
+from namenode_sim.blocks.commit import finish
+from namenode_sim.blocks.incoming import judge_waiting
 from namenode_sim.blocks.model import (
     Construction,
     Cut,
     Location,
     ReplicaState,
-    Reported,
     Role,
     Slot,
     Stage,
-    StorageNumber,
 )
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.namespace.changes import (
@@ -151,7 +150,7 @@ def _settled(state: BlockState, change: BlockSettled) -> None:
     columns.stamps[slot], columns.lengths[slot] = change.stamp, change.length
     state.show(change.block_id, change.stamp)
     if change.complete:
-        _finish(state, slot)
+        finish(state, slot)
     judge_waiting(state, change.block_id)
 
 
@@ -177,26 +176,3 @@ def _restamp(state: BlockState, slot: Slot, stamp: int) -> None:
     for location in state.constructions[slot].locations:
         if location.stamp != stamp:
             state.drop(slot, state.storages.at(location.storage))
-
-
-def _finish(state: BlockState, slot: Slot) -> None:
-    """Edits are the truth on a standby; on the active a block waits for enough replicas.
-
-    Replicas that were finalized while the block was being written are judged by the length and
-    stamp that it has now.
-    """
-    columns, block_id = state.columns, state.columns.ids[slot]
-    stamp, length = columns.stamps[slot], columns.lengths[slot]
-    again: list[tuple[StorageNumber, Reported]] = []
-    for location in state.constructions[slot].locations:
-        fits = (location.stamp, location.length) == (stamp, length)
-        if location.state is ReplicaState.FINALIZED and not fits:
-            again.append(
-                (location.storage, Reported(location.state, location.stamp, location.length))
-            )
-            state.drop(slot, state.storages.at(location.storage))
-    is_active = state.role is Role.ACTIVE
-    state.set_stage(slot, Stage.COMMITTED if is_active else Stage.COMPLETE)
-    state.complete_if_committed(slot)
-    for number, reported in again:
-        take_in(state, state.storages.at(number), block_id, reported)

@@ -280,8 +280,17 @@ class BlockState:
             self.constructions[slot] = replace(construction, locations=others)
 
     def expect(self, slot: Slot, locations: tuple[Location, ...]) -> None:
-        """Note where a block that is being written is to be, instead of what was known."""
-        self.constructions[slot] = replace(self.constructions[slot], locations=locations)
+        """Note where a block that is being written is to be, instead of what was known.
+
+        What was reported stays: a DataNode can be faster than the client that waits for it.
+        """
+        stamp, construction = self.columns.stamps[slot], self.constructions[slot]
+        final = [one for one in construction.locations if one.state is ReplicaState.FINALIZED]
+        current = [one for one in construction.locations if one.stamp == stamp]
+        known = {one.storage: one for one in (*current, *final)}
+        asked = tuple(known.get(one.storage, one) for one in locations)
+        others = tuple(one for one in final if one not in asked)
+        self.constructions[slot] = replace(construction, locations=asked + others)
 
     def invalidate(self, number: StorageNumber, block_id: int, stamp: int) -> None:
         """Have a storage delete a replica, once the edits applied so far are durable."""

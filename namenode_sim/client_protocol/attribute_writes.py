@@ -10,16 +10,15 @@ from namenode_sim.client_protocol.errors import (
     not_found,
 )
 from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
-from namenode_sim.client_protocol.paths import Route, as_file
+from namenode_sim.client_protocol.paths import Route
 from namenode_sim.client_protocol.permissions import (
-    READ,
     WRITE,
     check_owner,
     check_path,
     check_superuser,
     find,
 )
-from namenode_sim.client_protocol.policies import BY_NAME
+from namenode_sim.datanodes.storage_policies import BY_NAME
 from namenode_sim.edits.ops import (
     SetOwner,
     SetPermissions,
@@ -161,41 +160,3 @@ def _policy_target(scene: Scene, path: str) -> Route:
     if isinstance(route.last, INodeSymlink):
         raise io_error(f"{route.path} is not a file or directory")
     return route
-
-
-def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestProto) -> EditPlan:
-    """Where a file's bytes are; reading it may move its access time (at most once an hour)."""
-    route = find(scene, request.src)
-    file = as_file(route)
-    check_path(scene.caller, route, READ)
-    precision = scene.settings.access_time_precision_ms
-    ops: tuple[Times, ...] = ()
-    if 0 < precision < scene.now_ms - file.atime and not route.in_snapshot:
-        ops = (Times(route.path, -1, scene.now_ms),)
-    answer = calls.GetBlockLocationsResponseProto(locations=located(file, request))
-    return EditPlan(ops, lambda: answer)
-
-
-def located(
-    file: INodeFile, request: calls.GetBlockLocationsRequestProto
-) -> types.LocatedBlocksProto:
-    """The blocks in the asked-for range, without replicas: no DataNode has reported any."""
-    locations = types.LocatedBlocksProto(
-        fileLength=file.length(),
-        underConstruction=file.under_construction is not None,
-        isLastBlockComplete=file.under_construction is None or not file.blocks,
-    )
-    offset = 0
-    for block in file.blocks:
-        end = offset + block.num_bytes
-        if offset < request.offset + request.length and end > request.offset:
-            entry = locations.blocks.add(offset=offset, corrupt=False)
-            entry.b.poolId = ""
-            entry.b.blockId = block.block_id % _U64
-            entry.b.generationStamp = block.generation_stamp
-            entry.b.numBytes = block.num_bytes
-            entry.blockToken.SetInParent()
-            entry.blockToken.identifier = entry.blockToken.password = b""
-            entry.blockToken.kind = entry.blockToken.service = ""
-        offset = end
-    return locations

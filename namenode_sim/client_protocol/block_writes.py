@@ -1,55 +1,97 @@
-"""Calls by which the writer of a file gets its blocks and closes it."""
+"""Calls by which a writer gives a block back, records its file's blocks, and closes it.
 
-from namenode_sim.client_protocol.errors import io_error, no_datanodes
+See docs/reference/namenode.md#closing-a-file.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from namenode_sim.blocks.commit import commit, would_complete
+from namenode_sim.blocks.model import Slot, Stage
+from namenode_sim.client_protocol.located import blocks_now, stage_of
 from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.open_files import by_id, check_lease, close_edit
+from namenode_sim.client_protocol.told_blocks import (
+    check_pool,
+    committed,
+    expected_places,
+    same,
+    slot_of,
+    told_block,
+)
 from namenode_sim.edits.ops import UpdateBlocks
-from namenode_sim.namespace.inode import INodeFile
+from namenode_sim.edits.values import Block
+from namenode_sim.namespace.inode import STRIPED, INode, INodeFile
 from namenode_sim.proto import client_namenode_pb2 as calls
 
 
-def add_block(scene: Scene, request: calls.AddBlockRequestProto) -> EditPlan:
-    """Refused: there is no DataNode in this build to put a block on."""
+def abandon_block(scene: Scene, request: calls.AbandonBlockRequestProto) -> EditPlan:
+    """Take the last block back, which the writer could not write; another is none of its."""
+    check_pool(scene, request.b)
     route = by_id(scene, request.src, request.fileId)
-    file = check_lease(scene, route, request.clientName, request.fileId)
-    if len(file.blocks) >= scene.settings.max_blocks:
-        raise io_error(
-            "File has reached the limit on maximum number of blocks "
-            f"(dfs.namenode.fs-limits.max-blocks-per-file): {len(file.blocks)} >= "
-            f"{scene.settings.max_blocks}"
-        )
-    raise no_datanodes(route.path)
+    file = check_lease(scene, route, request.holder, request.fileId)
+    blocks, told = file.blocks, told_block(request.b)
+    if not blocks or blocks[-1].block_id != told.block_id or file.block_type == STRIPED:
+        return no_edits(calls.AbandonBlockResponseProto())
+    places = expected_places(scene, blocks[-1])
+
+    def answer() -> calls.AbandonBlockResponseProto:
+        for _, storage in places:
+            storage.scheduled = max(0, storage.scheduled - 1)
+        return calls.AbandonBlockResponseProto()
+
+    return EditPlan((UpdateBlocks(route.path, blocks[:-1]),), answer)
 
 
 def complete(scene: Scene, request: calls.CompleteRequestProto) -> EditPlan:
-    """Close a file; true also for a repeated call that succeeded before."""
+    """Close a file; false while too few replicas are reported, and the client asks again.
+
+    True also for a repeated call that succeeded before.
+    """
     route = by_id(scene, request.src, request.fileId)
-    node = route.last
-    closed = isinstance(node, INodeFile) and node.under_construction is None
-    if closed and _same_last_block(request, node):
-        # The file is closed and ends in the very block that the caller says: its first call
-        # got through and the answer was lost.
+    told = told_block(request.last) if request.HasField("last") else None
+    if _is_closed_with(route.last, told):
         return no_edits(calls.CompleteResponseProto(result=True))
     file = check_lease(scene, route, request.clientName, request.fileId)
-    if request.HasField("last") or file.blocks:
+    blocks = blocks_now(scene, file)
+    if not _complete(scene, blocks[:-1]):
         return no_edits(calls.CompleteResponseProto(result=False))
-    op = close_edit(file, route.path, scene.now_ms)
+    final = committed(scene, file, told)
+    if final is None:
+        if not _complete(scene, blocks[-1:]):
+            return no_edits(calls.CompleteResponseProto(result=False))
+    else:
+        slot = slot_of(scene, final)
+        if not would_complete(scene.cluster.blocks, slot, final.num_bytes):
+            return EditPlan((), lambda: _committed(scene, slot, final))
+        blocks = (*blocks[:-1], final)
+    op = close_edit(file, route.path, scene.now_ms, blocks)
     return EditPlan((op,), lambda: calls.CompleteResponseProto(result=True))
 
 
-def _same_last_block(request: calls.CompleteRequestProto, file: object) -> bool:
-    assert isinstance(file, INodeFile)
-    if not request.HasField("last"):
-        return not file.blocks
-    last = (request.last.blockId, request.last.generationStamp)
-    return bool(file.blocks) and last == (
-        file.blocks[-1].block_id % 2**64,
-        file.blocks[-1].generation_stamp,
-    )
+def _is_closed_with(node: INode | None, last: Block | None) -> bool:
+    """Whether a file is closed and ends in this very block: the call's first answer was lost."""
+    if not isinstance(node, INodeFile) or node.under_construction is not None:
+        return False
+    return same(last, node.blocks[-1] if node.blocks else None)
+
+
+def _complete(scene: Scene, blocks: Iterable[Block]) -> bool:
+    return all(stage_of(scene, block) is Stage.COMPLETE for block in blocks)
+
+
+def _committed(scene: Scene, slot: Slot, final: Block) -> calls.CompleteResponseProto:
+    commit(scene.cluster.blocks, slot, final.num_bytes)
+    return calls.CompleteResponseProto(result=False)
 
 
 def fsync(scene: Scene, request: calls.FsyncRequestProto) -> EditPlan:
-    """Record the blocks of an open file."""
+    """Record the blocks of an open file, and a length of the last one if the writer tells it."""
     route = by_id(scene, request.src, request.fileId)
     file = check_lease(scene, route, request.client, request.fileId)
-    return EditPlan((UpdateBlocks(route.path, file.blocks),), calls.FsyncResponseProto)
+    blocks = file.blocks
+    # Once the final length is told, another would be a mistake of the caller's.
+    growing = any(stage_of(scene, block) is Stage.UNDER_CONSTRUCTION for block in blocks[-1:])
+    if request.lastBlockLength > 0 and growing:
+        blocks = (*blocks[:-1], replace(blocks[-1], num_bytes=request.lastBlockLength))
+    return EditPlan((UpdateBlocks(route.path, blocks),), calls.FsyncResponseProto)

@@ -11,12 +11,9 @@ from namenode_sim.client_protocol.errors import (
 )
 from namenode_sim.client_protocol.model import Scene
 from namenode_sim.client_protocol.permissions import check_superuser, find
-from namenode_sim.client_protocol.policies import (
-    DEFAULT_POLICY_ID,
-    POLICIES,
-    effective_policy_id,
-)
+from namenode_sim.client_protocol.policies import effective_policy_id, policy_proto
 from namenode_sim.client_protocol.status import ec_policy_proto, erasure_coding_of
+from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import hdfs_types_pb2 as types
 
@@ -102,7 +99,7 @@ def get_datanode_storage_report(
 def get_storage_policies(
     _: Scene, __: calls.GetStoragePoliciesRequestProto
 ) -> calls.GetStoragePoliciesResponseProto:
-    policies = [policy.to_proto() for policy in POLICIES.values()]
+    policies = [policy_proto(policy) for policy in POLICIES.values()]
     return calls.GetStoragePoliciesResponseProto(policies=policies)
 
 
@@ -116,7 +113,7 @@ def get_storage_policy(
     policy_id = effective_policy_id(route.last) or DEFAULT_POLICY_ID
     if policy_id not in POLICIES:
         raise FsError(HADOOP_ILLEGAL_ARGUMENT, f"Cannot find a block policy of id {policy_id}")
-    return calls.GetStoragePolicyResponseProto(storagePolicy=POLICIES[policy_id].to_proto())
+    return calls.GetStoragePolicyResponseProto(storagePolicy=policy_proto(POLICIES[policy_id]))
 
 
 def get_erasure_coding_policies(

@@ -28,8 +28,8 @@ from namenode_sim.client_protocol.paths import (
     is_valid_name,
 )
 from namenode_sim.client_protocol.permissions import WRITE, check_ancestor, check_path, find
-from namenode_sim.client_protocol.policies import BY_NAME, POLICIES
 from namenode_sim.client_protocol.status import status_of
+from namenode_sim.datanodes.storage_policies import BY_NAME, POLICIES
 from namenode_sim.edits.ops import Add, Mkdir, Op
 from namenode_sim.edits.values import Permission
 from namenode_sim.namespace.inode import INodeDirectory

@@ -6,6 +6,7 @@ from namenode_sim.client_protocol.model import Scene
 from namenode_sim.client_protocol.paths import Route, resolve, route_to
 from namenode_sim.client_protocol.permissions import find
 from namenode_sim.edits.ops import Close
+from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.retry_cache import Opened
 
@@ -45,8 +46,10 @@ def check_lease(scene: Scene, route: Route, holder: str, file_id: int) -> INodeF
     return route.last
 
 
-def close_edit(file: INodeFile, path: str, now_ms: int) -> Close:
-    """The edit that completes a file."""
+def close_edit(
+    file: INodeFile, path: str, now_ms: int, blocks: tuple[Block, ...] | None = None
+) -> Close:
+    """The edit that completes a file; ``blocks`` if they are other than edits have told so far."""
     return Close(
         inode_id=0,
         path=path,
@@ -54,7 +57,7 @@ def close_edit(file: INodeFile, path: str, now_ms: int) -> Close:
         mtime=now_ms,
         atime=file.atime,
         block_size=file.preferred_block_size,
-        blocks=file.blocks,
+        blocks=file.blocks if blocks is None else blocks,
         permission=described(file),
     )
 

@@ -1,7 +1,11 @@
-"""Hadoop's block storage policies: names, numbers, and which one an inode has."""
+"""Storage policies as clients read them, and which one an inode has."""
 
-from dataclasses import dataclass
-
+from namenode_sim.datanodes.storage_policies import (
+    DEFAULT_POLICY_ID,
+    POLICIES,
+    StoragePolicy,
+    Types,
+)
 from namenode_sim.namespace.attributes import storage_policy_of
 from namenode_sim.namespace.inode import INode
 from namenode_sim.proto.hdfs_types_pb2 import (
@@ -10,52 +14,21 @@ from namenode_sim.proto.hdfs_types_pb2 import (
     StorageTypesProto,
 )
 
-DISK, SSD = StorageTypeProto.DISK, StorageTypeProto.SSD
-ARCHIVE, RAM_DISK = StorageTypeProto.ARCHIVE, StorageTypeProto.RAM_DISK
-PROVIDED, NVDIMM = StorageTypeProto.PROVIDED, StorageTypeProto.NVDIMM
 
-Types = tuple[StorageTypeProto.ValueType, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StoragePolicy:
-    """Where replicas go, and where instead when there is no room."""
-
-    id: int
-    name: str
-    creation: Types
-    creation_fallback: Types = ()
-    replication_fallback: Types = ()
-
-    def to_proto(self) -> BlockStoragePolicyProto:
-        """The policy as clients read it."""
-        return BlockStoragePolicyProto(
-            policyId=self.id,
-            name=self.name,
-            creationPolicy=StorageTypesProto(storageTypes=self.creation),
-            creationFallbackPolicy=StorageTypesProto(storageTypes=self.creation_fallback),
-            replicationFallbackPolicy=StorageTypesProto(storageTypes=self.replication_fallback),
-        )
-
-
-DEFAULT_POLICY_ID = 7
-
-POLICIES = {
-    policy.id: policy
-    for policy in (
-        StoragePolicy(1, "PROVIDED", (PROVIDED, DISK), (PROVIDED, DISK), (PROVIDED, DISK)),
-        StoragePolicy(2, "COLD", (ARCHIVE,)),
-        StoragePolicy(5, "WARM", (DISK, ARCHIVE), (DISK, ARCHIVE), (DISK, ARCHIVE)),
-        StoragePolicy(7, "HOT", (DISK,), (), (ARCHIVE,)),
-        StoragePolicy(10, "ONE_SSD", (SSD, DISK), (SSD, DISK), (SSD, DISK)),
-        StoragePolicy(12, "ALL_SSD", (SSD,), (DISK,), (DISK,)),
-        StoragePolicy(14, "ALL_NVDIMM", (NVDIMM,), (DISK,), (DISK,)),
-        StoragePolicy(15, "LAZY_PERSIST", (RAM_DISK, DISK), (DISK,), (DISK,)),
+def policy_proto(policy: StoragePolicy) -> BlockStoragePolicyProto:
+    """A policy as clients read it."""
+    return BlockStoragePolicyProto(
+        policyId=policy.id,
+        name=policy.name,
+        creationPolicy=_types(policy.creation),
+        creationFallbackPolicy=_types(policy.creation_fallback),
+        replicationFallbackPolicy=_types(policy.replication_fallback),
     )
-}
-"""BlockStoragePolicySuite.createDefaultSuite, by id."""
 
-BY_NAME = {policy.name: policy for policy in POLICIES.values()}
+
+def _types(types: Types) -> StorageTypesProto:
+    numbers = [StorageTypeProto.ValueType(int(kind)) for kind in types]
+    return StorageTypesProto(storageTypes=numbers)
 
 
 def effective_policy_id(node: INode) -> int:
@@ -67,3 +40,8 @@ def effective_policy_id(node: INode) -> int:
             return policy_id
         step = step.parent
     return 0
+
+
+def policy_of(node: INode) -> StoragePolicy:
+    """The policy by which an inode's blocks are placed; an unknown one is the default."""
+    return POLICIES.get(effective_policy_id(node), POLICIES[DEFAULT_POLICY_ID])

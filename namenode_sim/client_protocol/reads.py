@@ -3,6 +3,7 @@
 from bisect import bisect_right
 
 from namenode_sim.client_protocol.errors import FsError, not_found
+from namenode_sim.client_protocol.located import located_blocks
 from namenode_sim.client_protocol.model import Scene
 from namenode_sim.client_protocol.paths import Route, as_file, route_to
 from namenode_sim.client_protocol.permissions import (
@@ -17,7 +18,13 @@ from namenode_sim.client_protocol.status import (
     snapshot_root_status,
     status_of,
 )
-from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, signed_order
+from namenode_sim.namespace.inode import (
+    INode,
+    INodeDirectory,
+    INodeFile,
+    INodeSymlink,
+    signed_order,
+)
 from namenode_sim.namespace.snapshots.diffs import names_in_order
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import hdfs_types_pb2 as types
@@ -48,7 +55,7 @@ def get_located_file_info(
         return calls.GetLocatedFileInfoResponseProto()
     status = status_of(scene.namespace, route.last)
     if not isinstance(route.last, INodeDirectory):
-        status.locations.CopyFrom(_no_locations(as_file(route).under_construction is not None))
+        status.locations.CopyFrom(_all_blocks(scene, as_file(route), in_snapshot=route.in_snapshot))
     return calls.GetLocatedFileInfoResponseProto(fs=status)
 
 
@@ -72,6 +79,10 @@ def _find_or_none(scene: Scene, path: str, *, follow_last: bool) -> Route | None
         raise
 
 
+def _all_blocks(scene: Scene, file: INodeFile, *, in_snapshot: bool) -> types.LocatedBlocksProto:
+    return located_blocks(scene, file, 0, file.length(), in_snapshot=in_snapshot)
+
+
 def get_listing(
     scene: Scene, request: calls.GetListingRequestProto
 ) -> calls.GetListingResponseProto:
@@ -86,20 +97,36 @@ def get_listing(
         return calls.GetListingResponseProto()
     listing = types.DirectoryListingProto(remainingEntries=0)
     if not isinstance(node, INodeDirectory):
-        listing.partialListing.append(status_of(scene.namespace, node))
+        listing.partialListing.append(_entry(scene, route, request, node, b""))
         return calls.GetListingResponseProto(dirList=listing)
     sight = route.sight
     names = sight.names() if sight is not None else node.ordered_names()
     page, remaining = _page(scene, names, request.startAfter)
-    for name in page:
+    replicas = 0
+    for number, name in enumerate(page):
+        if replicas >= scene.settings.listing_limit:
+            remaining += len(page) - number
+            break
         child: INode | None = node.children[name]
         if sight is not None:
             below = sight.child(name)
             child = below.node if below is not None else None
         if child is not None:
-            listing.partialListing.append(status_of(scene.namespace, child, name))
+            entry = _entry(scene, route, request, child, name)
+            replicas += sum(len(block.locs) for block in entry.locations.blocks)
+            listing.partialListing.append(entry)
     listing.remainingEntries = remaining
     return calls.GetListingResponseProto(dirList=listing)
+
+
+def _entry(
+    scene: Scene, route: Route, request: calls.GetListingRequestProto, node: INode, name: bytes
+) -> types.HdfsFileStatusProto:
+    """One entry of a listing, with its blocks if they are asked for."""
+    status = status_of(scene.namespace, node, name)
+    if request.needLocation and isinstance(node, INodeFile):
+        status.locations.CopyFrom(_all_blocks(scene, node, in_snapshot=route.in_snapshot))
+    return status
 
 
 def _page(scene: Scene, names: list[bytes], after: bytes) -> tuple[list[bytes], int]:
@@ -122,12 +149,6 @@ def _list_snapshots(scene: Scene, route: Route, after: bytes) -> calls.GetListin
             snapshot_root_status(scene.namespace, directory, by_name[name])
         )
     return calls.GetListingResponseProto(dirList=listing)
-
-
-def _no_locations(under_construction: bool) -> types.LocatedBlocksProto:  # noqa: FBT001 - named at its calls
-    return types.LocatedBlocksProto(
-        fileLength=0, underConstruction=under_construction, isLastBlockComplete=True
-    )
 
 
 def is_file_closed(

@@ -8,11 +8,13 @@ from google.protobuf.message import Message
 
 from namenode_sim.client_protocol import (
     acl_calls,
+    add_block,
     attribute_writes,
     block_writes,
     cluster_reads,
     create,
     file_writes,
+    located,
     reads,
     snapshot_calls,
     tree_writes,
@@ -153,11 +155,12 @@ WRITES: dict[str, WriteCall] = {
     "createSymlink": WriteCall(calls.CreateSymlinkRequestProto, tree_writes.create_symlink),
     "create": WriteCall(calls.CreateRequestProto, create.create, _created),
     "append": WriteCall(calls.AppendRequestProto, file_writes.append, _appended),
+    "abandonBlock": WriteCall(calls.AbandonBlockRequestProto, block_writes.abandon_block),
     "complete": WriteCall(calls.CompleteRequestProto, block_writes.complete),
     "fsync": WriteCall(calls.FsyncRequestProto, block_writes.fsync),
     "renewLease": WriteCall(calls.RenewLeaseRequestProto, file_writes.renew_lease),
     "recoverLease": WriteCall(calls.RecoverLeaseRequestProto, file_writes.recover_lease),
-    "addBlock": WriteCall(calls.AddBlockRequestProto, block_writes.add_block),
+    "addBlock": WriteCall(calls.AddBlockRequestProto, add_block.add_block),
     "truncate": WriteCall(calls.TruncateRequestProto, file_writes.truncate),
     "setPermission": WriteCall(calls.SetPermissionRequestProto, attribute_writes.set_permission),
     "setOwner": WriteCall(calls.SetOwnerRequestProto, attribute_writes.set_owner),
@@ -172,7 +175,7 @@ WRITES: dict[str, WriteCall] = {
     ),
     "getBlockLocations": WriteCall(
         calls.GetBlockLocationsRequestProto,
-        attribute_writes.get_block_locations,
+        located.get_block_locations,
         checked_as_read=True,
     ),
     "setAcl": WriteCall(calls.SetAclRequestProto, acl_calls.set_acl),
@@ -207,7 +210,6 @@ WRITES: dict[str, WriteCall] = {
 
 NOT_SERVED = frozenset(
     {
-        "abandonBlock",
         "concat",
         "getAdditionalDatanode",
         "saveNamespace",

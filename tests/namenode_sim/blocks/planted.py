@@ -233,7 +233,7 @@ BUGS: Final = (
         replacing(BlockState, "invalidate", _stored_stamp_deletes)),
     Bug("a stamp that was given out counts as seen", replacing(follow, "_follow", _given_is_seen)),
     Bug("a completed block keeps finalized replicas of another length",
-        replacing(follow, "_finish", _finished_without_a_look)),
+        replacing(follow, "finish", _finished_without_a_look)),
     Bug("a committed block is complete without replicas",
         replacing(BlockState, "complete_if_committed", _complete_at_once)),
     Bug("a reopened block forgets where it is", replacing(follow, "_reopen", _reopened_nowhere)),

@@ -13,6 +13,7 @@ from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL, STANDBY_EXCEPTION
 from ha.rpc.protocol import Call
 from journal.model import LAYOUT_VERSION, TxId
+from namenode_sim.blocks.incoming import activate
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.datanodes.cluster import Cluster
@@ -101,6 +102,10 @@ class Served:
     def namespace(self) -> Namespace:
         return self.face.namespace
 
+    @property
+    def cluster(self) -> Cluster:
+        return self.face.cluster
+
     async def call(
         self,
         method: str,
@@ -175,6 +180,7 @@ def serve(*, settings: Settings | None = None, namespace: Namespace | None = Non
     served = namespace or Namespace.empty(SUPERUSER)
     cluster = Cluster("BP-1-127.0.0.1-1", BlockState(), random.Random(1))
     cluster.belong_to(served)
+    activate(cluster.blocks)
     face = ClientFace(
         served,
         log,

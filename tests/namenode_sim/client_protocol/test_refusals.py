@@ -153,7 +153,7 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
         {"src": "/open", "clientName": "writer"},
         IO,
         "File /open could only be written to 0 of the 1 minReplication nodes. There are 0 "
-        "datanode(s) running and 0 node(s) are excluded in this operation.",
+        "datanode(s) running and no node(s) are excluded in this operation.",
     ),
     "delete of a full directory": (
         "delete",
@@ -258,10 +258,10 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
         "Cannot clear namespace quota on root.",
     ),
     "a call of later builds": (
-        "abandonBlock",
-        {"src": "/d", "holder": "w", "b": {"poolId": "p", "blockId": 1, "generationStamp": 1}},
+        "saveNamespace",
+        {},
         "java.lang.UnsupportedOperationException",
-        "abandonBlock is not served by this NameNode yet",
+        "saveNamespace is not served by this NameNode yet",
     ),
 }
 

@@ -1,0 +1,182 @@
+"""addBlock: the next block of an open file, and where it goes (FSDirWriteFileOp).
+
+See docs/reference/namenode.md#adding-a-block.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from ha.rpc.java_names import NOT_REPLICATED_YET
+from namenode_sim.blocks.model import Stage
+from namenode_sim.client_protocol.errors import FsError, io_error
+from namenode_sim.client_protocol.located import block_at, blocks_now, stage_of
+from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
+from namenode_sim.client_protocol.open_files import by_id, check_lease
+from namenode_sim.client_protocol.policies import policy_of
+from namenode_sim.client_protocol.told_blocks import (
+    check_pool,
+    committed,
+    expected_places,
+    name_of,
+    pooled_name,
+    same,
+    slot_of,
+    told_block,
+)
+from namenode_sim.datanodes.model import Node
+from namenode_sim.datanodes.placement import Choice, Place, Wish, choose
+from namenode_sim.datanodes.topology import on_host
+from namenode_sim.edits.ops import AddBlock, AllocateBlockId, SetGenstampV2
+from namenode_sim.edits.values import Block
+from namenode_sim.namespace.inode import STRIPED, INodeFile
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import AddBlockFlagProto, DatanodeInfoProto
+
+
+def add_block(scene: Scene, request: calls.AddBlockRequestProto) -> EditPlan:
+    """Give the writer its next block, and take the final length of the one before.
+
+    A repeated call gets the block that the first one made, also from another NameNode.
+    """
+    previous = None
+    if request.HasField("previous"):
+        check_pool(scene, request.previous)
+        previous = told_block(request.previous)
+    route = by_id(scene, request.src, request.fileId)
+    file = check_lease(scene, route, request.clientName, request.fileId)
+    if file.block_type == STRIPED:
+        raise io_error(f"{route.path} is striped; this NameNode writes no striped files")
+    if _is_retry(scene, route.path, file, previous):
+        return _last_again(scene, route.path, file, request)
+    blocks = blocks_now(scene, file)
+    if len(blocks) > 1 and stage_of(scene, blocks[-2]) is not Stage.COMPLETE:
+        raise FsError(NOT_REPLICATED_YET, f"Not replicated yet: {route.path}")
+    if len(blocks) >= scene.settings.max_blocks:
+        raise io_error(
+            "File has reached the limit on maximum number of blocks "
+            f"(dfs.namenode.fs-limits.max-blocks-per-file): {len(blocks)} >= "
+            f"{scene.settings.max_blocks}"
+        )
+    before = committed(scene, file, previous) or (blocks[-1] if blocks else None)
+    places = _new_places(scene, route.path, file, request)
+    counters = scene.namespace.counters
+    new = Block(counters.last_block_id + 1, 0, counters.generation_stamp_v2 + 1)
+    ops = (
+        AllocateBlockId(new.block_id),
+        SetGenstampV2(new.generation_stamp),
+        AddBlock(route.path, before, new),
+    )
+    offset = sum(block.num_bytes for block in (*blocks[:-1], before) if block is not None)
+    return EditPlan(ops, lambda: _added(scene, new, places, offset))
+
+
+def _is_retry(scene: Scene, path: str, file: INodeFile, previous: Block | None) -> bool:
+    """Whether the call was carried out before (FSDirWriteFileOp.analyzeFileState).
+
+    Raises:
+        FsError: if the caller goes on behind another block than the file's last one.
+    """
+    blocks = blocks_now(scene, file)
+    last = blocks[-1] if blocks else None
+    if same(previous, last):
+        return False
+    if last is None:
+        raise _other_last(scene, path, previous, last)
+    is_complete = stage_of(scene, last) is Stage.COMPLETE
+    if previous is None and is_complete and last.num_bytes >= file.preferred_block_size:
+        return False
+    if not same(previous, blocks[-2] if len(blocks) > 1 else None):
+        raise _other_last(scene, path, previous, last)
+    if last.num_bytes:
+        raise io_error(
+            f"Request looked like a retry to allocate block {name_of(last)} but it already "
+            f"contains {last.num_bytes} bytes"
+        )
+    return True
+
+
+def _other_last(scene: Scene, path: str, previous: Block | None, last: Block | None) -> FsError:
+    return io_error(
+        f"Cannot allocate block in {path}: passed 'previous' block "
+        f"{pooled_name(scene, previous)} does not match actual last block in file {name_of(last)}"
+    )
+
+
+def _last_again(
+    scene: Scene, path: str, file: INodeFile, request: calls.AddBlockRequestProto
+) -> EditPlan:
+    """The block that the same call has made before.
+
+    After a failover nobody may know where it was to be, and no DataNode have heard of it.
+    """
+    blocks = blocks_now(scene, file)
+    last, offset = blocks[-1], sum(block.num_bytes for block in blocks)
+    known = expected_places(scene, last)
+    if known:
+        answer = calls.AddBlockResponseProto(block=block_at(scene, last, offset, known))
+        return no_edits(answer)
+    places = _new_places(scene, path, file, request)
+    return EditPlan((), lambda: _added(scene, last, places, offset))
+
+
+def _added(
+    scene: Scene, block: Block, places: Sequence[Place], offset: int
+) -> calls.AddBlockResponseProto:
+    scene.cluster.expect(slot_of(scene, block), [storage for _, storage in places])
+    for _, storage in places:
+        storage.scheduled += 1
+    return calls.AddBlockResponseProto(block=block_at(scene, block, offset, places))
+
+
+def _new_places(
+    scene: Scene, path: str, file: INodeFile, request: calls.AddBlockRequestProto
+) -> tuple[Place, ...]:
+    """Where a new block goes.
+
+    Raises:
+        FsError: if fewer DataNodes are fit for it than dfs.namenode.replication.min.
+    """
+    nodes, flags = scene.cluster.nodes, set(request.flags)
+    is_local = AddBlockFlagProto.IGNORE_CLIENT_LOCALITY not in flags
+    wish = Wish(
+        count=file.replication,
+        size=file.preferred_block_size,
+        policy=policy_of(file),
+        writer=writer_node(scene, file) if is_local else None,
+        excluded=uuids(request.excludeNodes),
+        favored=tuple(
+            node
+            for favored in request.favoredNodes
+            for node in nodes.values()
+            if favored in {node.id.transfer_address, f"{node.id.host}:{node.id.transfer_port}"}
+        ),
+        local_write=AddBlockFlagProto.NO_LOCAL_WRITE not in flags,
+    )
+    choice = choose(nodes.values(), wish, scene.now, scene.cluster.draw)
+    if len(choice.places) < scene.settings.min_replication:
+        raise _nowhere(scene, path, choice, len(wish.excluded))
+    return choice.places
+
+
+def _nowhere(scene: Scene, path: str, choice: Choice, excluded: int) -> FsError:
+    """The first line is Hadoop's, the second says what speaks against each DataNode."""
+    running = sum(node.alive for node in scene.cluster.nodes.values())
+    why = ", ".join(f"{count} {reason.value}" for reason, count in choice.reasons.items())
+    return io_error(
+        f"File {path} could only be written to {len(choice.places)} of the "
+        f"{scene.settings.min_replication} minReplication nodes. There are {running} datanode(s) "
+        f"running and {excluded or 'no'} node(s) are excluded in this operation."
+        + (f"\nDataNodes not taken: {why}." if why else "")
+    )
+
+
+def writer_node(scene: Scene, file: INodeFile) -> Node | None:
+    """The DataNode on the writer's machine; one that is drawn if there are several."""
+    writer = file.under_construction
+    local = on_host(scene.cluster.nodes.values(), writer.client_machine) if writer else []
+    local = [node for node in local if node.alive]
+    return local[scene.cluster.draw.randrange(len(local))] if local else None
+
+
+def uuids(infos: Iterable[DatanodeInfoProto]) -> frozenset[str]:
+    """The DataNodes that a client names."""
+    return frozenset(info.id.datanodeUuid for info in infos)

@@ -1,0 +1,185 @@
+"""Where the blocks of a file are, as clients read it (BlockManager.createLocatedBlocks).
+
+See docs/reference/namenode.md#block-locations.
+"""
+
+from collections.abc import Iterable
+
+from ha.rpc.java_names import RETRIABLE, SAFE_MODE
+from namenode_sim.blocks.model import Slot, Stage
+from namenode_sim.blocks.safemode import Hold, tip
+from namenode_sim.client_protocol.datanode_info import U64, info_of
+from namenode_sim.client_protocol.errors import FsError
+from namenode_sim.client_protocol.model import EditPlan, Scene
+from namenode_sim.client_protocol.paths import as_file
+from namenode_sim.client_protocol.permissions import READ, check_path, find
+from namenode_sim.datanodes.placement import Place
+from namenode_sim.datanodes.topology import distance_from, is_stale, on_host
+from namenode_sim.edits.ops import Times
+from namenode_sim.edits.values import Block
+from namenode_sim.namespace.inode import INodeFile
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import (
+    ExtendedBlockProto,
+    LocatedBlockProto,
+    LocatedBlocksProto,
+    StorageTypeProto,
+    TokenProto,
+)
+
+
+def blocks_now(scene: Scene, file: INodeFile) -> tuple[Block, ...]:
+    """A file's blocks; the length of the last one is what its writer has told by now.
+
+    Edits tell the length only with the next block or with the end of the file.
+    """
+    blocks = file.blocks
+    if not blocks:
+        return blocks
+    last, state = blocks[-1], scene.cluster.blocks
+    slot = state.index.get(last.block_id)
+    if slot is None:
+        return blocks
+    return (*blocks[:-1], Block(last.block_id, state.columns.lengths[slot], last.generation_stamp))
+
+
+def stage_of(scene: Scene, block: Block) -> Stage:
+    """How far the writing of a block is."""
+    slot = scene.cluster.blocks.index.get(block.block_id)
+    return Stage.COMPLETE if slot is None else scene.cluster.blocks.columns.stage(slot)
+
+
+def located_blocks(
+    scene: Scene, file: INodeFile, offset: int, length: int, *, in_snapshot: bool
+) -> LocatedBlocksProto:
+    """The blocks that hold a range of a file, and its last one.
+
+    The length is that of the file without a last block which is being written: readers ask the
+    DataNodes for that one's.
+    """
+    blocks = file.blocks if in_snapshot else blocks_now(scene, file)
+    is_open = file.under_construction is not None and not in_snapshot
+    if not blocks:
+        return LocatedBlocksProto(
+            fileLength=0, underConstruction=is_open, isLastBlockComplete=False
+        )
+    size = sum(block.num_bytes for block in blocks)
+    last_complete = in_snapshot or stage_of(scene, blocks[-1]) is Stage.COMPLETE
+    if in_snapshot:
+        length = min(length, size - offset)
+    starts = size - blocks[-1].num_bytes
+    return LocatedBlocksProto(
+        fileLength=size if last_complete else starts,
+        underConstruction=is_open,
+        blocks=[
+            located_block(scene, block, begin) for begin, block in _in_range(blocks, offset, length)
+        ],
+        lastBlock=located_block(scene, blocks[-1], starts),
+        isLastBlockComplete=last_complete,
+    )
+
+
+def _in_range(blocks: tuple[Block, ...], offset: int, length: int) -> list[tuple[int, Block]]:
+    """The blocks of a range with their offsets; the first one even where it is still empty."""
+    found: list[tuple[int, Block]] = []
+    begin = 0
+    for block in blocks:
+        end = begin + block.num_bytes
+        starts_here = end > offset or blocks[0].num_bytes == 0
+        if starts_here or found:
+            found.append((begin, block))
+            if end >= offset + length:
+                break
+        begin = end
+    return found
+
+
+def located_block(scene: Scene, block: Block, offset: int) -> LocatedBlockProto:
+    """A block with the DataNodes that have it, the nearest to the caller first."""
+    state = scene.cluster.blocks
+    slot = state.index.get(block.block_id)
+    if slot is None:  # a striped group's unit, or a file that the map does not follow
+        return block_at(scene, block, offset, ())
+    places, corrupt = _readable(scene, slot)
+    return block_at(scene, block, offset, _by_distance(scene, places), corrupt=corrupt)
+
+
+def _readable(scene: Scene, slot: Slot) -> tuple[list[Place], bool]:
+    """The places to read from; corrupt replicas only where there are no others."""
+    cluster, state = scene.cluster, scene.cluster.blocks
+    construction = state.constructions.get(slot)
+    if construction is not None:
+        return [cluster.place(one.storage) for one in construction.locations], False
+    numbers = state.replicas.storages(slot)
+    good = [number for number in numbers if state.is_good(slot, number)]
+    return [cluster.place(number) for number in good or numbers], bool(numbers) and not good
+
+
+def _by_distance(scene: Scene, places: Iterable[Place]) -> list[Place]:
+    """The nearest to the caller first, equals in an order that is drawn; stale ones last."""
+    cluster = scene.cluster
+    local = on_host(cluster.nodes.values(), scene.caller.host)
+
+    def key(place: Place) -> tuple[bool, int, float]:
+        node, _ = place
+        stale = is_stale(node, scene.now)
+        return stale, distance_from(local, node), cluster.draw.random()
+
+    return sorted(places, key=key)
+
+
+def block_at(
+    scene: Scene, block: Block, offset: int, places: Iterable[Place], *, corrupt: bool = False
+) -> LocatedBlockProto:
+    """A block at places, in their order; ``offset`` -1 stands for a block of no file."""
+    answer = LocatedBlockProto(
+        b=extended(scene, block),
+        offset=offset % U64,
+        corrupt=corrupt,
+        blockToken=TokenProto(identifier=b"", password=b"", kind="", service=""),
+    )
+    for node, storage in places:
+        answer.locs.append(info_of(node, scene.now, scene.now_ms))
+        answer.isCached.append(False)
+        answer.storageTypes.append(StorageTypeProto.ValueType(int(storage.type)))
+        answer.storageIDs.append(storage.uuid)
+    return answer
+
+
+def extended(scene: Scene, block: Block) -> ExtendedBlockProto:
+    """A block with its pool."""
+    return ExtendedBlockProto(
+        poolId=scene.cluster.pool,
+        blockId=block.block_id % U64,
+        generationStamp=block.generation_stamp,
+        numBytes=block.num_bytes,
+    )
+
+
+def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestProto) -> EditPlan:
+    """Where a file's bytes are; reading it may move its access time (at most once an hour)."""
+    route = find(scene, request.src)
+    file = as_file(route)
+    check_path(scene.caller, route, READ)
+    found = located_blocks(
+        scene, file, request.offset, request.length, in_snapshot=route.in_snapshot
+    )
+    _check_located(scene, route.path, found)
+    precision = scene.settings.access_time_precision_ms
+    ops: tuple[Times, ...] = ()
+    if 0 < precision < scene.now_ms - file.atime and not route.in_snapshot:
+        ops = (Times(route.path, -1, scene.now_ms),)
+    return EditPlan(ops, lambda: calls.GetBlockLocationsResponseProto(locations=found))
+
+
+def _check_located(scene: Scene, path: str, located: LocatedBlocksProto) -> None:
+    """In safe mode a block without any replica is not known to be lost: the reader has to wait."""
+    cluster = scene.cluster
+    hold = cluster.safe_mode.hold()
+    if hold is Hold.NOTHING or all(block.locs for block in located.blocks):
+        return
+    why = tip(cluster.safe_mode, cluster.rules, cluster.counts(), scene.now)
+    text = f"Zero blocklocations for {path}. Name node is in safe mode.\n{why}"
+    if hold is Hold.START:
+        raise FsError(RETRIABLE, f"{SAFE_MODE}: {text}")
+    raise FsError(SAFE_MODE, text)

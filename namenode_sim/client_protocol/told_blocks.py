@@ -1,0 +1,89 @@
+"""Blocks as clients name them, and what their writer may say of the last one."""
+
+from dataclasses import replace
+
+from namenode_sim.blocks.model import Slot, Stage
+from namenode_sim.client_protocol.datanode_info import U64
+from namenode_sim.client_protocol.errors import io_error
+from namenode_sim.client_protocol.located import blocks_now, stage_of
+from namenode_sim.client_protocol.model import Scene
+from namenode_sim.datanodes.placement import Place
+from namenode_sim.edits.values import Block
+from namenode_sim.namespace.inode import INodeFile
+from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
+
+
+def told_block(told: ExtendedBlockProto) -> Block:
+    """A block as a client names it."""
+    number = told.blockId - U64 if told.blockId >= U64 // 2 else told.blockId
+    return Block(number, told.numBytes, told.generationStamp)
+
+
+def same(one: Block | None, other: Block | None) -> bool:
+    """Whether two blocks have the same id and stamp, or neither is there."""
+    if one is None or other is None:
+        return one is other
+    return (one.block_id, one.generation_stamp) == (other.block_id, other.generation_stamp)
+
+
+def name_of(block: Block | None) -> str:
+    """A block as Hadoop's texts name it."""
+    return "null" if block is None else f"blk_{block.block_id}_{block.generation_stamp}"
+
+
+def pooled_name(scene: Scene, block: Block | None) -> str:
+    """A block with its pool, as Hadoop prints an ExtendedBlock."""
+    return "null" if block is None else f"{scene.cluster.pool}:{name_of(block)}"
+
+
+def check_pool(scene: Scene, told: ExtendedBlockProto) -> None:
+    """A block of another pool belongs to another file system."""
+    if told.poolId != scene.cluster.pool:
+        raise io_error(f"Unexpected BlockPoolId {told.poolId} - expected {scene.cluster.pool}")
+
+
+def slot_of(scene: Scene, block: Block) -> Slot:
+    """Where the map has a block of an open file."""
+    slot = scene.cluster.blocks.index.get(block.block_id)
+    assert slot is not None, f"{name_of(block)} is not in the map"
+    return slot
+
+
+def expected_places(scene: Scene, block: Block) -> list[Place]:
+    """Where a block that is being written is, or is to be."""
+    construction = scene.cluster.blocks.constructions.get(slot_of(scene, block))
+    locations = construction.locations if construction is not None else ()
+    return [scene.cluster.place(one.storage) for one in locations]
+
+
+def committed(scene: Scene, file: INodeFile, told: Block | None) -> Block | None:
+    """The file's last block with the final length that its writer tells.
+
+    None if there is nothing to commit: no block, or one whose length is known already.
+
+    Raises:
+        FsError: if this is not the file's last block, or it is under recovery.
+    """
+    if told is None or not file.blocks:
+        return None
+    last = blocks_now(scene, file)[-1]
+    stage = stage_of(scene, last)
+    if stage in {Stage.COMPLETE, Stage.COMMITTED}:
+        return None
+    if stage is Stage.UNDER_RECOVERY:
+        raise io_error(f"Commit or complete block {name_of(told)}, whereas it is under recovery.")
+    if told.generation_stamp != last.generation_stamp:
+        raise io_error(
+            f"Commit block with mismatching GS. NN has {name_of(last)}, client submits "
+            f"{name_of(told)}"
+        )
+    if told.block_id != last.block_id:
+        raise io_error(
+            f"Trying to commit inconsistent block: id = {told.block_id}, expected id = "
+            f"{last.block_id}"
+        )
+    if told.num_bytes < last.num_bytes:
+        raise io_error(
+            f"commitBlock length is less than the stored one {told.num_bytes} vs. {last.num_bytes}"
+        )
+    return replace(last, num_bytes=told.num_bytes)

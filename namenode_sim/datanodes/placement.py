@@ -1,0 +1,250 @@
+"""Where the replicas of a block go (BlockPlacementPolicyDefault).
+
+See docs/reference/datanodes.md#placement.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from namenode_sim.datanodes.model import Draw, Node, NodeStorage, StorageState, StorageType
+from namenode_sim.datanodes.storage_policies import StoragePolicy
+from namenode_sim.datanodes.topology import STALE_SECONDS, distance, is_stale, shuffled
+
+Place = tuple[Node, NodeStorage]
+
+
+class NotTaken(Enum):
+    """Why a DataNode does not get a replica."""
+
+    NOT_IN_SERVICE = "not in service"
+    STALE = "not heard of lately"
+    TOO_BUSY = "too busy"
+    TOO_MANY_ON_RACK = "too many replicas on its rack"
+    NO_STORAGE_TYPE = "no storage of the type"
+    NO_ROOM = "no room"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementRules:
+    """A DataNode is too busy with more than ``load_factor`` times the mean of transfers."""
+
+    stale_seconds: float = STALE_SECONDS
+    load_factor: float = 2.0
+    consider_load: bool = True
+
+
+DEFAULT_RULES = PlacementRules()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is asked for: ``count`` more replicas of ``size`` bytes at most.
+
+    ``writer`` is the DataNode beside the client, or on a copy beside the source.  ``chosen`` have
+    the block already, ``excluded`` are uuids.  ``local_write``: the writer may get a replica.
+    """
+
+    count: int
+    size: int
+    policy: StoragePolicy
+    writer: Node | None = None
+    chosen: tuple[Place, ...] = ()
+    excluded: frozenset[str] = frozenset()
+    favored: tuple[Node, ...] = ()
+    copy: bool = False
+    local_write: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The new places in the order of the pipeline, and why others were not taken, counted."""
+
+    places: tuple[Place, ...]
+    reasons: Mapping[NotTaken, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """A part of the cluster: on a rack, off it, or (None) anywhere."""
+
+    rack: str | None = None
+    off: bool = False
+
+    def has(self, node: Node) -> bool:
+        return self.rack is None or (node.rack == self.rack) is not self.off
+
+
+_ANYWHERE = _Scope()
+
+
+@dataclass(slots=True, eq=False)
+class _Search:
+    """One search; ``lenient`` ones take who is stale, busy, or the writer that is to be spared."""
+
+    wish: Wish
+    rules: PlacementRules
+    now: float
+    draw: Draw
+    nodes: list[Node]
+    writer: Node | None
+    most_on_rack: int
+    busy_above: float
+    taken: list[Place] = field(default_factory=list)
+    left: list[StorageType] = field(default_factory=list)
+    unavailable: set[StorageType] = field(default_factory=set)
+    reasons: dict[str, NotTaken] = field(default_factory=dict)
+    lenient: bool = False
+
+    def results(self) -> list[Place]:
+        return [*self.wish.chosen, *self.taken]
+
+
+def choose(
+    nodes: Iterable[Node], wish: Wish, now: float, draw: Draw, rules: PlacementRules = DEFAULT_RULES
+) -> Choice:
+    """Choose up to ``wish.count`` places; fewer where there are no more that are fit."""
+    search = _begin(list(nodes), wish, now, draw, rules)
+    count = min(wish.count, len(search.nodes) - len(wish.chosen))
+    _fill(search, count)
+    if len(search.taken) < count:
+        search.lenient = True
+        _fill(search, count)
+    while len(search.taken) < count and not search.unavailable.issuperset(search.left):
+        search.unavailable.update(search.left)
+        _fill(search, count)
+    new = {node.id.uuid for node, _ in search.taken}
+    reasons = Counter(why for uuid, why in search.reasons.items() if uuid not in new)
+    return Choice(_in_pipeline_order(search), reasons)
+
+
+def _begin(nodes: list[Node], wish: Wish, now: float, draw: Draw, rules: PlacementRules) -> _Search:
+    in_service = [node for node in nodes if node.alive and not node.must_register]
+    total = min(len(wish.chosen) + wish.count, len(in_service))
+    racks = len({node.rack for node in in_service})
+    most = total
+    if racks > 1 and total > 1:
+        most = (total - 1) // racks + 2
+        most -= most == total
+    mean = sum(node.transceivers for node in in_service) / max(len(in_service), 1)
+    writer = wish.writer
+    if writer is None and wish.copy and wish.chosen:
+        writer = wish.chosen[0][0]
+    away = [node for node in nodes if not (node.alive and not node.must_register)]
+    return _Search(
+        wish,
+        rules,
+        now,
+        draw,
+        in_service,
+        writer,
+        most,
+        rules.load_factor * mean,
+        reasons={node.id.uuid: NotTaken.NOT_IN_SERVICE for node in away},
+    )
+
+
+def _fill(search: _Search, count: int) -> None:
+    """Take places, one after the other, until there are so many or nobody is fit."""
+    wish, results = search.wish, search.results()
+    types = [storage.type for _, storage in results]
+    total = len(wish.chosen) + count
+    search.left = wish.policy.wanted(total, types, search.unavailable, copy=wish.copy)
+    for node in wish.favored:
+        if len(search.taken) < count and search.left:
+            _take(search, node, local=False)
+    while len(search.taken) < count and search.left and _take_next(search):
+        pass
+
+
+def _take_next(search: _Search) -> bool:
+    """Take the next place, whose rack depends on those before it."""
+    places, writer = search.results(), search.writer
+    if not places and writer is not None and _take(search, writer, local=True):
+        return True
+    for scope in _scopes([node for node, _ in places], writer, copy=search.wish.copy):
+        candidates = [node for node in search.nodes if scope.has(node)]
+        if any(_take(search, node, local=False) for node in shuffled(candidates, search.draw)):
+            return True
+    return False
+
+
+def _scopes(nodes: list[Node], writer: Node | None, *, copy: bool) -> list[_Scope]:
+    """Where to look for the next place, the best first."""
+    match nodes:
+        case []:
+            return [_Scope(writer.rack), _ANYWHERE] if writer is not None else [_ANYWHERE]
+        case [first]:
+            return [_Scope(first.rack, off=True), _ANYWHERE]
+        case [first, second]:
+            if first.rack == second.rack:
+                return [_Scope(first.rack, off=True), _ANYWHERE]
+            beside = writer if copy and writer is not None else second
+            return [_Scope(beside.rack), _Scope(first.rack), _ANYWHERE]
+        case _:
+            return [_ANYWHERE]
+
+
+def _take(search: _Search, node: Node, *, local: bool) -> bool:
+    """Take a place on a DataNode if it is fit for one; ``local``: beside the writer."""
+    uuid = node.id.uuid
+    if uuid in search.wish.excluded or any(node is one for one, _ in search.results()):
+        return False
+    if search.reasons.get(uuid) is NotTaken.NOT_IN_SERVICE:
+        return False
+    if node is search.writer and not search.wish.local_write and not search.lenient:
+        return False
+    why = _unfit(search, node, local=local)
+    if why is None:
+        found = _storage(search, node)
+        if isinstance(found, NodeStorage):
+            search.taken.append((node, found))
+            search.left.remove(found.type)
+            return True
+        why = found
+    search.reasons[uuid] = why
+    return False
+
+
+def _unfit(search: _Search, node: Node, *, local: bool) -> NotTaken | None:
+    """What speaks against a DataNode, whatever its storages are."""
+    rules = search.rules
+    if not search.lenient:
+        if is_stale(node, search.now, rules.stale_seconds):
+            return NotTaken.STALE
+        is_busy = search.busy_above > 0 and node.transceivers > search.busy_above
+        if rules.consider_load and is_busy and not local:
+            return NotTaken.TOO_BUSY
+    beside = sum(node.rack == other.rack for other, _ in search.results())
+    return NotTaken.TOO_MANY_ON_RACK if beside >= search.most_on_rack else None
+
+
+def _storage(search: _Search, node: Node) -> NodeStorage | NotTaken:
+    """A storage of a DataNode with room, of the first type that is still to be chosen."""
+    why, size = NotTaken.NO_STORAGE_TYPE, search.wish.size
+    for kind in dict.fromkeys(search.left):
+        of_type = [
+            storage
+            for storage in node.storages.values()
+            if storage.type is kind and storage.state is StorageState.NORMAL
+        ]
+        roomy = [storage for storage in of_type if storage.room.remaining >= size]
+        free = sum(storage.room.remaining for storage in roomy)
+        scheduled = sum(storage.scheduled for storage in of_type)
+        if roomy and free - scheduled * size >= size:
+            return roomy[search.draw.randrange(len(roomy))]
+        if of_type:
+            why = NotTaken.NO_ROOM
+    return why
+
+
+def _in_pipeline_order(search: _Search) -> tuple[Place, ...]:
+    """From the writer to the nearest, and so on from each."""
+    left, order = list(search.taken), list[Place]()
+    at = search.writer or (left[0][0] if left else None)
+    while left and at is not None:
+        hops = [distance(at, node) for node, _ in left]
+        order.append(left.pop(hops.index(min(hops))))
+        at = order[-1][0]
+    return tuple(order)
