@@ -3,7 +3,6 @@
 import resource
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,21 @@ from tests.spark.merge.job_tree import BASE_NAME, MERGED_NAME, tree_directory
 
 
 def merge(current: Path, out: Path, most: int) -> "subprocess.CompletedProcess[str]":
-    """The command, whose files can have that many bytes: a limit cuts a write as a disk does."""
+    """The command, whose files can have that many bytes: a limit cuts a write as a disk does.
+
+    It sets the limit itself: code between fork and exec runs with what other tests left of gRPC.
+    """
+    limited = (
+        "import resource, runpy\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))\n"
+        "runpy.run_module('ha.cli.main', run_name='__main__', alter_sys=True)\n"
+    )
     given = ("--image", current / BASE_NAME, "--edits", current, "--out", out, "--engine", "pool")
     return subprocess.run(
-        [sys.executable, "-m", "ha.cli.main", "checkpoint", "merge", *map(str, given)],
+        [sys.executable, "-c", limited, "checkpoint", "merge", *map(str, given)],
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most)),
     )
 
 
