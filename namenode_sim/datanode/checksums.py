@@ -79,7 +79,9 @@ def _crc32c_chunks(data: _Buffer, step: int) -> bytes:
     length = len(data)
     whole = length // step
     view = np.frombuffer(data, dtype=np.uint8)
-    made = _crc32c(view[: whole * step].reshape(whole, step)).astype(">u4").tobytes()
+    made = b""
+    if whole:
+        made = _crc32c(view[: whole * step].reshape(whole, step)).astype(">u4").tobytes()
     if whole * step < length:
         made += _crc32c(view[whole * step :].reshape(1, -1)).astype(">u4").tobytes()
     return made
