@@ -22,6 +22,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from ha.daemon.http_seats import HttpSeats
 from ha.daemon.lazy_import import load_late
+from ha.daemon.listening import stop_listening
 from ha.daemon.pages import METHODS, Page, PageAnswer, json_answer, text_answer
 from ha.daemon.probes import RoleSeen, probe_pages
 from ha.daemon.stalled_readers import Reader
@@ -111,7 +112,7 @@ class Endpoint:
         """Close the listener and its connections; harmless when it was never started."""
         listener, self._listener = self._listener, None
         if listener is not None:
-            listener.close()
+            await stop_listening(listener)
         for connection in self.seats.asking:
             connection.abort()
         runner, self._runner = self._runner, None

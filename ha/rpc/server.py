@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
 
 import structlog
 
+from ha.daemon.listening import stop_listening
 from ha.rpc.connection import ServerConnection
 from ha.rpc.dispatcher import Dispatcher
 from ha.rpc.frame_budget import FrameBudget
@@ -16,10 +16,6 @@ from ha.rpc.protocol import Call, Catalogue, Method, RpcProtocol
 __all__ = ["Call", "Method", "RpcLimits", "RpcProtocol", "RpcServer"]
 
 log = structlog.get_logger()
-
-_LAST_TURNS: Final = 3
-"""Of the loop, before connections are dropped: answers leave one turn after their handlers end,
-and a connection that was taken from the backlog just now reaches us two or three turns later."""
 
 
 class RpcServer:
@@ -74,11 +70,10 @@ class RpcServer:
             return
         if self._sweeper is not None:
             self._sweeper.cancel()
-        self._server.close()
         self._dispatcher.accepting = False
+        await stop_listening(self._server)
         await self._dispatcher.drain(self._limits.stop_seconds)
-        for _ in range(_LAST_TURNS):
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)  # answers leave one turn after their handlers end
         self.abort_connections()
         await self._server.wait_closed()
         self._server = None

@@ -9,6 +9,7 @@ from typing import Final
 
 import structlog
 
+from ha.daemon.listening import stop_listening
 from namenode_sim.datanode.block_checksum import block_checksum
 from namenode_sim.datanode.block_names import checked_block
 from namenode_sim.datanode.errors import DataNodeError, MalformedTransfer
@@ -67,7 +68,7 @@ class XceiverServer:
         """Close the port and end every transfer; what was received stays."""
         if self._server is None:
             return
-        self._server.close()
+        await stop_listening(self._server)
         running = list(self._tasks)
         for task in running:
             task.cancel()
@@ -90,7 +91,12 @@ class XceiverServer:
             self._serve(peer), name=f"xceiver {peer.name}"
         )
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+        def ended(_: "asyncio.Task[None]") -> None:
+            self._tasks.discard(task)
+            peer.close()  # here, for a task that is cancelled before its first step has no finally
+
+        task.add_done_callback(ended)
 
     async def _serve(self, peer: Peer) -> None:
         seconds = self._limits.operation_seconds
@@ -108,8 +114,6 @@ class XceiverServer:
             log.warning("datanode.operation_failed", peer=peer.name, why=str(problem))
         except Exception:
             log.exception("datanode.operation_broken", peer=peer.name)
-        finally:
-            peer.close()
 
     async def _carry_out(self, op: Op, peer: Peer) -> bool:
         """One operation; whether another one may follow on the connection."""

@@ -16,6 +16,7 @@ from ha.rpc.server import RpcServer
 from ha.service.errors import AccessDenied, HealthCheckFailed, ServiceFailed
 from ha.service.face import ha_service_protocol, zkfc_protocol
 from ha.service.model import RequestSource, ServiceState, ServiceStatus
+from tests.stand_in import say_nothing, stand_in
 
 LOOPBACK = "127.0.0.1"
 
@@ -201,16 +202,5 @@ def write_configuration(conf_dir: Path, ports: Mapping[str, int], **extra: str) 
 @asynccontextmanager
 async def frozen_process() -> AsyncIterator[int]:
     """A port that accepts connections and then says nothing, as a process under SIGSTOP does."""
-    release = asyncio.Event()
-
-    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await release.wait()
-        writer.close()
-
-    server = await asyncio.start_server(silent, LOOPBACK, 0)
-    try:
-        yield int(server.sockets[0].getsockname()[1])
-    finally:
-        release.set()
-        server.close()
-        await server.wait_closed()
+    async with stand_in(say_nothing) as port:
+        yield port

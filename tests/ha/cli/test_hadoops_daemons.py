@@ -12,9 +12,10 @@ from ha.cli.cluster.successors import prospects
 from ha.cli.cluster.view import NameNodeRow
 from ha.cli.operate.plan.handover import HandoverPlan, plan_switchover
 from tests.ha.cli.nnha_run import nnha
-from tests.ha.cli.stand_ins import LOOPBACK, Cluster
+from tests.ha.cli.stand_ins import Cluster
 from tests.ha.cli.test_cluster_view import ACTIVE, STANDBY, WELL
 from tests.ha.cli.test_status import look, text_of
+from tests.stand_in import stand_in
 
 AUTOMATIC = ("dfs.ha.automatic-failover.enabled=true", "ha.zookeeper.quorum=127.0.0.1:1")
 BEAN = {
@@ -40,9 +41,8 @@ async def page_of_hadoop() -> AsyncIterator[int]:
         await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(speak, LOOPBACK, 0)
-    async with server:
-        yield int(server.sockets[0].getsockname()[1])
+    async with stand_in(speak) as port:
+        yield port
 
 
 async def test_a_namenode_of_hadoops_is_asked_for_its_bean(

@@ -8,6 +8,7 @@ import pytest
 
 from ha.cli.cluster.snapshot import Look, NoAnswer, fetch, number, text, texts
 from ha.conf.topology import HostPort
+from tests.stand_in import HOST, stand_in
 
 
 @pytest.mark.parametrize("value", ["1e999", "NaN", "-Infinity", "1" + "0" * 400, "true", '"1"'])
@@ -29,12 +30,6 @@ async def test_a_page_that_is_no_status_is_an_answer_with_an_error(body: bytes) 
         await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(speak, "127.0.0.1", 0)
-    address = HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
-    try:
-        async with aiohttp.ClientSession() as http:
-            with pytest.raises(NoAnswer, match="answers with an error: "):
-                await Look(30.0).ask(fetch(http, address))
-    finally:
-        server.close()
-        await server.wait_closed()
+    async with stand_in(speak) as port, aiohttp.ClientSession() as http:
+        with pytest.raises(NoAnswer, match="answers with an error: "):
+            await Look(30.0).ask(fetch(http, HostPort(HOST, port)))

@@ -18,6 +18,7 @@ from ha.conf.configuration import load_configuration
 from tests.ha.cli.nnha_run import nnha
 from tests.ha.cli.stand_ins import LOOPBACK, Cluster, frozen_process
 from tests.ha.cli.test_status import text_of
+from tests.stand_in import say_nothing, stand_in
 
 BLOCKED_SECONDS = 1.5
 SHORT_SECONDS = 0.4
@@ -35,24 +36,20 @@ def _quiet() -> Iterator[None]:
 async def answering_from(connection: int, port: int) -> AsyncIterator[int]:
     """A port whose first connections stay silent; from the given one on it is the other's."""
     count = 0
-    release = asyncio.Event()
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal count
         count += 1
         if count < connection:
-            await release.wait()
-            writer.close()
-            return
+            await say_nothing(reader, writer)
         there, back = await asyncio.open_connection(LOOPBACK, port)
-        await asyncio.gather(_pump(reader, back), _pump(there, writer))
+        try:
+            await asyncio.gather(_pump(reader, back), _pump(there, writer))
+        finally:
+            back.transport.abort()
 
-    server = await asyncio.start_server(speak, LOOPBACK, 0)
-    try:
-        yield int(server.sockets[0].getsockname()[1])
-    finally:
-        release.set()
-        server.close()
+    async with stand_in(speak) as own_port:
+        yield own_port
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:

@@ -15,6 +15,7 @@ from ha.cli.explain.history import Listing
 from ha.notices.model import HistoryEntry
 from tests.ha.cli.stand_ins import Cluster
 from tests.ha.notices.test_model import RECORD
+from tests.stand_in import say_nothing, stand_in
 
 CAUSE = "asked for by ann from ops1: the rack gets a new switch, and then the kernel is updated"
 
@@ -42,32 +43,27 @@ async def test_an_interrupt_is_one_line_and_130(
     # A shell that runs the tests in the background has us ignore SIGINT, and children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     asked = asyncio.Event()
-    release = asyncio.Event()
 
-    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked.set()
-        await release.wait()
-        writer.close()
+        await say_nothing(reader, writer)
 
-    server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
     command, *rest = words
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "ha.cli.main", command, "--conf-dir", str(tmp_path),
-        "--timeout", "60",
-        "-D", f"dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:{port}", *rest,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        async with asyncio.timeout(60):
-            await asked.wait()
-            process.send_signal(signal.SIGINT)
-            _, err = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-        release.set()
-        server.close()
+    async with stand_in(silent) as port:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "ha.cli.main", command, "--conf-dir", str(tmp_path),
+            "--timeout", "60",
+            "-D", f"dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:{port}", *rest,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(60):
+                await asked.wait()
+                process.send_signal(signal.SIGINT)
+                _, err = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
     assert process.returncode == 130, err.decode()
     assert err.decode().split() == ["interrupted"]

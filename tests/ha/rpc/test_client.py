@@ -30,6 +30,7 @@ from tests.ha.rpc.wire import (
     eventually,
     serving,
 )
+from tests.stand_in import stand_in
 
 Speaker = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -37,25 +38,15 @@ Speaker = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 @asynccontextmanager
 async def peer(speak: Speaker) -> AsyncIterator[int]:
     """A server that does as the test says, and its port."""
-    writers: list[asyncio.StreamWriter] = []
 
-    async def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writers.append(writer)
+    async def then_die(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await speak(reader, writer)
-        except (ConnectionError, asyncio.CancelledError):
-            pass
         finally:
             writer.transport.abort()
 
-    server = await asyncio.start_server(on_connect, "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        for writer in writers:
-            writer.transport.abort()
-        await server.wait_closed()
+    async with stand_in(then_die) as port:
+        yield port
 
 
 async def next_calls(

@@ -10,6 +10,7 @@ from ha.rpc.server import RpcServer
 from ha.service.errors import ServiceFailed
 from ha.service.face import zkfc_protocol
 from tests.ha.zkfc.toy_namenode import HOST
+from tests.stand_in import stand_in
 
 
 @dataclass
@@ -42,18 +43,10 @@ async def serving(controller: OddController) -> AsyncIterator[int]:
 @asynccontextmanager
 async def tar_pit() -> AsyncIterator[int]:
     """A port that takes connections and never says a word, as a stopped process's does."""
-    open_ones: list[asyncio.StreamWriter] = []
 
-    async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        open_ones.append(writer)
+    async def swallow(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
         while await reader.read(65536):
             pass
 
-    server = await asyncio.start_server(swallow, HOST, 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        for writer in open_ones:
-            writer.transport.abort()
-        await server.wait_closed()
+    async with stand_in(swallow) as port:
+        yield port

@@ -6,11 +6,12 @@ that no controller died; a seed makes the strikes the same, though not their mom
 
 import asyncio
 import random
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from tests.ha.zkfc.toy_namenode import HOST
 from tests.ha.zkfc.zkfc_world import Node, World, world
+from tests.stand_in import stand_in
 
 
 async def expire_back_and_forth(hosts: str, folder: Path, *, seconds: float, seed: int) -> int:
@@ -88,20 +89,17 @@ class Proxy:
         host, _, port = target.partition(":")
         self._target = (host, int(port))
         self._writers: set[asyncio.StreamWriter] = set()
-        self._server: asyncio.Server | None = None
+        self._listening = AsyncExitStack()
         self.port = 0
 
     async def start(self) -> None:
         """Listen."""
-        self._server = await asyncio.start_server(self._serve, HOST, 0)
-        self.port = self._server.sockets[0].getsockname()[1]
+        self.port = await self._listening.enter_async_context(stand_in(self._serve))
 
     async def stop(self) -> None:
         """No longer."""
-        assert self._server is not None
-        self._server.close()
+        await self._listening.aclose()
         self.cut()
-        await self._server.wait_closed()
 
     def cut(self) -> int:
         """Reset every connection; answers how many there were."""

@@ -15,6 +15,7 @@ from ha.service.model import ServiceState
 from tests.ha.zkfc.site import Site
 from tests.ha.zkfc.toy_namenode import SharedResource, ToyNameNode
 from tests.ha.zkfc.zkfc_world import free_port, until
+from tests.stand_in import say_nothing, stand_in
 
 pytestmark = pytest.mark.zookeeper
 
@@ -113,24 +114,16 @@ async def test_a_signal_while_zookeeper_does_not_answer_is_obeyed_at_once(tmp_pa
     """Not at the limit for the first connection, and not as a failure."""
     reached = asyncio.Event()
 
-    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         reached.set()
-        await stopped.wait()
-        writer.close()
+        await say_nothing(reader, writer)
 
-    stopped = asyncio.Event()
-    server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    process = await Site(tmp_path, f"127.0.0.1:{port}").begin()
-    try:
-        async with asyncio.timeout(30):
-            await reached.wait()
-            process.send_signal(signal.SIGTERM)
-            _, err = await process.communicate()
+    async with stand_in(silent) as port, asyncio.timeout(30):
+        process = await Site(tmp_path, f"127.0.0.1:{port}").begin()
+        await reached.wait()
+        process.send_signal(signal.SIGTERM)
+        _, err = await process.communicate()
         assert process.returncode == 0, err
-    finally:
-        stopped.set()
-        server.close()
 
 
 async def test_a_port_in_use_is_told_with_its_key(zookeeper: ZooKeeper, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from ha.service.errors import AccessDenied, ServiceFailed
 from ha.service.model import ProcessIdentity, ServiceState
 from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.settings.settings import ZkfcSettings
-from tests.ha.zkfc.toy_namenode import HOST
 from tests.ha.zkfc.zkfc_world import Node, World, until, world
+from tests.stand_in import stand_in
 
 pytestmark = pytest.mark.zookeeper
 
@@ -176,13 +176,12 @@ async def test_a_hand_over_that_is_given_up_asks_nobody_any_more(
     ) as here:
         _, two, three = here.nodes
         await three.stop()
-        mute = await asyncio.start_server(never_answers, HOST, three.zkfc_port)
-        asking = asyncio.create_task(_to(two))
-        await until(asked.is_set, "nn3's controller is asked to stand back")
-        await two.zkfc.hand_over.stop()
-        await until(hung_up.is_set, "the question is given up")
-        asking.cancel()
-        mute.close()
+        async with stand_in(never_answers, three.zkfc_port):
+            asking = asyncio.create_task(_to(two))
+            await until(asked.is_set, "nn3's controller is asked to stand back")
+            await two.zkfc.hand_over.stop()
+            await until(hung_up.is_set, "the question is given up")
+            asking.cancel()
 
 
 async def test_a_hand_over_that_waits_for_its_turn_is_refused_by_a_controller_that_stops(

@@ -45,6 +45,7 @@ from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from ha.zkfc.surroundings.positions import MAX_ANSWER_BYTES, Position, position_of
 from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, World, until, world
+from tests.stand_in import HOST, stand_in
 
 SESSION = SessionNumber(1)
 
@@ -299,9 +300,8 @@ async def test_hadoops_namenode_tells_its_position_in_a_bean(
             writer.write(b"HTTP/1.1 404 Not Found\r\n\r\n")
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    address = HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
-    async with server:
+    async with stand_in(serve) as port:
+        address = HostPort(HOST, port)
         if expected is not None:
             assert await position_of(address, deadline_seconds=30.0) == expected
         else:
@@ -328,9 +328,8 @@ async def test_a_status_page_that_nobody_can_read_costs_the_position_only(answer
             await writer.wait_closed()
         gone.set()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    address = HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
-    async with server:
+    async with stand_in(serve) as port:
+        address = HostPort(HOST, port)
         with pytest.raises(ValueError, match="status page"):
             await position_of(address, deadline_seconds=30.0)
         await until(gone.is_set, "the server has hung up")

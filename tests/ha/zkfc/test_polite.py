@@ -1,8 +1,6 @@
 """The polite request before fencing: who does not answer at all is not given its whole time."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fencing.model import JournalEpochMethod
@@ -16,6 +14,7 @@ from ha.service.model import ServiceState
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings, zkfc_settings
 from ha.zkfc.takeover.takeover import Takeover
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
+from tests.stand_in import say_nothing, stand_in
 
 POLITE_SECONDS = 60.0
 """For what is asked of one that answers; a test that waits for it has hung."""
@@ -44,19 +43,8 @@ def breadcrumb(port: int) -> bytes:
     return encode(ActiveNodeInfo("ns1", "nn1", HOST, port, 0))
 
 
-@asynccontextmanager
-async def silence() -> AsyncIterator[int]:
-    """A port that accepts and never answers, as a stopped process's does."""
-    held: list[asyncio.StreamWriter] = []
-    server = await asyncio.start_server(lambda _, writer: held.append(writer), HOST, 0)
-    async with server:
-        yield server.sockets[0].getsockname()[1]
-        for writer in held:
-            writer.close()
-
-
 async def test_a_frozen_one_costs_a_moment_and_not_the_time_of_a_demotion() -> None:
-    async with silence() as port, asyncio.timeout(POLITE_SECONDS / 2):
+    async with stand_in(say_nothing) as port, asyncio.timeout(POLITE_SECONDS / 2):
         fenced = await takeover(port).fence(breadcrumb(port), Term.SETTLED)
     assert fenced.how == f"ns1.nn1 at {HOST}:{port} was fenced by journal-epoch"
     assert not fenced.gone

@@ -17,6 +17,7 @@ from ha.zkfc.record.thread_dump import KEPT_FILES, LIMIT_BYTES, ThreadDump
 from ha.zkfc.settings.settings import DumpSettings, ZkfcSettings
 from tests.ha.zkfc.toy_namenode import HOST
 from tests.ha.zkfc.zkfc_world import until, world
+from tests.stand_in import stand_in
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -27,25 +28,14 @@ async def _at_once() -> None:
 
 @asynccontextmanager
 async def _http(serve: Serve) -> AsyncIterator[HostPort]:
-    under_way: set[asyncio.Task[object]] = set()
-
     async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        under_way.add(task)
         try:
             await serve(reader, writer)
-        except ConnectionError:
-            pass  # the other side had enough
         finally:
             writer.transport.abort()
-            under_way.discard(task)
 
-    server = await asyncio.start_server(one, HOST, 0)
-    yield HostPort(HOST, server.sockets[0].getsockname()[1])
-    server.close()
-    await until(lambda: not under_way, "all hung up")
-    await asyncio.sleep(0)  # an aborted transport closes in the next turn
+    async with stand_in(one) as port:
+        yield HostPort(HOST, port)
 
 
 async def _hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -21,6 +21,7 @@ from namenode_sim.startup.identity import NameNodeIdentity, journal_writer
 from tests.ha.cli.stand_ins import frozen_process
 from tests.journal.writer.journal_cluster import NAMESPACE, edits
 from tests.namenode_sim.startup.startup_world import KEYS, write_site
+from tests.stand_in import stand_in
 
 HOSTS = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 NOBODY = 1
@@ -117,10 +118,9 @@ async def test_what_is_no_journalnode_and_what_says_nothing_are_told_apart() -> 
             "127.0.0.1", port, journal_id="ns1", nameservice_id="ns1", timeout_seconds=seconds
         )
 
-    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
-    async with server, frozen_process() as silent:
+    async with stand_in(hang_up) as port, frozen_process() as silent:
         with pytest.raises(OSError, match=r".") as told:
-            await ask(int(server.sockets[0].getsockname()[1]), 30.0)
+            await ask(port, 30.0)
         assert not isinstance(told.value, TimeoutError)
         with pytest.raises(OSError, match=r"\A(no answer in 0\.3 s)?\Z"):
             await ask(silent, 0.3)

@@ -15,6 +15,7 @@ from tests.journal.writer.journal_cluster import (
     formatted_nodes,
     write_segment,
 )
+from tests.stand_in import stand_in
 
 SECONDS = 30.0
 """Half of the deadline for a source of which there is no second."""
@@ -30,15 +31,8 @@ async def silent_http(nodes: Nodes, i: int) -> AsyncIterator[list[asyncio.Stream
     async def take(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         taken.append(writer)
 
-    server = await asyncio.start_server(take, "127.0.0.1", 0)
-    daemon.node.http_port = server.sockets[0].getsockname()[1]
-    try:
+    async with stand_in(take) as daemon.node.http_port:
         yield taken
-    finally:
-        for writer in taken:
-            writer.transport.abort()
-        server.close()
-        await server.wait_closed()
 
 
 async def test_segments_are_read_elsewhere_when_the_first_source_hangs(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from journal.model import TxId
 from namenode_sim.checkpoint.image_upload import UploadFailed, upload_image
 from namenode_sim.checkpoint.schedule import UploadAnswer
 from namenode_sim.image.files import image_name, write_digest
+from tests.stand_in import HOST, stand_in
 from tests.worlds.files import info
 
 STALL_SECONDS = 0.3
@@ -40,21 +41,13 @@ async def never_answer(reader: StreamReader, writer: StreamWriter) -> None:
 @asynccontextmanager
 async def talking(talk: Talk) -> AsyncIterator[HostPort]:
     """A server that talks with one connection, and then leaves it open without another word."""
-    over = asyncio.Event()
 
     async def serve(reader: StreamReader, writer: StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         await talk(reader, writer)
-        await over.wait()
-        writer.transport.abort()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    try:
-        yield HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
-    finally:
-        over.set()
-        server.close()
-        await server.wait_closed()
+    async with stand_in(serve) as port:
+        yield HostPort(HOST, port)
 
 
 def image_of(size: int, folder: Path) -> Path:

@@ -32,6 +32,7 @@ from tests.namenode_sim.datanode.block_client import (
     write_whole,
 )
 from tests.namenode_sim.datanode.stores import CHECKSUM, block
+from tests.stand_in import TURNS_OF_AN_ACCEPT, hung_up_on_at_the_stop
 
 DATA = bytes(range(251)) * 400
 """100,400 bytes: 25 packets, and a short chunk at the end."""
@@ -130,3 +131,9 @@ async def test_connections_have_a_limit_and_silence_has_an_end(tmp_path: Path) -
             await second.read(1, seconds=SECONDS)
         with pytest.raises(PeerLost, match="has closed"):
             await first.read(1, seconds=SECONDS)
+
+
+@pytest.mark.parametrize("turns", range(TURNS_OF_AN_ACCEPT))
+async def test_a_newcomer_to_a_server_that_stops_is_hung_up_on(tmp_path: Path, turns: int) -> None:
+    async with node(tmp_path / "a") as one:
+        await hung_up_on_at_the_stop(one.place.port, one.server.stop, turns)

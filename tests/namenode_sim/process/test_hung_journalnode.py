@@ -22,6 +22,7 @@ from ha.service.model import RequestSource, ServiceState
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.daemon import run_namenode
 from tests.namenode_sim.startup.startup_world import world, write_site
+from tests.stand_in import say_nothing, stand_in
 from tests.worlds.files import info
 from tests.worlds.name_dirs import format_name_dirs
 
@@ -31,19 +32,8 @@ SECONDS = 30.0
 
 @asynccontextmanager
 async def accepts_and_is_silent(_: Path) -> AsyncIterator[int]:
-    taken: list[asyncio.StreamWriter] = []
-
-    async def take(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        taken.append(writer)
-
-    server = await asyncio.start_server(take, HOST, 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        for writer in taken:
-            writer.transport.abort()
-        server.close()
-        await server.wait_closed()
+    async with stand_in(say_nothing) as port:
+        yield port
 
 
 @asynccontextmanager
