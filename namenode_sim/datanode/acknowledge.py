@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
+from namenode_sim.datanode.connection import PeerLost
 from namenode_sim.datanode.errors import DataNodeError, MalformedTransfer
 from namenode_sim.datanode.model import Block
 from namenode_sim.datanode.packets import PacketHeader
-from namenode_sim.datanode.peer import Peer, PeerLost
+from namenode_sim.datanode.peer import Peer
 from namenode_sim.datanode.store import Store
 from namenode_sim.proto import data_transfer_pb2 as pb
 

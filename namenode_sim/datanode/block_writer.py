@@ -1,12 +1,14 @@
 """Puts the packets of one block into its files, and checks them where nobody behind us does.
 
+Packets of whole chunks that follow each other are written together.
+
 See docs/reference/datanode.md#packets-of-a-write.
 """
 
 from namenode_sim.datanode.checksums import checksums_of, verify
 from namenode_sim.datanode.errors import MalformedTransfer
 from namenode_sim.datanode.model import Block, Checksum, Replica
-from namenode_sim.datanode.packets import Packet
+from namenode_sim.datanode.packets import Packet, PacketHeader
 from namenode_sim.datanode.replica_files import ReplicaFiles
 from namenode_sim.datanode.store import Store
 
@@ -23,6 +25,7 @@ class BlockWriter:
         self._sent = sent
         self._checks = checks or sent.kind is not files.checksum.kind
         self._length = replica.length
+        self._together: list[Packet] = []
         if sent.bytes_per_chunk != files.checksum.bytes_per_chunk:
             raise MalformedTransfer(
                 f"{replica.block} has a checksum for each {files.checksum.bytes_per_chunk} bytes, "
@@ -36,8 +39,10 @@ class BlockWriter:
         """How many bytes have come."""
         return self._length
 
-    def write(self, packet: Packet) -> bytes:
-        """Put a packet in place; returns the checksum of the chunk that its end cuts, or nothing.
+    def take(self, packet: Packet) -> bytes:
+        """Take a packet, which is on the disk after ``flush`` at the latest.
+
+        Returns the checksum of the chunk that its end cuts, or nothing.
 
         Raises:
             MalformedTransfer: if bytes before it are missing, or checksums.
@@ -57,17 +62,44 @@ class BlockWriter:
             )
         if self._checks:
             verify(packet.data, packet.sums, sent, at=header.offset, what=str(self.block))
+        if self._follows(header):
+            self._together.append(packet)
+            self._length = header.end
+            return b""
+        self.flush()
         if header.end > self._length:  # else it was sent again after a flush
             self._put(packet)
-            self._store.received(self.block, header.end)
-            self._length = header.end
+            self._grown(header.end)
         return self._tail(header.end)
 
-    def finish(self, packet: Packet) -> None:
-        """Check that the packet that ends the block stands at its end; raises as ``write``."""
-        if packet.header.offset != self._length:
+    def flush(self) -> None:
+        """Write what was taken; raises ``ReplicaMissing`` and ``OSError`` as ``take``."""
+        taken, self._together = self._together, []
+        if taken:
+            data, sums = [one.data for one in taken], [one.sums for one in taken]
+            self._files.write(taken[0].header.offset, data, sums)
+            self._grown(taken[-1].header.end)
+
+    def _follows(self, header: PacketHeader) -> bool:
+        """Whether it is of whole chunks, and goes to the end as it is."""
+        chunk = self._files.checksum.bytes_per_chunk
+        return (
+            header.offset == self._length
+            and header.offset % chunk == 0
+            and header.length > 0
+            and header.length % chunk == 0
+            and self._sent.kind is self._files.checksum.kind
+        )
+
+    def _grown(self, end: int) -> None:
+        self._store.received(self.block, end)
+        self._length = end
+
+    def finish(self, header: PacketHeader) -> None:
+        """Check that the packet that ends the block stands at its end; raises as ``take``."""
+        if header.offset != self._length:
             raise MalformedTransfer(
-                f"{self.block} ends at {packet.header.offset}, and {self._length} bytes have come"
+                f"{self.block} ends at {header.offset}, and {self._length} bytes have come"
             )
 
     async def sync(self) -> None:
@@ -83,7 +115,7 @@ class BlockWriter:
             begin = start
         elif disk.kind is not self._sent.kind:
             sums = memoryview(checksums_of(data, disk))
-        self._files.write(begin, data, sums)
+        self._files.write(begin, [data], [sums])
 
     def _merged(self, packet: Packet, start: int) -> tuple[memoryview, memoryview]:
         """A packet that begins inside a chunk, with the bytes of that chunk before it."""

@@ -13,6 +13,7 @@ import structlog
 from ha.rpc.errors import RemoteFault, RpcError
 from namenode_sim.datanode.claim import NameNodeId
 from namenode_sim.datanode.commands import Command, Delete, Ignored, Recover, Register, Transfer
+from namenode_sim.datanode.connection import PeerLost
 from namenode_sim.datanode.errors import (
     ChecksumMismatch,
     DataNodeError,
@@ -23,7 +24,7 @@ from namenode_sim.datanode.identity import Identity
 from namenode_sim.datanode.metrics import COMMANDS
 from namenode_sim.datanode.model import Replica
 from namenode_sim.datanode.name_node import NameNodeCalls
-from namenode_sim.datanode.peer import PeerLost, TransferLimits
+from namenode_sim.datanode.peer import TransferLimits
 from namenode_sim.datanode.recovery import Leader
 from namenode_sim.datanode.store import Store
 from namenode_sim.datanode.transfer import push

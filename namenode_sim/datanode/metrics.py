@@ -6,6 +6,9 @@ OPERATIONS = Counter("nnha_datanode_operations", "Operations of clients and Data
 BYTES_WRITTEN = Counter("nnha_datanode_written_bytes", "Bytes of blocks that came in")
 BYTES_READ = Counter("nnha_datanode_read_bytes", "Bytes of blocks that were sent to readers")
 REPLICAS = Gauge("nnha_datanode_replicas", "Replicas on this DataNode")
+SHARED_BYTES = Gauge(
+    "nnha_datanode_shared_bytes", "Memory that connections share, and have taken now"
+)
 FAILED_VOLUMES = Gauge("nnha_datanode_failed_volumes", "Data directories that cannot be used")
 HEARTBEATS = Counter(
     "nnha_datanode_heartbeats", "Heartbeats to NameNodes, by what came of them", ["outcome"]

@@ -22,7 +22,7 @@ from namenode_sim.datanode.executor import Executor
 from namenode_sim.datanode.faces import DataNodeFaces
 from namenode_sim.datanode.identity import Identity, Namespace
 from namenode_sim.datanode.layout import NodeVersion
-from namenode_sim.datanode.metrics import FAILED_VOLUMES, REPLICAS
+from namenode_sim.datanode.metrics import FAILED_VOLUMES, REPLICAS, SHARED_BYTES
 from namenode_sim.datanode.model import Replica, StorageId
 from namenode_sim.datanode.name_node import Condition, NameNodeCalls
 from namenode_sim.datanode.scanner import Scanner
@@ -284,6 +284,7 @@ class DataNode:
             failed = self.condition().failed_paths
             FAILED_VOLUMES.set(len(failed))
             REPLICAS.set(len(joined.store))
+            SHARED_BYTES.set(joined.xceivers.shared_bytes)
             if len(failed) > self._settings.tolerated or not joined.store.volumes.types:
                 raise ExitWith(
                     1,

@@ -69,12 +69,11 @@ class PacketHeader:
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A packet as it came; ``raw`` is all of it, for the next DataNode."""
+    """A packet as it came."""
 
     header: PacketHeader
     sums: memoryview
     data: memoryview
-    raw: bytes
 
 
 def encode_op(op: Op, message: Message) -> bytes:
@@ -155,7 +154,7 @@ def encode_packet(header: PacketHeader, sums: bytes, data: bytes | memoryview) -
     return b"".join((LENGTHS.pack(length, len(body)), body, sums, data))
 
 
-def rest_of_packet(head: bytes) -> int:
+def rest_of_packet(head: bytes | memoryview) -> int:
     """How many bytes follow the two lengths that a packet begins with.
 
     Raises:
@@ -166,15 +165,15 @@ def rest_of_packet(head: bytes) -> int:
     return int(header + length - _LENGTH_BYTES)
 
 
-def decode_packet(raw: bytes) -> Packet:
-    """A packet from its bytes, the two lengths included.
+def decode_packet(raw: bytes | memoryview) -> Packet:
+    """A packet from its bytes, the two lengths included; it has views of them.
 
     Raises:
         MalformedTransfer: if its header makes no sense.
     """
     length, header_length = LENGTHS.unpack_from(raw)
     begin = LENGTHS.size
-    told = parse_message(pb.PacketHeaderProto, raw[begin : begin + header_length])
+    told = parse_message(pb.PacketHeaderProto, bytes(raw[begin : begin + header_length]))
     header = PacketHeader(
         told.offsetInBlock, told.seqno, told.lastPacketInBlock, told.dataLen, told.syncBlock
     )
@@ -186,7 +185,7 @@ def decode_packet(raw: bytes) -> Packet:
         raise MalformedTransfer(f"{header.length} bytes in a packet that has none")
     view = memoryview(raw)
     split = len(raw) - header.length
-    return Packet(header, view[begin + header_length : split], view[split:], raw)
+    return Packet(header, view[begin + header_length : split], view[split:])
 
 
 def _check_lengths(length: int, header: int) -> None:

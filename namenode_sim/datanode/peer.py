@@ -1,13 +1,13 @@
-"""One connection of DataTransferProtocol, with a deadline on everything."""
+"""The messages and packets of one connection, with a deadline on everything."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
+from namenode_sim.datanode.byte_budget import ByteBudget
+from namenode_sim.datanode.connection import Connection, PeerLost
 from namenode_sim.datanode.errors import MalformedTransfer
 from namenode_sim.datanode.packets import (
     LENGTHS,
@@ -22,12 +22,8 @@ from namenode_sim.datanode.packets import (
 
 M = TypeVar("M", bound=Message)
 
-BUFFER_BYTES: Final = 1024 * 1024
-"""So much is read ahead, and so much may wait to be sent, before the other side has to wait."""
-
-
-class PeerLost(Exception):
-    """The other side has closed, or has said or taken nothing for too long."""
+NO_BUDGET: Final = ByteBudget(0)
+"""For peers that send no long packets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,31 +40,54 @@ class TransferLimits:
     connect_seconds: float = 60.0
     max_connections: int = 4096
     """dfs.datanode.max.transfer.threads."""
+    shared_bytes: int = 256 * 1024 * 1024
+    """What all connections together may have in memory, beside 64 KiB that each may have."""
 
     def waiting(self, downstream: int) -> float:
         """How long to wait for a peer that itself waits for so many others."""
         return self.packet_seconds + self.downstream_seconds * downstream
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Packets that came together; ``raw`` is all of them, for the next DataNode.
+
+    They are views: good until the next read from their peer.
+    """
+
+    packets: list[Packet]
+    raw: memoryview
+
+
 class Peer:
     """A connection to a client or a DataNode."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-        writer.transport.set_write_buffer_limits(high=BUFFER_BYTES)
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._soon = bytearray()
-        address = writer.get_extra_info("peername")
-        self.name = f"{address[0]}:{address[1]}" if address else "?"
+
+    @property
+    def name(self) -> str:
+        return self._connection.name
 
     @classmethod
-    async def connect(cls, host: str, port: int, *, seconds: float) -> "Peer":
-        """Raises ``PeerLost`` if nobody takes the connection in time."""
+    async def connect(
+        cls, host: str, port: int, *, seconds: float, budget: ByteBudget = NO_BUDGET
+    ) -> "Peer":
+        """``budget`` is for packets that are longer than usual.
+
+        Raises:
+            PeerLost: if nobody takes the connection in time.
+        """
+        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(seconds):
-                reader, writer = await asyncio.open_connection(host, port, limit=BUFFER_BYTES)
+                _, connection = await loop.create_connection(lambda: Connection(budget), host, port)
         except (OSError, TimeoutError, ValueError, OverflowError) as problem:
             raise PeerLost(f"no connection to {host}:{port}: {problem}") from problem
-        return cls(reader, writer)
+        return cls(connection)
+
+    # Reading.
 
     async def read(self, count: int, *, seconds: float) -> bytes:
         """Exactly so many bytes.
@@ -76,18 +95,10 @@ class Peer:
         Raises:
             PeerLost: if they do not come in time.
         """
-        with self._told():
-            async with asyncio.timeout(seconds):
-                return await self._reader.readexactly(count)
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except (asyncio.IncompleteReadError, OSError) as problem:
-            if isinstance(problem, TimeoutError):
-                raise PeerLost(f"{self.name} has sent nothing for too long") from problem
-            raise PeerLost(f"{self.name} has closed the connection") from problem
+        await self._connection.wait_for(count, until=_in(seconds))
+        found = bytes(self._connection.waiting[:count])
+        self._connection.skip(count)
+        return found
 
     async def read_message(self, kind: type[M], *, seconds: float) -> M:
         """A message behind its length.
@@ -96,48 +107,56 @@ class Peer:
             PeerLost: if it does not come in time.
             MalformedTransfer: if it is too long, or no such message.
         """
-        with self._told():
-            async with asyncio.timeout(seconds):
-                body = await self._reader.readexactly(await self._message_length())
+        connection = self._connection
+        until = _in(seconds)
+        while (split := _message_length(connection.waiting)) is None:
+            await connection.wait_for(len(connection.waiting) + 1, until=until)
+        begin, length = split
+        await connection.wait_for(begin + length, until=until)
+        body = bytes(connection.waiting[begin : begin + length])
+        connection.skip(begin + length)
         return parse_message(kind, body)
 
-    async def _message_length(self) -> int:
-        length = 0
-        for place in range(MAX_VARINT_BYTES):
-            (byte,) = await self._reader.readexactly(1)
-            length |= (byte & 0x7F) << (7 * place)
-            if byte < 0x80:
-                return checked_message_length(length)
-        raise MalformedTransfer(f"a length of more than {MAX_VARINT_BYTES} bytes")
+    async def read_packets(self, *, seconds: float) -> Batch:
+        """All packets that have come whole, and one at least; raises as ``read_message``."""
+        connection = self._connection
+        until = _in(seconds)
+        await connection.wait_for(LENGTHS.size, until=until)
+        first = LENGTHS.size + rest_of_packet(connection.waiting[: LENGTHS.size])
+        await connection.wait_for(first, until=until)
+        waiting = connection.waiting
+        packets = [decode_packet(waiting[:first])]
+        end = first
+        try:
+            while len(waiting) >= end + LENGTHS.size:
+                size = LENGTHS.size + rest_of_packet(waiting[end : end + LENGTHS.size])
+                if end + size > len(waiting):
+                    break
+                packets.append(decode_packet(waiting[end : end + size]))
+                end += size
+        except MalformedTransfer:
+            pass  # raised by the next read: what came before it is good
+        connection.skip(end)
+        return Batch(packets, waiting[:end])
 
-    async def read_packet(self, *, seconds: float) -> Packet:
-        """Raises as ``read_message``."""
-        with self._told():
-            async with asyncio.timeout(seconds):
-                head = await self._reader.readexactly(LENGTHS.size)
-                rest = await self._reader.readexactly(rest_of_packet(head))
-        return decode_packet(head + rest)
+    # Writing.
 
-    async def send(self, data: bytes, *, seconds: float) -> None:
-        """Send, and wait while too much waits to be sent.
+    def begin_send(self, data: bytes | memoryview) -> None:
+        """Send without waiting; a view must stay as it is until ``flushed``."""
+        self._connection.write(data)
+
+    async def flushed(self, *, seconds: float) -> None:
+        """Until the kernel has what was sent.
 
         Raises:
             PeerLost: if the other side does not take it in time.
         """
-        transport = self._writer.transport
-        try:
-            if data:
-                self._writer.write(data)
-            if not transport.is_closing() and transport.get_write_buffer_size() < BUFFER_BYTES:
-                return  # nobody has to wait, which is the usual case
-            async with asyncio.timeout(seconds):
-                await self._writer.drain()
-        except TimeoutError as problem:
-            raise PeerLost(f"{self.name} has taken nothing for {seconds} s") from problem
-        except OSError as problem:
-            raise PeerLost(f"{self.name} has closed the connection: {problem}") from problem
-        if transport.is_closing():
-            raise PeerLost(f"{self.name} has closed the connection")
+        await self._connection.flushed(seconds=seconds)
+
+    async def send(self, data: bytes, *, seconds: float) -> None:
+        """Send, and wait until the kernel has it; raises as ``flushed``."""
+        self._connection.write(data)
+        await self._connection.flushed(seconds=seconds)
 
     async def send_message(self, message: Message, *, seconds: float) -> None:
         """A message behind its length; raises ``PeerLost``."""
@@ -151,18 +170,34 @@ class Peer:
         if not self._soon:
             asyncio.get_running_loop().call_soon(self._send_collected)
         self._soon += encode_message(message)
-        await self.send(b"", seconds=seconds)
+        await self._connection.flushed(seconds=seconds)
 
     def _send_collected(self) -> None:
         collected, self._soon = bytes(self._soon), bytearray()
-        if not self._writer.is_closing():
-            self._writer.write(collected)
+        if self._connection.is_open:
+            self._connection.write(collected)
 
     def close(self) -> None:
         """Close once what was written has been sent."""
         self._send_collected()
-        self._writer.close()
+        self._connection.close()
 
     def abort(self) -> None:
         """Close at once."""
-        self._writer.transport.abort()
+        self._connection.abort()
+
+
+def _in(seconds: float) -> float:
+    return asyncio.get_running_loop().time() + seconds
+
+
+def _message_length(waiting: memoryview) -> tuple[int, int] | None:
+    """Where a message begins, and its length; None while its length has not come whole."""
+    length = 0
+    for place, byte in enumerate(waiting[:MAX_VARINT_BYTES]):
+        length |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            return place + 1, checked_message_length(length)
+    if len(waiting) < MAX_VARINT_BYTES:
+        return None
+    raise MalformedTransfer(f"a length of more than {MAX_VARINT_BYTES} bytes")

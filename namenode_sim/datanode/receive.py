@@ -4,7 +4,7 @@ See docs/reference/datanode.md#packets-of-a-write.
 """
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 import structlog
@@ -12,6 +12,7 @@ import structlog
 from namenode_sim.datanode.acknowledge import Acknowledger, Due
 from namenode_sim.datanode.block_names import address_of
 from namenode_sim.datanode.block_writer import BlockWriter
+from namenode_sim.datanode.connection import PeerLost
 from namenode_sim.datanode.errors import (
     ChecksumMismatch,
     DataNodeError,
@@ -20,8 +21,8 @@ from namenode_sim.datanode.errors import (
 )
 from namenode_sim.datanode.model import Replica, StorageId
 from namenode_sim.datanode.operations import Complete, OpenCopy
-from namenode_sim.datanode.packets import Op, Packet, encode_op
-from namenode_sim.datanode.peer import Peer, PeerLost, TransferLimits
+from namenode_sim.datanode.packets import Op, Packet, PacketHeader, encode_op
+from namenode_sim.datanode.peer import Peer, TransferLimits
 from namenode_sim.datanode.store import Store
 from namenode_sim.datanode.write_plan import WritePlan
 from namenode_sim.proto import data_transfer_pb2 as pb
@@ -160,43 +161,63 @@ class Receiver:
     async def _packets(
         self, writer: BlockWriter, mirror: Peer | None, acknowledger: Acknowledger
     ) -> None:
-        while True:
-            packet = await self._peer.read_packet(seconds=self._seconds)
-            self.bytes_taken += packet.header.length
+        ended = False
+        while not ended:
+            batch = await self._peer.read_packets(seconds=self._seconds)
+            if mirror is not None:
+                mirror.begin_send(batch.raw)
+            try:
+                ended = await self._write(writer, batch.packets, acknowledger)
+            except OSError as problem:
+                replica = self._store.find(writer.block)
+                await self._store.volumes.suspect(replica.storage, problem)
+                raise DataNodeError(f"{writer.block} cannot be written: {problem}") from problem
             if mirror is not None:
                 try:
-                    await mirror.send(packet.raw, seconds=self._seconds)
+                    await mirror.flushed(seconds=self._seconds)
                 except PeerLost as problem:
                     # The client hears of it with the next acknowledgement, and decides.
                     log.warning("datanode.mirror_lost", block=str(writer.block), why=str(problem))
                     acknowledger.mirror_lost()
                     mirror = None
-            try:
-                tail = await self._write(writer, packet)
-            except ChecksumMismatch:
-                await acknowledger.add(Due(packet.header, b"", pb.Status.ERROR_CHECKSUM))
-                raise
-            await acknowledger.add(Due(packet.header, tail, _SUCCESS))
-            if packet.header.last:
-                return
 
-    async def _write(self, writer: BlockWriter, packet: Packet) -> bytes:
-        header = packet.header
+    async def _write(
+        self, writer: BlockWriter, packets: Sequence[Packet], acknowledger: Acknowledger
+    ) -> bool:
+        """Whether the block is whole now."""
+        due: list[Due] = []
+        for packet in packets:
+            header = packet.header
+            self.bytes_taken += header.length
+            try:
+                tail = writer.take(packet) if header.length else b""
+            except DataNodeError as problem:
+                await _written(writer, due, acknowledger)
+                if isinstance(problem, ChecksumMismatch):
+                    await acknowledger.add(Due(header, b"", pb.Status.ERROR_CHECKSUM))
+                raise
+            if header.last or header.sync:
+                await _written(writer, due, acknowledger)
+                due = []
+                await self._settle(writer, header)
+            due.append(Due(header, tail, _SUCCESS))
+            if header.last:
+                break
+        await _written(writer, due, acknowledger)
+        return packets[-1].header.last
+
+    async def _settle(self, writer: BlockWriter, header: PacketHeader) -> None:
+        """What must be so before a packet that asks for it is acknowledged."""
         if header.last:
-            writer.finish(packet)
-            if header.sync:
-                await writer.sync()
-            ending = OpenCopy if self._plan.opens else Complete
-            await self._store.perform(ending(writer.block))
-            return b""
-        if header.is_heartbeat:
-            return b""
-        try:
-            tail = writer.write(packet)
-        except OSError as problem:
-            replica = self._store.find(writer.block)
-            await self._store.volumes.suspect(replica.storage, problem)
-            raise DataNodeError(f"{writer.block} cannot be written: {problem}") from problem
+            writer.finish(header)
         if header.sync:
             await writer.sync()
-        return tail
+        if header.last:
+            ending = OpenCopy if self._plan.opens else Complete
+            await self._store.perform(ending(writer.block))
+
+
+async def _written(writer: BlockWriter, due: Sequence[Due], acknowledger: Acknowledger) -> None:
+    writer.flush()
+    for one in due:
+        await acknowledger.add(one)

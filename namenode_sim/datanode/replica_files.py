@@ -1,7 +1,7 @@
 """The two files of a replica, open: blocks are written and read with their checksums."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,8 @@ from namenode_sim.datanode.model import Checksum
 
 _FILE_MODE: Final = 0o600
 _COPY_BYTES: Final = 1024 * 1024
+_MOST_PIECES: Final = 1024
+"""Linux's IOV_MAX."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class ReplicaFiles:
         os.close(self.block_fd)
         os.close(self.meta_fd)
 
-    def write(self, offset: int, data: memoryview, sums: memoryview) -> None:
+    def write(self, offset: int, data: Sequence[memoryview], sums: Sequence[memoryview]) -> None:
         """Put bytes and the checksums of their chunks in place; ``offset`` begins a chunk."""
         _write_all(self.block_fd, data, offset)
         _write_all(self.meta_fd, sums, sums_at(self.checksum, offset))
@@ -88,7 +90,7 @@ class ReplicaFiles:
         os.ftruncate(self.block_fd, length)
         if partial:
             made = checksums_of(partial, self.checksum)
-            _write_all(self.meta_fd, memoryview(made), sums_at(self.checksum, start))
+            _write_all(self.meta_fd, [memoryview(made)], sums_at(self.checksum, start))
         os.ftruncate(self.meta_fd, meta_bytes(self.checksum, length))
 
     def copy_to(self, other: "ReplicaFiles", length: int, what: str) -> None:
@@ -99,7 +101,8 @@ class ReplicaFiles:
             count = min(piece, length - at)
             there = min(self.checksum.chunks(at + count) * step, self.size()) - at
             data = self.checked(at, there, what)[:count]
-            other.write(at, memoryview(data), memoryview(checksums_of(data, self.checksum)))
+            sums = checksums_of(data, self.checksum)
+            other.write(at, [memoryview(data)], [memoryview(sums)])
 
     def size(self) -> int:
         """Bytes of the block file."""
@@ -182,7 +185,18 @@ def opened(paths: ReplicaPaths, *, writable: bool) -> Iterator[ReplicaFiles]:
         files.close()
 
 
-def _write_all(fd: int, data: memoryview, offset: int) -> None:
-    while data:
-        written = os.pwrite(fd, data, offset)
-        data, offset = data[written:], offset + written
+def _write_all(fd: int, pieces: Sequence[memoryview], offset: int) -> None:
+    rest = pieces
+    while rest:
+        written = os.pwritev(fd, rest[:_MOST_PIECES], offset)
+        offset += written
+        rest = _behind(rest, written)
+
+
+def _behind(pieces: Sequence[memoryview], count: int) -> Sequence[memoryview]:
+    """What is left when so many bytes have been written."""
+    for index, piece in enumerate(pieces):
+        if count < len(piece):
+            return [piece[count:], *pieces[index + 1 :]]
+        count -= len(piece)
+    return []

@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
+from namenode_sim.datanode.byte_budget import ByteBudget
 from namenode_sim.datanode.errors import ReplicaRefused
 from namenode_sim.datanode.model import (
     BeingWritten,
@@ -16,11 +17,13 @@ from namenode_sim.datanode.model import (
     readable_length,
 )
 from namenode_sim.datanode.packets import PacketHeader, encode_packet
-from namenode_sim.datanode.peer import Peer
+from namenode_sim.datanode.peer import NO_BUDGET, Peer
 from namenode_sim.datanode.replica_files import ReplicaFiles
 from namenode_sim.datanode.store import Store
 
-_PACKET_BYTES: Final = 256 * 1024
+_PACKET_BYTES: Final = 64 * 1024
+_LARGE_PACKET_BYTES: Final = 256 * 1024
+"""Of one packet to a reader, while the budget lasts."""
 _GROW_SECONDS: Final = 3.0
 _LOOK_SECONDS: Final = 0.05
 
@@ -87,15 +90,28 @@ def _tail(replica: Replica) -> bytes:
     return before.tail if isinstance(before, BeingWritten) else b""
 
 
-async def send_stretch(peer: Peer, stretch: Stretch, *, seconds: float) -> None:
+async def send_stretch(
+    peer: Peer, stretch: Stretch, *, seconds: float, budget: ByteBudget = NO_BUDGET
+) -> None:
     """Packets with the stretch, and the empty one that ends it.
 
     Raises:
         PeerLost: if the other side goes away.
         OSError: if the disk refuses.
     """
+    large = budget.try_take(_LARGE_PACKET_BYTES)
+    try:
+        await _send_packets(
+            peer, stretch, _LARGE_PACKET_BYTES if large else _PACKET_BYTES, seconds=seconds
+        )
+    finally:
+        if large:
+            budget.give(_LARGE_PACKET_BYTES)
+
+
+async def _send_packets(peer: Peer, stretch: Stretch, packet_bytes: int, *, seconds: float) -> None:
     step = stretch.files.checksum.bytes_per_chunk
-    most = max(1, _PACKET_BYTES // step) * step
+    most = max(1, packet_bytes // step) * step
     offset, seqno = stretch.start, 0
     while offset < stretch.end:
         length = min(most, stretch.end - offset)

@@ -12,11 +12,13 @@ import structlog
 from ha.daemon.listening import stop_listening
 from namenode_sim.datanode.block_checksum import block_checksum
 from namenode_sim.datanode.block_names import checked_block
+from namenode_sim.datanode.byte_budget import ByteBudget
+from namenode_sim.datanode.connection import Connection, PeerLost
 from namenode_sim.datanode.errors import DataNodeError, MalformedTransfer
 from namenode_sim.datanode.metrics import BYTES_READ, BYTES_WRITTEN, OPERATIONS
 from namenode_sim.datanode.model import Block, PoolId
 from namenode_sim.datanode.packets import OP_HEAD, Op, decode_op
-from namenode_sim.datanode.peer import BUFFER_BYTES, Peer, PeerLost, TransferLimits
+from namenode_sim.datanode.peer import Peer, TransferLimits
 from namenode_sim.datanode.receive import Receiver
 from namenode_sim.datanode.send import open_stretch, send_stretch
 from namenode_sim.datanode.store import Store
@@ -54,13 +56,14 @@ class XceiverServer:
         self._store, self._pool = store, pool
         self._on_suspicion = on_suspicion
         self._limits = limits or TransferLimits()
+        self._budget = ByteBudget(self._limits.shared_bytes)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int) -> int:
         """Listen; returns the port.  Raises ``OSError`` if the address cannot be had."""
-        self._server = await asyncio.start_server(
-            self._connected, host, port, limit=BUFFER_BYTES, backlog=256
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: Connection(self._budget, self._connected), host, port, backlog=256
         )
         return int(self._server.sockets[0].getsockname()[1])
 
@@ -81,8 +84,13 @@ class XceiverServer:
         """How many connections are open."""
         return len(self._tasks)
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        peer = Peer(reader, writer)
+    @property
+    def shared_bytes(self) -> int:
+        """How much memory connections have beyond what each may have."""
+        return self._budget.held
+
+    def _connected(self, connection: Connection) -> None:
+        peer = Peer(connection)
         if len(self._tasks) >= self._limits.max_connections:
             log.warning("datanode.too_many_connections", peer=peer.name, open=len(self._tasks))
             peer.abort()
@@ -110,6 +118,7 @@ class XceiverServer:
                 seconds = self._limits.keep_alive_seconds
         except PeerLost as gone:
             log.debug("datanode.peer_lost", peer=peer.name, why=str(gone))
+            peer.abort()  # what it does not take would stay for ever
         except (DataNodeError, OSError) as problem:
             log.warning("datanode.operation_failed", peer=peer.name, why=str(problem))
         except Exception:
@@ -179,7 +188,9 @@ class XceiverServer:
             )
             await peer.send_message(answer, seconds=limits.packet_seconds)
             try:
-                await send_stretch(peer, stretch, seconds=limits.packet_seconds)
+                await send_stretch(
+                    peer, stretch, seconds=limits.packet_seconds, budget=self._budget
+                )
             except OSError:
                 self._on_suspicion(block)
                 raise

@@ -1,15 +1,18 @@
-"""Blocks: the memory of the map, the time to load it, and full reports.
+"""Blocks: the memory of the map, the time to load it, full reports, and bytes through DataNodes.
 
-The map is measured in a process of its own, so that its memory is the map's.
+The map is measured in a process of its own, so that its memory is the map's.  The bytes are
+measured beside Hadoop's DataNodes, where NNHA_INTEROP=1 is set.
 """
 
 import json
+import os
 import subprocess
 import sys
 
 import click
 
 from tests.campaigns.bench.blocks_map import REPORT_ROWS, Figures
+from tests.campaigns.bench.blocks_transfer import transfer_rows
 from tests.campaigns.bench.report import Row, publish
 
 BLOCKS = 2_000_000
@@ -48,5 +51,8 @@ def rows(found: Figures) -> list[Row]:
 @click.option("--blocks", default=BLOCKS, show_default=True, help="How many blocks the map has.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object as stdout's last line.")
 def main(blocks: int, *, as_json: bool) -> None:
-    """Measure the map of blocks: memory, loading, reports."""
-    raise SystemExit(publish("blocks", rows(measured(blocks)), as_json=as_json))
+    """Measure the map of blocks and, with NNHA_INTEROP=1, DataNodes beside Hadoop's."""
+    found = rows(measured(blocks))
+    if os.environ.get("NNHA_INTEROP") == "1":
+        found += transfer_rows()
+    raise SystemExit(publish("blocks", found, as_json=as_json))

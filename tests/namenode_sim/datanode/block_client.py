@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from namenode_sim.datanode.block_names import extended
+from namenode_sim.datanode.byte_budget import ByteBudget
 from namenode_sim.datanode.checksums import checksums_of, verify
 from namenode_sim.datanode.model import Block, Checksum, ChecksumType
 from namenode_sim.datanode.packets import Op, PacketHeader, encode_op, encode_packet
@@ -28,7 +29,7 @@ _CONNECTED: list[Peer] = []
 
 
 async def connect(port: int) -> Peer:
-    peer = await Peer.connect("127.0.0.1", port, seconds=SECONDS)
+    peer = await Peer.connect("127.0.0.1", port, seconds=SECONDS, budget=ByteBudget(1 << 24))
     _CONNECTED.append(peer)
     return peer
 
@@ -204,10 +205,13 @@ async def read(
         told = answer.readOpChecksumInfo
         checksum = Checksum(ChecksumType(told.checksum.type), told.checksum.bytesPerChecksum)
         found = b""
-        while not (packet := await kept.read_packet(seconds=SECONDS)).header.last:
-            assert packet.header.offset == told.chunkOffset + len(found)
-            verify(packet.data, packet.sums, checksum, at=packet.header.offset, what=str(block))
-            found += packet.data
+        ended = False
+        while not ended:
+            for packet in (await kept.read_packets(seconds=SECONDS)).packets:
+                assert packet.header.offset == told.chunkOffset + len(found)
+                verify(packet.data, packet.sums, checksum, at=packet.header.offset, what=str(block))
+                found += packet.data
+                ended = packet.header.last
         done = pb.ClientReadStatusProto(status=pb.Status.CHECKSUM_OK)
         await kept.send_message(done, seconds=SECONDS)
         begin_at = offset - told.chunkOffset

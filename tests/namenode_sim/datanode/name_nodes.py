@@ -179,8 +179,9 @@ async def data_node(folder: Path, *name_nodes: NameNode) -> AsyncIterator[DataNo
     task = asyncio.create_task(node.run(stop))
     try:
         async with asyncio.timeout(SECONDS):
-            while any(
-                len(one.heartbeats) <= count for one, count in zip(name_nodes, before, strict=True)
+            while not all(
+                _told_by(node, one.heartbeats[count:])
+                for one, count in zip(name_nodes, before, strict=True)
             ):
                 if task.done():
                     task.result()
@@ -190,6 +191,11 @@ async def data_node(folder: Path, *name_nodes: NameNode) -> AsyncIterator[DataNo
         hang_up()
         stop.set()
         await task
+
+
+def _told_by(node: DataNode, heartbeats: Sequence[pb.HeartbeatRequestProto]) -> bool:
+    uuid = node.status()["uuid"]
+    return any(one.registration.datanodeID.datanodeUuid == uuid for one in heartbeats)
 
 
 async def rounds(of: NameNode, count: int = 2) -> None:

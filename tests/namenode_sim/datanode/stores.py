@@ -48,7 +48,7 @@ async def begun(kept: Store, of: Block, data: bytes, *, acked: int | None = None
     replica = await kept.perform(Create(of, storage, 4096), CHECKSUM)
     files = await kept.open(replica, writable=True)
     sums = checksums_of(data, CHECKSUM)
-    files.write(0, memoryview(data), memoryview(sums))
+    files.write(0, [memoryview(data)], [memoryview(sums)])
     files.close()
     kept.received(of, len(data))
     kept.acknowledged(of, len(data) if acked is None else acked, b"")

@@ -3,6 +3,7 @@
 import pytest
 
 from namenode_sim.datanode.checksums import checksums_of
+from namenode_sim.datanode.connection import PeerLost
 from namenode_sim.datanode.errors import ChecksumMismatch
 from namenode_sim.datanode.model import (
     BeingWritten,
@@ -10,7 +11,6 @@ from namenode_sim.datanode.model import (
     readable_length,
 )
 from namenode_sim.datanode.operations import News
-from namenode_sim.datanode.peer import PeerLost
 from namenode_sim.proto import data_transfer_pb2 as pb
 from tests.namenode_sim.datanode.block_client import (
     STAGE,
@@ -81,7 +81,8 @@ async def test_a_reader_in_mid_chunk_sees_the_checksum_of_what_it_may_read(
     # Ahead on the disk, not acknowledged: what a slow DataNode downstream looks like.
     files = await nodes[0].store.open(replica, writable=True)
     ahead = DATA[512:900]
-    files.write(512, memoryview(ahead), memoryview(checksums_of(ahead, CHECKSUM)))
+    sums = checksums_of(ahead, CHECKSUM)
+    files.write(512, [memoryview(ahead)], [memoryview(sums)])
     files.close()
     assert await read(nodes[0].place, block(), 600, 100) == DATA[600:700]
     writing.peer.abort()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from namenode_sim.datanode.checksums import checksums_of
+from namenode_sim.datanode.connection import PeerLost
 from namenode_sim.datanode.model import (
     BeingWritten,
     Checksum,
@@ -16,7 +17,7 @@ from namenode_sim.datanode.model import (
     Finalized,
 )
 from namenode_sim.datanode.packets import Op, encode_op
-from namenode_sim.datanode.peer import PeerLost, TransferLimits
+from namenode_sim.datanode.peer import TransferLimits
 from namenode_sim.proto import data_transfer_pb2 as pb
 from tests.namenode_sim.datanode.block_client import (
     SECONDS,

@@ -1,0 +1,62 @@
+"""A number of bytes that many connections share."""
+
+import asyncio
+from collections import deque
+
+
+class ByteBudget:
+    """Who takes bytes gives them back; who wants too many waits for others, in order.
+
+    Its methods belong to the event loop.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._held = 0
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    @property
+    def held(self) -> int:
+        """How many bytes are taken."""
+        return self._held
+
+    def try_take(self, count: int) -> bool:
+        """Take so many bytes if they are there and nobody has waited for longer."""
+        if self._waiting or self._held + count > self.limit:
+            return False
+        self._held += count
+        return True
+
+    async def take(self, count: int) -> None:
+        """Take so many bytes; raises ``ValueError`` if there will never be as many."""
+        if count > self.limit:
+            raise ValueError(f"{count} bytes are more than the {self.limit} that all share")
+        if self.try_take(count):
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (count, turn)
+        self._waiting.append(entry)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.give(count)
+            else:
+                self._waiting.remove(entry)
+                self._serve()
+            raise
+
+    def give(self, count: int) -> None:
+        """Give back what was taken."""
+        self._held -= count
+        self._serve()
+
+    def _serve(self) -> None:
+        while self._waiting:
+            count, turn = self._waiting[0]
+            if self._held + count > self.limit:
+                return
+            self._waiting.popleft()
+            if not turn.done():
+                self._held += count
+                turn.set_result(None)
