@@ -15,6 +15,7 @@ from namenode_sim.client_protocol import (
     create,
     file_writes,
     located,
+    pipeline_calls,
     reads,
     snapshot_calls,
     tree_writes,
@@ -61,6 +62,9 @@ READS: dict[str, ReadCall] = {
     "getLinkTarget": ReadCall(calls.GetLinkTargetRequestProto, reads.get_link_target),
     "checkAccess": ReadCall(calls.CheckAccessRequestProto, reads.check_access),
     "listOpenFiles": ReadCall(calls.ListOpenFilesRequestProto, reads.list_open_files),
+    "getAdditionalDatanode": ReadCall(
+        calls.GetAdditionalDatanodeRequestProto, pipeline_calls.get_additional_datanode
+    ),
     "getServerDefaults": ReadCall(
         calls.GetServerDefaultsRequestProto, cluster_reads.get_server_defaults
     ),
@@ -158,6 +162,14 @@ WRITES: dict[str, WriteCall] = {
     "abandonBlock": WriteCall(calls.AbandonBlockRequestProto, block_writes.abandon_block),
     "complete": WriteCall(calls.CompleteRequestProto, block_writes.complete),
     "fsync": WriteCall(calls.FsyncRequestProto, block_writes.fsync),
+    "updateBlockForPipeline": WriteCall(
+        calls.UpdateBlockForPipelineRequestProto, pipeline_calls.update_block_for_pipeline
+    ),
+    "updatePipeline": WriteCall(
+        calls.UpdatePipelineRequestProto,
+        pipeline_calls.update_pipeline,
+        _done(calls.UpdatePipelineResponseProto()),
+    ),
     "renewLease": WriteCall(calls.RenewLeaseRequestProto, file_writes.renew_lease),
     "recoverLease": WriteCall(calls.RecoverLeaseRequestProto, file_writes.recover_lease),
     "addBlock": WriteCall(calls.AddBlockRequestProto, add_block.add_block),
@@ -211,10 +223,7 @@ WRITES: dict[str, WriteCall] = {
 NOT_SERVED = frozenset(
     {
         "concat",
-        "getAdditionalDatanode",
         "saveNamespace",
-        "updateBlockForPipeline",
-        "updatePipeline",
     }
 )
 """Calls that this build knows and refuses in words (UnsupportedOperationException)."""

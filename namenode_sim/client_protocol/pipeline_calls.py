@@ -1,0 +1,147 @@
+"""Calls of a writer whose pipeline of DataNodes broke (FSNamesystem.updatePipeline and others).
+
+See docs/reference/namenode.md#pipelines.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ha.rpc.java_names import ILLEGAL_ARGUMENT
+from namenode_sim.blocks.model import Stage
+from namenode_sim.client_protocol.add_block import uuids, writer_node
+from namenode_sim.client_protocol.errors import FsError, io_error, lease_expired
+from namenode_sim.client_protocol.located import block_at, blocks_now
+from namenode_sim.client_protocol.model import EditPlan, Scene
+from namenode_sim.client_protocol.open_files import by_id, check_lease
+from namenode_sim.client_protocol.paths import route_to
+from namenode_sim.client_protocol.policies import policy_of
+from namenode_sim.client_protocol.told_blocks import (
+    check_pool,
+    name_of,
+    pooled_name,
+    slot_of,
+    told_block,
+)
+from namenode_sim.datanodes.placement import Place, Wish, choose
+from namenode_sim.edits.ops import SetGenstampV2, UpdateBlocks
+from namenode_sim.edits.values import Block
+from namenode_sim.namespace.inode import INodeFile
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
+
+MOST_ADDED = 100
+"""No pipeline is longer; a client that asks for more DataNodes gets these."""
+
+
+def get_additional_datanode(
+    scene: Scene, request: calls.GetAdditionalDatanodeRequestProto
+) -> calls.GetAdditionalDatanodeResponseProto:
+    """More DataNodes for a pipeline: those that it has, in their order, then the new ones."""
+    check_pool(scene, request.blk)
+    route = by_id(scene, request.src, request.fileId)
+    file = check_lease(scene, route, request.clientName, request.fileId)
+    there = [info.id.datanodeUuid for info in request.existings]
+    existing = _places(scene, there, request.existingStorageUuids)
+    wish = Wish(
+        count=min(request.numAdditionalNodes, MOST_ADDED),
+        size=file.preferred_block_size,
+        policy=policy_of(file),
+        writer=writer_node(scene, file),
+        chosen=tuple(existing),
+        excluded=uuids(request.excludes),
+    )
+    choice = choose(scene.cluster.nodes.values(), wish, scene.now, scene.cluster.draw)
+    block = block_at(scene, told_block(request.blk), -1, [*existing, *choice.places])
+    return calls.GetAdditionalDatanodeResponseProto(block=block)
+
+
+def update_block_for_pipeline(
+    scene: Scene, request: calls.UpdateBlockForPipelineRequestProto
+) -> EditPlan:
+    """A new generation stamp, by which a replica that missed the rest is told apart."""
+    _open_block(scene, request.block, request.clientName)
+    stamp = scene.namespace.counters.generation_stamp_v2 + 1
+    block = replace(told_block(request.block), generation_stamp=stamp)
+    answer = calls.UpdateBlockForPipelineResponseProto(block=block_at(scene, block, -1, ()))
+    return EditPlan((SetGenstampV2(stamp),), lambda: answer)
+
+
+def update_pipeline(scene: Scene, request: calls.UpdatePipelineRequestProto) -> EditPlan:
+    """The pipeline that was set up anew, under the stamp that the writer got for it.
+
+    Hadoop takes any larger stamp; one that was never given out is refused here.
+    """
+    old, new = told_block(request.oldBlock), told_block(request.newBlock)
+    check_pool(scene, request.newBlock)
+    if old.block_id != new.block_id:
+        raise FsError(
+            ILLEGAL_ARGUMENT,
+            f"{pooled_name(scene, old)} and {pooled_name(scene, new)} has different block "
+            "identifier",
+        )
+    file = _open_block(scene, request.oldBlock, request.clientName)
+    blocks = blocks_now(scene, file)
+    last, given = blocks[-1], scene.namespace.counters.generation_stamp_v2
+    if new.generation_stamp <= last.generation_stamp:
+        raise io_error(
+            f"Update {pooled_name(scene, old)} but the new block {pooled_name(scene, new)} does "
+            f"not have a larger generation stamp than the last block {name_of(last)}"
+        )
+    if new.generation_stamp > given:
+        raise io_error(
+            f"Update {pooled_name(scene, old)} but the stamp of the new block "
+            f"{pooled_name(scene, new)} was never given out: the last one is {given}"
+        )
+    if new.num_bytes < last.num_bytes:
+        raise io_error(
+            f"Update {pooled_name(scene, old)} (size={old.num_bytes}) to a smaller size block "
+            f"{pooled_name(scene, new)} (size={new.num_bytes})"
+        )
+    places = _places(scene, [node.datanodeUuid for node in request.newNodes], request.storageIDs)
+    op = UpdateBlocks(route_to(file).path, (*blocks[:-1], new), rpc=scene.caller.rpc)
+    return EditPlan((op,), lambda: _updated(scene, new, places))
+
+
+def _updated(
+    scene: Scene, block: Block, places: Iterable[Place]
+) -> calls.UpdatePipelineResponseProto:
+    scene.cluster.expect(slot_of(scene, block), [storage for _, storage in places])
+    return calls.UpdatePipelineResponseProto()
+
+
+def _open_block(scene: Scene, told: ExtendedBlockProto, client: str) -> INodeFile:
+    """The file whose last block this is, being written by the caller (checkUCBlock)."""
+    check_pool(scene, told)
+    block, state = told_block(told), scene.cluster.blocks
+    name = pooled_name(scene, block)
+    slot = state.index.get(block.block_id)
+    if slot is None:
+        raise io_error(f"{name} does not exist.")
+    stage = state.columns.stage(slot)
+    if stage is not Stage.UNDER_CONSTRUCTION:
+        raise io_error(
+            f"Unexpected BlockUCState: {name} is {stage.name} but not UNDER_CONSTRUCTION"
+        )
+    file = scene.namespace.tree.inodes.get(state.columns.files[slot])
+    if not isinstance(file, INodeFile) or file.under_construction is None:
+        raise io_error(
+            f"The file {name} belonged to does not exist or it is not under construction."
+        )
+    if file.under_construction.client_name != client:
+        raise lease_expired(f"Lease mismatch: {name} is accessed by a non lease holder {client}")
+    scene.leases.renew(client, scene.now)
+    return file
+
+
+def _places(scene: Scene, nodes: Sequence[str], storages: Sequence[str]) -> list[Place]:
+    """The storages that a client names; what did not register here is left out.
+
+    Its DataNode reports the replica once it is back.
+    """
+    found: list[Place] = []
+    for uuid, storage_uuid in zip(nodes, storages, strict=False):
+        node = scene.cluster.nodes.get(uuid)
+        storage = None if node is None else node.storages.get(storage_uuid)
+        if node is not None and storage is not None:
+            found.append((node, storage))
+    return found

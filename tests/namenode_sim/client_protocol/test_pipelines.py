@@ -1,0 +1,215 @@
+"""A writer's pipeline breaks: new stamps, new DataNodes, and answers that were lost."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ha.rpc.errors import RemoteFault
+from namenode_sim.blocks.check import check
+from namenode_sim.blocks.model import ReplicaState
+from namenode_sim.edits.ops import SetGenstampV2, UpdateBlocks
+from namenode_sim.edits.values import Block
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import (
+    DatanodeIDProto,
+    ExtendedBlockProto,
+    LocatedBlockProto,
+)
+from tests.namenode_sim.client_protocol.datanodes_in_memory import (
+    POOL,
+    add_block,
+    locations,
+    report,
+    sized,
+    with_datanodes,
+)
+from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
+
+BLOCK, STAMP = 2**30 + 1, 1001
+
+
+async def writing() -> tuple[Served, LocatedBlockProto]:
+    """``/f`` with a block that is being written on three of four DataNodes."""
+    served = with_datanodes(serve(), 4)
+    await served.create("/f")
+    return served, await add_block(served, "/f")
+
+
+async def new_stamp(served: Served, block: ExtendedBlockProto) -> ExtendedBlockProto:
+    """What updateBlockForPipeline gives."""
+    answer = await served.call("updateBlockForPipeline", block=block, clientName="writer")
+    assert isinstance(answer, calls.UpdateBlockForPipelineResponseProto)
+    assert not answer.block.locs
+    assert answer.block.offset == 2**64 - 1
+    return answer.block.b
+
+
+def update(
+    block: ExtendedBlockProto, new: ExtendedBlockProto, found: LocatedBlockProto, count: int = 2
+) -> Fields:
+    """updatePipeline with the first DataNodes of an answer."""
+    return {
+        "clientName": "writer",
+        "oldBlock": block,
+        "newBlock": new,
+        "newNodes": [place.id for place in found.locs[:count]],
+        "storageIDs": list(found.storageIDs[:count]),
+    }
+
+
+async def test_a_pipeline_goes_on_under_a_new_stamp() -> None:
+    served, found = await writing()
+    gone = found.locs[2].id.datanodeUuid
+    for place in found.locs:
+        report(served, found.b, place.id.datanodeUuid, state=ReplicaState.RBW)
+    new = sized(await new_stamp(served, found.b), 100)
+    assert new.generationStamp == STAMP + 1
+    report(served, new, found.locs[0].id.datanodeUuid, state=ReplicaState.RBW)
+    await served.call("updatePipeline", **update(found.b, new, found))
+    assert served.log.ops()[-2:] == [
+        SetGenstampV2(STAMP + 1),
+        UpdateBlocks("/f", (Block(BLOCK, 100, STAMP + 1),), rpc=served.log.ops()[-1].rpc),  # type: ignore[union-attr]
+    ]
+    check(served.cluster.blocks)
+    (block,) = (await locations(served, "/f")).blocks
+    assert gone not in {place.id.datanodeUuid for place in block.locs}
+    assert len(block.locs) == 2
+    report(served, sized(new, 120), found.locs[1].id.datanodeUuid)
+    assert await served.complete("/f", last=sized(new, 120))
+
+
+async def test_a_replica_that_was_final_before_its_client_told_the_stamp_counts() -> None:
+    """At a block's end DataNodes finalize it under the new stamp before the client calls."""
+    served, found = await writing()
+    new = sized(await new_stamp(served, found.b), 100)
+    for place in found.locs[:2]:
+        report(served, new, place.id.datanodeUuid)
+    await served.call("updatePipeline", **update(found.b, new, found))
+    check(served.cluster.blocks)
+    assert await served.complete("/f", last=new)
+
+
+@pytest.mark.parametrize("failed_over", [False, True], ids=["here", "after a failover"])
+async def test_a_repeated_update_is_not_done_twice(*, failed_over: bool) -> None:
+    served, found = await writing()
+    new = sized(await new_stamp(served, found.b), 100)
+    fields = update(found.b, new, found)
+    await served.call("updatePipeline", call_id=900, **fields)
+    if failed_over:
+        served = with_datanodes(serve(namespace=served.log.replayed()), 4)
+    edits = len(served.log.frames)
+    await served.call("updatePipeline", call_id=900, **fields)
+    assert len(served.log.frames) == edits
+    with pytest.raises(RemoteFault, match="does not have a larger generation stamp"):
+        await served.call("updatePipeline", call_id=901, **fields)
+
+
+def changed(**fields: int) -> Callable[[ExtendedBlockProto], ExtendedBlockProto]:
+    """A block that differs in some fields."""
+
+    def change(block: ExtendedBlockProto) -> ExtendedBlockProto:
+        other = sized(block, block.numBytes)
+        for name, number in fields.items():
+            setattr(other, name, number)
+        return other
+
+    return change
+
+
+NAME = f"{POOL}:blk_{BLOCK}"
+IO = "java.io.IOException"
+REFUSED: dict[str, tuple[Callable[[ExtendedBlockProto], ExtendedBlockProto], str, str]] = {
+    "an old stamp": (
+        changed(generationStamp=STAMP),
+        IO,
+        f"Update {NAME}_{STAMP} but the new block {NAME}_{STAMP} does not have a larger "
+        f"generation stamp than the last block blk_{BLOCK}_{STAMP}",
+    ),
+    "a stamp that was never given out": (
+        changed(generationStamp=STAMP + 9),
+        IO,
+        f"Update {NAME}_{STAMP} but the stamp of the new block {NAME}_{STAMP + 9} was never given "
+        f"out: the last one is {STAMP + 1}",
+    ),
+    "less than was told before": (
+        changed(generationStamp=STAMP + 1, numBytes=4),
+        IO,
+        f"Update {NAME}_{STAMP} (size=0) to a smaller size block {NAME}_{STAMP + 1} (size=4)",
+    ),
+    "another block": (
+        changed(blockId=BLOCK + 1),
+        "java.lang.IllegalArgumentException",
+        f"{NAME}_{STAMP} and {POOL}:blk_{BLOCK + 1}_{STAMP} has different block identifier",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "java_class", "text"), REFUSED.values(), ids=REFUSED.keys())
+async def test_an_update_is_refused(
+    change: Callable[[ExtendedBlockProto], ExtendedBlockProto], java_class: str, text: str
+) -> None:
+    served, found = await writing()
+    await served.call("fsync", src="/f", client="writer", lastBlockLength=5)
+    await new_stamp(served, found.b)
+    with pytest.raises(RemoteFault) as refusal:
+        await served.call("updatePipeline", **update(found.b, change(found.b), found))
+    assert (refusal.value.java_class, refusal.value.message) == (java_class, text)
+
+
+async def test_a_stamp_is_given_to_the_writer_of_a_block_that_is_being_written_only() -> None:
+    served, found = await writing()
+
+    async def refused(**fields: object) -> str:
+        with pytest.raises(RemoteFault) as refusal:
+            await served.call(
+                "updateBlockForPipeline",
+                **{"block": found.b, "clientName": "writer", **fields},  # type: ignore[arg-type]
+            )
+        return refusal.value.message
+
+    assert await refused(clientName="other") == (
+        f"Lease mismatch: {NAME}_{STAMP} is accessed by a non lease holder other"
+    )
+    assert await refused(block=changed(blockId=77)(found.b)) == (
+        f"{POOL}:blk_77_{STAMP} does not exist."
+    )
+    assert not await served.complete("/f", last=sized(found.b, 5))
+    assert await refused() == (
+        f"Unexpected BlockUCState: {NAME}_{STAMP} is COMMITTED but not UNDER_CONSTRUCTION"
+    )
+    assert SetGenstampV2(STAMP + 1) not in served.log.ops()
+
+
+async def test_another_datanode_comes_behind_those_of_the_pipeline() -> None:
+    served, found = await writing()
+    kept, lost = found.locs[:2], found.locs[2:]
+    answer = await served.call(
+        "getAdditionalDatanode",
+        src="/f",
+        blk=found.b,
+        existings=kept,
+        existingStorageUuids=found.storageIDs[:2],
+        excludes=lost,
+        numAdditionalNodes=1,
+        clientName="writer",
+    )
+    assert isinstance(answer, calls.GetAdditionalDatanodeResponseProto)
+    named = [place.id.datanodeUuid for place in answer.block.locs]
+    had = {place.id.datanodeUuid for place in found.locs}
+    (fourth,) = {"d1", "d2", "d3", "d4"} - had
+    assert named == [*(place.id.datanodeUuid for place in kept), fourth]
+    assert answer.block.b == found.b
+
+
+async def test_a_datanode_that_never_registered_here_is_left_out() -> None:
+    served, found = await writing()
+    new = sized(await new_stamp(served, found.b), 1)
+    fields = update(found.b, new, found)
+    stranger = DatanodeIDProto(
+        ipAddr="10.1.1.1", hostName="x", datanodeUuid="x", xferPort=1, infoPort=1, ipcPort=1
+    )
+    fields["newNodes"] = [stranger, *fields["newNodes"]]
+    fields["storageIDs"] = ["DS-x", *fields["storageIDs"]]
+    await served.call("updatePipeline", **fields)
+    (block,) = (await locations(served, "/f")).blocks
+    assert len(block.locs) == 2
