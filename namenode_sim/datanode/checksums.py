@@ -1,14 +1,15 @@
-"""CRC-32 and CRC-32C of chunks, without a C extension: numpy over the chunks of a packet.
+"""CRC-32 and CRC-32C of chunks, and what they say of the whole.
 
-A CRC is linear: that of a piece is the exclusive or of what each byte gives at its distance from
-the end, and of what the initial ones give.  A table holds what each byte gives at each distance.
 See docs/reference/datanode.md#checksums.
 """
 
+import struct
 import zlib
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
+import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,26 +20,20 @@ _Words: TypeAlias = NDArray[np.uint32]
 _Buffer: TypeAlias = bytes | bytearray | memoryview
 
 _POLYNOMIALS: Final = {ChecksumType.CRC32: 0xEDB88320, ChecksumType.CRC32C: 0x82F63B78}
-_ONES: Final = 0xFFFFFFFF
-_PIECE: Final = 512
-"""Longest run of bytes that one look-up covers; longer chunks are made of several."""
-_ROWS: Final = 16
-"""Pieces of one look-up: so many that its arrays stay in the processor's cache."""
+_SUM_OF: Final[dict[ChecksumType, Callable[[bytes], int]]] = {
+    ChecksumType.CRC32: zlib.crc32,
+    ChecksumType.CRC32C: google_crc32c.value,
+}
 
 
 def checksums_of(data: _Buffer, checksum: Checksum) -> bytes:
     """The checksums of the chunks of ``data``, four bytes each, as in meta files and packets."""
-    match checksum.kind:
-        case ChecksumType.NULL:
-            return b""
-        case ChecksumType.CRC32:
-            view, step = memoryview(data), checksum.bytes_per_chunk
-            return b"".join(
-                zlib.crc32(view[at : at + step]).to_bytes(4, "big")
-                for at in range(0, len(view), step)
-            )
-        case ChecksumType.CRC32C:
-            return _crc32c_chunks(data, checksum.bytes_per_chunk)
+    sum_of = _SUM_OF.get(checksum.kind)
+    if sum_of is None:
+        return b""
+    whole, step = bytes(data), checksum.bytes_per_chunk
+    sums = [sum_of(whole[at : at + step]) for at in range(0, len(whole), step)]
+    return struct.pack(f">{len(sums)}I", *sums)
 
 
 def verify(data: _Buffer, sums: _Buffer, checksum: Checksum, *, at: int, what: str) -> None:
@@ -73,62 +68,6 @@ def composite(sums: bytes, length: int, checksum: Checksum) -> bytes:
         span *= 2
     front = _applied(_behind(last_length, checksum.kind), joined[:1])
     return int(front[0] ^ words[-1]).to_bytes(4, "big")
-
-
-def _crc32c_chunks(data: _Buffer, step: int) -> bytes:
-    length = len(data)
-    whole = length // step
-    view = np.frombuffer(data, dtype=np.uint8)
-    made = b""
-    if whole:
-        made = _crc32c(view[: whole * step].reshape(whole, step)).astype(">u4").tobytes()
-    if whole * step < length:
-        made += _crc32c(view[whole * step :].reshape(1, -1)).astype(">u4").tobytes()
-    return made
-
-
-def _crc32c(rows: NDArray[np.uint8]) -> _Words:
-    """One checksum for each row."""
-    kind = ChecksumType.CRC32C
-    width = rows.shape[1]
-    first = width % _PIECE or min(width, _PIECE)
-    found = _raw(rows[:, :first]) ^ _initial(first)
-    for at in range(first, width, _PIECE):
-        found = _applied(_behind(_PIECE, kind), found) ^ _raw(rows[:, at : at + _PIECE])
-    ended: _Words = found ^ np.uint32(_ONES)
-    return ended
-
-
-@cache
-def _initial(length: int) -> np.uint32:
-    """What the initial ones become through so many bytes."""
-    ones = np.array([_ONES], dtype=np.uint32)
-    return np.uint32(_applied(_behind(length, ChecksumType.CRC32C), ones)[0])
-
-
-def _raw(rows: NDArray[np.uint8]) -> _Words:
-    """What the bytes of each row give, at most ``_PIECE`` of them, without initial ones."""
-    table, places = _effects()
-    at = places[_PIECE - rows.shape[1] :]
-    found = np.empty(len(rows), dtype=np.uint32)
-    for begin in range(0, len(rows), _ROWS):
-        part = rows[begin : begin + _ROWS]
-        taken = table.take(at + part)
-        np.bitwise_xor.reduce(taken, axis=1, out=found[begin : begin + len(part)])
-    return found
-
-
-@cache
-def _effects() -> tuple[_Words, NDArray[np.intp]]:
-    """What byte v gives with d bytes behind it, at d * 256 + v; and d * 256 for each place."""
-    table = np.empty((_PIECE, 256), dtype=np.uint32)
-    one = _byte_table(ChecksumType.CRC32C)
-    table[0] = one
-    for distance in range(1, _PIECE):
-        before = table[distance - 1]
-        table[distance] = one[before & 0xFF] ^ (before >> np.uint32(8))
-    places = np.arange(_PIECE - 1, -1, -1, dtype=np.intp) * 256
-    return table.reshape(-1), places
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import zlib
 
+import google_crc32c
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,6 +33,11 @@ def chunks(data: bytes, step: int) -> list[bytes]:
 def test_the_check_value_of_the_standard() -> None:
     assert checksums_of(b"123456789", CRC32C).hex() == "e3069283"
     assert checksums_of(b"123456789", CRC32).hex() == "cbf43926"
+
+
+def test_crc32c_is_not_made_in_python() -> None:
+    """Its wheel falls back to that with a warning, and a write would take a minute for a second."""
+    assert google_crc32c.implementation == "c"
 
 
 @settings(max_examples=60, deadline=None)
