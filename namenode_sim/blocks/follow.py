@@ -95,7 +95,7 @@ def _follow(state: BlockState, change: BlockChange) -> None:  # noqa: C901, PLR0
             _settled(state, change)
         case BlockCut():
             slot = _slot(state, change.block_id)
-            cut = Cut(change.length, change.stamp)
+            cut = Cut(change.length, change.stamp, change.source_id)
             state.constructions[slot] = replace(state.constructions[slot], cut=cut)
         case BlocksGone():
             for block_id in change.block_ids:

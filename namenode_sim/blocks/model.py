@@ -95,21 +95,29 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a truncation makes of a block: its length then, and its stamp."""
+    """What a truncation makes of a block: its length then, and its stamp.
+
+    ``source_id`` is the block that is cut: itself, or another whose beginning is copied.
+    """
 
     length: int
     stamp: int
+    source_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Construction:
     """What is known of a block that is not complete, beside its columns.
 
-    ``recovery_stamp`` is the stamp that a block recovery gives it, if one runs.
+    ``recovery_stamp`` is the stamp that a block recovery gives it, if one runs; it was ordered at
+    ``recovery_began``, in monotonic seconds, or could be ordered from nobody (None).  ``tried``
+    are the storages whose DataNodes were asked to lead a recovery of it.
     """
 
     locations: tuple[Location, ...] = ()
     recovery_stamp: int | None = None
+    recovery_began: float | None = None
+    tried: frozenset[StorageNumber] = frozenset()
     cut: Cut | None = None
 
     def at(self, storage: StorageNumber) -> Location | None:

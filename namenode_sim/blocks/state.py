@@ -338,6 +338,13 @@ class BlockState:
         return block_id > self.seen_id and self.index.get(block_id) is None
 
     def demote(self) -> None:
-        """Become a standby, which orders nothing and lets reports wait."""
+        """Become a standby, which orders nothing, lets reports wait and recovers no block."""
         self.role = Role.STANDBY
         self.invalidations.clear()
+        for slot, construction in list(self.constructions.items()):
+            if construction.recovery_stamp is not None:
+                self.constructions[slot] = Construction(
+                    construction.locations, cut=construction.cut
+                )
+            if self.columns.stage(slot) is Stage.UNDER_RECOVERY:
+                self.set_stage(slot, Stage.UNDER_CONSTRUCTION)

@@ -1,5 +1,7 @@
 """create: a new file, open for its caller (FSDirWriteFileOp.startFile)."""
 
+from typing import NoReturn
+
 from namenode_sim.client_protocol.creation import (
     Inherited,
     Modes,
@@ -17,7 +19,7 @@ from namenode_sim.client_protocol.errors import (
     io_error,
     not_found,
 )
-from namenode_sim.client_protocol.file_writes import recover_lease_for
+from namenode_sim.client_protocol.lease_taking import NotYet, take_lease
 from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.open_files import opened_before
 from namenode_sim.client_protocol.paths import (
@@ -30,8 +32,9 @@ from namenode_sim.client_protocol.paths import (
 from namenode_sim.client_protocol.permissions import WRITE, check_ancestor, check_path, find
 from namenode_sim.client_protocol.status import status_of
 from namenode_sim.datanodes.storage_policies import BY_NAME, POLICIES
-from namenode_sim.edits.ops import Add, Mkdir, Op
+from namenode_sim.edits.ops import Add, Mkdir
 from namenode_sim.edits.values import Permission
+from namenode_sim.leases.taking import Intent
 from namenode_sim.namespace.inode import INodeDirectory
 from namenode_sim.proto import client_namenode_pb2 as calls
 
@@ -42,14 +45,8 @@ _LAZY_PERSIST_POLICY = 15
 def create(scene: Scene, request: calls.CreateRequestProto) -> EditPlan:
     """Make a new file and open it for the caller; with OVERWRITE an old one goes first."""
     route = _check_create(scene, request)
-    closing: tuple[Op, ...] = ()
     if route.last is not None and not request.createFlag & OVERWRITE:
-        closing = recover_lease_for(scene, route, request.clientName, "CREATE_FILE")
-        if not closing:
-            raise already_exists(f"{route.path} for client {scene.caller.host} already exists")
-    if closing:
-        # The abandoned file is complete now, so the path is taken; the close itself stays.
-        return EditPlan(closing, lambda: _taken(route, scene.caller.host))
+        return _refusing(scene, route, request.clientName)
     check_replication(scene, request.replication, route.path, request.clientName)
     if route.last is not None:
         directories: list[Mkdir] = []
@@ -60,8 +57,16 @@ def create(scene: Scene, request: calls.CreateRequestProto) -> EditPlan:
     return EditPlan((*directories, add), lambda: created(scene, add.path))
 
 
-def _taken(route: Route, host: str) -> calls.CreateResponseProto:
-    raise already_exists(f"{route.path} for client {host} already exists")
+def _refusing(scene: Scene, route: Route, client: str) -> EditPlan:
+    """The path is taken, also by an abandoned file; that one's lease is released all the same."""
+    taken = take_lease(scene, route, client, Intent.CREATE)
+    if isinstance(taken, NotYet):
+        return taken.plan
+
+    def answer() -> NoReturn:
+        raise already_exists(f"{route.path} for client {scene.caller.host} already exists")
+
+    return EditPlan(taken.ops, answer)
 
 
 def created(scene: Scene, path: str) -> calls.CreateResponseProto:

@@ -4,17 +4,19 @@ Hadoop keeps renewal times in memory only, so after a failover every holder coun
 (FSNamesystem.startActiveServices); here a holder is first seen when it is first asked about.
 """
 
-SOFT_LIMIT_SECONDS = 60.0
-"""HdfsConstants.LEASE_SOFTLIMIT_PERIOD, after which another may take the file; no key sets it."""
+from collections.abc import Iterable
+
+from namenode_sim.leases.expiry import OwnHolder, own_holder
 
 
 class LeaseTimes:
     """Holders and the monotonic time, in seconds, of their last sign of life."""
 
-    __slots__ = ("_renewed",)
+    __slots__ = ("_own", "_renewed")
 
     def __init__(self) -> None:
         self._renewed: dict[str, float] = {}
+        self._own: OwnHolder | None = None
 
     def renew(self, holder: str, now: float) -> None:
         self._renewed[holder] = now
@@ -22,6 +24,15 @@ class LeaseTimes:
     def idle_seconds(self, holder: str, now: float) -> float:
         """How long a holder has been silent; 0 for one never asked about before."""
         return now - self._renewed.setdefault(holder, now)
+
+    def last_heard(self, holders: Iterable[str], now: float) -> dict[str, float]:
+        """When each of these holders was last heard of; now, for one never asked about before."""
+        return {holder: self._renewed.setdefault(holder, now) for holder in holders}
+
+    def own_holder(self, now: float, now_ms: int, hard_limit_seconds: float) -> str:
+        """The name under which the NameNode itself takes files."""
+        self._own = own_holder(self._own, now, now_ms, hard_limit_seconds)
+        return self._own.name
 
     def forget_all(self) -> None:
         """Begin a term as active: every holder counts as just renewed."""

@@ -35,6 +35,7 @@ class Settings:
     max_directory_items: int = 1024 * 1024
     access_time_precision_ms: int = 3_600_000
     hard_lease_seconds: float = 1200.0
+    block_recovery_seconds: float = 90.0
     permissions_enabled: bool = True
     acls_enabled: bool = True
     posix_acl_inheritance: bool = True

@@ -9,16 +9,18 @@ from google.protobuf.message import Message
 from namenode_sim.client_protocol import (
     acl_calls,
     add_block,
+    append,
     attribute_writes,
     block_writes,
     cluster_reads,
     create,
-    file_writes,
+    lease_calls,
     located,
     pipeline_calls,
     reads,
     snapshot_calls,
     tree_writes,
+    truncate,
     xattr_calls,
 )
 from namenode_sim.client_protocol.model import EditPlan, Scene
@@ -129,10 +131,6 @@ def _created(scene: Scene, _: calls.CreateRequestProto) -> Message:
     return create.created_before(scene)
 
 
-def _appended(scene: Scene, _: calls.AppendRequestProto) -> Message:
-    return file_writes.appended_before(scene)
-
-
 def _snapshot_taken(scene: Scene, _: calls.CreateSnapshotRequestProto) -> Message:
     return snapshot_calls.created_before(scene)
 
@@ -158,7 +156,7 @@ WRITES: dict[str, WriteCall] = {
     ),
     "createSymlink": WriteCall(calls.CreateSymlinkRequestProto, tree_writes.create_symlink),
     "create": WriteCall(calls.CreateRequestProto, create.create, _created),
-    "append": WriteCall(calls.AppendRequestProto, file_writes.append, _appended),
+    "append": WriteCall(calls.AppendRequestProto, append.append, append.appended_before),
     "abandonBlock": WriteCall(calls.AbandonBlockRequestProto, block_writes.abandon_block),
     "complete": WriteCall(calls.CompleteRequestProto, block_writes.complete),
     "fsync": WriteCall(calls.FsyncRequestProto, block_writes.fsync),
@@ -170,10 +168,10 @@ WRITES: dict[str, WriteCall] = {
         pipeline_calls.update_pipeline,
         _done(calls.UpdatePipelineResponseProto()),
     ),
-    "renewLease": WriteCall(calls.RenewLeaseRequestProto, file_writes.renew_lease),
-    "recoverLease": WriteCall(calls.RecoverLeaseRequestProto, file_writes.recover_lease),
+    "renewLease": WriteCall(calls.RenewLeaseRequestProto, lease_calls.renew_lease),
+    "recoverLease": WriteCall(calls.RecoverLeaseRequestProto, lease_calls.recover_lease),
     "addBlock": WriteCall(calls.AddBlockRequestProto, add_block.add_block),
-    "truncate": WriteCall(calls.TruncateRequestProto, file_writes.truncate),
+    "truncate": WriteCall(calls.TruncateRequestProto, truncate.truncate),
     "setPermission": WriteCall(calls.SetPermissionRequestProto, attribute_writes.set_permission),
     "setOwner": WriteCall(calls.SetOwnerRequestProto, attribute_writes.set_owner),
     "setTimes": WriteCall(calls.SetTimesRequestProto, attribute_writes.set_times),

@@ -81,7 +81,8 @@ def release(
         if last.stage is Stage.COMPLETE or last.enough:
             return CloseFile()
     elif last.places == 0 and last.length == 0:
-        return DropLastAndClose()
+        waits = before is not None and not before.enough
+        return BlocksWait() if waits else DropLastAndClose()
     if recovering_seconds is not None and recovering_seconds < recovery_timeout_seconds:
         return RecoveryRuns(recovering_seconds)
     return RecoverLast()

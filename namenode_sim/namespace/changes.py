@@ -38,11 +38,15 @@ class BlockSettled:
 
 @value
 class BlockCut:
-    """A block that was reopened is to be cut to a length, and then has a new stamp."""
+    """A block is to be cut to a length, and then has a stamp that no edit has shown in a block.
+
+    It was reopened, or it is new and gets the beginning of another one, ``source_id``.
+    """
 
     block_id: int
     length: int
     stamp: int
+    source_id: int
 
 
 @value

@@ -200,13 +200,13 @@ def truncate(tree: Tree, op: ops.Truncate) -> None:
     length = last.num_bytes - (size - op.new_length)
     if op.block is None:
         return
-    if op.block.block_id == last.block_id:
-        if tree.watch is not None:
-            tree.watch.tell(BlockCut(last.block_id, length, op.block.generation_stamp))
-    else:
+    if op.block.block_id != last.block_id:
         # Copy on truncate: a snapshot or an upgrade still needs the old block.  The edit tells no
         # length of the new one (FSDirTruncateOp.prepareFileForTruncate).
         file.blocks = (*file.blocks[:-1], replace(op.block, num_bytes=length))
+    if tree.watch is not None:
+        cut = BlockCut(op.block.block_id, length, op.block.generation_stamp, last.block_id)
+        tree.watch.tell(cut)
 
 
 def concat(tree: Tree, op: ops.ConcatDelete) -> None:

@@ -22,8 +22,9 @@ from ha.rpc.java_names import CLIENT_PROTOCOL, UNSUPPORTED_OPERATION
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from journal.model import TxId
 from namenode_sim.client_protocol import summary
+from namenode_sim.client_protocol.block_recovery import commit_block_synchronization
 from namenode_sim.client_protocol.errors import FsError, not_found
-from namenode_sim.client_protocol.file_writes import expired_leases
+from namenode_sim.client_protocol.lease_calls import due_files, release_due
 from namenode_sim.client_protocol.leases import LeaseTimes
 from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Caller, EditPlan, Scene, Settings
 from namenode_sim.client_protocol.permissions import check_superuser, find
@@ -35,9 +36,13 @@ from namenode_sim.namespace.inode import INode
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.user_groups import Groups, SystemGroups
 from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto import datanode_protocol_pb2 as datanodes
 from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto
 
 log = structlog.get_logger()
+
+LOOK_SECONDS = 0.025
+"""The default of dfs.namenode.max-lock-hold-to-release-lease-ms."""
 
 SUPERGROUP = "supergroup"
 """The default of dfs.permissions.superusergroup."""
@@ -262,18 +267,45 @@ class ClientFace:
             UNSUPPORTED_OPERATION, f"{call.method} is not served by this NameNode yet"
         )
 
+    async def commit_block_synchronization(
+        self, call: Call, request: datanodes.CommitBlockSynchronizationRequestProto
+    ) -> Message:
+        """Take over what a DataNode has made of a block under recovery."""
+        await self._admit(call, "commitBlockSynchronization", writes=True)
+        return await self._answer(
+            lambda: self._carry_out(commit_block_synchronization(self.scene(call), request))
+        )
+
     async def release_expired_leases(self) -> int:
-        """Close the empty files of writers silent for longer than the hard limit.
+        """Take the files of writers silent for longer than the hard limit.
 
         To be called on the active every few seconds (LeaseManager.Monitor); returns how many
-        files were closed.  Files with blocks stay open: closing those takes DataNodes.
+        files were closed, or had the recovery of their last block ordered.  A look that takes long
+        ends early, and the next one goes on.
         """
-        scene = self.scene(_NOBODY)
-        closing = expired_leases(scene)
-        self._log_and_apply(closing)
+        if self.cluster.safe_mode.is_on():
+            return 0
+        began, released = time.monotonic(), 0
+        for file_id in due_files(self.scene(_NOBODY)):
+            released += self._release(file_id)
+            if time.monotonic() - began > LOOK_SECONDS:
+                break
         self.leases.keep_only(set(self.namespace.tree.leases))
         await self.log.durable(self.namespace.last_applied)
-        return len(closing)
+        return released
+
+    def _release(self, file_id: int) -> bool:
+        try:
+            step = release_due(self.scene(_NOBODY), file_id)
+        except FsError as error:
+            log.info("lease.not_released", file_id=file_id, why=error.message)
+            return False
+        if step is None:
+            return False
+        self._log_and_apply(step.ops)
+        step.then()
+        log.info("lease.released", file_id=file_id, closed=step.closed)
+        return bool(step.ops)
 
 
 _NOBODY = Call(CLIENT_PROTOCOL, "", b"", -2, -1, "", None, "")

@@ -4,8 +4,12 @@ import posixpath
 
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.keys import datanode as datanode_keys
 from ha.conf.keys import files as keys
 from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Settings
+
+_HEARTBEATS_OF_A_RECOVERY = 30
+"""How long a block recovery may take (BlockManager's BLOCK_RECOVERY_TIMEOUT_MULTIPLIER)."""
 
 
 def client_settings(conf: Configuration) -> Settings:
@@ -38,6 +42,8 @@ def client_settings(conf: Configuration) -> Settings:
         max_directory_items=conf.get(keys.MAX_DIRECTORY),
         access_time_precision_ms=round(conf.get(keys.ACCESS_TIME) * 1000),
         hard_lease_seconds=conf.get(keys.LEASE_HARD_LIMIT),
+        block_recovery_seconds=_HEARTBEATS_OF_A_RECOVERY
+        * conf.get(datanode_keys.HEARTBEAT_INTERVAL),
         permissions_enabled=conf.get(keys.PERMISSIONS),
         acls_enabled=conf.get(keys.ACLS),
         posix_acl_inheritance=conf.get(keys.ACL_INHERITANCE),

@@ -274,6 +274,24 @@ def keep_blocks(diff: FileDiff, packed: bytes) -> None:
         diff.packed_blocks = up_to(packed, diff.size) or None
 
 
+def keeps_block(tree: Tree, path: str, file: INodeFile, block_id: int) -> bool:
+    """Whether a snapshot goes on holding a block that a truncation takes from the file."""
+    diffs = file.history.diffs if file.history is not None else []
+    if any(_lists(diff.packed_blocks, block_id) for diff in diffs):
+        return True
+    latest = latest_snapshot(tree, path)
+    if not in_latest(file, latest) or _recorded_at_source(file, latest):
+        return False
+    if not diffs or diffs[-1].snapshot_id < latest:
+        return _lists(file.packed_blocks, block_id)
+    kept = diffs[-1].packed_blocks is None
+    return kept and _lists(up_to(file.packed_blocks, diffs[-1].size), block_id)
+
+
+def _lists(packed: bytes | None, block_id: int) -> bool:
+    return any(number == block_id for number, _, _ in PACKED_BLOCK.iter_unpack(packed or b""))
+
+
 def follow_blocks(file: INodeFile) -> None:
     """Take over the lengths and stamps of a file's blocks into its diffs, which share them."""
     if file.history is None:

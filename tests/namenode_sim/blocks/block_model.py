@@ -314,6 +314,9 @@ class BlockModel:
     def demote(self) -> None:
         self.role = Role.STANDBY
         self.invalidations.clear()
+        for number, block in self.blocks.items():
+            if block.stage is Stage.UNDER_RECOVERY:
+                self.blocks[number] = replace(block, stage=Stage.UNDER_CONSTRUCTION)
 
 
 def _age(replica: Replica) -> tuple[int, bool]:

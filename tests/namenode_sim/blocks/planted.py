@@ -64,7 +64,13 @@ _activate = incoming.activate
 
 
 def _demote_with_orders(state: BlockState) -> None:
-    state.role = Role.STANDBY
+    orders = list(state.invalidations)
+    _demote(state)
+    for order in orders:
+        state.invalidations.add(*order)
+
+
+_demote = BlockState.demote
 
 
 def _any_report_confirms(state: BlockState, storage: Storage) -> None:

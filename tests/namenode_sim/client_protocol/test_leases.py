@@ -5,10 +5,11 @@ import time
 import pytest
 
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.leases import SOFT_LIMIT_SECONDS, LeaseTimes
+from namenode_sim.client_protocol.leases import LeaseTimes
 from namenode_sim.client_protocol.model import Settings
 from namenode_sim.edits.ops import AddBlock
 from namenode_sim.edits.values import Block
+from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
 AT_ONCE = Settings(hard_lease_seconds=-1.0)
@@ -49,15 +50,14 @@ def with_a_block(served: Served, path: str) -> None:
     served.namespace.apply(served.log.append(op), op)
 
 
-async def test_a_file_with_a_block_cannot_be_closed_without_datanodes() -> None:
+async def test_a_block_that_no_datanode_has_goes_with_its_writer() -> None:
     served = serve(settings=AT_ONCE)
     await served.create("/f")
     with_a_block(served, "/f")
-    silent_beyond_the_soft_limit(served)
-    with pytest.raises(RemoteFault, match="lease recovery is in progress"):
-        await served.call("append", src="/f", clientName="other")
     assert not await served.complete("/f")
-    assert await served.face.release_expired_leases() == 0
+    assert await served.face.release_expired_leases() == 1
+    file = served.namespace.tree.file("/f")
+    assert (file.blocks, file.under_construction) == ((), None)
 
 
 async def test_after_the_hard_limit_files_are_closed() -> None:

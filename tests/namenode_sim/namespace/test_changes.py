@@ -180,11 +180,15 @@ CASES: dict[str, tuple[list[Op | list[Op]], list[BlockChange]]] = {
     ),
     "a truncation inside a block": (
         [file("/f", B1, B2), ops.Truncate("/f", "w", "m", 40, 30, Block(1, 100, 21))],
-        [BlocksGone((2,)), BlockSettled(1, 100, 11, complete=False), BlockCut(1, 40, 21)],
+        [BlocksGone((2,)), BlockSettled(1, 100, 11, complete=False), BlockCut(1, 40, 21, 1)],
     ),
     "a truncation that copies the block": (
         [file("/f", B1), ops.Truncate("/f", "w", "m", 40, 30, Block(9, 0, 21))],
-        [BlocksGone((1,)), BlockAdded(16386, 9, 40, 21, 3, complete=False)],
+        [
+            BlocksGone((1,)),
+            BlockAdded(16386, 9, 40, 21, 3, complete=False),
+            BlockCut(9, 40, 21, 1),
+        ],
     ),
     "a deletion": ([file("/f", B1, B2), ops.Delete("/f", 30)], [BlocksGone((1, 2))]),
     "a deletion of a tree": (

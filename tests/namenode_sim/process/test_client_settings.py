@@ -56,6 +56,7 @@ FIELDS: dict[str, tuple[str, object]] = {
     "dfs.namenode.fs-limits.max-xattr-size=9": ("max_xattr_bytes", 9),
     "dfs.namenode.accesstime.precision=0": ("access_time_precision_ms", 0),
     "dfs.namenode.lease-hard-limit-sec=30": ("hard_lease_seconds", 30.0),
+    "dfs.heartbeat.interval=1s": ("block_recovery_seconds", 30.0),
     "dfs.permissions.enabled=false": ("permissions_enabled", False),
     "dfs.permissions=false": ("permissions_enabled", False),
     "dfs.namenode.acls.enabled=false": ("acls_enabled", False),

@@ -1,0 +1,93 @@
+"""append: an old file is opened again (FSDirAppendOp).
+
+See docs/reference/namenode.md#append-and-truncate.
+"""
+
+from ha.rpc.java_names import NOT_REPLICATED_YET, RETRIABLE, UNSUPPORTED_OPERATION
+from namenode_sim.blocks.model import Stage
+from namenode_sim.client_protocol.errors import FsError, already_exists, io_error, not_found
+from namenode_sim.client_protocol.lease_taking import LAZY_PERSIST_POLICY, NotYet, take_lease
+from namenode_sim.client_protocol.located import block_at, located_block, stage_of
+from namenode_sim.client_protocol.model import EditPlan, Scene
+from namenode_sim.client_protocol.open_files import opened_before
+from namenode_sim.client_protocol.permissions import WRITE, check_path, find
+from namenode_sim.client_protocol.status import status_of
+from namenode_sim.client_protocol.told_blocks import name_of
+from namenode_sim.edits.ops import Append
+from namenode_sim.edits.values import Block
+from namenode_sim.leases.taking import Intent
+from namenode_sim.namespace.inode import STRIPED, INodeDirectory, INodeFile
+from namenode_sim.proto import client_namenode_pb2 as calls
+
+NEW_BLOCK = 32
+
+
+def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
+    """Open a file for its caller; the answer has the last block, unless that is full."""
+    route = find(scene, request.src)
+    if isinstance(route.last, INodeDirectory):
+        raise already_exists(
+            f"Cannot append to directory {route.path}; already exists as a directory."
+        )
+    if route.last is not None:
+        check_path(scene.caller, route, WRITE)
+    if not isinstance(route.last, INodeFile):
+        raise not_found(
+            f"Failed to append to non-existent file {route.path} for client {scene.caller.host}"
+        )
+    file = route.last
+    if file.block_type == STRIPED:
+        raise FsError(
+            UNSUPPORTED_OPERATION, f"Cannot append to files with striped block {route.path}"
+        )
+    if file.storage_policy_id == LAZY_PERSIST_POLICY:
+        raise FsError(UNSUPPORTED_OPERATION, f"Cannot append to lazy persist file {route.path}")
+    taken = take_lease(scene, route, request.clientName, Intent.APPEND)
+    if isinstance(taken, NotYet):
+        return taken.plan
+    if not taken.ops and taken.blocks:
+        _check_replicas(scene, taken.blocks[-1], route.path)
+    new_block = bool(request.flag & NEW_BLOCK)
+    op = Append(
+        route.path, request.clientName, scene.caller.host, new_block=new_block, rpc=scene.caller.rpc
+    )
+
+    def answer() -> calls.AppendResponseProto:
+        scene.leases.renew(request.clientName, scene.now)
+        return _appended(scene, file, new_block=new_block)
+
+    return EditPlan((*taken.ops, op), answer)
+
+
+def _check_replicas(scene: Scene, last: Block, path: str) -> None:
+    """The last block must have the replicas that a complete one needs, or all that there can be."""
+    state = scene.cluster.blocks
+    slot = state.index.get(last.block_id)
+    if slot is None:
+        return
+    where = f"append: lastBlock={name_of(last)} of src={path} is"
+    if stage_of(scene, last) is Stage.COMMITTED:
+        raise FsError(RETRIABLE, f"{NOT_REPLICATED_YET}: {where} COMMITTED but not yet COMPLETE.")
+    alive = sum(node.alive for node in scene.cluster.nodes.values())
+    if state.live(slot) < min(state.minimum, alive):
+        raise io_error(f"{where} not sufficiently replicated yet.")
+
+
+def _appended(scene: Scene, file: INodeFile, *, new_block: bool) -> calls.AppendResponseProto:
+    """The file, and the block to go on with; a client that is to begin a new one is told where
+    the file ends, without locations.
+    """
+    answer = calls.AppendResponseProto(stat=status_of(scene.namespace, file))
+    if not file.blocks:
+        return answer
+    last = file.blocks[-1]
+    if new_block:
+        answer.block.CopyFrom(block_at(scene, last, -1, ()))
+    elif stage_of(scene, last) is not Stage.COMPLETE:
+        answer.block.CopyFrom(located_block(scene, last, file.length() - last.num_bytes))
+    return answer
+
+
+def appended_before(scene: Scene, request: calls.AppendRequestProto) -> calls.AppendResponseProto:
+    """The answer to an append that was carried out already."""
+    return _appended(scene, opened_before(scene), new_block=bool(request.flag & NEW_BLOCK))

@@ -1,0 +1,144 @@
+"""truncate: a file loses its end (FSDirTruncateOp).
+
+See docs/reference/namenode.md#append-and-truncate.
+"""
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from ha.rpc.java_names import ALREADY_BEING_CREATED, UNSUPPORTED_OPERATION
+from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, FsError, io_error
+from namenode_sim.client_protocol.lease_taking import (
+    LAZY_PERSIST_POLICY,
+    NotYet,
+    Taken,
+    take_lease,
+)
+from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
+from namenode_sim.client_protocol.paths import Route, as_file
+from namenode_sim.client_protocol.permissions import WRITE, check_path, find
+from namenode_sim.datanodes.recovery import begin
+from namenode_sim.edits.ops import AllocateBlockId, Op, SetGenstampV2, Truncate
+from namenode_sim.edits.values import Block
+from namenode_sim.leases.taking import Intent
+from namenode_sim.namespace.inode import STRIPED, INodeFile
+from namenode_sim.namespace.snapshots.diffs import keeps_block
+from namenode_sim.proto import client_namenode_pb2 as calls
+
+
+def truncate(scene: Scene, request: calls.TruncateRequestProto) -> EditPlan:
+    """Cut a file; false while DataNodes cut its last block."""
+    route = find(scene, request.src)
+    file = as_file(route)
+    check_path(scene.caller, route, WRITE)
+    if file.block_type == STRIPED:
+        raise FsError(
+            UNSUPPORTED_OPERATION, f"Cannot truncate file with striped block {route.path}"
+        )
+    if file.storage_policy_id == LAZY_PERSIST_POLICY:
+        raise FsError(UNSUPPORTED_OPERATION, f"Cannot truncate lazy persist file {route.path}")
+    running = _length_when_cut(scene, file)
+    if running is not None:
+        return _while_running(scene, route, request, running)
+    taken = take_lease(scene, route, request.clientName, Intent.TRUNCATE)
+    if isinstance(taken, NotYet):
+        return taken.plan
+    length = sum(block.num_bytes for block in taken.blocks)
+    if request.newLength > length:
+        text = (
+            f"Cannot truncate to a larger file size. Current size: {length}, "
+            f"truncate size: {request.newLength}."
+        )
+        return EditPlan(taken.ops, _refusing(FsError(HADOOP_ILLEGAL_ARGUMENT, text)))
+    if request.newLength == length:
+        return EditPlan(taken.ops, lambda: calls.TruncateResponseProto(result=True))
+    return _cut(scene, route, request, taken)
+
+
+def _refusing(error: FsError) -> Callable[[], NoReturn]:
+    def answer() -> NoReturn:
+        raise error
+
+    return answer
+
+
+def _length_when_cut(scene: Scene, file: INodeFile) -> int | None:
+    """The length that a file is being truncated to; None if it is not."""
+    if file.under_construction is None or not file.blocks:
+        return None
+    state, last = scene.cluster.blocks, file.blocks[-1]
+    slot = state.index.get(last.block_id)
+    construction = None if slot is None else state.constructions.get(slot)
+    if construction is None or construction.cut is None:
+        return None
+    return file.length() - last.num_bytes + construction.cut.length
+
+
+def _while_running(
+    scene: Scene, route: Route, request: calls.TruncateRequestProto, length: int
+) -> EditPlan:
+    """A repeated call waits with the first; another one is refused."""
+    if request.newLength == length:
+        return no_edits(calls.TruncateResponseProto(result=False))
+    raise FsError(
+        ALREADY_BEING_CREATED,
+        f"Failed to {Intent.TRUNCATE.value} {route.path} for {request.clientName} on "
+        f"{scene.caller.host} because {route.path} is being truncated.",
+    )
+
+
+def _cut(scene: Scene, route: Route, request: calls.TruncateRequestProto, taken: Taken) -> EditPlan:
+    def edit(block: Block | None) -> Truncate:
+        return Truncate(
+            route.path,
+            request.clientName,
+            scene.caller.host,
+            request.newLength,
+            scene.now_ms,
+            block,
+        )
+
+    last = _cut_inside(taken.blocks, request.newLength)
+    if last is None:
+        done = calls.TruncateResponseProto(result=True)
+        return EditPlan((*taken.ops, edit(None)), lambda: done)
+    numbers, block = _new_numbers(scene, route, last)
+
+    def answer() -> calls.TruncateResponseProto:
+        scene.leases.renew(request.clientName, scene.now)
+        cause = scene.namespace.last_applied
+        begin(scene.cluster, block.block_id, block.generation_stamp, cause, scene.now)
+        return calls.TruncateResponseProto(result=False)
+
+    return EditPlan((*taken.ops, *numbers, edit(block)), answer)
+
+
+def _cut_inside(blocks: tuple[Block, ...], length: int) -> Block | None:
+    """The block in which a file of this length ends; None where it ends with a block."""
+    for block in blocks:
+        if length <= 0:
+            return None
+        if length < block.num_bytes:
+            return block
+        length -= block.num_bytes
+    return None
+
+
+def _new_numbers(scene: Scene, route: Route, last: Block) -> tuple[tuple[Op, ...], Block]:
+    """The block that the edit names: itself with a new stamp, or a new one if a snapshot has it.
+
+    In a rolling upgrade Hadoop copies too, since the DataNodes may be rolled back; it keeps the
+    old block in memory alone.
+    """
+    counters = scene.namespace.counters
+    stamp = counters.generation_stamp_v2 + 1
+    if keeps_block(scene.namespace.tree, route.path, as_file(route), last.block_id):
+        block = Block(counters.last_block_id + 1, 0, stamp)
+        return (AllocateBlockId(block.block_id), SetGenstampV2(stamp)), block
+    if scene.namespace.rolling_upgrade_start is not None:
+        raise io_error(
+            f"Cannot truncate {route.path} to {last.num_bytes} bytes or less inside block "
+            f"{last.block_id} while a rolling upgrade is in progress: a rollback could not bring "
+            "the bytes back.  Truncate it after the upgrade is finalized"
+        )
+    return (SetGenstampV2(stamp),), Block(last.block_id, last.num_bytes, stamp)

@@ -1,0 +1,144 @@
+"""Block recovery: which DataNode leads it, what it is told, what the map has after it.
+
+See docs/reference/datanodes.md#block-recovery.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from journal.model import TxId
+from namenode_sim.blocks.model import CorruptMark, Reason, Slot, Stage, StorageNumber
+from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.model import Node, NodeStorage, RecoveryOrder, StorageState
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A storage that may have a replica; ``last_heard`` is that of its DataNode."""
+
+    storage: StorageNumber
+    alive: bool
+    last_heard: float
+
+
+def choose_primary(
+    candidates: Sequence[Candidate], tried: frozenset[StorageNumber]
+) -> tuple[StorageNumber | None, frozenset[StorageNumber]]:
+    """The storage whose DataNode leads, and those tried by then; None if no DataNode lives.
+
+    It is the one heard of last among those not yet tried; once all have been tried, all may be
+    asked again (BlockUnderConstructionFeature.initializeBlockRecovery).
+    """
+    alive = [one for one in candidates if one.alive]
+    left = [one for one in alive if one.storage not in tried]
+    if not left:
+        left, tried = alive, frozenset()
+    if not left:
+        return None, tried
+    chosen = max(left, key=lambda one: one.last_heard).storage
+    return chosen, tried | {chosen}
+
+
+def participants(cluster: Cluster, slot: Slot) -> list[tuple[Node, NodeStorage]]:
+    """Where replicas are that a recovery may need; of a copied block those of its source."""
+    state = cluster.blocks
+    construction = state.constructions[slot]
+    cut = construction.cut
+    if cut is None or cut.source_id == state.columns.ids[slot]:
+        return [cluster.place(one.storage) for one in construction.locations]
+    source = state.index.get(cut.source_id)
+    if source is None:
+        return []
+    numbers = state.replicas.storages(source)
+    return [cluster.place(number) for number in numbers if state.is_good(source, number)]
+
+
+def begin(cluster: Cluster, block_id: int, stamp: int, cause: TxId, now: float) -> Node | None:
+    """Have a recovery led by a DataNode, which is returned; None if none can lead it now.
+
+    ``stamp`` is the one that the block is to have; ``cause`` is the edit that gave it out.
+    """
+    state = cluster.blocks
+    slot = state.index.get(block_id)
+    assert slot is not None, f"block {block_id} is not in the map"
+    state.set_stage(slot, Stage.UNDER_RECOVERY)
+    construction = state.constructions[slot]
+    chosen, tried = choose_primary(
+        [_candidate(*place) for place in participants(cluster, slot)], construction.tried
+    )
+    cut = construction.cut
+    state.constructions[slot] = replace(
+        construction,
+        recovery_stamp=stamp,
+        recovery_began=None if chosen is None else now,
+        tried=tried,
+        cut=None if cut is None else replace(cut, stamp=stamp),
+    )
+    if chosen is None:
+        return None
+    node, _ = cluster.place(chosen)
+    node.recovery_orders.append(RecoveryOrder(block_id, stamp, cause))
+    return node
+
+
+def can_be_led(cluster: Cluster, slot: Slot) -> bool:
+    """Whether a DataNode lives that may have a replica."""
+    return any(_candidate(*place).alive for place in participants(cluster, slot))
+
+
+def _candidate(node: Node, storage: NodeStorage) -> Candidate:
+    usable = node.alive and storage.state is not StorageState.FAILED
+    return Candidate(storage.held.number, usable, node.last_heard)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What the map had of a block before a recovery: its stamp, and the replicas with a cell."""
+
+    stamp: int
+    held: tuple[StorageNumber, ...]
+
+
+def before(state: BlockState, slot: Slot) -> Before:
+    """Note what an edit that ends a recovery may make obsolete."""
+    held = tuple(n for n in state.replicas.storages(slot) if state.is_good(slot, n))
+    return Before(state.columns.stamps[slot], held)
+
+
+def take_recovered(
+    cluster: Cluster, block_id: int, storages: Iterable[NodeStorage], was: Before
+) -> None:
+    """Note where a block that was just completed is, and that what others have of it is corrupt.
+
+    Of the replicas with the new stamp nothing is known yet but what the recovery's leader tells.
+    """
+    state = cluster.blocks
+    slot = state.index.get(block_id)
+    assert slot is not None, f"block {block_id} is not in the map"
+    for storage in storages:
+        state.take(slot, storage.held)
+    mark = CorruptMark(Reason.GENSTAMP_MISMATCH, was.stamp)
+    for number in was.held:
+        storage_left = state.storages.at(number)
+        elsewhere = any(
+            state.replicas.holds(slot, other.number)
+            for other in state.storages.beside(storage_left)
+        )
+        if not elsewhere and not state.replicas.holds(slot, number):
+            state.mark_corrupt(slot, storage_left, mark)
+
+
+def reopen(cluster: Cluster, block_id: int, storages: Iterable[NodeStorage]) -> None:
+    """Note that a recovered block is being written again, and where."""
+    state = cluster.blocks
+    slot = state.index.get(block_id)
+    assert slot is not None, f"block {block_id} is not in the map"
+    state.set_stage(slot, Stage.UNDER_CONSTRUCTION)
+    known = state.constructions[slot]
+    state.constructions[slot] = replace(
+        known, recovery_stamp=None, recovery_began=None, tried=frozenset()
+    )
+    for storage in storages:
+        if known.at(storage.held.number) is None:
+            state.take(slot, storage.held)

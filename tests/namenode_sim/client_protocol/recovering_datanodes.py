@@ -1,0 +1,195 @@
+"""DataNodes in memory that recover blocks: replicas are a state, a stamp and a length.
+
+What replicas become is decided by the DataNode's own core; messages between DataNodes arrive.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from ha.rpc.java_names import DATANODE_PROTOCOL
+from ha.rpc.protocol import Call
+from namenode_sim.blocks.check import check
+from namenode_sim.blocks.model import ReplicaState, Slot, Stage
+from namenode_sim.client_protocol.model import Settings
+from namenode_sim.datanode.agreement import Agreed, Disagreement, Empty, Found, agree
+from namenode_sim.datanode.model import Block, BlockId, GenerationStamp
+from namenode_sim.datanode.model import ReplicaState as OnDisk
+from namenode_sim.datanodes.model import RecoveryOrder
+from namenode_sim.datanodes.recovery import participants
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto import datanode_protocol_pb2 as pb
+from namenode_sim.proto.hdfs_types_pb2 import DatanodeIDProto, ExtendedBlockProto
+from tests.namenode_sim.client_protocol.datanodes_in_memory import (
+    POOL,
+    add_block,
+    report,
+    with_datanodes,
+)
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
+
+RBW, RWR, FINALIZED = ReplicaState.RBW, ReplicaState.RWR, ReplicaState.FINALIZED
+Request = pb.CommitBlockSynchronizationRequestProto
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A replica on a disk; ``recovery`` is the stamp of the newest recovery it takes part in."""
+
+    state: ReplicaState
+    stamp: int
+    length: int
+    recovery: int = 0
+
+
+@dataclass(slots=True)
+class Disks:
+    """What each DataNode has, by its name and block."""
+
+    served: Served
+    replicas: dict[tuple[str, int], Replica] = field(default_factory=dict)
+    unreachable: set[str] = field(default_factory=set)
+
+    def write(self, block: ExtendedBlockProto, state: ReplicaState, **lengths: int) -> None:
+        """So many bytes of a block are on each of these DataNodes, which report it."""
+        for name, length in lengths.items():
+            self.replicas[name, block.blockId] = Replica(state, block.generationStamp, length)
+            report(self.served, block, name, length=length, state=state)
+
+    def take_order(self, name: str) -> RecoveryOrder:
+        """The order that a DataNode gets with its next heartbeat."""
+        return self.served.cluster.nodes[name].recovery_orders.popleft()
+
+    def leader(self) -> str:
+        """The one DataNode that has an order."""
+        (name,) = (n for n, node in self.served.cluster.nodes.items() if node.recovery_orders)
+        return name
+
+    def lead(self, name: str, order: RecoveryOrder | None = None) -> Request | None:
+        """Carry out an order; None if the DataNodes cannot agree."""
+        order = self.take_order(name) if order is None else order
+        state = self.served.cluster.blocks
+        slot = state.index.get(order.block_id)
+        assert slot is not None
+        assert state.columns.stage(slot) is Stage.UNDER_RECOVERY
+        cut = state.constructions[slot].cut
+        source = order.block_id if cut is None else cut.source_id
+        source_slot = state.index.get(source)
+        assert source_slot is not None
+        block = Block(BlockId(source), GenerationStamp(state.columns.stamps[source_slot]))
+        names = [node.id.uuid for node, _ in participants(self.served.cluster, slot)]
+        found = [one for one in (self._begin(n, block, order) for n in names) if one is not None]
+        agreement = agree(block, found, None if cut is None else cut.length)
+        request = Request(
+            block=ExtendedBlockProto(
+                poolId=POOL, blockId=source, generationStamp=block.stamp, numBytes=0
+            ),
+            newGenStamp=order.recovery_stamp,
+            newLength=0,
+            closeFile=True,
+            deleteBlock=isinstance(agreement, Empty),
+        )
+        if isinstance(agreement, Disagreement):
+            return None
+        if isinstance(agreement, Agreed):
+            request.newLength = agreement.length
+            for one in agreement.replicas:
+                self.replicas[one.node, order.block_id] = Replica(
+                    FINALIZED, order.recovery_stamp, agreement.length, order.recovery_stamp
+                )
+                request.newTaragets.append(datanode_id(one.node))
+                request.newTargetStorages.append(f"DS-{one.node}-0")
+        return request
+
+    def _begin(self, name: str, block: Block, order: RecoveryOrder) -> Found[str] | None:
+        replica = self.replicas.get((name, block.block_id))
+        if replica is None or name in self.unreachable:
+            return None
+        if max(replica.recovery, replica.stamp) >= order.recovery_stamp:
+            return None
+        self.replicas[name, block.block_id] = replace(replica, recovery=order.recovery_stamp)
+        found = Block(block.block_id, GenerationStamp(replica.stamp))
+        return Found(name, OnDisk(int(replica.state)), found, replica.length)
+
+    def tell_all(self, block_id: int) -> None:
+        """Every DataNode reports what it has of a block."""
+        for (name, number), replica in self.replicas.items():
+            if number == block_id:
+                block = ExtendedBlockProto(
+                    poolId=POOL, blockId=number, generationStamp=replica.stamp
+                )
+                report(self.served, block, name, length=replica.length, state=replica.state)
+
+
+def datanode_id(name: str) -> DatanodeIDProto:
+    """A DataNode as another one names it."""
+    return DatanodeIDProto(
+        ipAddr="10.0.0.1", hostName=name, datanodeUuid=name, xferPort=1, infoPort=2, ipcPort=3
+    )
+
+
+async def commit(served: Served, request: Request) -> None:
+    """A DataNode tells the result of a recovery."""
+    call = Call(DATANODE_PROTOCOL, "commitBlockSynchronization", b"", -2, -1, "", None, "")
+    await served.face.commit_block_synchronization(call, request)
+
+
+def changed(request: Request, **fields: int) -> Request:
+    """A result as another one, but for some of its fields."""
+    copy = Request()
+    copy.CopyFrom(request)
+    for name, value in fields.items():
+        setattr(copy, name, value)
+    return copy
+
+
+async def half_written(
+    settings: Settings | None = None, **lengths: int
+) -> tuple[Served, Disks, ExtendedBlockProto]:
+    """``/f`` is open with one block, of which the DataNodes have so many bytes each."""
+    served = with_datanodes(serve(settings=settings))
+    await served.create("/f")
+    block = (await add_block(served, "/f")).b
+    disks = Disks(served)
+    disks.write(block, RBW, **(lengths or {"d1": 700, "d2": 600, "d3": 500}))
+    return served, disks, block
+
+
+async def recover_lease(served: Served, client: str = "other") -> bool:
+    answer = await served.call("recoverLease", src="/f", clientName=client)
+    assert isinstance(answer, calls.RecoverLeaseResponseProto)
+    return answer.result
+
+
+def slot_of(served: Served, block_id: int) -> Slot:
+    slot = served.cluster.blocks.index.get(block_id)
+    assert slot is not None
+    return slot
+
+
+def stage(served: Served, block_id: int) -> Stage:
+    return served.cluster.blocks.columns.stage(slot_of(served, block_id))
+
+
+def holders(served: Served, block_id: int) -> list[str]:
+    """The DataNodes with a good replica, as the map has it."""
+    state, slot = served.cluster.blocks, slot_of(served, block_id)
+    check(state)
+    return sorted(
+        state.storages.at(number).node
+        for number in state.replicas.storages(slot)
+        if state.is_good(slot, number)
+    )
+
+
+def at(served: Served, seconds: float) -> None:
+    """A recovery was begun so long ago."""
+    state = served.cluster.blocks
+    for slot, construction in state.constructions.items():
+        if construction.recovery_began is not None:
+            began = construction.recovery_began - seconds
+            state.constructions[slot] = type(construction)(
+                construction.locations,
+                construction.recovery_stamp,
+                began,
+                construction.tried,
+                construction.cut,
+            )

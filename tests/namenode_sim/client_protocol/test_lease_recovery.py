@@ -1,0 +1,221 @@
+"""A writer dies: its file is closed once DataNodes agree on the last block."""
+
+import time
+
+import pytest
+
+from ha.rpc.errors import RemoteFault
+from namenode_sim.blocks.model import Stage
+from namenode_sim.client_protocol.model import Settings
+from namenode_sim.edits.ops import Close, Op, ReassignLease, SetGenstampV2, UpdateBlocks
+from namenode_sim.edits.values import Block
+from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
+from tests.namenode_sim.client_protocol.datanodes_in_memory import (
+    locations,
+    report,
+    sized,
+)
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served
+from tests.namenode_sim.client_protocol.recovering_datanodes import (
+    FINALIZED,
+    RWR,
+    at,
+    commit,
+    half_written,
+    holders,
+    recover_lease,
+    slot_of,
+    stage,
+)
+
+
+def edits_since(served: Served, count: int) -> list[Op]:
+    return served.log.ops()[count:]
+
+
+# ---- the way through ----
+
+
+async def test_recover_lease_has_the_shortest_replica_win() -> None:
+    served, disks, block = await half_written()
+    edits = len(served.log.frames)
+    assert not await recover_lease(served)
+    stamp = block.generationStamp + 1
+    assert edits_since(served, edits) == [
+        SetGenstampV2(stamp),
+        ReassignLease("writer", "/f", "other"),
+    ]
+    assert stage(served, block.blockId) is Stage.UNDER_RECOVERY
+    result = disks.lead(disks.leader())
+    assert result is not None
+    assert (result.newLength, result.newGenStamp, len(result.newTaragets)) == (500, stamp, 3)
+    await commit(served, result)
+    (close,) = edits_since(served, edits + 2)
+    assert isinstance(close, Close)
+    assert close.blocks == (Block(block.blockId, 500, stamp),)
+    assert stage(served, block.blockId) is Stage.COMPLETE
+    assert holders(served, block.blockId) == ["d1", "d2", "d3"]
+    assert await recover_lease(served)
+    answer = await locations(served, "/f")
+    assert (answer.fileLength, len(answer.blocks[0].locs)) == (500, 3)
+    assert served.log.replayed().tree.file("/f").blocks == close.blocks
+
+
+async def test_the_order_waits_for_the_edit_with_its_stamp() -> None:
+    served, disks, _ = await half_written()
+    edits = len(served.log.frames)
+    await recover_lease(served)
+    order = disks.take_order(disks.leader())
+    assert order.cause == len(served.log.frames) == edits + 2
+
+
+async def test_a_result_told_twice_counts_once() -> None:
+    served, disks, _ = await half_written()
+    await recover_lease(served)
+    result = disks.lead(disks.leader())
+    assert result is not None
+    await commit(served, result)
+    edits = len(served.log.frames)
+    await commit(served, result)
+    assert len(served.log.frames) == edits
+
+
+async def test_a_block_of_which_nobody_has_a_byte_is_given_up() -> None:
+    served, disks, block = await half_written(d1=0, d2=0, d3=0)
+    edits = len(served.log.frames)
+    await recover_lease(served)
+    result = disks.lead(disks.leader())
+    assert result is not None
+    assert result.deleteBlock
+    await commit(served, result)
+    assert [type(op) for op in edits_since(served, edits + 2)] == [UpdateBlocks, Close]
+    assert served.namespace.tree.file("/f").blocks == ()
+    assert served.cluster.blocks.index.get(block.blockId) is None
+    await commit(served, result)  # a repetition finds nothing to do
+
+
+async def test_a_finalized_replica_is_the_truth() -> None:
+    served, disks, block = await half_written(d1=700, d2=700)
+    disks.write(block, FINALIZED, d3=650)
+    await recover_lease(served)
+    result = disks.lead(disks.leader())
+    assert result is not None
+    await commit(served, result)
+    assert result.newLength == 650
+    assert holders(served, block.blockId) == ["d3"]
+
+
+async def test_replicas_that_took_no_part_are_gone_or_corrupt() -> None:
+    served, disks, block = await half_written(d1=700, d2=700)
+    disks.write(block, FINALIZED, d3=700)
+    disks.unreachable = {"d3"}
+    await recover_lease(served)
+    result = disks.lead(disks.leader())
+    assert result is not None
+    await commit(served, result)
+    assert holders(served, block.blockId) == ["d1", "d2"]
+    state = served.cluster.blocks
+    (mark,) = state.corrupt[slot_of(served, block.blockId)].values()
+    assert mark.stamp == block.generationStamp
+    disks.tell_all(block.blockId)  # whoever comes back late stays corrupt
+    assert holders(served, block.blockId) == ["d1", "d2"]
+
+
+async def test_a_replica_whose_datanode_restarted_counts_only_where_no_other_does() -> None:
+    served, disks, block = await half_written(d1=600)
+    disks.write(block, RWR, d2=900, d3=900)
+    await recover_lease(served)
+    result = disks.lead(disks.leader())
+    assert result is not None
+    assert (result.newLength, len(result.newTaragets)) == (600, 1)
+
+
+# ---- who gets the file, and when ----
+
+
+async def test_while_a_recovery_runs_no_other_begins() -> None:
+    served, disks, _ = await half_written()
+    await recover_lease(served)
+    edits = len(served.log.frames)
+    first = disks.take_order(disks.leader())
+    assert not await recover_lease(served)
+    assert len(served.log.frames) == edits
+    at(served, 90.0)
+    assert not await recover_lease(served)
+    assert disks.take_order(disks.leader()).recovery_stamp == first.recovery_stamp + 1
+
+
+async def test_each_recovery_has_another_leader_until_all_were_asked() -> None:
+    served, disks, _ = await half_written()
+    leaders = []
+    for _ in range(4):
+        await recover_lease(served)
+        leaders.append(disks.leader())
+        disks.take_order(leaders[-1])
+        at(served, 90.0)
+    assert sorted(leaders[:3]) == ["d1", "d2", "d3"]
+    assert leaders[3] == leaders[0]
+
+
+async def test_the_dead_lead_nothing() -> None:
+    served, disks, _ = await half_written()
+    for name in ("d1", "d3"):
+        served.cluster.nodes[name].alive = False
+    await recover_lease(served)
+    assert disks.leader() == "d2"
+
+
+async def test_without_a_living_datanode_nothing_is_lost() -> None:
+    served, disks, block = await half_written()
+    for node in served.cluster.nodes.values():
+        node.alive = False
+    assert not await recover_lease(served)
+    assert stage(served, block.blockId) is Stage.UNDER_RECOVERY
+    assert await served.face.release_expired_leases() == 0
+    served.cluster.nodes["d2"].alive = True
+    assert await served.face.release_expired_leases() == 1
+    assert disks.leader() == "d2"
+
+
+async def test_after_the_soft_limit_a_writer_waits_for_the_recovery_that_it_causes() -> None:
+    served, disks, _ = await half_written()
+    served.face.leases.renew("writer", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    for _ in range(2):
+        with pytest.raises(RemoteFault, match="in progress") as refused:
+            await served.call("append", src="/f", clientName="other")
+        assert refused.value.java_class.endswith("RecoveryInProgressException")
+    result = disks.lead(disks.leader())
+    assert result is not None
+    await commit(served, result)
+    await served.call("append", src="/f", clientName="other")
+    assert set(served.namespace.tree.leases) == {"other"}
+
+
+async def test_the_namenode_recovers_what_the_hard_limit_gives_it() -> None:
+    served, disks, _ = await half_written(Settings(hard_lease_seconds=0.0))
+    assert await served.face.release_expired_leases() == 1
+    (holder,) = served.namespace.tree.leases
+    assert holder.startswith("HDFS_NameNode-")
+    result = disks.lead(disks.leader())
+    assert result is not None
+    await commit(served, result)
+    assert served.namespace.tree.leases == {}
+
+
+async def test_a_recovery_that_failed_is_ordered_again_by_itself() -> None:
+    served, disks, _ = await half_written()
+    await recover_lease(served)
+    first = disks.take_order(disks.leader())
+    assert await served.face.release_expired_leases() == 0
+    at(served, 90.0)
+    assert await served.face.release_expired_leases() == 1
+    assert disks.take_order(disks.leader()).recovery_stamp > first.recovery_stamp
+
+
+async def test_a_committed_block_waits_for_its_replica() -> None:
+    served, disks, block = await half_written()
+    assert not await served.complete("/f", last=sized(block, 700))
+    report(served, sized(block, 700), "d1")
+    assert await recover_lease(served)
+    assert served.namespace.tree.file("/f").length() == 700
+    assert disks.served.namespace.tree.leases == {}
