@@ -8,6 +8,7 @@ from collections import Counter
 from namenode_sim.blocks.columns import CELLS, CORRUPT, MORE, STRIPED
 from namenode_sim.blocks.errors import MapBroken
 from namenode_sim.blocks.model import NO_STORAGE, ReplicaState, Slot, Stage
+from namenode_sim.blocks.needed import Priority
 from namenode_sim.blocks.state import BlockState
 
 
@@ -29,6 +30,7 @@ def check(state: BlockState) -> None:
     _ensure(set(state.corrupt) <= known, "marks without a block")
     _ensure(set(state.constructions) <= known, "constructions without a block")
     _ensure(set(state.replicas.more) <= known, "more replicas without a block")
+    _check_redundancy(state, known)
     _check_lists(state)
     _check_counts(state, known)
     _check_waiting(state)
@@ -63,6 +65,19 @@ def _check_row(state: BlockState, slot: Slot) -> None:
         finalized = {one.storage for one in locations if one.state is ReplicaState.FINALIZED}
         _ensure(finalized | marks == set(storages), f"{block_id}: {finalized} against {storages}")
         _ensure(not marks & set(places), f"{block_id}: corrupt and being written")
+
+
+def _check_redundancy(state: BlockState, known: set[Slot]) -> None:
+    for priority in Priority:
+        flagged = {slot for slot in known if state.needed.priority(slot) is priority}
+        listed = state.needed.listed(priority)
+        _ensure(flagged == set(listed), f"{priority.name}: {flagged} flagged, {listed} listed")
+        size = state.needed.size(priority)
+        _ensure(size == len(listed), f"{priority.name}: {size} counted, {listed} listed")
+    for slot, number in state.doomed:
+        _ensure(slot in known, f"slot {slot} is to go from {number} and has no block")
+        _ensure(state.replicas.holds(slot, number), f"slot {slot} is to go, but not at {number}")
+    _ensure(set(state.postponed) <= known, "postponed without a block")
 
 
 def _check_lists(state: BlockState) -> None:

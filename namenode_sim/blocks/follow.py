@@ -104,10 +104,10 @@ def _follow(state: BlockState, change: BlockChange) -> None:  # noqa: C901, PLR0
             for block_id in change.block_ids:
                 slot = _slot(state, block_id)
                 state.columns.files[slot] = change.file_id
-                state.columns.expected[slot] = change.expected
+                state.expect_replicas(slot, change.expected)
         case ReplicationSet():
             for block_id in change.block_ids:
-                state.columns.expected[_slot(state, block_id)] = change.expected
+                state.expect_replicas(_slot(state, block_id), change.expected)
         case StampGiven():
             state.given_stamp = max(state.given_stamp, change.stamp)
             if state.role is Role.ACTIVE:
@@ -162,6 +162,7 @@ def _reopen(state: BlockState, slot: Slot) -> None:
     stamp, length = state.columns.stamps[slot], state.columns.lengths[slot]
     for number in state.replicas.storages(slot):
         state.invalidations.forget(number, state.columns.ids[slot])
+        state.doomed.forget(slot, number)
     locations = tuple(
         Location(number, ReplicaState.FINALIZED, stamp, length)
         for number in state.replicas.storages(slot)

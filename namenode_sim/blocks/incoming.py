@@ -144,7 +144,7 @@ def activate(state: BlockState) -> None:
     What storages held before does not prove that they hold it now.
     """
     state.role = Role.ACTIVE
-    state.invalidations.clear()
+    state.judge_nothing()
     for storage in state.storages:
         storage.confirmed = storage.heartbeated = False
     for block_id, number, told in state.waiting.pop_all():

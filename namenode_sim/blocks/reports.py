@@ -194,6 +194,8 @@ def _take_new(
     state.replicas.extend(slots[fits], storage)
     # All of these are complete, and none of their replicas is corrupt.
     state.safe += int((counts[fits] + 1 == state.safe_minimum).sum())
+    if state.touched is not None:
+        state.touched.update(slots[fits].tolist())
     return taken
 
 
@@ -221,7 +223,7 @@ def settle(
         take_in(state, storage, block_id, told, of_full_report=True)
 
 
-def finish(_: BlockState, storage: Storage, *, after_claim: bool = True) -> None:
+def finish(state: BlockState, storage: Storage, *, after_claim: bool = True) -> None:
     """Note that a report was taken in as a whole.
 
     It confirms what the storage holds if it was made after its DataNode had heard that this
@@ -230,3 +232,7 @@ def finish(_: BlockState, storage: Storage, *, after_claim: bool = True) -> None
     storage.reports += 1
     storage.needs_full_report = False
     storage.confirmed |= after_claim and storage.heartbeated
+    if storage.confirmed and state.touched is not None and state.postponed:
+        held = np.frombuffer(storage.slots, np.uint32)
+        postponed = np.fromiter(state.postponed, np.uint32, len(state.postponed))
+        state.touched.update(np.intersect1d(held, postponed).tolist())

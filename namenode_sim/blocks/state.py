@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from journal.model import TxId
 from namenode_sim.blocks.columns import CORRUPT, STRIPED, BlockColumns
+from namenode_sim.blocks.doomed import Doomed
 from namenode_sim.blocks.index import BlockIndex
 from namenode_sim.blocks.invalidations import Invalidations
 from namenode_sim.blocks.model import (
@@ -27,8 +28,10 @@ from namenode_sim.blocks.model import (
     Storage,
     StorageNumber,
 )
+from namenode_sim.blocks.needed import Needed
 from namenode_sim.blocks.replicas import Replicas
 from namenode_sim.blocks.storages import Storages
+from namenode_sim.blocks.touched import Touched
 from namenode_sim.blocks.waiting import WAITING_LIMIT, Waiting
 from namenode_sim.namespace.state import FIRST_BLOCK_ID, FIRST_GENERATION_STAMP
 
@@ -41,32 +44,18 @@ class BlockState:
     ``seen_*`` are the highest stamp and id that edits have shown in a block, ``given_*`` the
     highest that were given out.  ``starting``: in the safe mode of the start.  ``invalidations``
     are the replicas that storages are to delete, ``applied`` is the last edit followed.
+
+    ``postponed`` blocks have too many replicas, or corrupt ones, and an unconfirmed storage.
+    ``touched`` is None where nobody judges redundancy: on a standby, and in the safe mode of the
+    start.
     """
 
     __slots__ = (
-        "applied",
-        "bytes_in_future",
-        "columns",
-        "complete",
-        "constructions",
-        "corrupt",
-        "given_id",
-        "given_stamp",
-        "index",
-        "invalidations",
-        "legacy_stamp",
-        "legacy_stamp_limit",
-        "minimum",
-        "replicas",
-        "role",
-        "safe",
-        "safe_minimum",
-        "seen_id",
-        "seen_stamp",
-        "starting",
-        "storages",
-        "waiting",
-    )
+        "applied", "bytes_in_future", "columns", "complete", "constructions", "corrupt",
+        "doomed", "given_id", "given_stamp", "index", "invalidations", "legacy_stamp",
+        "legacy_stamp_limit", "minimum", "needed", "postponed", "replicas", "role", "safe",
+        "safe_minimum", "seen_id", "seen_stamp", "starting", "storages", "touched", "waiting",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -88,6 +77,10 @@ class BlockState:
         self.storages = Storages()
         self.constructions: dict[Slot, Construction] = {}
         self.corrupt: dict[Slot, dict[StorageNumber, CorruptMark]] = {}
+        self.doomed = Doomed()
+        self.needed = Needed(self.columns)
+        self.postponed: dict[Slot, None] = {}
+        self.touched: Touched | None = None
         self.invalidations = Invalidations()
         self.applied = TxId(0)
         self.waiting = Waiting(waiting_limit)
@@ -146,14 +139,16 @@ class BlockState:
                 self.invalidate(location.storage, block_id, location.stamp)
             for number in self.replicas.storages(slot):
                 if construction.at(number) is None:
-                    mark = self.corrupt.get(slot, {}).get(number)
-                    own = mark.stamp if mark is not None else None
-                    stamp = own if own is not None else self.columns.stamps[slot]
-                    self.invalidate(number, block_id, stamp)
+                    self.invalidate(number, block_id, self._own_stamp(slot, number))
         self._tally(slot, -1)
         for number in self.replicas.storages(slot):
+            self.doomed.forget(slot, number)
             self.replicas.remove(slot, self.storages.at(number))
         self.corrupt.pop(slot, None)
+        self.needed.put(slot, None)
+        self.postponed.pop(slot, None)
+        if self.touched is not None:
+            self.touched.forget(slot)
         self.constructions.pop(slot, None)
         self.index.remove(block_id)
         self.columns.release(slot)
@@ -165,9 +160,25 @@ class BlockState:
         self.columns.set_stage(slot, stage)
         self._tally(slot, 1)
         if stage is Stage.COMPLETE:
-            self.constructions.pop(slot, None)
+            self._written(slot, self.constructions.pop(slot, None))
         else:
             self.constructions.setdefault(slot, Construction())
+
+    def expect_replicas(self, slot: Slot, expected: int) -> None:
+        """Note how many replicas a block is to have."""
+        self.columns.expected[slot] = expected
+        if self.touched is not None:
+            self.touched.add(slot)
+
+    def _written(self, slot: Slot, construction: Construction | None) -> None:
+        """The replicas that a complete block's writer made may not all be reported yet."""
+        if self.touched is not None and construction is not None:
+            awaited = (
+                self.storages.at(one.storage)
+                for one in construction.locations
+                if not self.replicas.holds(slot, one.storage)
+            )
+            self.touched.wait_for(slot, tuple(awaited))
 
     def live(self, slot: Slot) -> int:
         """How many replicas of a block are not known to be corrupt."""
@@ -182,6 +193,8 @@ class BlockState:
             self.complete += sign
             if self.live(slot) >= self.safe_minimum:
                 self.safe += sign
+        if self.touched is not None and sign > 0:
+            self.touched.add(slot)
 
     # ---- replicas ----
 
@@ -195,6 +208,7 @@ class BlockState:
         mark = self.corrupt.get(slot, {}).get(storage.number)
         if mark is not None and mark.reason is Reason.GENSTAMP_MISMATCH:
             self._unmark(slot, storage.number)
+            self.doomed.forget(slot, storage.number)
         self._tally(slot, 1)
         if slot in self.constructions and self.is_good(slot, storage.number):
             columns = self.columns
@@ -225,6 +239,7 @@ class BlockState:
     def _remove_cell(self, slot: Slot, storage: Storage) -> None:
         if self.replicas.holds(slot, storage.number):
             self._unmark(slot, storage.number)
+            self.doomed.forget(slot, storage.number)
             self.replicas.remove(slot, storage)
 
     def drop(self, slot: Slot, storage: Storage) -> None:
@@ -238,6 +253,7 @@ class BlockState:
         """Note that a storage's replica is corrupt."""
         self._tally(slot, -1)
         self._add_cell(slot, storage)
+        self.doomed.forget(slot, storage.number)  # an order may have named another stamp
         self.corrupt.setdefault(slot, {})[storage.number] = mark
         self.columns.set_flag(slot, CORRUPT, on=True)
         self._tally(slot, 1)
@@ -248,6 +264,17 @@ class BlockState:
         if marks is not None and marks.pop(number, None) is not None and not marks:
             del self.corrupt[slot]
             self.columns.set_flag(slot, CORRUPT, on=False)
+
+    def doom(self, slot: Slot, number: StorageNumber, now: float) -> None:
+        """Have a storage delete its replica of a block; it counts no more."""
+        self.invalidate(number, self.columns.ids[slot], self._own_stamp(slot, number))
+        self.doomed.add(slot, number, now)
+
+    def _own_stamp(self, slot: Slot, number: StorageNumber) -> int:
+        """The stamp of a replica itself: by another one its DataNode would not delete it."""
+        mark = self.corrupt.get(slot, {}).get(number)
+        own = mark.stamp if mark is not None else None
+        return own if own is not None else self.columns.stamps[slot]
 
     def note(self, slot: Slot, storage: Storage, location: Location) -> None:
         """Note a replica of a block that is being written; only a finalized one has a cell."""
@@ -299,8 +326,14 @@ class BlockState:
     # ---- storages ----
 
     def registered(self, node: str) -> None:
-        """Note that a DataNode registers anew: what it lost while it was away is not known."""
+        """Note that a DataNode registers anew: what it lost while it was away is not known.
+
+        Orders that it had got may be lost as well.
+        """
         for storage in self.storages.nodes.get(node, ()):
+            for slot in self.doomed.of(storage.number):
+                stamp = self._own_stamp(slot, storage.number)
+                self.invalidate(storage.number, self.columns.ids[slot], stamp)
             storage.reports = 0
             storage.confirmed = storage.heartbeated = False
             storage.recent.clear()
@@ -340,11 +373,17 @@ class BlockState:
     def demote(self) -> None:
         """Become a standby, which orders nothing, lets reports wait and recovers no block."""
         self.role = Role.STANDBY
-        self.invalidations.clear()
+        self.judge_nothing()
         for slot, construction in list(self.constructions.items()):
             if construction.recovery_stamp is not None:
-                self.constructions[slot] = Construction(
-                    construction.locations, cut=construction.cut
-                )
+                self.constructions[slot] = replace(construction, recovery_stamp=None)
             if self.columns.stage(slot) is Stage.UNDER_RECOVERY:
                 self.set_stage(slot, Stage.UNDER_CONSTRUCTION)
+
+    def judge_nothing(self) -> None:
+        """Forget all orders, and what a former judgement of redundancy has found."""
+        self.invalidations.clear()
+        self.needed.clear()
+        self.doomed.clear()
+        self.postponed.clear()
+        self.touched = None

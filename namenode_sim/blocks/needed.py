@@ -1,0 +1,124 @@
+"""The blocks that need another replica, in queues by urgency.
+
+A block's queue stands in its flags; an entry of a queue that the flags do not confirm is dead.
+
+See docs/reference/blocks.md#needed-copies.
+"""
+
+from array import array
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+from namenode_sim.blocks.columns import NEEDED, BlockColumns
+from namenode_sim.blocks.model import Slot
+
+_SHIFT: Final = 2
+_SPARE: Final = 1000
+"""A queue with no more dead entries than this is left as it is."""
+
+
+class Priority(IntEnum):
+    """How urgent a copy is (Hadoop's LowRedundancyBlocks)."""
+
+    HIGHEST = 0
+    VERY_LOW = 1
+    LOW = 2
+    BADLY_DISTRIBUTED = 3
+    MISSING = 4
+    """No good replica is left, so that nothing can be copied."""
+
+
+COPIED: Final = tuple(Priority)[: Priority.MISSING]
+
+
+class Needed:
+    """The queues.  ``_marks`` say how far each was read; they begin anew when all were read."""
+
+    __slots__ = ("_columns", "_marks", "_queues", "_sizes")
+
+    def __init__(self, columns: BlockColumns) -> None:
+        self._columns = columns
+        self._queues = [array("I") for _ in Priority]
+        self._sizes = [0 for _ in Priority]
+        self._marks = [0 for _ in Priority]
+
+    def __len__(self) -> int:
+        """How many blocks are in any queue."""
+        return sum(self._sizes)
+
+    def size(self, priority: Priority) -> int:
+        """How many blocks are in a queue."""
+        return self._sizes[priority]
+
+    def priority(self, slot: Slot) -> Priority | None:
+        """The queue that a block is in."""
+        bits = (self._columns.flags[slot] & NEEDED) >> _SHIFT
+        return Priority(bits - 1) if bits else None
+
+    def put(self, slot: Slot, priority: Priority | None) -> None:
+        """Move a block to a queue, or out of all of them."""
+        flags = self._columns.flags
+        bits = 0 if priority is None else (priority + 1) << _SHIFT
+        before = flags[slot] & NEEDED
+        if before == bits:
+            return
+        flags[slot] = flags[slot] & ~NEEDED | bits
+        if before:
+            self._sizes[(before >> _SHIFT) - 1] -= 1
+        if priority is not None:
+            self._sizes[priority] += 1
+            self._queues[priority].append(slot)
+            self._compact(priority)
+
+    def _compact(self, priority: Priority) -> None:
+        queue = self._queues[priority]
+        if len(queue) <= 2 * self._sizes[priority] + _SPARE:
+            return
+        read = len(dict.fromkeys(self._alive(priority, 0, self._marks[priority])))
+        self._queues[priority] = array("I", dict.fromkeys(self._alive(priority, 0, len(queue))))
+        self._marks[priority] = read
+
+    def _alive(self, priority: Priority, start: int, end: int) -> Iterator[Slot]:
+        flags, bits = self._columns.flags, (priority + 1) << _SHIFT
+        for number in self._queues[priority][start:end]:
+            if flags[number] & NEEDED == bits:
+                yield Slot(number)
+
+    def listed(self, priority: Priority) -> list[Slot]:
+        """The blocks of a queue, the oldest first."""
+        everything = self._alive(priority, 0, len(self._queues[priority]))
+        return list(dict.fromkeys(everything))
+
+    def take(self, limit: int) -> list[Slot]:
+        """The next blocks to copy, the most urgent first; they stay in their queues.
+
+        Whoever asks goes on where the last one ended, and once all queues were read begins anew.
+        """
+        found: list[Slot] = []
+        for priority in COPIED:
+            queue, mark = self._queues[priority], self._marks[priority]
+            while mark < len(queue) and len(found) < limit:
+                slot = Slot(queue[mark])
+                mark += 1
+                if self.priority(slot) is priority:
+                    found.append(slot)
+            self._marks[priority] = mark
+        if len(found) < limit:
+            self.reread()
+        return found
+
+    def reread(self) -> None:
+        """Read all queues from their beginning."""
+        self._marks = [0 for _ in Priority]
+
+    def clear(self) -> None:
+        """Take every block out of its queue."""
+        for queue in self._queues:
+            flags = np.frombuffer(self._columns.flags, np.uint8)
+            flags[np.frombuffer(queue, np.uint32)] &= ~np.uint8(NEEDED)
+        self._queues = [array("I") for _ in Priority]
+        self._sizes = [0 for _ in Priority]
+        self.reread()

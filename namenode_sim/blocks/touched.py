@@ -1,0 +1,69 @@
+"""Blocks whose replicas have changed since somebody last looked whether they are enough.
+
+See docs/reference/blocks.md#judging-redundancy.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from namenode_sim.blocks.model import Slot, Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One block to judge.
+
+    ``hint`` is the DataNode that may lose its replica, as the one that got a new one was told.
+    ``awaited`` are the storages that the block was written to and that have not reported it yet.
+    """
+
+    slot: Slot
+    hint: str | None
+    awaited: tuple[Storage, ...]
+
+
+class Touched:
+    """The blocks in the order in which they were touched."""
+
+    __slots__ = ("_awaited", "_hints", "_slots")
+
+    def __init__(self) -> None:
+        self._slots: dict[Slot, None] = {}
+        self._hints: dict[Slot, str] = {}
+        self._awaited: dict[Slot, tuple[Storage, ...]] = {}
+
+    def __len__(self) -> int:
+        """How many blocks are to be judged."""
+        return len(self._slots)
+
+    def add(self, slot: Slot) -> None:
+        """Have a block judged."""
+        self._slots[slot] = None
+
+    def update(self, slots: Iterable[int]) -> None:
+        """Have blocks judged."""
+        self._slots.update(dict.fromkeys(map(Slot, slots)))
+
+    def hint(self, slot: Slot, node: str) -> None:
+        """Have a block judged, of which a DataNode may lose its replica."""
+        self._slots[slot] = None
+        self._hints[slot] = node
+
+    def wait_for(self, slot: Slot, storages: tuple[Storage, ...]) -> None:
+        """Have a block judged whose replicas on some storages are on their way."""
+        self._slots[slot] = None
+        self._awaited[slot] = storages
+
+    def forget(self, slot: Slot) -> None:
+        """A block is gone."""
+        self._slots.pop(slot, None)
+        self._hints.pop(slot, None)
+        self._awaited.pop(slot, None)
+
+    def pop(self) -> Touch | None:
+        """The block that was touched first."""
+        if not self._slots:
+            return None
+        slot = next(iter(self._slots))
+        del self._slots[slot]
+        return Touch(slot, self._hints.pop(slot, None), self._awaited.pop(slot, ()))

@@ -1,0 +1,79 @@
+"""Replicas that are on their way: ordered copies, and what a writer left to its pipeline.
+
+See docs/reference/blocks.md#copies-on-their-way.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from namenode_sim.datanodes.model import Node, NodeStorage
+
+Place = tuple[Node, NodeStorage]
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """Where replicas of a block will come, and until when that is believed."""
+
+    deadline: float
+    places: tuple[Place, ...]
+
+
+class Pending:
+    """By block id, the earliest deadline first, since all have the same time."""
+
+    __slots__ = ("_by_block", "_timeout_seconds")
+
+    def __init__(self, timeout_seconds: float) -> None:
+        self._by_block: dict[int, Coming] = {}
+        self._timeout_seconds = timeout_seconds
+
+    def __len__(self) -> int:
+        """How many blocks have replicas on their way."""
+        return len(self._by_block)
+
+    def __iter__(self) -> Iterator[int]:
+        """The blocks that have replicas on their way."""
+        return iter(self._by_block)
+
+    def places(self, block_id: int) -> tuple[Place, ...]:
+        """Where replicas of a block will come."""
+        coming = self._by_block.get(block_id)
+        return () if coming is None else coming.places
+
+    def add(self, block_id: int, places: Iterable[Place], now: float) -> None:
+        """Expect replicas; those that were expected before have as much time again."""
+        held = dict.fromkeys((*self.places(block_id), *places))
+        self._by_block.pop(block_id, None)
+        if held:
+            self._by_block[block_id] = Coming(now + self._timeout_seconds, tuple(held))
+
+    def keep(self, block_id: int, still: Callable[[Place], bool]) -> tuple[Place, ...]:
+        """Go on expecting some of a block's replicas; returns them."""
+        coming = self._by_block.get(block_id)
+        if coming is None:
+            return ()
+        kept = tuple(filter(still, coming.places))
+        if not kept:
+            del self._by_block[block_id]
+        elif len(kept) < len(coming.places):
+            self._by_block[block_id] = Coming(coming.deadline, kept)
+        return kept
+
+    def pop(self, block_id: int) -> tuple[Place, ...]:
+        """Expect no replica of a block any more."""
+        coming = self._by_block.pop(block_id, None)
+        return () if coming is None else coming.places
+
+    def overdue(self, now: float) -> list[int]:
+        """The blocks whose replicas should have come by now."""
+        found: list[int] = []
+        for block_id, coming in self._by_block.items():
+            if coming.deadline > now:
+                break
+            found.append(block_id)
+        return found
+
+    def clear(self) -> None:
+        """Expect nothing."""
+        self._by_block.clear()

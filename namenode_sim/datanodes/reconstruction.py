@@ -1,0 +1,96 @@
+"""Which DataNode copies a block that has too few replicas, and to where.
+
+See docs/reference/blocks.md#copies.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from namenode_sim.blocks.model import Slot
+from namenode_sim.blocks.needed import Priority
+from namenode_sim.blocks.redundancy import Counts
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.model import Node
+from namenode_sim.datanodes.pending import Place
+
+MAX_STREAMS: Final = 2
+"""So many copies may wait for a DataNode's next heartbeat (max-streams)."""
+
+MAX_STREAMS_URGENT: Final = 4
+"""So many may, with those of blocks that have one replica left (max-streams-hard-limit)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Storages are wanted for copies of a block.
+
+    ``chosen`` hold it, or will; ``excluded`` DataNodes, by uuid, hold it too, but do not count.
+    """
+
+    slot: Slot
+    copies: int
+    chosen: tuple[Place, ...]
+    excluded: frozenset[str]
+
+
+class ChooseTargets(Protocol):
+    """Chooses storages, at most one of a DataNode and as many as wanted at most."""
+
+    def __call__(self, cluster: Cluster, wanted: Wanted, now: float) -> Sequence[Place]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A DataNode sends a block to others, through all of them."""
+
+    source: Node
+    targets: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What a block lacks: replicas, or another rack for one more."""
+
+    slot: Slot
+    counts: Counts
+    coming: tuple[Place, ...]
+    priority: Priority
+
+
+def plan_copy(cluster: Cluster, missing: Missing, choose: ChooseTargets, now: float) -> Copy | None:
+    """Choose a source and targets; None if either is not to be had now."""
+    source = _source(cluster, missing)
+    if source is None:
+        return None
+    live = tuple(cluster.place(number) for number in missing.counts.live)
+    chosen = (*live, *missing.coming)
+    lacking = cluster.blocks.columns.expected[missing.slot] - len(chosen)
+    wanted = Wanted(missing.slot, max(lacking, 1), chosen, _others(cluster, missing))
+    targets = tuple(choose(cluster, wanted, now))
+    if not targets or (lacking <= 0 and not _new_rack(live, targets)):
+        return None
+    return Copy(source, targets)
+
+
+def _others(cluster: Cluster, missing: Missing) -> frozenset[str]:
+    """The DataNodes of replicas that do not count: each has room for one replica of a block."""
+    numbers = (*missing.counts.excess, *missing.counts.corrupt)
+    return frozenset(cluster.place(number)[0].id.uuid for number in numbers)
+
+
+def _new_rack(live: Sequence[Place], targets: Sequence[Place]) -> bool:
+    racks = {node.rack for node, _ in live}
+    return any(node.rack not in racks for node, _ in targets)
+
+
+def _source(cluster: Cluster, missing: Missing) -> Node | None:
+    """One of the DataNodes with a good replica that are not busy."""
+    urgent = missing.priority is Priority.HIGHEST
+    most = MAX_STREAMS_URGENT if urgent else MAX_STREAMS
+    free = [
+        node
+        for node, _ in map(cluster.place, missing.counts.live)
+        if node.alive and len(node.copy_orders) < most
+    ]
+    return free[cluster.draw.randrange(len(free))] if free else None

@@ -1,0 +1,216 @@
+"""Keeps blocks at the number of replicas that they are to have.
+
+Every change of a block's replicas touches the block; here touched blocks are judged, and those
+that need it are copied, in slices of an event loop's turns.
+
+See docs/reference/blocks.md#rounds.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from namenode_sim.blocks.columns import CELLS, STRIPED
+from namenode_sim.blocks.model import NO_STORAGE, Role, Slot
+from namenode_sim.blocks.needed import Priority
+from namenode_sim.blocks.touched import Touched
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.excess_choice import RACKS
+from namenode_sim.datanodes.judging import (
+    RedundancyRules,
+    Surroundings,
+    is_complete,
+    judge,
+    look_at,
+)
+from namenode_sim.datanodes.model import CopyOrder
+from namenode_sim.datanodes.pending import Pending
+from namenode_sim.datanodes.reconstruction import ChooseTargets, Missing, plan_copy
+
+ROUND_SECONDS: Final = 3.0
+"""dfs.namenode.redundancy.interval.seconds."""
+
+SCANNED_AT_ONCE: Final = 20_000
+"""So many blocks are looked at together after a takeover; most of them are as they should be."""
+
+REPEATED_AT_ONCE: Final = 1000
+ROUNDS_UNTIL_REREAD: Final = 2400
+
+
+class Redundancy:
+    """How far the work is.
+
+    The owner of the cluster calls ``begin_round`` each ``ROUND_SECONDS``, and ``work`` after each
+    event and each ``begin_round``, turn by turn until there is no more.  Nothing happens on a
+    standby and in the safe mode of the start; after either, all blocks are scanned.
+    """
+
+    __slots__ = (
+        "_around",
+        "_budget",
+        "_choose",
+        "_dead",
+        "_rounds",
+        "_scanned",
+        "_to_copy",
+        "timeouts",
+    )
+
+    def __init__(
+        self, cluster: Cluster, choose: ChooseTargets, rules: RedundancyRules | None = None
+    ) -> None:
+        self._around = Surroundings(cluster, rules or RedundancyRules())
+        self._choose = choose
+        self.timeouts = 0
+        self._scanned = 0
+        self._to_copy: list[Slot] = []
+        self._budget = 0
+        self._rounds = 0
+        self._dead: frozenset[str] = frozenset()
+
+    @property
+    def pending(self) -> Pending:
+        """The replicas that are on their way."""
+        return self._around.pending
+
+    def hint(self, block_id: int, node: str) -> None:
+        """Note that a DataNode may give its replica up for a new one elsewhere (a balancer's)."""
+        blocks = self._around.cluster.blocks
+        slot = blocks.index.get(block_id)
+        if blocks.touched is not None and slot is not None:
+            blocks.touched.hint(slot, node)
+
+    def begin_round(self, now: float) -> None:
+        """Note what a round has to do; nothing is copied in safe mode."""
+        cluster, rules = self._around.cluster, self._around.rules
+        if self._touched() is None or cluster.safe_mode.is_on():
+            return
+        self._see_nodes()
+        self._give_up_copies(now)
+        blocks = cluster.blocks
+        for slot, number in blocks.doomed.overdue(now - rules.excess_seconds, REPEATED_AT_ONCE):
+            blocks.doom(slot, number, now)
+        self._rounds += 1
+        if self._rounds % ROUNDS_UNTIL_REREAD == 0:
+            blocks.needed.reread()
+        alive = len(cluster.nodes) - len(self._dead)
+        self._budget = alive * rules.work_per_node
+
+    def work(self, now: float, limit: int = 500) -> bool:
+        """Judge and copy some blocks; returns whether there are more."""
+        touched = self._touched()
+        if touched is None:
+            return False
+        for _ in range(limit):
+            touch = touched.pop()
+            if touch is None:
+                break
+            judge(self._around, touch, now)
+        if touched:
+            return True
+        self._scan(touched)
+        if self._budget:
+            self._to_copy = self._around.cluster.blocks.needed.take(self._budget)
+            self._budget = 0
+        copied = max(limit // 10, 1)
+        for slot in self._to_copy[:copied]:
+            self._copy(slot, now)
+        del self._to_copy[:copied]
+        return bool(touched or self._to_copy or self._scanned < self._slots())
+
+    def _slots(self) -> int:
+        return len(self._around.cluster.blocks.columns.ids)
+
+    def _touched(self) -> Touched | None:
+        """The blocks to judge, if this NameNode does; it begins where it finds that it should."""
+        blocks = self._around.cluster.blocks
+        if blocks.touched is None and blocks.role is Role.ACTIVE and not blocks.starting:
+            blocks.touched = Touched()
+            self._around.pending.clear()
+            self._to_copy = []
+            self._budget = 0
+            self._scanned = 0
+            self._see_nodes()
+        return blocks.touched
+
+    def _see_nodes(self) -> None:
+        """Copies to DataNodes that have died are no longer expected."""
+        nodes, pending = self._around.cluster.nodes, self._around.pending
+        if len({node.rack for node in nodes.values()}) > 1 and not self._around.many_racks:
+            self._around.many_racks = True
+            self._scanned = 0
+        dead = frozenset(node.id.uuid for node in nodes.values() if not node.alive)
+        if dead - self._dead:
+            self._touch([one for one in pending if self._is_for(one, dead)])
+        self._dead = dead
+
+    def _is_for(self, block_id: int, nodes: frozenset[str]) -> bool:
+        return any(node.id.uuid in nodes for node, _ in self._around.pending.places(block_id))
+
+    def _give_up_copies(self, now: float) -> None:
+        pending = self._around.pending
+        overdue = pending.overdue(now)
+        for block_id in overdue:
+            for _, storage in pending.pop(block_id):
+                storage.scheduled = max(storage.scheduled - 1, 0)
+        self.timeouts += len(overdue)
+        self._touch(overdue)
+
+    def _touch(self, block_ids: list[int]) -> None:
+        blocks = self._around.cluster.blocks
+        slots = (blocks.index.get(block_id) for block_id in block_ids)
+        if blocks.touched is not None:
+            blocks.touched.update(slot for slot in slots if slot is not None)
+
+    def _scan(self, touched: Touched) -> None:
+        """Have the next blocks judged that are not obviously as they should be."""
+        columns, start = self._around.cluster.blocks.columns, self._scanned
+        end = min(start + SCANNED_AT_ONCE, self._slots())
+        if start >= end:
+            return
+        flags = np.frombuffer(columns.flags, np.uint8)[start:end]
+        expected = np.frombuffer(columns.expected, np.uint16)[start:end]
+        ids = np.frombuffer(columns.ids, np.int64)[start:end]
+        cells = np.frombuffer(columns.storages, np.uint16).reshape(-1, CELLS)[start:end]
+        fine = (flags == 0) & ((cells != NO_STORAGE).sum(axis=1) == expected)
+        if self._around.many_racks:
+            fine &= (expected < RACKS) | self._on_two_racks(cells)
+        odd = ~fine & (ids > 0) & ((flags & STRIPED) == 0)
+        touched.update((np.flatnonzero(odd) + start).tolist())
+        self._scanned = end
+
+    def _on_two_racks(self, cells: npt.NDArray[np.uint16]) -> npt.NDArray[np.bool_]:
+        """Whether the replicas in each row of cells stand on more than one rack."""
+        cluster, numbers = self._around.cluster, dict[str, int]()
+        rack_of = np.zeros(int(NO_STORAGE) + 1, np.uint16)
+        for storage in cluster.blocks.storages:
+            rack = cluster.place(storage.number)[0].rack
+            rack_of[storage.number] = numbers.setdefault(rack, len(numbers))
+        racks = rack_of[cells]
+        found: npt.NDArray[np.bool_] = np.any(
+            (racks != racks[:, :1]) & (cells != NO_STORAGE), axis=1
+        )
+        return found
+
+    def _copy(self, slot: Slot, now: float) -> None:
+        """Order a copy of a block that still needs one, if DataNodes can be found for it."""
+        cluster, around = self._around.cluster, self._around
+        blocks = cluster.blocks
+        if not is_complete(cluster, slot) or blocks.needed.priority(slot) is None:
+            return
+        found = look_at(around, slot)
+        blocks.needed.put(slot, found.priority)
+        if found.priority is None or found.priority is Priority.MISSING:
+            return
+        missing = Missing(slot, found.counts, found.coming, found.priority)
+        copy = plan_copy(cluster, missing, self._choose, now)
+        if copy is None:
+            return
+        block_id = blocks.columns.ids[slot]
+        numbers = tuple(storage.held.number for _, storage in copy.targets)
+        copy.source.copy_orders.append(CopyOrder(block_id, numbers, blocks.applied))
+        for _, storage in copy.targets:
+            storage.scheduled += 1
+        around.pending.add(block_id, copy.targets, now)
+        blocks.needed.put(slot, look_at(around, slot).priority)

@@ -1,0 +1,50 @@
+"""Which replica goes when there is one too many."""
+
+from typing import Final
+
+import pytest
+
+from namenode_sim.blocks.model import StorageNumber
+from namenode_sim.datanodes.excess_choice import Candidate, choose_excess
+
+One = tuple[str, int, float | None]
+"""A rack, free bytes, and since when its DataNode is silent, or None."""
+
+CASES: Final[dict[str, tuple[list[One], str | None, int]]] = {
+    "the fullest": ([("r", 5, None), ("r", 3, None), ("r", 4, None)], None, 1),
+    "of equal ones the first": ([("r", 3, None), ("r", 3, None)], None, 0),
+    "the longest silent": ([("r", 1, None), ("r", 9, 50.0), ("r", 9, 40.0)], None, 2),
+    "the one asked to": ([("r", 1, None), ("r", 9, None)], "n1", 1),
+    "not the only one of a rack": ([("r", 1, None), ("s", 2, None), ("s", 3, None)], None, 1),
+    "not even when asked to": ([("r", 1, None), ("s", 2, None), ("s", 3, None)], "n0", 1),
+    "any of three racks": ([("r", 1, None), ("s", 2, None), ("t", 3, None)], None, 0),
+    "any of three when asked to": ([("r", 1, None), ("s", 2, None), ("t", 3, None)], "n2", 2),
+    "one of two racks with one each": ([("r", 2, None), ("s", 1, None)], None, 1),
+    "somebody unknown is asked": ([("r", 5, None), ("r", 3, None)], "n9", 1),
+}
+
+
+@pytest.mark.parametrize(("replicas", "hint", "goes"), CASES.values(), ids=CASES)
+def test_one_goes(replicas: list[One], hint: str | None, goes: int) -> None:
+    candidates = [
+        Candidate(
+            StorageNumber(number),
+            f"n{number}",
+            rack,
+            100.0 if silent is None else silent,
+            silent is not None,
+            remaining,
+        )
+        for number, (rack, remaining, silent) in enumerate(replicas)
+    ]
+    assert choose_excess(candidates, 1, hint) == [goes]
+
+
+def test_two_racks_stay_while_many_go() -> None:
+    racks = ["r", "r", "s", "t", "t"]
+    candidates = [
+        Candidate(StorageNumber(number), f"n{number}", rack, 0.0, late=False, remaining=number)
+        for number, rack in enumerate(racks)
+    ]
+    gone = choose_excess(candidates, 3, None)
+    assert len({racks[number] for number in range(5) if number not in gone}) == 2
