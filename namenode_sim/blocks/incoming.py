@@ -55,7 +55,7 @@ def take_in(
         return
     state.waiting.forget(block_id, storage.number)
     slot = state.index.get(block_id)
-    from_future = state.is_from_future(block_id, told.stamp)
+    from_future = is_from_future(state, block_id, told.stamp)
     if isinstance(told, Deleted):
         _deleted(state, storage, block_id, told, from_future=from_future)
         return
@@ -70,6 +70,18 @@ def take_in(
     if from_future and around.starting and state.role is Role.ACTIVE:
         state.bytes_in_future += told.length
     _carry_out(state, storage, block_id, told, judge(stored, told, around))
+
+
+def is_from_future(state: BlockState, block_id: int, stamp: int) -> bool:
+    """Whether a replica is newer than all blocks that edits have shown here.
+
+    A stamp may have been given out before an edit shows the block that it is for.
+    """
+    if stamp < state.legacy_stamp_limit:
+        return stamp > state.legacy_stamp
+    if stamp > state.seen_stamp:
+        return True
+    return block_id > state.seen_id and state.index.get(block_id) is None
 
 
 def _stored(state: BlockState, slot: Slot) -> Stored:

@@ -8,9 +8,6 @@ See docs/reference/blocks.md#the-map.
 
 from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
-
 from journal.model import TxId
 from namenode_sim.blocks.columns import CORRUPT, STRIPED, BlockColumns
 from namenode_sim.blocks.doomed import Doomed
@@ -109,21 +106,6 @@ class BlockState:
         self._tally(slot, 1)
         return slot
 
-    def add_complete(
-        self,
-        packed: bytes,
-        files: npt.NDArray[np.int64],
-        expected: npt.NDArray[np.uint16],
-    ) -> None:
-        """Note many complete blocks, packed as files have them, with the file of each."""
-        table = np.frombuffer(packed, ">i8").astype(np.int64).reshape(-1, 3)
-        if not len(table):
-            return
-        ids, lengths, stamps = table[:, 0], table[:, 1], table[:, 2]
-        self.index.extend(ids, self.columns.extend(ids, lengths, stamps, files, expected))
-        self.complete += int((ids > 0).sum())
-        self.show(int(ids.max()), int(stamps.max()))
-
     def show(self, block_id: int, stamp: int) -> None:
         """Note that an edit has shown a block's id and stamp."""
         if stamp >= self.legacy_stamp_limit:
@@ -173,12 +155,9 @@ class BlockState:
     def _written(self, slot: Slot, construction: Construction | None) -> None:
         """The replicas that a complete block's writer made may not all be reported yet."""
         if self.touched is not None and construction is not None:
-            awaited = (
-                self.storages.at(one.storage)
-                for one in construction.locations
-                if not self.replicas.holds(slot, one.storage)
-            )
-            self.touched.wait_for(slot, tuple(awaited))
+            written = (one.storage for one in construction.locations)
+            late = (number for number in written if not self.replicas.holds(slot, number))
+            self.touched.wait_for(slot, tuple(late))
 
     def live(self, slot: Slot) -> int:
         """How many replicas of a block are not known to be corrupt."""
@@ -357,18 +336,7 @@ class BlockState:
         self.empty_storage(storage)
         self.storages.remove(storage)
 
-    # ---- the future, and the role ----
-
-    def is_from_future(self, block_id: int, stamp: int) -> bool:
-        """Whether a replica is newer than all blocks that edits have shown here.
-
-        A stamp may have been given out before an edit shows the block that it is for.
-        """
-        if stamp < self.legacy_stamp_limit:
-            return stamp > self.legacy_stamp
-        if stamp > self.seen_stamp:
-            return True
-        return block_id > self.seen_id and self.index.get(block_id) is None
+    # ---- the role ----
 
     def demote(self) -> None:
         """Become a standby, which orders nothing, lets reports wait and recovers no block."""

@@ -6,7 +6,7 @@ See docs/reference/blocks.md#judging-redundancy.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from namenode_sim.blocks.model import Slot, Storage
+from namenode_sim.blocks.model import Slot, StorageNumber
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Touch:
 
     slot: Slot
     hint: str | None
-    awaited: tuple[Storage, ...]
+    awaited: tuple[StorageNumber, ...]
 
 
 class Touched:
@@ -30,7 +30,7 @@ class Touched:
     def __init__(self) -> None:
         self._slots: dict[Slot, None] = {}
         self._hints: dict[Slot, str] = {}
-        self._awaited: dict[Slot, tuple[Storage, ...]] = {}
+        self._awaited: dict[Slot, tuple[StorageNumber, ...]] = {}
 
     def __len__(self) -> int:
         """How many blocks are to be judged."""
@@ -49,7 +49,7 @@ class Touched:
         self._slots[slot] = None
         self._hints[slot] = node
 
-    def wait_for(self, slot: Slot, storages: tuple[Storage, ...]) -> None:
+    def wait_for(self, slot: Slot, storages: tuple[StorageNumber, ...]) -> None:
         """Have a block judged whose replicas on some storages are on their way."""
         self._slots[slot] = None
         self._awaited[slot] = storages

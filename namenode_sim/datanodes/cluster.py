@@ -14,7 +14,6 @@ from namenode_sim.blocks.model import (
     ReplicaState,
     Role,
     Slot,
-    Storage,
     StorageNumber,
 )
 from namenode_sim.blocks.safemode import Counts, SafeMode, SafeModeRules, begin, counts_of
@@ -77,16 +76,9 @@ class Cluster:
         """The DataNode and the storage behind a number of the map."""
         return self._by_number[number]
 
-<<<<<<< HEAD
     def find_place(self, number: StorageNumber) -> tuple[Node, NodeStorage] | None:
         """Where a storage is, by a number that may have been given back."""
         return self._by_number.get(number)
-=======
-    def find_place(self, storage: Storage) -> tuple[Node, NodeStorage] | None:
-        """The DataNode and the storage behind one that the map had, if it still has it."""
-        place = self._by_number.get(storage.number)
-        return place if place is not None and place[1].held is storage else None
->>>>>>> 810eddb (Keep blocks at the number of replicas that they are to have)
 
     def expect(self, slot: Slot, places: Iterable[NodeStorage]) -> None:
         """Note where a block that is being written is to be; what else was expected is dropped."""

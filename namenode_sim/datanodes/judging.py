@@ -71,7 +71,7 @@ def judge(around: Surroundings, touch: Touch, now: float) -> None:
         around.pending.pop(blocks.columns.ids[slot])
         return
     if touch.awaited:
-        places = (around.cluster.find_place(storage) for storage in touch.awaited)
+        places = (around.cluster.find_place(number) for number in touch.awaited)
         known = [place for place in places if place is not None]
         around.pending.add(blocks.columns.ids[slot], known, now)
     found = look_at(around, slot)
