@@ -19,7 +19,6 @@ ACCESS_CONTROL: Final = "org.apache.hadoop.security.AccessControlException"
 HEALTH_CHECK_FAILED: Final = "org.apache.hadoop.ha.HealthCheckFailedException"
 SERVICE_FAILED: Final = "org.apache.hadoop.ha.ServiceFailedException"
 
-SAFE_MODE: Final = "org.apache.hadoop.hdfs.server.namenode.SafeModeException"
 FILE_ALREADY_EXISTS: Final = "org.apache.hadoop.fs.FileAlreadyExistsException"
 PARENT_NOT_DIRECTORY: Final = "org.apache.hadoop.fs.ParentNotDirectoryException"
 PATH_IS_NOT_DIRECTORY: Final = "org.apache.hadoop.fs.PathIsNotDirectoryException"

@@ -30,7 +30,7 @@ from namenode_sim.client_protocol.paths import (
     is_valid_name,
 )
 from namenode_sim.client_protocol.permissions import WRITE, check_ancestor, check_path, find
-from namenode_sim.client_protocol.status import status_of
+from namenode_sim.client_protocol.status import erasure_coding_of, status_of
 from namenode_sim.datanodes.storage_policies import BY_NAME, POLICIES
 from namenode_sim.edits.ops import Add, Mkdir
 from namenode_sim.edits.values import Permission
@@ -93,6 +93,12 @@ def _check_create(scene: Scene, request: calls.CreateRequestProto) -> Route:
         )
     route = find(scene, request.src, creates=True)
     check_ancestor(scene.caller, route, WRITE)
+    above = route.nodes[route.existing]
+    if above is not None and erasure_coding_of(scene.namespace, above) is not None:
+        raise io_error(
+            f"{route.path} is to be created where an erasure coding policy is set; this NameNode "
+            "writes no striped files. Create it elsewhere, or unset the policy"
+        )
     if isinstance(route.last, INodeDirectory):
         raise already_exists(f"{route.path} already exists as a directory")
     if route.last is not None:

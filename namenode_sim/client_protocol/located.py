@@ -5,11 +5,8 @@ See docs/reference/namenode.md#block-locations.
 
 from collections.abc import Iterable
 
-from ha.rpc.java_names import RETRIABLE, SAFE_MODE
 from namenode_sim.blocks.model import Slot, Stage
-from namenode_sim.blocks.safemode import Hold, tip
 from namenode_sim.client_protocol.datanode_info import U64, info_of
-from namenode_sim.client_protocol.errors import FsError
 from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.paths import as_file
 from namenode_sim.client_protocol.permissions import READ, check_path, find
@@ -164,22 +161,8 @@ def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestPro
     found = located_blocks(
         scene, file, request.offset, request.length, in_snapshot=route.in_snapshot
     )
-    _check_located(scene, route.path, found)
     precision = scene.settings.access_time_precision_ms
     ops: tuple[Times, ...] = ()
     if 0 < precision < scene.now_ms - file.atime and not route.in_snapshot:
         ops = (Times(route.path, -1, scene.now_ms),)
     return EditPlan(ops, lambda: calls.GetBlockLocationsResponseProto(locations=found))
-
-
-def _check_located(scene: Scene, path: str, located: LocatedBlocksProto) -> None:
-    """In safe mode a block without any replica is not known to be lost: the reader has to wait."""
-    cluster = scene.cluster
-    hold = cluster.safe_mode.hold()
-    if hold is Hold.NOTHING or all(block.locs for block in located.blocks):
-        return
-    why = tip(cluster.safe_mode, cluster.rules, cluster.counts(), scene.now)
-    text = f"Zero blocklocations for {path}. Name node is in safe mode.\n{why}"
-    if hold is Hold.START:
-        raise FsError(RETRIABLE, f"{SAFE_MODE}: {text}")
-    raise FsError(SAFE_MODE, text)

@@ -13,6 +13,7 @@ from namenode_sim.client_protocol import (
     attribute_writes,
     block_writes,
     cluster_reads,
+    concat,
     create,
     lease_calls,
     located,
@@ -154,6 +155,9 @@ WRITES: dict[str, WriteCall] = {
     "rename2": WriteCall(
         calls.Rename2RequestProto, tree_writes.rename2, _done(calls.Rename2ResponseProto())
     ),
+    "concat": WriteCall(
+        calls.ConcatRequestProto, concat.concat, _done(calls.ConcatResponseProto())
+    ),
     "createSymlink": WriteCall(calls.CreateSymlinkRequestProto, tree_writes.create_symlink),
     "create": WriteCall(calls.CreateRequestProto, create.create, _created),
     "append": WriteCall(calls.AppendRequestProto, append.append, append.appended_before),
@@ -220,7 +224,6 @@ WRITES: dict[str, WriteCall] = {
 
 NOT_SERVED = frozenset(
     {
-        "concat",
         "saveNamespace",
     }
 )

@@ -1,0 +1,78 @@
+"""concat: the blocks of files go to another's end (FSDirConcatOp).
+
+See docs/reference/namenode.md#concat.
+"""
+
+from collections.abc import Iterator
+
+from namenode_sim.client_protocol.errors import HADOOP_ILLEGAL_ARGUMENT, FsError, snapshot_error
+from namenode_sim.client_protocol.model import EditPlan, Scene
+from namenode_sim.client_protocol.paths import Route, as_file
+from namenode_sim.client_protocol.permissions import READ, WRITE, check_parent, check_path, find
+from namenode_sim.edits.ops import ConcatDelete
+from namenode_sim.namespace.inode import INodeFile
+from namenode_sim.namespace.snapshots.diffs import entry_of, in_latest, latest_snapshot
+from namenode_sim.proto import client_namenode_pb2 as calls
+
+
+def concat(scene: Scene, request: calls.ConcatRequestProto) -> EditPlan:
+    """Move the blocks of files to the end of another one beside them; the files are gone then."""
+    target = find(scene, request.trg)
+    check_path(scene.caller, target, WRITE)
+    if as_file(target).under_construction is not None:
+        raise _invalid(f"concat: target file {target.path} is under construction")
+    if not request.srcs:
+        raise _invalid("concat: no source is given")
+    sources: list[Route] = []
+    for path in request.srcs:
+        source = find(scene, path)
+        check_path(scene.caller, source, READ)
+        check_parent(scene.caller, source, WRITE)
+        for refusal in _refusals(scene, source, target):
+            raise refusal
+        sources.append(source)
+    if len({route.path for route in sources}) < len(sources):
+        raise _invalid("concat: at least two of the source files are the same")
+    paths = tuple(route.path for route in sources)
+    op = ConcatDelete(target.path, paths, scene.now_ms, scene.caller.rpc)
+    return EditPlan((op,), calls.ConcatResponseProto)
+
+
+def _invalid(message: str) -> FsError:
+    return FsError(HADOOP_ILLEGAL_ARGUMENT, message)
+
+
+def _refusals(scene: Scene, source: Route, target: Route) -> Iterator[FsError]:
+    """What speaks against one source, the first of which is told."""
+    file, end, path = as_file(source), as_file(target), source.path
+    if file.parent is not end.parent:
+        yield _invalid(
+            f"Source file {path} is not in the same directory with the target {target.path}"
+        )
+    yield from _kept_by_snapshots(scene, path, file)
+    if file is end:
+        yield _invalid(
+            f"concat: the src file {path} is the same with the target file {target.path}"
+        )
+    if file.under_construction is not None or not file.blocks:
+        yield _invalid(f"concat: source file {path} is invalid or empty or underConstruction")
+    if file.preferred_block_size > end.preferred_block_size:
+        yield _invalid(
+            f"concat: source file {path} has preferred block size {file.preferred_block_size} "
+            "which is greater than the target file's preferred block size "
+            f"{end.preferred_block_size}"
+        )
+    if file.ec_policy_id != end.ec_policy_id:
+        yield _invalid(
+            f"Source file {path} and target file {target.path} have different erasure code policy"
+        )
+
+
+def _kept_by_snapshots(scene: Scene, path: str, file: INodeFile) -> Iterator[FsError]:
+    """A snapshot that has a source would lose its blocks."""
+    if in_latest(entry_of(file), latest_snapshot(scene.namespace.tree, path)):
+        yield snapshot_error(f"Concat: the source file {path} is in snapshot")
+    if file.reference is not None and file.reference.count() > 1:
+        yield snapshot_error(
+            f"Concat: the source file {path} is referred by some other reference in some snapshot."
+        )

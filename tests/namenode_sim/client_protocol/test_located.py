@@ -1,0 +1,169 @@
+"""Where blocks are: which of them, at which replicas, in which order."""
+
+import time
+
+import pytest
+
+from namenode_sim.blocks.model import CorruptMark, ReplicaState
+from namenode_sim.blocks.model import Reason as Damage
+from namenode_sim.client_protocol.model import Settings
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import HdfsFileStatusProto, LocatedBlockProto
+from tests.namenode_sim.client_protocol.datanodes_in_memory import (
+    POOL,
+    add_block,
+    joined,
+    locations,
+    report,
+    sized,
+    with_datanodes,
+    written,
+)
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
+
+
+def names(block: LocatedBlockProto) -> list[str]:
+    return [place.id.datanodeUuid for place in block.locs]
+
+
+RANGES: dict[str, tuple[int, int, list[int]]] = {
+    "all": (0, 100, [0, 10, 20]),
+    "the first": (0, 10, [0]),
+    "inside one": (12, 3, [10]),
+    "over an end": (9, 2, [0, 10]),
+    "from an end": (10, 1, [10]),
+    "the last byte": (24, 1, [20]),
+    "behind the end": (25, 1, []),
+    "nothing": (10, 0, [10]),
+}
+
+
+@pytest.mark.parametrize(("offset", "length", "found"), RANGES.values(), ids=RANGES.keys())
+async def test_the_blocks_of_a_range(offset: int, length: int, found: list[int]) -> None:
+    served = with_datanodes(serve())
+    await written(served, "/f", 10, 10, 5)
+    answer = await locations(served, "/f", offset, length)
+    assert [block.offset for block in answer.blocks] == found
+    assert (answer.fileLength, answer.lastBlock.offset) == (25, 20)
+    assert answer.isLastBlockComplete
+
+
+async def test_an_empty_file_has_no_blocks() -> None:
+    served = serve()
+    await served.touch("/f")
+    answer = await locations(served, "/f")
+    assert answer.fileLength == 0
+    assert not answer.blocks
+    assert not answer.HasField("lastBlock")
+
+
+async def test_the_length_leaves_out_a_block_that_is_being_written() -> None:
+    served = with_datanodes(serve())
+    await served.create("/f")
+    one = sized((await add_block(served, "/f")).b, 10)
+    report(served, one, "d1")
+    two = await add_block(served, "/f", one)
+    report(served, two.b, "d2", length=3, state=ReplicaState.RBW)
+    answer = await locations(served, "/f")
+    assert (answer.fileLength, answer.underConstruction) == (10, True)
+    assert not answer.isLastBlockComplete
+    assert [block.offset for block in answer.blocks] == [0, 10]
+    assert sorted(names(answer.lastBlock)) == ["d1", "d2", "d3"]
+    assert not await served.complete("/f", last=sized(two.b, 7))
+    answer = await locations(served, "/f")
+    assert (answer.fileLength, answer.lastBlock.b.numBytes) == (10, 7)  # told, not yet reported
+
+
+async def test_a_snapshot_s_file_ends_where_it_ended() -> None:
+    served = with_datanodes(serve())
+    await served.mkdirs("/s")
+    await written(served, "/s/f", 10)
+    await served.call("allowSnapshot", snapshotRoot="/s")
+    await served.call("createSnapshot", snapshotRoot="/s", snapshotName="one")
+    await served.call("delete", src="/s/f", recursive=False)
+    answer = await locations(served, "/s/.snapshot/one/f")
+    assert (answer.fileLength, answer.underConstruction) == (10, False)
+    assert len(answer.blocks[0].locs) == 3
+
+
+async def test_corrupt_replicas_are_named_only_where_there_are_no_others() -> None:
+    served = with_datanodes(serve())
+    (block,) = await written(served, "/f", 10)
+    state = served.cluster.blocks
+    slot = state.index.get(block.blockId)
+    assert slot is not None
+    for count, name in enumerate(["d1", "d2", "d3"], start=1):
+        (storage,) = served.cluster.nodes[name].storages.values()
+        state.mark_corrupt(slot, storage.held, CorruptMark(Damage.CORRUPTION_REPORTED, None))
+        (found,) = (await locations(served, "/f")).blocks
+        assert len(found.locs) == (3 - count or 3)
+        assert found.corrupt is (count == 3)
+        assert (name in names(found)) is (count == 3)
+
+
+async def test_the_nearest_come_first_and_who_may_be_gone_comes_last() -> None:
+    served = serve()
+    for name, rack, ip in (
+        ("d1", "/a", "10.0.0.1"),
+        ("d2", "/a", "10.0.0.2"),
+        ("d3", "/b", "10.0.0.3"),
+    ):
+        joined(served.cluster, name, rack=rack, ip=ip)
+    await written(served, "/f", 10)
+
+    async def order(host: str) -> list[str]:
+        (block,) = (await locations(served, "/f", host=host)).blocks
+        return names(block)
+
+    assert await order("10.0.0.1") == ["d1", "d2", "d3"]
+    assert await order("10.0.0.2") == ["d2", "d1", "d3"]
+    assert (await order("10.0.0.3"))[0] == "d3"
+    seen = {tuple(await order("10.9.9.9")) for _ in range(100)}
+    assert len(seen) == 6
+    served.cluster.nodes["d1"].broken = True
+    assert await order("10.0.0.1") == ["d2", "d3", "d1"]
+    served.cluster.nodes["d2"].last_heard = time.monotonic() - 100
+    assert (await order("10.0.0.1"))[0] == "d3"
+
+
+async def test_a_datanode_is_described() -> None:
+    served = with_datanodes(serve(), 1)
+    await served.create("/f", replication=1)
+    found = await add_block(served, "/f")
+    (place,) = found.locs
+    assert (place.id.ipAddr, place.id.xferPort, place.id.ipcPort) == ("10.0.0.1", 9866, 9867)
+    assert (place.location, place.capacity) == ("/default-rack", 1 << 40)
+    assert abs(place.lastUpdate - time.time() * 1000) < 60_000
+    assert found.b.poolId == POOL
+
+
+async def listed(served: Served, path: str, **more: object) -> list[HdfsFileStatusProto]:
+    fields = {"src": path, "startAfter": b"", "needLocation": True, **more}
+    answer = await served.call("getListing", **fields)  # type: ignore[arg-type]
+    assert isinstance(answer, calls.GetListingResponseProto)
+    return list(answer.dirList.partialListing)
+
+
+async def test_listings_and_statuses_tell_locations_if_asked() -> None:
+    served = with_datanodes(serve())
+    await served.mkdirs("/d/e")
+    await written(served, "/d/f", 10)
+    directory, file = await listed(served, "/d")
+    assert not directory.HasField("locations")
+    assert len(file.locations.blocks[0].locs) == 3
+    (itself,) = await listed(served, "/d/f")
+    assert len(itself.locations.blocks[0].locs) == 3
+    _, without = await listed(served, "/d", needLocation=False)
+    assert not without.HasField("locations")
+    answer = await served.call("getLocatedFileInfo", src="/d/f", needBlockToken=False)
+    assert isinstance(answer, calls.GetLocatedFileInfoResponseProto)
+    assert len(answer.fs.locations.blocks[0].locs) == 3
+
+
+async def test_a_listing_ends_after_so_many_locations() -> None:
+    served = with_datanodes(serve(settings=Settings(listing_limit=5)))
+    for name in "abcd":
+        await written(served, f"/d/{name}", 10)
+    assert [entry.path for entry in await listed(served, "/d")] == [b"a", b"b"]
+    rest = await listed(served, "/d", startAfter=b"b")
+    assert [entry.path for entry in rest] == [b"c", b"d"]
