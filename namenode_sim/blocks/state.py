@@ -344,7 +344,9 @@ class BlockState:
         self.judge_nothing()
         for slot, construction in list(self.constructions.items()):
             if construction.recovery_stamp is not None:
-                self.constructions[slot] = replace(construction, recovery_stamp=None)
+                self.constructions[slot] = Construction(
+                    construction.locations, cut=construction.cut
+                )
             if self.columns.stage(slot) is Stage.UNDER_RECOVERY:
                 self.set_stage(slot, Stage.UNDER_CONSTRUCTION)
 

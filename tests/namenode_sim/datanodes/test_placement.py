@@ -149,7 +149,7 @@ UNFIT: dict[str, tuple[Callable[[Node], None], NotTaken]] = {
 
 @pytest.mark.parametrize(("spoil", "reason"), UNFIT.values(), ids=UNFIT.keys())
 def test_an_unfit_datanode_is_not_taken(spoil: Callable[[Node], None], reason: NotTaken) -> None:
-    told = []
+    told: list[NotTaken] = []
     for seed in SEEDS:
         among = nodes("/a", "/a", "/a", "/a", "/a")
         spoil(among[0])
@@ -177,8 +177,8 @@ def test_the_writer_s_own_is_never_too_busy() -> None:
 
 def test_a_writer_may_be_spared_if_there_are_others() -> None:
     among = nodes("/a", "/a", "/a", "/a")
+    wish = three(writer=among[0], local_write=False)
     for seed in SEEDS:
-        wish = three(writer=among[0], local_write=False)
         assert "n0" not in names(chosen(among, wish, seed))
     assert len(chosen(among[:3], wish, 1).places) == 3
 
@@ -231,7 +231,9 @@ def test_every_choice_is_one_storage_a_datanode(seed: int) -> None:
     draw = Random(seed)
     among = nodes(*[draw.choice(["/a", "/b", "/c"]) for _ in range(8)], types=(DISK, SSD))
     for node in among:
-        draw.choice([silent, busy, dead, full, lambda _: None, lambda _: None])(node)
+        spoil = draw.choice((silent, busy, dead, full, None, None))
+        if spoil is not None:
+            spoil(node)
     choice = chosen(among, three(writer=draw.choice([None, *among])), seed)
     assert len(set(names(choice))) == len(choice.places)
     for node, storage in choice.places:
