@@ -157,9 +157,10 @@ def _append(operation: Append, replica: Replica) -> Outcome:
         return Refused(f"cannot append to {shown(replica)}: it is not finalized")
     if replica.block != operation.block:
         return Refused(f"cannot append to {operation.block}: {shown(replica)} is here")
-    if operation.new_stamp <= replica.block.stamp:
+    # Hadoop's client asks for a new stamp; others (hdfs-native) append under the block's own.
+    if operation.new_stamp < replica.block.stamp:
         return Refused(
-            f"cannot append to {shown(replica)}: the new stamp {operation.new_stamp} is not above"
+            f"cannot append to {shown(replica)}: the new stamp {operation.new_stamp} is older"
         )
     return _opened(operation.new_stamp, operation.length, replica)
 

@@ -140,7 +140,8 @@ NUMBERS: dict[str, tuple[Operation, Replica, bool]] = {
     "pipeline: more received than the client has sent": (
         RecoverPipeline(B10, stamp(12), 0, 99), OPEN, False),
     "append: another length": (Append(B10, stamp(12), 99), FINAL, False),
-    "append: the stamp does not grow": (Append(B10, stamp(10), 100), FINAL, False),
+    "append: the same stamp": (Append(B10, stamp(10), 100), FINAL, True),
+    "append: an older stamp": (Append(B10, stamp(9), 100), FINAL, False),
     "append: an older block": (Append(block(9), stamp(12), 100), FINAL, False),
     "recover append: not all acknowledged": (
         RecoverAppend(B10, stamp(12), 100), replace(OPEN, acked=99), False),
