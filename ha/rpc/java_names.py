@@ -50,3 +50,4 @@ INCORRECT_VERSION: Final = "org.apache.hadoop.hdfs.server.common.IncorrectVersio
 INVALID_REPORT_LEASE: Final = (
     "org.apache.hadoop.hdfs.server.protocol.InvalidBlockReportLeaseException"
 )
+SAFE_MODE_EXCEPTION: Final = "org.apache.hadoop.hdfs.server.namenode.SafeModeException"

@@ -6,7 +6,6 @@ There are no DataNodes in this build: capacities are 0 and reports are empty.
 from namenode_sim.client_protocol.errors import (
     HADOOP_ILLEGAL_ARGUMENT,
     FsError,
-    io_error,
     not_found,
 )
 from namenode_sim.client_protocol.model import Scene
@@ -182,16 +181,6 @@ def get_current_edit_log_txid(
 ) -> calls.GetCurrentEditLogTxidResponseProto:
     check_superuser(scene.caller)
     return calls.GetCurrentEditLogTxidResponseProto(txid=scene.namespace.last_applied)
-
-
-def set_safe_mode(
-    scene: Scene, request: calls.SetSafeModeRequestProto
-) -> calls.SetSafeModeResponseProto:
-    """Without DataNodes there is nothing to wait for: safe mode is always off."""
-    check_superuser(scene.caller)
-    if request.action == types.SafeModeActionProto.SAFEMODE_ENTER:
-        raise io_error("Safe mode cannot be entered: this NameNode has none yet")
-    return calls.SetSafeModeResponseProto(result=False)
 
 
 def upgrade_status(

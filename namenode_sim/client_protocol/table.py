@@ -119,7 +119,6 @@ READS: dict[str, ReadCall] = {
     "getCurrentEditLogTxid": ReadCall(
         calls.GetCurrentEditLogTxidRequestProto, cluster_reads.get_current_edit_log_txid
     ),
-    "setSafeMode": ReadCall(calls.SetSafeModeRequestProto, cluster_reads.set_safe_mode),
     "upgradeStatus": ReadCall(calls.UpgradeStatusRequestProto, cluster_reads.upgrade_status),
     "msync": ReadCall(calls.MsyncRequestProto, cluster_reads.msync),
     "getAclStatus": ReadCall(calls.GetAclStatusRequestProto, acl_calls.get_acl_status),

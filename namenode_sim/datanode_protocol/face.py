@@ -24,7 +24,8 @@ from ha.rpc.protocol import Call, Method, RpcProtocol
 from journal.model import NamespaceInfo
 from namenode_sim.blocks.errors import BlocksError
 from namenode_sim.datanode_protocol.errors import BadMessage, Overtaken
-from namenode_sim.datanode_protocol.keeper import Answer, Keeper, ReportContext
+from namenode_sim.datanode_protocol.intake import ReportContext
+from namenode_sim.datanode_protocol.keeper import Answer, Keeper
 from namenode_sim.datanode_protocol.messages import (
     MAX_ERROR_CHARS,
     REGISTER,
@@ -139,7 +140,7 @@ class DatanodeFace:
         self._check_pool(call, request.blockPoolId)
         told = request.context
         context = ReportContext(told.leaseId, told.curRpc + 1 >= told.totalRpcs)
-        if not await self.keeper.report(who.id, listed_storages(request), context):
+        if not await self.keeper.intake.report(who.id, listed_storages(request), context):
             return pb.BlockReportResponseProto(cmd=REGISTER)
         return pb.BlockReportResponseProto()
 
@@ -148,7 +149,7 @@ class DatanodeFace:
     ) -> Message:
         who = self._speaker(call, request.registration)
         self._check_pool(call, request.blockPoolId)
-        await self.keeper.receive(who.id, news_of(request))
+        await self.keeper.intake.receive(who.id, news_of(request))
         return pb.BlockReceivedAndDeletedResponseProto()
 
     async def _error(self, call: Call, request: pb.ErrorReportRequestProto) -> Message:

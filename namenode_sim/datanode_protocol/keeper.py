@@ -6,28 +6,22 @@ A call changes the map within one turn of the event loop; long work is cut in sl
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
 from journal.model import TxId
-from namenode_sim.blocks.incoming import activate, receive
-from namenode_sim.blocks.model import Storage
-from namenode_sim.blocks.reports import Differences, Part, compare, finish, settle
-from namenode_sim.datanode_protocol.errors import BadMessage, Overtaken
+from namenode_sim.blocks.incoming import activate
 from namenode_sim.datanode_protocol.gone import GoneStorages
-from namenode_sim.datanode_protocol.messages import MAX_STORAGES, ListedStorage, StorageNews
+from namenode_sim.datanode_protocol.intake import Intake
 from namenode_sim.datanode_protocol.metrics import (
     COMMANDS,
-    REPORT_DIFFERENCES,
-    REPORT_SECONDS,
     measure,
 )
-from namenode_sim.datanode_protocol.slices import SLICE_ITEMS, in_slices
+from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
 from namenode_sim.datanodes.cluster import Cluster
-from namenode_sim.datanodes.errors import NotRegistered
 from namenode_sim.datanodes.heartbeat import (
     Command,
     Heartbeat,
@@ -37,9 +31,9 @@ from namenode_sim.datanodes.heartbeat import (
     orders,
 )
 from namenode_sim.datanodes.liveness import LOOK_SECONDS, LivenessRules, Watch
-from namenode_sim.datanodes.model import DatanodeId, Node, NodeStorage, StorageState, StorageType
+from namenode_sim.datanodes.model import Node, StorageState
 from namenode_sim.datanodes.registry import Registration, RegistryRules, check_namespace, register
-from namenode_sim.datanodes.report_leases import NO_LEASE, Held, LeaseRules, ReportLeases
+from namenode_sim.datanodes.report_leases import NO_LEASE, LeaseRules, ReportLeases
 from namenode_sim.term.role import Role
 
 log = structlog.get_logger()
@@ -76,14 +70,6 @@ class Answer:
     must_register: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReportContext:
-    """Which part of a report this is, and the lease that it came under."""
-
-    lease: int = NO_LEASE
-    is_last: bool = True
-
-
 class Keeper:
     """Owns the cluster of one NameNode.
 
@@ -96,15 +82,17 @@ class Keeper:
         rules: KeeperRules,
         standing: Callable[[], Standing],
         *,
+        has_caught_up: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``has_caught_up``: whether all edits of the journal have been applied once."""
         self.cluster = cluster
         self.rules = rules
-        self.leases = ReportLeases(cluster.draw, rules.leases)
-        self.term = 0
         self.standing = standing
+        self.leases = ReportLeases(cluster.draw, rules.leases)
+        self.intake = Intake(cluster, self.leases, clock)
+        self.safe_mode = SafeModeWatch(cluster, has_caught_up, clock)
         self._clock = clock
-        self._taking_in = asyncio.Lock()
         self._gone = GoneStorages(cluster)
         self._watch = Watch.begun(clock())
 
@@ -112,26 +100,28 @@ class Keeper:
 
     def role_changed(self, role: Role) -> None:
         """Judge as the active once all edits of the journal are applied, else as a standby."""
+        if (role in JUDGING) != self.cluster.is_active():
+            self._judge(as_active=role in JUDGING)
+        self.safe_mode.role_changed(role)
+
+    def _judge(self, *, as_active: bool) -> None:
         blocks = self.cluster.blocks
-        judges = role in JUDGING
-        if judges == self.cluster.is_active():
-            return
-        self.term += 1
+        self.cluster.term += 1
         self.leases.clear()
         for node in self.cluster.nodes.values():
             node.told_active = node.obeys = False
             node.copy_orders.clear()
             node.recovery_orders.clear()
         waited = len(blocks.waiting)
-        if judges:
+        if as_active:
             activate(blocks)
         else:
             blocks.demote()
         log.info(
             "datanodes.role",
             judges_as=blocks.role.value,
-            term=self.term,
-            judged=waited if judges else 0,
+            term=self.cluster.term,
+            judged=waited if as_active else 0,
             storages=len(blocks.storages),
         )
 
@@ -203,122 +193,15 @@ class Keeper:
 
     def _solicits(self, node: Node, standing: Standing, now: float) -> bool:
         """Whether a DataNode is asked for a report: what its storages hold is not certain."""
-        if not standing.active or self.leases.has(node.id.uuid, now):
+        if not standing.active or self.cluster.blocks.starting:
+            return False
+        if self.leases.has(node.id.uuid, now):
             return False
         return any(
             storage.held.needs_full_report or not storage.held.confirmed
             for storage in node.storages.values()
             if storage.state is not StorageState.FAILED
         )
-
-    async def report(
-        self, of: DatanodeId, storages: Sequence[ListedStorage], context: ReportContext
-    ) -> bool:
-        """Take a full report in; False if the DataNode must register first.
-
-        Raises:
-            LeaseNotHeld, MalformedReport, BadReport, TooManyStorages, BadMessage: if it is refused.
-            Overtaken: if it was not taken in to its end.
-        """
-        began = self._clock()
-        node = is_registered(self.cluster, of)
-        if node is None:
-            return False
-        lease = self.leases.check(of.uuid, context.lease, began)
-        rows = differences = 0
-        for listed in storages:
-            storage = self._storage(node, listed.uuid, listed.type, listed.state)
-            if self.cluster.blocks.starting and storage.held.reports > 0:
-                continue
-            try:
-                count, listing = await asyncio.to_thread(listed.decoded)
-            except Exception:
-                node.must_register = True
-                raise
-            rows += count
-            async with self._taking_in:
-                differences += await self._take_in(node, storage.held, listing, lease)
-        if context.is_last:
-            self.leases.give_back(of.uuid)
-        REPORT_SECONDS.labels("full").observe(self._clock() - began)
-        REPORT_DIFFERENCES.inc(differences)
-        log.info(
-            "datanodes.reported",
-            datanode=of.uuid,
-            storages=len(storages),
-            replicas=rows,
-            differences=differences,
-            confirmed=all(one.held.confirmed for one in node.storages.values()),
-            seconds=round(self._clock() - began, 4),
-        )
-        return True
-
-    async def _take_in(
-        self, node: Node, storage: Storage, listing: Sequence[Part], lease: Held | None
-    ) -> int:
-        blocks, goes_on = self.cluster.blocks, self._same_as_now(node)
-        # Without a lease nobody knows when the report was made.
-        age = self.rules.leases.seconds
-        made_after = self._clock() - age if lease is None else lease.since
-        total = 0
-        for part in listing:
-            if not goes_on():
-                break
-            differences = compare(blocks, storage, part, made_after)
-            total += len(differences)
-            if not await in_slices(_settling(self.cluster, storage, differences), goes_on):
-                break
-            await asyncio.sleep(0)
-        if not goes_on():
-            raise Overtaken(node.id.uuid)
-        finish(blocks, storage, after_claim=lease is not None and lease.after_claim)
-        return total
-
-    def _same_as_now(self, node: Node) -> Callable[[], bool]:
-        """Whether role and registration are still those of this moment."""
-        term, registrations = self.term, node.registrations
-
-        def holds() -> bool:
-            return node.alive and (self.term, node.registrations) == (term, registrations)
-
-        return holds
-
-    async def receive(self, of: DatanodeId, news: Sequence[StorageNews]) -> None:
-        """Take an incremental report in.
-
-        Raises:
-            NotRegistered: if the DataNode must register first.
-            Overtaken: if it was not taken in to its end.
-        """
-        began = self._clock()
-        node = is_registered(self.cluster, of)
-        if node is None:
-            raise NotRegistered(of.uuid, "an incremental block report")
-        try:
-            for one in news:
-                await self._receive_one(node, one, began)
-        except Exception:
-            # Its reports are no longer complete, and it does not know that.
-            node.must_register = True
-            raise
-        REPORT_SECONDS.labels("incremental").observe(self._clock() - began)
-
-    async def _receive_one(self, node: Node, news: StorageNews, began: float) -> None:
-        goes_on = self._same_as_now(node)
-        storage = self._storage(node, news.uuid, news.type, news.state).held
-        if not await in_slices(_receiving(self.cluster, storage, news, began), goes_on):
-            raise Overtaken(node.id.uuid)
-
-    def _storage(
-        self, node: Node, uuid: str, kind: StorageType, state: StorageState
-    ) -> NodeStorage:
-        if uuid not in node.storages and len(node.storages) >= MAX_STORAGES:
-            raise BadMessage("a report", f"storage {uuid} is one more than {MAX_STORAGES}")
-        storage = self.cluster.add_storage(node, uuid)
-        storage.type = kind
-        if storage.state is not StorageState.FAILED:
-            storage.state = state
-        return storage
 
     # ---- the clock, and what lasts ----
 
@@ -328,9 +211,11 @@ class Keeper:
 
     async def _look_on(self) -> None:
         while True:
-            self.look()
+            self.safe_mode.look()
+            if self._clock() >= self._watch.last_look + LOOK_SECONDS:
+                self.look()
             measure(self.cluster, self.rules.liveness, self._clock())
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(self.safe_mode.look_again_seconds)
 
     def look(self) -> None:
         """Find the DataNodes that have died."""
@@ -343,19 +228,3 @@ class Keeper:
             )  # fmt: skip
             self.leases.give_back(node.id.uuid)
             self._gone.add_all(node)
-
-
-def _settling(cluster: Cluster, storage: Storage, differences: Differences) -> Iterator[int]:
-    step = SLICE_ITEMS // 10
-    for start in range(0, len(differences), step):
-        end = min(start + step, len(differences))
-        settle(cluster.blocks, storage, differences, start, end)
-        yield end - start
-
-
-def _receiving(cluster: Cluster, storage: Storage, news: StorageNews, now: float) -> Iterator[int]:
-    step = SLICE_ITEMS // 10
-    for start in range(0, len(news.items), step):
-        some = news.items[start : start + step]
-        receive(cluster.blocks, storage, some, now)
-        yield len(some)

@@ -16,21 +16,34 @@ from namenode_sim.blocks.model import (
     Slot,
     StorageNumber,
 )
-from namenode_sim.blocks.safemode import Counts, SafeMode, SafeModeRules, begin, counts_of
+from namenode_sim.blocks.safemode import (
+    Counts,
+    Off,
+    Pending,
+    SafeMode,
+    SafeModeRules,
+    begin,
+    counts_of,
+    tip,
+)
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.model import Draw, Node, NodeStorage
 from namenode_sim.namespace.namespace import Namespace
 
 
 class Cluster:
-    """``pool`` is the block pool's id; ``nodes`` are by uuid, dead ones included."""
+    """``pool`` is the block pool's id; ``nodes`` are by uuid, dead ones included.
 
-    __slots__ = ("_by_number", "blocks", "draw", "nodes", "pool", "rules", "safe_mode")
+    ``term`` counts the changes of the role: work that was begun in another is not gone on with.
+    """
+
+    __slots__ = ("_by_number", "blocks", "draw", "nodes", "pool", "rules", "safe_mode", "term")
 
     def __init__(
         self, pool: str, blocks: BlockState, draw: Draw, rules: SafeModeRules | None = None
     ) -> None:
         self.pool = pool
+        self.term = 0
         self.blocks = blocks
         self.draw = draw
         self.rules = SafeModeRules() if rules is None else rules
@@ -43,11 +56,28 @@ class Cluster:
         load(self.blocks, namespace)
         namespace.watch_blocks()
         namespace.follower = partial(follow, self.blocks)
-        self.safe_mode = begin(self.rules, self.counts())
+        self.begin_safe_mode()
 
     def counts(self) -> Counts:
         """What safe mode waits for."""
         return counts_of(self.blocks, sum(node.alive for node in self.nodes.values()))
+
+    def begin_safe_mode(self) -> None:
+        """Begin the safe mode of the start; where there is nothing to wait for it is over."""
+        self.set_safe_mode(begin(self.rules, self.counts()))
+
+    def await_edits(self) -> None:
+        """Be in safe mode until it begins: edits behind the image may bring blocks."""
+        self.set_safe_mode(SafeMode(Pending()))
+
+    def set_safe_mode(self, mode: SafeMode) -> None:
+        """Change safe mode."""
+        self.safe_mode = mode
+        self.blocks.starting = not isinstance(mode.startup, Off)
+
+    def safe_mode_tip(self, now: float) -> str:
+        """What safe mode waits for, in Hadoop's words; empty where it is off."""
+        return tip(self.safe_mode, self.rules, self.counts(), now)
 
     def is_active(self) -> bool:
         """Whether orders to DataNodes are this NameNode's to give."""

@@ -117,8 +117,12 @@ def hear(cluster: Cluster, node: Node, heartbeat: Heartbeat, now: float) -> tupl
         storage = cluster.add_storage(node, report.uuid)
         was_well = storage.state is not StorageState.FAILED
         storage.type, storage.state, storage.room = report.type, report.state, report.room
-        if was_well and report.state is StorageState.FAILED:
+        if was_well == (report.state is not StorageState.FAILED):
+            continue
+        if was_well:
             failed.append(storage)
+        else:
+            storage.held.needs_full_report = True
     # What is missing may only be late to appear, unless the DataNode says that volumes failed.
     if heartbeat.failed_volumes > node.failed_volumes:
         for uuid, storage in node.storages.items():

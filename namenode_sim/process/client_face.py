@@ -28,6 +28,7 @@ from namenode_sim.client_protocol.lease_calls import due_files, release_due
 from namenode_sim.client_protocol.leases import LeaseTimes
 from namenode_sim.client_protocol.model import DEFAULT_SETTINGS, Caller, EditPlan, Scene, Settings
 from namenode_sim.client_protocol.permissions import check_superuser, find
+from namenode_sim.client_protocol.safe_mode import SafeModeAt, switch
 from namenode_sim.client_protocol.table import NOT_SERVED, READS, WRITES, ReadCall, WriteCall
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.ops import Op
@@ -37,7 +38,7 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.user_groups import Groups, SystemGroups
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import datanode_protocol_pb2 as datanodes
-from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto
+from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto, SafeModeActionProto
 
 log = structlog.get_logger()
 
@@ -83,6 +84,7 @@ class ClientFace:
     ``superuser`` owns the file system.  ``state`` names the HA state for getHAServiceState.
     ``on_broken`` is told why when an edit was logged that does not apply: the process must end.
     ``roll`` ends the open segment if it holds anything; it gives the first txid of the open one.
+    ``host`` is ours, as a refusal in safe mode names it.
     """
 
     namespace: Namespace
@@ -97,6 +99,7 @@ class ClientFace:
     on_broken: Callable[[str], None] = _nobody_told
     roll: Callable[[], TxId] = _no_log_to_roll
     leases: LeaseTimes = field(default_factory=LeaseTimes)
+    host: str = "localhost"
 
     def protocol(self) -> RpcProtocol:
         """The Java interface with every method that is served."""
@@ -111,6 +114,7 @@ class ClientFace:
             calls.GetContentSummaryRequestProto, self._content_summary
         )
         methods["getQuotaUsage"] = Method(calls.GetQuotaUsageRequestProto, self._quota_usage)
+        methods["setSafeMode"] = Method(calls.SetSafeModeRequestProto, self._set_safe_mode)
         methods["rollEdits"] = Method(calls.RollEditsRequestProto, self._roll_edits)
         methods["getHAServiceState"] = Method(calls.HAServiceStateRequestProto, self._ha_state)
         return RpcProtocol(CLIENT_PROTOCOL, methods)
@@ -164,12 +168,12 @@ class ClientFace:
             await self._admit(call, name, writes=not write.checked_as_read)
             changes = not write.checked_as_read
             return await self._answer(
-                lambda: self._write(self.scene(call, changes=changes), write, request)
+                lambda: self._write(name, self.scene(call, changes=changes), write, request)
             )
 
         return handle
 
-    def _write(self, scene: Scene, write: WriteCall, request: Message) -> Message:
+    def _write(self, name: str, scene: Scene, write: WriteCall, request: Message) -> Message:
         """Do a call once: a repetition gets the first one's answer, which may still be on its way.
 
         The cache is filled as the edit is applied, so a duplicate that arrives while the first
@@ -179,11 +183,21 @@ class ClientFace:
             before = self.namespace.retry_cache.find(scene.caller.rpc)
             if before is not None:
                 return write.repeated(scene, request)
-        return self._carry_out(write.plan(scene, request))
+        safe_mode = self._safe_mode()
+        if not write.checked_as_read:
+            safe_mode.check_edit(name, request)
+            return self._carry_out(write.plan(scene, request))
+        plan = write.plan(scene, request)
+        answer = plan.answer() if self.cluster.safe_mode.is_on() else self._carry_out(plan)
+        safe_mode.check_located(answer, getattr(request, "src", ""))
+        return answer
 
     def _carry_out(self, plan: EditPlan) -> Message:
         self._log_and_apply(plan.ops)
         return plan.answer()
+
+    def _safe_mode(self) -> SafeModeAt:
+        return SafeModeAt(self.cluster, self.host, time.monotonic())
 
     def _log_and_apply(self, ops: Sequence[Op]) -> None:
         """Number, buffer and apply edits in one turn of the loop.
@@ -257,9 +271,26 @@ class ClientFace:
 
         def compute() -> Message:
             check_superuser(self.scene(call).caller)
+            self._safe_mode().check("Log not rolled")
             return calls.RollEditsResponseProto(newSegmentTxId=self.roll())
 
         return await self._answer(compute)
+
+    async def _set_safe_mode(self, call: Call, request: calls.SetSafeModeRequestProto) -> Message:
+        """Switch safe mode, on a standby too where the caller does not mind."""
+        if request.checked:
+            is_get = request.action == SafeModeActionProto.SAFEMODE_GET
+            await self._admit(call, "setSafeMode", writes=not is_get)
+        else:
+            await self.groups.learn(call.user)
+        try:
+            answer = switch(self.scene(call).caller, request, self.cluster)
+        except FsError as error:
+            raise RemoteFault(error.java_class, error.message) from error
+        action = SafeModeActionProto.Name(request.action)
+        log.info("safe_mode.asked", action=action, user=call.user, on=answer.result)
+        await self.log.durable(self.namespace.last_applied)
+        return answer
 
     async def _refuse(self, call: Call, _: Message) -> Message:
         await self.gate.admit(call.method, writes=True)

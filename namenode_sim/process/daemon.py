@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import random
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any, Final
 import structlog
 
 from ha.conf.configuration import Configuration
+from ha.conf.keys import blocks as keys_blocks
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import files as keys_files
 from ha.conf.keys import namenode as keys_namenode
@@ -22,7 +22,6 @@ from ha.daemon.process import halt
 from ha.rpc.protocol import RpcProtocol
 from ha.service.face import ha_service_protocol
 from journal.model import TxId
-from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanode_protocol.face import DatanodeFace
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.image.load_progress import LoadProgress
@@ -31,7 +30,7 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.retry_cache import MAX_ENTRIES, RetryCache
 from namenode_sim.process.client_face import ClientFace
 from namenode_sim.process.client_settings import client_settings
-from namenode_sim.process.datanodes import keeper_of
+from namenode_sim.process.datanodes import cluster_of, keeper_of
 from namenode_sim.process.ha_face import HaFace, disk_trouble_of
 from namenode_sim.process.jmx import NameNodeBeans
 from namenode_sim.process.listeners import Listeners
@@ -183,12 +182,18 @@ class _Parts:
         running.push_async_callback(gate.close)
         copies = _local_copies(conf, place, running)
         namenode = self._namenode(gate, copies)
-        cluster = _cluster(conf, storage.namespace_info.block_pool_id, namenode.namespace)
+        cluster = cluster_of(conf, storage.namespace_info.block_pool_id, namenode.namespace)
+        keeper = keeper_of(conf, storage.namespace_info, namenode, cluster)
         client_face = _client_face(conf, namenode, gate, cluster)
+        client_face.host = place.address.rpc.host
         copies.on_required_lost(namenode.end_because)
         checkpoints = checkpointer(conf, place, namenode, storage)
         beans = NameNodeBeans(
-            namenode, storage.namespace_info, str(place.address.rpc), storage.newest_txid
+            namenode,
+            storage.namespace_info,
+            str(place.address.rpc),
+            storage.newest_txid,
+            keeper.safe_mode.tip,
         )
         page = StatusPage(
             place, namenode, face, copies, beans, started_at=started_at, checkpoints=checkpoints
@@ -203,9 +208,8 @@ class _Parts:
             pid=os.getpid(),
         )
         namenode.start()
-        face.loaded(namenode)
+        face.loaded(namenode, keeper.safe_mode.tip)
         running.push_async_callback(namenode.stop)
-        keeper = keeper_of(conf, storage.namespace_info, namenode, cluster)
         datanodes = DatanodeFace(keeper, storage.namespace_info)
         protocols = [
             client_face.protocol(),
@@ -273,19 +277,12 @@ def _ha_face(conf: Configuration, place: NameNodeIdentity, loading: Loading) -> 
         loading,
         superuser=own_user(),
         automatic_failover=conf.get(keys.AUTO_FAILOVER, nameservice=place.address.nameservice),
+        not_active_in_safe_mode=conf.get(keys_blocks.NOT_ACTIVE_IN_SAFE_MODE),
         disk_trouble=disk_trouble_of(
             [*name_directories(conf, place.address), *checked_volumes(conf)],
             reserved_bytes=conf.get(keys_namenode.RESOURCE_RESERVED),
         ),
     )
-
-
-def _cluster(conf: Configuration, pool: str, namespace: Namespace) -> Cluster:
-    """Where the blocks of the namespace are."""
-    blocks = BlockState(minimum=conf.get(keys_files.REPLICATION_MIN))
-    cluster = Cluster(pool, blocks, random.Random())
-    cluster.belong_to(namespace)
-    return cluster
 
 
 def _client_face(

@@ -1,16 +1,21 @@
 """What of one NameNode deals with DataNodes, put together from the configuration."""
 
+import random
 from typing import Final
 
 from ha.conf.configuration import Configuration
 from ha.conf.keys import blocks as keys
 from ha.conf.keys import datanode as keys_datanode
+from ha.conf.keys import files as keys_files
 from journal.model import NamespaceInfo
+from namenode_sim.blocks.safemode import SafeModeRules
+from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.liveness import LivenessRules, dead_after
 from namenode_sim.datanodes.registry import NamespaceIds, RegistryRules
 from namenode_sim.datanodes.report_leases import LeaseRules
+from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
 
@@ -45,9 +50,30 @@ def keeper_of(
     conf: Configuration, info: NamespaceInfo, namenode: NameNode, cluster: Cluster
 ) -> Keeper:
     """The owner of blocks and DataNodes, which follows the NameNode's role."""
-    keeper = Keeper(cluster, keeper_rules(conf, info), lambda: standing_of(namenode))
+    keeper = Keeper(
+        cluster,
+        keeper_rules(conf, info),
+        lambda: standing_of(namenode),
+        has_caught_up=lambda: namenode.tailer.trouble is None,
+    )
+    keeper.safe_mode.await_edits()
     namenode.listen_for_roles(keeper.role_changed)
     return keeper
+
+
+def cluster_of(conf: Configuration, pool: str, namespace: Namespace) -> Cluster:
+    """Where the blocks of the namespace are."""
+    blocks = BlockState(
+        minimum=conf.get(keys_files.REPLICATION_MIN), safe_minimum=conf.get(keys.SAFE_REPLICATION)
+    )
+    rules = SafeModeRules(
+        threshold=conf.get(keys.SAFE_SHARE),
+        min_datanodes=conf.get(keys.SAFE_DATANODES),
+        extension_seconds=conf.get(keys.SAFE_EXTENSION),
+    )
+    cluster = Cluster(pool, blocks, random.Random(), rules)
+    cluster.belong_to(namespace)
+    return cluster
 
 
 def standing_of(namenode: NameNode) -> Standing:

@@ -34,18 +34,24 @@ class HaFace:
         *,
         superuser: str,
         automatic_failover: bool,
+        not_active_in_safe_mode: bool = False,
         disk_trouble: Callable[[], str | None],
     ) -> None:
         self._stage = stage
         self._superuser = superuser
         self._automatic_failover = automatic_failover
+        self._not_active_in_safe_mode = not_active_in_safe_mode
         self._disk_trouble = disk_trouble
+        self.safe_mode_tip: Callable[[], str] = str
         pid = os.getpid()
         self._process = ProcessIdentity(pid, started_ticks(pid) or 0, machine())
 
-    def loaded(self, namenode: NameNode) -> None:
-        """The image is loaded: from now on answer for this NameNode."""
-        self._stage = namenode
+    def loaded(self, namenode: NameNode, safe_mode_tip: Callable[[], str] = str) -> None:
+        """The image is loaded: from now on answer for this NameNode.
+
+        ``safe_mode_tip`` says what safe mode waits for, and nothing where it is off.
+        """
+        self._stage, self.safe_mode_tip = namenode, safe_mode_tip
 
     async def status(self) -> ServiceStatus:
         """The state as Hadoop knows it.  A takeover under way still counts as standby."""
@@ -73,19 +79,24 @@ class HaFace:
             return stage.reason()
         if stage.state.role is Role.CLOSING:
             return "it is just becoming standby"
-        return stage.tailer.trouble or stage.lacking() or ""
+        return stage.tailer.trouble or stage.lacking() or self.safe_mode_tip()
 
     async def monitor_health(self) -> None:
         """Return if well.
 
         Raises:
             HealthCheckFailed: when a local disk cannot take what the NameNode must write, or
-                while the image is loaded: a controller that heard "well" would stand.
+                while the image is loaded: a controller that heard "well" would stand.  In safe
+                mode, too, with dfs.ha.nn.not-become-active-in-safemode.
         """
         if isinstance(self._stage, Loading):
             raise HealthCheckFailed(self._stage.reason())
         if trouble := self._disk_trouble():
             raise HealthCheckFailed(trouble)
+        if self._not_active_in_safe_mode and self.safe_mode_tip():
+            raise HealthCheckFailed(
+                "The NameNode is configured to report UNHEALTHY to ZKFC in Safemode."
+            )
 
     async def transition_to_active(
         self, source: RequestSource, call: Call, *, predecessor_gone_until: float = 0.0
@@ -103,6 +114,8 @@ class HaFace:
         stage = self._stage
         if isinstance(stage, Loading):
             raise ServiceFailed(f"{stage.name} did not become active: {stage.reason()}")
+        if self._not_active_in_safe_mode and (tip := self.safe_mode_tip()):
+            raise ServiceFailed(f"{stage.name} did not become active: still in safe mode. {tip}")
         try:
             await stage.become_active(predecessor_gone_until=predecessor_gone_until)
         except TransitionRefused as refusal:

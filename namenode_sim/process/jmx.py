@@ -29,8 +29,10 @@ class NameNodeBeans:
         info: NamespaceInfo,
         address: str,
         checkpointed: Callable[[], int],
+        safe_mode_tip: Callable[[], str] = str,
     ) -> None:
         """``address`` is the client RPC's; ``checkpointed`` the last edit in the newest image."""
+        self._safe_mode_tip = safe_mode_tip
         self._namenode = namenode
         self._info = info
         self._address = address
@@ -83,7 +85,7 @@ class NameNodeBeans:
                 "ClusterId": self._info.cluster_id,
                 "BlockPoolId": self._info.block_pool_id,
                 "SoftwareVersion": f"nnha {version()}",
-                "Safemode": "",
+                "Safemode": self._safe_mode_tip(),
                 "NNStartedTimeInMillis": self._started_millis,
                 "JournalTransactionInfo": json.dumps(transactions),
             },

@@ -1,7 +1,7 @@
 """The keys of a NameNode about DataNodes, their reports and safe mode."""
 
 from ha.conf.keys.key import Key, Scope
-from ha.conf.keys.units import duration, optional, text, whole
+from ha.conf.keys.units import duration, flag, java_float, optional, text, whole
 
 _G = Scope.GLOBAL
 _ms = duration("ms", zero=False)
@@ -45,4 +45,33 @@ DELETIONS = Key(
     _G,
     "replicas that one heartbeat's answer has deleted; as in Hadoop at least 20 a second of "
     "dfs.heartbeat.interval, and 1000 if it is not set",
+)
+
+# --- safe mode ---------------------------------------------------------------------------------
+SAFE_SHARE = Key(
+    "dfs.namenode.safemode.threshold-pct",
+    java_float,
+    "0.999f",
+    _G,
+    "this share of the blocks must be reported before edits are taken; 0 = none, above 1 = never",
+)
+SAFE_DATANODES = Key(
+    "dfs.namenode.safemode.min.datanodes", whole(), "0", _G, "and so many DataNodes must live"
+)
+SAFE_EXTENSION = Key(
+    "dfs.namenode.safemode.extension", duration("ms"), "30000", _G, "and this time must pass"
+)
+SAFE_REPLICATION = Key(
+    "dfs.namenode.safemode.replication.min",
+    whole(at_least=1),
+    "${dfs.namenode.replication.min}",
+    _G,
+    "with so many replicas a block counts as reported",
+)
+NOT_ACTIVE_IN_SAFE_MODE = Key(
+    "dfs.ha.nn.not-become-active-in-safemode",
+    flag,
+    "false",
+    _G,
+    "a NameNode in safe mode is unhealthy and does not become active",
 )

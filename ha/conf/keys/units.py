@@ -100,6 +100,15 @@ def fraction(value: str) -> float:
     return float(found)
 
 
+def java_float(value: str) -> float:
+    """A decimal number as Java's Float reads it, for instance 0.999f; also a negative one."""
+    found = value.strip()
+    shape = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?[fFdD]?"
+    if len(found) > _LONGEST_NUMBER or not re.fullmatch(shape, found, re.ASCII):
+        raise BadValue("must be a decimal number, for instance 0.999")
+    return float(found.rstrip("fFdD"))
+
+
 def duration(unit: str, *, negative: bool = False, zero: bool = True) -> Callable[[str], float]:
     """A parser of durations to **seconds**; ``unit`` is meant when the value has none.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 _NO_BLOCKS = "this NameNode has no DataNodes: it stores no blocks and sends no commands"
-_NO_SAFE_MODE = "this NameNode has no safe mode: without DataNodes there is nothing to wait for"
+_SAFE_MODE_LOOKS = "safe mode is looked at once a second, and copies are made only after it"
 _CLIENTS = "Hadoop's clients read it, and none of nnha's daemons does"
 _NO_KERBEROS = (
     "nnha has no Kerberos; its daemons do not start with hadoop.security.authentication=kerberos"
@@ -42,11 +42,8 @@ _REASONS: Mapping[str, str] = {
         dfs.namenode.replication.work.multiplier.per.iteration
         dfs.namenode.startup.delay.block.deletion.sec
         net.topology.node.switch.mapping.impl net.topology.script.file.name""",
-    _NO_SAFE_MODE: """
-        dfs.ha.nn.not-become-active-in-safemode dfs.namenode.replqueue.threshold-pct
-        dfs.namenode.safemode.extension dfs.namenode.safemode.min.datanodes
-        dfs.namenode.safemode.recheck.interval dfs.namenode.safemode.replication.min
-        dfs.namenode.safemode.threshold-pct""",
+    _SAFE_MODE_LOOKS: """
+        dfs.namenode.replqueue.threshold-pct dfs.namenode.safemode.recheck.interval""",
     _CLIENTS: """
         dfs.client.datanode-restart.timeout dfs.client.failover.connection.retries
         dfs.client.failover.connection.retries.on.timeouts dfs.client.failover.max.attempts

@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from ha.rpc.protocol import Call
-from ha.service.errors import AccessDenied
+from ha.service.errors import AccessDenied, HealthCheckFailed, ServiceFailed
 from ha.service.model import RequestSource
 from namenode_sim.process.ha_face import HaFace
 from namenode_sim.term.namenode import NameNode
@@ -65,3 +65,24 @@ async def test_taken(automatic: bool, source: RequestSource) -> None:
     await served.transition_to_active(source, call("hdfs"))
     await served.transition_to_standby(source, call("hdfs"))
     assert namenode.touched == ["active", "standby"]
+
+
+@pytest.mark.row("8.11 HC.testNNHealthCheckWithSafemodeAsUnhealthy")
+@pytest.mark.parametrize("configured", [False, True])
+async def test_nn_health_check_with_safemode_as_unhealthy(configured: bool) -> None:
+    namenode, tip = Untouched(), ["The reported blocks 0 needs additional 1 blocks"]
+    served = HaFace(
+        cast("NameNode", namenode), superuser="hdfs", automatic_failover=True,
+        not_active_in_safe_mode=configured, disk_trouble=lambda: None,
+    )  # fmt: skip
+    served.loaded(cast("NameNode", namenode), lambda: tip[0])
+    if configured:
+        with pytest.raises(HealthCheckFailed, match="UNHEALTHY to ZKFC in Safemode"):
+            await served.monitor_health()
+        with pytest.raises(ServiceFailed, match=r"still in safe mode\. The reported"):
+            await served.transition_to_active(RequestSource.ZKFC, call("hdfs"))
+        assert namenode.touched == []
+        tip[0] = ""
+    await served.monitor_health()
+    await served.transition_to_active(RequestSource.ZKFC, call("hdfs"))
+    assert namenode.touched == ["active"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -103,12 +104,11 @@ def in_memory(
     namespace = Namespace.empty("hdfs")
     cluster = Cluster(INFO.block_pool_id, BlockState(), random.Random(7), safe_mode)
     cluster.belong_to(namespace)
-    more = {} if clock is None else {"clock": clock}
 
     def standing() -> Standing:
         return made.standing()
 
-    made = NameNode(namespace, Keeper(cluster, rules, standing, **more))
+    made = NameNode(namespace, Keeper(cluster, rules, standing, clock=clock or time.monotonic))
     return made
 
 

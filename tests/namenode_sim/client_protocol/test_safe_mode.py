@@ -1,0 +1,118 @@
+"""Safe mode before clients: what is refused, in which words, and who may switch it."""
+
+from collections.abc import Callable
+
+import pytest
+from google.protobuf.message import Message
+
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION, RETRIABLE, SAFE_MODE_EXCEPTION
+from namenode_sim.blocks.safemode import Extension, Off, Pending, SafeMode
+from namenode_sim.client_protocol.safe_mode import WORDS
+from namenode_sim.client_protocol.table import NOT_SERVED, WRITES
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import SafeModeActionProto
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served, prepared
+
+LEAVE, ENTER = SafeModeActionProto.SAFEMODE_LEAVE, SafeModeActionProto.SAFEMODE_ENTER
+GET, FORCE_EXIT = SafeModeActionProto.SAFEMODE_GET, SafeModeActionProto.SAFEMODE_FORCE_EXIT
+
+MODES = {
+    "blocks are not reported yet": (SafeMode(Pending()), RETRIABLE),
+    "the extension runs": (SafeMode(Extension(0.0)), RETRIABLE),
+    "an operator holds it": (SafeMode(Off(), by_hand=True), SAFE_MODE_EXCEPTION),
+    "both": (SafeMode(Pending(), by_hand=True), SAFE_MODE_EXCEPTION),
+    "no room on the disk": (SafeMode(Off(), low_resources=True), SAFE_MODE_EXCEPTION),
+}
+
+
+async def switch(served: Served, action: int, user: str = "hdfs", **more: object) -> bool:
+    answer = await served.call("setSafeMode", user=user, action=action, **more)  # type: ignore[arg-type]
+    assert isinstance(answer, calls.SetSafeModeResponseProto)
+    return answer.result
+
+
+@pytest.mark.row("B13")
+@pytest.mark.parametrize("mode", MODES)
+async def test_b13_edits_are_refused_and_reads_answered(mode: str) -> None:
+    served = await prepared()
+    held, java_class = MODES[mode]
+    served.face.cluster.set_safe_mode(held)
+    before = len(served.log.frames)
+    with pytest.raises(RemoteFault) as refused:
+        await served.mkdirs("/new")
+    assert refused.value.java_class == java_class
+    words = "Cannot create directory /new. Name node is in safe mode.\n"
+    assert words in refused.value.message
+    assert refused.value.message.endswith("NamenodeHostName:localhost")
+    if java_class == RETRIABLE:
+        assert refused.value.message.startswith(f"{SAFE_MODE_EXCEPTION}: ")
+    with pytest.raises(RemoteFault, match="Cannot renew lease for writer"):
+        await served.call("renewLease", clientName="writer")
+    with pytest.raises(RemoteFault, match="Log not rolled"):
+        await served.call("rollEdits")
+    assert await served.face.release_expired_leases() == 0
+    assert await served.status("/d/e") is not None
+    assert len(served.log.frames) == before
+
+
+async def test_a_repeated_call_gets_the_first_ones_answer_in_safe_mode() -> None:
+    served = await prepared()
+    await served.call("delete", src="/d", recursive=True, call_id=500)
+    served.face.cluster.set_safe_mode(SafeMode(Pending()))
+    answer = await served.call("delete", src="/d", recursive=True, call_id=500)
+    assert isinstance(answer, calls.DeleteResponseProto)
+    assert answer.result
+
+
+@pytest.mark.row("B13")
+async def test_b13_an_operator_enters_and_leaves() -> None:
+    served = await prepared()
+    assert not await switch(served, GET, user="alice")
+    assert await switch(served, ENTER)
+    assert await switch(served, GET, user="alice")
+    with pytest.raises(RemoteFault, match="It was turned on manually"):
+        await served.mkdirs("/new")
+    assert not await switch(served, LEAVE)
+    assert await served.mkdirs("/new")
+
+
+@pytest.mark.parametrize("action", [ENTER, LEAVE, FORCE_EXIT])
+async def test_only_the_superuser_switches_it(action: int) -> None:
+    served = await prepared()
+    with pytest.raises(RemoteFault) as refused:
+        await switch(served, action, user="alice")
+    assert refused.value.java_class == ACCESS_CONTROL
+
+
+async def test_all_are_asked_but_who_minds_asks_the_active() -> None:
+    served = await prepared()
+    await switch(served, GET)
+    assert "setSafeMode" not in dict(served.gate.admitted)
+    await switch(served, GET, checked=True)
+    await switch(served, ENTER, checked=True)
+    assert served.gate.admitted[-2:] == [("setSafeMode", False), ("setSafeMode", True)]
+
+
+@pytest.mark.row("B13")
+async def test_b13_replicas_from_the_future_are_given_up_by_force_only() -> None:
+    served = await prepared()
+    cluster = served.face.cluster
+    cluster.set_safe_mode(SafeMode(Pending()))
+    cluster.blocks.bytes_in_future = 7
+    with pytest.raises(RemoteFault, match="7 bytes in replicas that are newer") as refused:
+        await switch(served, LEAVE)
+    assert refused.value.java_class == IO_EXCEPTION
+    assert await switch(served, GET)
+    assert not await switch(served, FORCE_EXIT)
+    assert cluster.blocks.bytes_in_future == 0
+    assert not cluster.blocks.starting
+
+
+@pytest.mark.parametrize("method", sorted(WORDS))
+def test_the_words_name_fields_of_the_request(method: str) -> None:
+    assert method in {*WRITES, *NOT_SERVED, "rollEdits"}
+    request: Callable[[], Message] = getattr(calls, f"{method[0].upper()}{method[1:]}RequestProto")
+    message = request()
+    names = {field.name for field in message.DESCRIPTOR.fields}
+    assert WORDS[method].format_map(dict.fromkeys(names, "x"))
