@@ -5,7 +5,7 @@ See docs/reference/datanodes.md#calls.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import structlog
 from google.protobuf.message import Message
@@ -61,12 +61,19 @@ JAVA_CLASSES: Final = (
 """What Hadoop's DataNodes act upon; after an IOException, which all else is, they go on."""
 
 
+Commit: TypeAlias = Callable[[Call, pb.CommitBlockSynchronizationRequestProto], Awaitable[Message]]
+
+
 @dataclass(frozen=True, slots=True)
 class DatanodeFace:
-    """The calls of DataNodes to one NameNode."""
+    """The calls of DataNodes to one NameNode.
+
+    ``commit`` ends the recovery of a block, which takes edits.
+    """
 
     keeper: Keeper
     namespace: NamespaceInfo
+    commit: Commit
 
     def protocol(self) -> RpcProtocol:
         """The Java interface DatanodeProtocol."""
@@ -82,8 +89,8 @@ class DatanodeFace:
                 ),
                 "errorReport": _method(pb.ErrorReportRequestProto, self._error),
                 "reportBadBlocks": _method(pb.ReportBadBlocksRequestProto, self._bad_blocks),
-                "commitBlockSynchronization": _method(
-                    pb.CommitBlockSynchronizationRequestProto, self._commit
+                "commitBlockSynchronization": Method(
+                    pb.CommitBlockSynchronizationRequestProto, self.commit
                 ),
             },
         )
@@ -164,9 +171,6 @@ class DatanodeFace:
         return pb.ErrorReportResponseProto()
 
     async def _bad_blocks(self, call: Call, _: pb.ReportBadBlocksRequestProto) -> Message:
-        raise _not_yet(call)
-
-    async def _commit(self, call: Call, _: pb.CommitBlockSynchronizationRequestProto) -> Message:
         raise _not_yet(call)
 
     def _check_pool(self, call: Call, pool: str) -> None:

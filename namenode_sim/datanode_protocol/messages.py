@@ -295,7 +295,7 @@ def _recovering(recovery: Recovery, pool: str) -> types.RecoveringBlockProto:
     message = types.RecoveringBlockProto(newGenStamp=recovery.recovery_stamp, block=located)
     if recovery.cut is not None:
         cut = recovery.cut
-        message.truncateBlock.CopyFrom(_block(recovery.block_id, cut.stamp, cut.length))
+        message.truncateBlock.CopyFrom(_block(recovery.becomes, cut.stamp, cut.length))
     return message
 
 

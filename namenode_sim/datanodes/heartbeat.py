@@ -21,6 +21,7 @@ from namenode_sim.datanodes.model import (
     StorageState,
     StorageType,
 )
+from namenode_sim.datanodes.recovery import participants
 
 MAX_STORAGES_OF_ONE: Final = 64
 MAX_COPIES_AT_ONCE: Final = 100
@@ -74,13 +75,17 @@ class Copies:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """A block whose replicas the DataNode is to make agree; ``cut``: and to truncate."""
+    """A block whose replicas the DataNode is to make agree.
+
+    ``cut``: and to shorten; what comes of it is the block ``becomes``, itself or a copy.
+    """
 
     block_id: int
     stamp: int
     length: int
     recovery_stamp: int
     places: tuple[tuple[Node, NodeStorage], ...]
+    becomes: int
     cut: Cut | None
 
 
@@ -184,16 +189,21 @@ def _recovery(
         return None
     if construction.recovery_stamp != order.recovery_stamp:
         return None
-    places = [cluster.place(location.storage) for location in construction.locations]
-    alive = [place for place in places if place[0].alive]
+    cut = construction.cut
+    source_id = order.block_id if cut is None else cut.source_id
+    source = blocks.index.get(source_id)
+    if source is None:
+        return None
+    alive = [place for place in participants(cluster, slot) if place[0].alive]
     fresh = [place for place in alive if not liveness.is_stale(place[0], now)]
     return Recovery(
-        order.block_id,
-        blocks.columns.stamps[slot],
-        blocks.columns.lengths[slot],
+        source_id,
+        blocks.columns.stamps[source],
+        blocks.columns.lengths[source],
         order.recovery_stamp,
         tuple(fresh if len(fresh) > 1 else alive),
-        construction.cut,
+        order.block_id,
+        cut,
     )
 
 

@@ -210,7 +210,9 @@ class _Parts:
         namenode.start()
         face.loaded(namenode, keeper.safe_mode.tip)
         running.push_async_callback(namenode.stop)
-        datanodes = DatanodeFace(keeper, storage.namespace_info)
+        datanodes = DatanodeFace(
+            keeper, storage.namespace_info, client_face.commit_block_synchronization
+        )
         protocols = [
             client_face.protocol(),
             datanodes.protocol(),

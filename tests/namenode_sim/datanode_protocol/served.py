@@ -8,9 +8,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from google.protobuf.message import Message
+
 from ha.conf.topology import HostPort
 from ha.rpc.client import RpcConnection
-from ha.rpc.java_names import DATANODE_PROTOCOL
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import DATANODE_PROTOCOL, IO_EXCEPTION
+from ha.rpc.protocol import Call
 from ha.rpc.server import RpcServer
 from journal.model import LAYOUT_VERSION, NamespaceInfo, TxId
 from namenode_sim.blocks.check import check
@@ -94,6 +98,10 @@ class NameNode:
         return [blocks.storages.at(number).uuid for number in blocks.replicas.storages(slot)]
 
 
+async def refused(call: Call, _: Message) -> Message:
+    raise RemoteFault(IO_EXCEPTION, f"{call.method} has nothing to end here")
+
+
 def in_memory(
     *,
     clock: Clock | None = None,
@@ -118,7 +126,7 @@ async def name_node(*, active: bool = False, rules: KeeperRules = RULES) -> Asyn
     made = in_memory(rules=rules)
     if active:
         made.become_active()
-    face = DatanodeFace(made.keeper, INFO)
+    face = DatanodeFace(made.keeper, INFO, refused)
     server = RpcServer([face.protocol(), face.lifeline()])
     made.port = await server.start("127.0.0.1", 0)
     tasks = [
