@@ -12,6 +12,7 @@ from namenode_sim.blocks.model import (
     Deleted,
     Location,
     Reason,
+    ReplicaState,
     Reported,
     Role,
     Slot,
@@ -30,6 +31,8 @@ def receive(
     """Take in an incremental report: what came to a storage, or went, in this order."""
     for block_id, told in items:
         _remember(storage, block_id, now)
+        if isinstance(told, Reported) and told.state is ReplicaState.FINALIZED:
+            storage.scheduled.take(now)
         take_in(state, storage, block_id, told)
 
 

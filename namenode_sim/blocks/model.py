@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Final, NewType
 
+from namenode_sim.blocks.scheduled import Scheduled
+
 Slot = NewType("Slot", int)
 """A block's place in the columns of this process; nobody outside knows it."""
 
@@ -144,3 +146,4 @@ class Storage:
     needs_full_report: bool = False
     slots: "array[int]" = field(default_factory=lambda: array("I"))
     recent: dict[int, float] = field(default_factory=dict)
+    scheduled: Scheduled = field(default_factory=Scheduled)

@@ -123,7 +123,7 @@ def _added(
 ) -> calls.AddBlockResponseProto:
     scene.cluster.expect(slot_of(scene, block), [storage for _, storage in places])
     for _, storage in places:
-        storage.scheduled += 1
+        storage.held.scheduled.add(scene.now)
     return calls.AddBlockResponseProto(block=block_at(scene, block, offset, places))
 
 

@@ -37,7 +37,7 @@ def abandon_block(scene: Scene, request: calls.AbandonBlockRequestProto) -> Edit
 
     def answer() -> calls.AbandonBlockResponseProto:
         for _, storage in places:
-            storage.scheduled = max(0, storage.scheduled - 1)
+            storage.held.scheduled.take(scene.now)
         return calls.AbandonBlockResponseProto()
 
     return EditPlan((UpdateBlocks(route.path, blocks[:-1]),), answer)

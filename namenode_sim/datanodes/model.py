@@ -76,17 +76,13 @@ class Room:
 
 @dataclass(slots=True, eq=False)
 class NodeStorage:
-    """A storage of a DataNode; ``held`` is its place in the map of blocks.
-
-    ``scheduled`` replicas are on their way to it and not in its sizes yet.
-    """
+    """A storage of a DataNode; ``held`` is its place in the map of blocks."""
 
     uuid: str
     held: Storage
     type: StorageType = StorageType.DISK
     state: StorageState = StorageState.NORMAL
     room: Room = field(default_factory=Room)
-    scheduled: int = 0
 
 
 @dataclass(frozen=True, slots=True)

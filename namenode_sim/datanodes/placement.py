@@ -231,7 +231,7 @@ def _storage(search: _Search, node: Node) -> NodeStorage | NotTaken:
         ]
         roomy = [storage for storage in of_type if storage.room.remaining >= size]
         free = sum(storage.room.remaining for storage in roomy)
-        scheduled = sum(storage.scheduled for storage in of_type)
+        scheduled = sum(storage.held.scheduled.count(search.now) for storage in of_type)
         if roomy and free - scheduled * size >= size:
             return roomy[search.draw.randrange(len(roomy))]
         if of_type:

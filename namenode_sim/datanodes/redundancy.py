@@ -153,7 +153,7 @@ class Redundancy:
         overdue = pending.overdue(now)
         for block_id in overdue:
             for _, storage in pending.pop(block_id):
-                storage.scheduled = max(storage.scheduled - 1, 0)
+                storage.held.scheduled.take(now)
         self.timeouts += len(overdue)
         self._touch(overdue)
 
@@ -211,6 +211,6 @@ class Redundancy:
         numbers = tuple(storage.held.number for _, storage in copy.targets)
         copy.source.copy_orders.append(CopyOrder(block_id, numbers, blocks.applied))
         for _, storage in copy.targets:
-            storage.scheduled += 1
+            storage.held.scheduled.add(now)
         around.pending.add(block_id, copy.targets, now)
         blocks.needed.put(slot, look_at(around, slot).priority)

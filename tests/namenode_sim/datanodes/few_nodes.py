@@ -77,6 +77,10 @@ class Few:
         self.redundancy.begin_round(self.now)
         self.work()
 
+    def scheduled(self, name: str) -> int:
+        """How many replicas are on their way to a storage."""
+        return self.storages[name].held.scheduled.count(self.now)
+
     def edit(self, *changes: BlockChange) -> None:
         self.txid += 1
         follow.follow(self.state, TxId(self.txid), changes)

@@ -122,7 +122,8 @@ def full(node: Node) -> None:
 
 def promised(node: Node) -> None:
     for storage in node.storages.values():
-        storage.scheduled = 10
+        for _ in range(10):
+            storage.held.scheduled.add(NOW)
 
 
 def failed(node: Node) -> None:
@@ -132,6 +133,10 @@ def failed(node: Node) -> None:
 
 def empty(node: Node) -> None:
     node.storages.clear()
+
+
+def whole(_: Node) -> None:
+    return
 
 
 UNFIT: dict[str, tuple[Callable[[Node], None], NotTaken]] = {
@@ -231,9 +236,7 @@ def test_every_choice_is_one_storage_a_datanode(seed: int) -> None:
     draw = Random(seed)
     among = nodes(*[draw.choice(["/a", "/b", "/c"]) for _ in range(8)], types=(DISK, SSD))
     for node in among:
-        spoil = draw.choice((silent, busy, dead, full, None, None))
-        if spoil is not None:
-            spoil(node)
+        draw.choice([silent, busy, dead, full, whole, whole])(node)
     choice = chosen(among, three(writer=draw.choice([None, *among])), seed)
     assert len(set(names(choice))) == len(choice.places)
     for node, storage in choice.places:

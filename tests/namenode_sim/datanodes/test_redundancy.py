@@ -27,7 +27,7 @@ def test_a_block_with_too_few_replicas_is_copied_once() -> None:
     few.block("a", expected=2)
     few.round()
     assert few.copies() == {"a": ["b"]}
-    assert few.storages["b"].scheduled == 1
+    assert few.scheduled("b") == 1
     few.round()
     assert few.copies() == {"a": ["b"]}, "the copy is on its way"
     few.received("b")
@@ -53,7 +53,7 @@ def test_a_copy_that_does_not_come_is_ordered_again() -> None:
     assert few.copies() == {}
     few.round(1)
     assert few.copies() == {"a": ["b"]}
-    assert (few.redundancy.timeouts, few.storages["b"].scheduled) == (1, 1)
+    assert (few.redundancy.timeouts, few.scheduled("b")) == (1, 1)
 
 
 def test_a_replica_with_another_stamp_is_not_the_one_on_its_way() -> None:
