@@ -118,12 +118,27 @@ def _without_last(
     path: str,
 ) -> EditPlan:
     """No DataNode has a byte of the last block: the file ends before it."""
+    _check_unwritten(scene, request, file.blocks[-1])
     left = file.blocks[:-1]
     ops: list[Op] = [UpdateBlocks(path, left)]
     if request.closeFile:
         _check_before(scene, left, path)
         ops.append(close_edit(file, path, scene.now_ms, left))
     return EditPlan(tuple(ops), pb.CommitBlockSynchronizationResponseProto)
+
+
+def _check_unwritten(
+    scene: Scene, request: pb.CommitBlockSynchronizationRequestProto, last: Block
+) -> None:
+    """No storage that may come back has told of bytes: its DataNode may only not have answered."""
+    for location in _construction(scene, last).locations:
+        if location.length > 0:
+            storage = scene.cluster.blocks.storages.at(location.storage)
+            raise io_error(
+                f"Block {_name(scene, request)} is not deleted: DataNode {storage.node} has "
+                f"reported {location.length} bytes of it, and is not known to be dead.  Nothing "
+                "was changed, and the recovery is tried again"
+            )
 
 
 def _check_before(scene: Scene, blocks: tuple[Block, ...], path: str) -> None:

@@ -47,9 +47,16 @@ Agreement: TypeAlias = Agreed[N] | Empty | Disagreement
 _USABLE: Final = (ReplicaState.FINALIZED, ReplicaState.RBW, ReplicaState.RWR)
 
 
-def agree(block: Block, found: Sequence[Found[N]], truncate_to: int | None) -> Agreement[N]:
-    """Decide from what was found; ``truncate_to`` is the length that a client wants."""
+def agree(
+    block: Block, found: Sequence[Found[N]], truncate_to: int | None, *, silent: int = 0
+) -> Agreement[N]:
+    """Decide from what was found; ``truncate_to`` is the length that a client wants.
+
+    ``silent`` DataNodes did not answer, and may have what the others have not.
+    """
     known = [one for one in found if one.block.stamp >= block.stamp and one.length > 0]
+    if not known and silent:
+        return Disagreement(f"nobody who answers has a byte of {block}, and {silent} do not answer")
     if not known:
         return Empty()
     usable = [one for one in known if one.state in _USABLE]
@@ -59,7 +66,8 @@ def agree(block: Block, found: Sequence[Found[N]], truncate_to: int | None) -> A
     same = [one for one in usable if one.state is best]
     lengths = {one.length for one in same}
     if best is ReplicaState.FINALIZED:
-        if len(lengths) > 1:
+        # A truncation that was cut off has left some replicas cut, and some not.
+        if len(lengths) > 1 and truncate_to is None:
             return Disagreement(f"finalized replicas of {block} have lengths {sorted(lengths)}")
         length = same[0].length
         same += [one for one in usable if one.state is ReplicaState.RBW and one.length == length]

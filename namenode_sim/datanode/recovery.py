@@ -105,9 +105,9 @@ class Leader:
             RpcError, RemoteFault: if the NameNode does not take the result.
         """
         block, pool = command.block, self.own.namespace.pool
-        found = await self._ask_all(command)
+        found, silent = await self._ask_all(command)
         truncate_to = command.truncate.length if command.truncate else None
-        match agree(block, found, truncate_to):
+        match agree(block, found, truncate_to, silent=silent):
             case Disagreement(why=why):
                 raise RecoveryFailed(why)
             case Empty():
@@ -126,7 +126,8 @@ class Leader:
                 await calls.commit_recovery(request)
         log.info("datanode.recovered", block=str(block), recovery_id=command.recovery_id)
 
-    async def _ask_all(self, command: Recover) -> list[Found[hdfs.DatanodeIDProto]]:
+    async def _ask_all(self, command: Recover) -> tuple[list[Found[hdfs.DatanodeIDProto]], int]:
+        """The replicas that there are, and how many DataNodes did not answer."""
         nodes = command.nodes[:MAX_NODES]
         answers = await asyncio.gather(
             *(self._ask(node, command) for node in nodes), return_exceptions=True
@@ -145,7 +146,7 @@ class Leader:
                     continue
         if len(failed) == len(nodes):
             raise RecoveryFailed(f"no DataNode of {command.block} answers: {'; '.join(failed)}")
-        return found
+        return found, len(failed)
 
     async def _ask(self, node: hdfs.DatanodeIDProto, command: Recover) -> Begun | None:
         if node.datanodeUuid == self.own.uuid:

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from journal.model import TxId
-from namenode_sim.blocks.model import CorruptMark, Reason, Slot, Stage, StorageNumber
+from namenode_sim.blocks.model import (
+    CorruptMark,
+    Reason,
+    ReplicaState,
+    Slot,
+    Stage,
+    StorageNumber,
+)
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node, NodeStorage, RecoveryOrder, StorageState
@@ -41,12 +48,27 @@ def choose_primary(
 
 
 def participants(cluster: Cluster, slot: Slot) -> list[tuple[Node, NodeStorage]]:
-    """Where replicas are that a recovery may need; of a copied block those of its source."""
+    """Where replicas are that a recovery may need; of a copied block those of its source.
+
+    Finalized replicas with a newer stamp than the block's are what a recovery has left whose
+    result never came.  They have all that was acknowledged; beside one that was cut already,
+    DataNodes would refuse the whole ones for their length, time and again.
+    """
     state = cluster.blocks
     construction = state.constructions[slot]
     cut = construction.cut
     if cut is None or cut.source_id == state.columns.ids[slot]:
-        return [cluster.place(one.storage) for one in construction.locations]
+        places = [(one, cluster.place(one.storage)) for one in construction.locations]
+        stamps = [
+            one.stamp
+            for one, place in places
+            if one.state is ReplicaState.FINALIZED and _candidate(*place).alive
+        ]
+        newest = max(stamps, default=0)
+        if newest <= state.columns.stamps[slot]:
+            return [place for _, place in places]
+        finalized = ReplicaState.FINALIZED, newest
+        return [place for one, place in places if (one.state, one.stamp) == finalized]
     source = state.index.get(cut.source_id)
     if source is None:
         return []

@@ -40,13 +40,27 @@ class Replica:
     recovery: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A recovery as its leader is told of it; ``length`` is that which a truncation asks for."""
+
+    order: RecoveryOrder
+    block: Block
+    length: int | None
+    names: list[str]
+
+
 @dataclass(slots=True)
 class Disks:
-    """What each DataNode has, by its name and block."""
+    """What each DataNode has, by its name and block.
+
+    ``careful``: a leader gives up where others do not answer, which one of Hadoop's does not.
+    """
 
     served: Served
     replicas: dict[tuple[str, int], Replica] = field(default_factory=dict)
     unreachable: set[str] = field(default_factory=set)
+    careful: bool = False
 
     def write(self, block: ExtendedBlockProto, state: ReplicaState, **lengths: int) -> None:
         """So many bytes of a block are on each of these DataNodes, which report it."""
@@ -63,32 +77,54 @@ class Disks:
         (name,) = (n for n, node in self.served.cluster.nodes.items() if node.recovery_orders)
         return name
 
-    def lead(self, name: str, order: RecoveryOrder | None = None) -> Request | None:
-        """Carry out an order; None if the DataNodes cannot agree."""
-        order = self.take_order(name) if order is None else order
-        state = self.served.cluster.blocks
+    def heartbeat(self, name: str) -> Told | None:
+        """The recovery that a DataNode is told; None if the order has become obsolete."""
+        order, state = self.take_order(name), self.served.cluster.blocks
         slot = state.index.get(order.block_id)
-        assert slot is not None
-        assert state.columns.stage(slot) is Stage.UNDER_RECOVERY
-        cut = state.constructions[slot].cut
-        source = order.block_id if cut is None else cut.source_id
-        source_slot = state.index.get(source)
-        assert source_slot is not None
-        block = Block(BlockId(source), GenerationStamp(state.columns.stamps[source_slot]))
-        names = [node.id.uuid for node, _ in participants(self.served.cluster, slot)]
-        found = [one for one in (self._begin(n, block, order) for n in names) if one is not None]
-        agreement = agree(block, found, None if cut is None else cut.length)
+        construction = None if slot is None else state.constructions.get(slot)
+        if slot is None or construction is None:
+            return None
+        if construction.recovery_stamp != order.recovery_stamp:
+            return None
+        source_id, cut = order.block_id, construction.cut
+        if cut is not None:
+            source_id = cut.source_id
+        source = state.index.get(source_id)
+        assert source is not None
+        block = Block(BlockId(source_id), GenerationStamp(state.columns.stamps[source]))
+        nodes = participants(self.served.cluster, slot)
+        return Told(
+            order, block, None if cut is None else cut.length, [n.id.uuid for n, _ in nodes]
+        )
+
+    def lead(self, name: str) -> Request:
+        """Carry out an order."""
+        told = self.heartbeat(name)
+        assert told is not None
+        result = self.carry_out(told)
+        assert result is not None
+        return result
+
+    def carry_out(self, told: Told) -> Request | None:
+        """Recover a block; None if the DataNodes cannot agree, or none answers."""
+        order, block = told.order, told.block
+        if self.unreachable.issuperset(told.names):
+            return None
+        answers = [self._begin(name, block, order) for name in told.names]
+        found = [one for one in answers if one is not None]
+        silent = len(self.unreachable & set(told.names)) if self.careful else 0
+        agreement = agree(block, found, told.length, silent=silent)
+        if isinstance(agreement, Disagreement):
+            return None
         request = Request(
             block=ExtendedBlockProto(
-                poolId=POOL, blockId=source, generationStamp=block.stamp, numBytes=0
+                poolId=POOL, blockId=block.block_id, generationStamp=block.stamp
             ),
             newGenStamp=order.recovery_stamp,
             newLength=0,
             closeFile=True,
             deleteBlock=isinstance(agreement, Empty),
         )
-        if isinstance(agreement, Disagreement):
-            return None
         if isinstance(agreement, Agreed):
             request.newLength = agreement.length
             for one in agreement.replicas:

@@ -47,7 +47,6 @@ async def test_recover_lease_has_the_shortest_replica_win() -> None:
     ]
     assert stage(served, block.blockId) is Stage.UNDER_RECOVERY
     result = disks.lead(disks.leader())
-    assert result is not None
     assert (result.newLength, result.newGenStamp, len(result.newTaragets)) == (500, stamp, 3)
     await commit(served, result)
     (close,) = edits_since(served, edits + 2)
@@ -73,7 +72,6 @@ async def test_a_result_told_twice_counts_once() -> None:
     served, disks, _ = await half_written()
     await recover_lease(served)
     result = disks.lead(disks.leader())
-    assert result is not None
     await commit(served, result)
     edits = len(served.log.frames)
     await commit(served, result)
@@ -85,7 +83,6 @@ async def test_a_block_of_which_nobody_has_a_byte_is_given_up() -> None:
     edits = len(served.log.frames)
     await recover_lease(served)
     result = disks.lead(disks.leader())
-    assert result is not None
     assert result.deleteBlock
     await commit(served, result)
     assert [type(op) for op in edits_since(served, edits + 2)] == [UpdateBlocks, Close]
@@ -99,7 +96,6 @@ async def test_a_finalized_replica_is_the_truth() -> None:
     disks.write(block, FINALIZED, d3=650)
     await recover_lease(served)
     result = disks.lead(disks.leader())
-    assert result is not None
     await commit(served, result)
     assert result.newLength == 650
     assert holders(served, block.blockId) == ["d3"]
@@ -111,7 +107,6 @@ async def test_replicas_that_took_no_part_are_gone_or_corrupt() -> None:
     disks.unreachable = {"d3"}
     await recover_lease(served)
     result = disks.lead(disks.leader())
-    assert result is not None
     await commit(served, result)
     assert holders(served, block.blockId) == ["d1", "d2"]
     state = served.cluster.blocks
@@ -126,7 +121,6 @@ async def test_a_replica_whose_datanode_restarted_counts_only_where_no_other_doe
     disks.write(block, RWR, d2=900, d3=900)
     await recover_lease(served)
     result = disks.lead(disks.leader())
-    assert result is not None
     assert (result.newLength, len(result.newTaragets)) == (600, 1)
 
 
@@ -185,7 +179,6 @@ async def test_after_the_soft_limit_a_writer_waits_for_the_recovery_that_it_caus
             await served.call("append", src="/f", clientName="other")
         assert refused.value.java_class.endswith("RecoveryInProgressException")
     result = disks.lead(disks.leader())
-    assert result is not None
     await commit(served, result)
     await served.call("append", src="/f", clientName="other")
     assert set(served.namespace.tree.leases) == {"other"}
@@ -197,7 +190,6 @@ async def test_the_namenode_recovers_what_the_hard_limit_gives_it() -> None:
     (holder,) = served.namespace.tree.leases
     assert holder.startswith("HDFS_NameNode-")
     result = disks.lead(disks.leader())
-    assert result is not None
     await commit(served, result)
     assert served.namespace.tree.leases == {}
 

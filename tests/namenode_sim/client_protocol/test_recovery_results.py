@@ -33,7 +33,6 @@ async def test_a_result_of_another_recovery_is_refused() -> None:
     at(served, 90.0)
     await recover_lease(served)
     result = disks.lead(disks.leader())
-    assert result is not None
     old = changed(result, newGenStamp=late.recovery_stamp)
     with pytest.raises(RemoteFault) as refused:
         await commit(served, old)
@@ -49,14 +48,12 @@ async def test_the_next_active_refuses_recoveries_of_the_former_one() -> None:
     served, disks, _ = await half_written()
     await recover_lease(served)
     result = disks.lead(disks.leader())
-    assert result is not None
     served.cluster.blocks.demote()
     served.cluster.blocks.role = type(served.cluster.blocks.role).ACTIVE
     with pytest.raises(RemoteFault, match="does not match current recovery id 0 for block"):
         await commit(served, result)
     assert not await recover_lease(served)
     again = disks.lead(disks.leader())
-    assert again is not None
     await commit(served, again)
     assert served.namespace.tree.leases == {}
 
@@ -96,7 +93,6 @@ async def test_a_result_is_refused(change: Callable[[Request], None]) -> None:
     served, disks, _ = await half_written()
     await recover_lease(served)
     result = disks.lead(disks.leader())
-    assert result is not None
     wrong = changed(result)
     change(wrong)
     edits = len(served.log.frames)
@@ -111,7 +107,6 @@ async def test_the_file_of_a_result_may_be_gone() -> None:
     served, disks, _ = await half_written()
     await recover_lease(served)
     result = disks.lead(disks.leader())
-    assert result is not None
     await served.call("delete", src="/f", recursive=False)
     with pytest.raises(RemoteFault, match=r"Block \(=.*\) not found"):
         await commit(served, result)
@@ -129,7 +124,6 @@ async def test_a_file_that_only_a_snapshot_has_is_not_closed() -> None:
     await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s")
     await served.call("recoverLease", src="/d/f", clientName="other")
     result = disks.lead(disks.leader())
-    assert result is not None
     await served.call("delete", src="/d/f", recursive=False)
     with pytest.raises(RemoteFault, match="likely due to delayed block removal"):
         await commit(served, result)
@@ -139,7 +133,6 @@ async def test_a_result_may_leave_the_file_open() -> None:
     served, disks, block = await half_written()
     await recover_lease(served)
     result = disks.lead(disks.leader())
-    assert result is not None
     await commit(served, changed(result, closeFile=False))
     file = served.namespace.tree.file("/f")
     assert file.under_construction is not None
@@ -147,3 +140,18 @@ async def test_a_result_may_leave_the_file_open() -> None:
     assert stage(served, block.blockId) is Stage.UNDER_CONSTRUCTION
     assert holders(served, block.blockId) == ["d1", "d2", "d3"]
     assert not await recover_lease(served)
+
+
+async def test_a_block_is_not_deleted_while_one_who_has_it_does_not_answer() -> None:
+    served, disks, block = await half_written(d1=0, d2=0, d3=500)
+    disks.unreachable = {"d3"}
+    await recover_lease(served)
+    result = disks.lead(disks.leader())
+    assert result.deleteBlock
+    with pytest.raises(RemoteFault, match="is not deleted: DataNode d3 has reported 500 bytes"):
+        await commit(served, result)
+    node = served.cluster.nodes["d3"]
+    for storage in node.storages.values():  # which is dead by now
+        served.cluster.blocks.empty_storage(storage.held)
+    await commit(served, result)
+    assert served.cluster.blocks.index.get(block.blockId) is None

@@ -25,6 +25,7 @@ CASES: dict[str, tuple[list[Replica], int | None, tuple[str, int] | str]] = {
     "unusable states only": ([("a", TMP, 5), ("b", RUR, 5)], None, "in a usable state"),
     "cut": ([("a", F, 9), ("b", F, 9)], 4, ("ab", 4)),
     "cut, where one is too short": ([("a", RBW, 9), ("b", RBW, 3)], 4, ("a", 4)),
+    "cut, where another truncation has begun": ([("a", F, 9), ("b", F, 4)], 4, ("ab", 4)),
     "cut beyond all": ([("a", F, 3)], 4, "has the 4 bytes to keep"),
 }
 
@@ -46,3 +47,13 @@ def test_agreements(case: str) -> None:
 def test_older_replicas_do_not_count() -> None:
     old = Found("a", F, block(stamp=1000), 9)
     assert agree(block(), [old], None) == Empty()
+
+
+def test_a_block_does_not_go_while_somebody_is_silent() -> None:
+    nothing = Found("a", RBW, block(), 0)
+    assert agree(block(), [nothing], None) == Empty()
+    answer = agree(block(), [nothing], None, silent=1)
+    assert isinstance(answer, Disagreement)
+    assert "1 do not answer" in answer.why
+    whole = Found("b", RBW, block(), 9)
+    assert agree(block(), [nothing, whole], None, silent=1) == Agreed((whole,), 9)

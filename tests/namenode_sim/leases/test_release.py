@@ -37,6 +37,9 @@ CASES: dict[str, tuple[list[LastBlock], float | None, Step]] = {
     "the last but one waits for replicas": ([SHORT, COMMITTED], None, BlocksWait()),
     "the last waits for replicas": ([COMPLETE, SHORT], None, RecoverLast()),
     "nobody connected to the last": ([COMPLETE, UNTOUCHED], None, DropLastAndClose()),
+    "nobody connected to the last, and the one before waits for replicas": (
+        [SHORT, UNTOUCHED], None, BlocksWait(),
+    ),
     "the only one is untouched": ([UNTOUCHED], None, DropLastAndClose()),
     "somebody is expected to have the last": (
         [block(Stage.UNDER_CONSTRUCTION, length=0, places=3)], None, RecoverLast(),
@@ -73,3 +76,39 @@ def test_a_file_is_closed_only_with_blocks_that_are_known() -> None:
             if isinstance(step, DropLastAndClose):
                 assert (blocks[-1].length, blocks[-1].places, known[-1]) == (0, 0, False)
             assert isinstance(step, Impossible) != all(known[:-1])
+
+
+def simple(blocks: list[LastBlock], recovering: float | None) -> type[Step]:
+    """The table of docs/reference/blocks.md#releasing-a-lease, asked from its end to its front."""
+    stages = [one.stage for one in blocks]
+    step: type[Step] = RecoverLast
+    if recovering is not None and recovering < TIMEOUT:
+        step = RecoveryRuns
+    if blocks and stages[-1] in WRITTEN and (blocks[-1].places, blocks[-1].length) == (0, 0):
+        step = DropLastAndClose
+        if len(blocks) > 1 and not blocks[-2].enough:
+            step = BlocksWait
+    if blocks and stages[-1] not in WRITTEN:
+        if blocks[-1].enough or stages[-1] is Stage.COMPLETE:
+            step = CloseFile
+        if len(blocks) > 1 and not blocks[-2].enough:
+            step = BlocksWait
+    if set(stages[-2:-1]) & WRITTEN or set(stages[:-2]) - {Stage.COMPLETE}:
+        step = Impossible
+    if set(stages) <= {Stage.COMPLETE}:
+        step = CloseFile
+    return step
+
+
+WRITTEN = {Stage.UNDER_CONSTRUCTION, Stage.UNDER_RECOVERY}
+
+
+def test_every_file_is_released_as_the_table_says() -> None:
+    kinds = [LastBlock(*each) for each in product(Stage, (0, 100), (False, True), (0, 2))]
+    times = (None, 0.0, TIMEOUT - 0.1, TIMEOUT)
+    for count in (0, 1, 2):
+        for blocks, seconds in product(product(kinds, repeat=count), times):
+            assert type(release(blocks, seconds, TIMEOUT)) is simple(list(blocks), seconds)
+    few = [COMPLETE, COMMITTED, SHORT, OPEN, RECOVERING, UNTOUCHED]
+    for blocks, seconds in product(product(few, repeat=3), times):
+        assert type(release(blocks, seconds, TIMEOUT)) is simple(list(blocks), seconds)

@@ -1,0 +1,166 @@
+"""append: an old file goes on in its last block, or behind it."""
+
+import pytest
+
+from ha.rpc.errors import RemoteFault
+from journal.model import TxId
+from namenode_sim.blocks.check import check
+from namenode_sim.blocks.model import Stage
+from namenode_sim.client_protocol.open_files import close_edit
+from namenode_sim.edits.ops import Append, Close
+from namenode_sim.edits.values import Block
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
+from tests.namenode_sim.client_protocol.datanodes_in_memory import (
+    add_block,
+    report,
+    sized,
+    with_datanodes,
+    written,
+)
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
+from tests.namenode_sim.client_protocol.recovering_datanodes import stage
+
+NEW_BLOCK = 32
+BLOCK = 1 << 27
+U64 = 1 << 64
+
+
+async def append(served: Served, src: str = "/f", **more: object) -> calls.AppendResponseProto:
+    answer = await served.call("append", **{"src": src, "clientName": "other", **more})  # type: ignore[arg-type]
+    assert isinstance(answer, calls.AppendResponseProto)
+    return answer
+
+
+async def test_a_block_that_is_not_full_goes_on() -> None:
+    served = with_datanodes(serve())
+    first, last = await written(served, "/f", BLOCK, 700)
+    answer = await append(served, host="10.0.0.2")
+    assert (answer.block.b, answer.block.offset) == (sized(last, 700), BLOCK)
+    assert {place.id.datanodeUuid for place in answer.block.locs} == {"d1", "d2", "d3"}
+    assert len(answer.block.storageIDs) == 3
+    assert answer.stat.length == BLOCK + 700
+    assert (stage(served, first.blockId), stage(served, last.blockId)) == (
+        Stage.COMPLETE,
+        Stage.UNDER_CONSTRUCTION,
+    )
+    (edit,) = served.log.ops()[-1:]
+    assert isinstance(edit, Append)
+    assert (edit.client_name, edit.client_machine) == ("other", "10.0.0.2")
+    check(served.cluster.blocks)
+
+
+async def test_behind_a_full_block_the_writer_asks_for_a_new_one() -> None:
+    served = with_datanodes(serve())
+    (last,) = await written(served, "/f", BLOCK)
+    assert not (await append(served)).HasField("block")
+    assert stage(served, last.blockId) is Stage.COMPLETE
+    added = await add_block(served, "/f", clientName="other")
+    assert added.offset == BLOCK
+
+
+async def test_a_new_block_may_be_asked_for() -> None:
+    served = with_datanodes(serve())
+    (last,) = await written(served, "/f", 700)
+    answer = await append(served, flag=NEW_BLOCK)
+    assert (answer.block.b, answer.block.offset) == (sized(last, 700), U64 - 1)
+    assert not answer.block.locs
+    assert stage(served, last.blockId) is Stage.COMPLETE
+
+
+async def test_an_empty_file_has_no_block_to_go_on_with() -> None:
+    served = with_datanodes(serve())
+    await served.touch("/f")
+    assert not (await append(served)).HasField("block")
+
+
+async def test_a_repeated_call_gets_the_same_block() -> None:
+    served = with_datanodes(serve())
+    await written(served, "/f", 700)
+    first = await append(served, call_id=90)
+    edits = len(served.log.frames)
+    again = await append(served, call_id=90)
+    assert len(served.log.frames) == edits
+    assert (again.block.b, again.block.offset) == (first.block.b, first.block.offset)
+    assert set(again.block.storageIDs) == set(first.block.storageIDs)
+
+
+async def test_replicas_of_a_reopened_block_are_not_deleted() -> None:
+    served = with_datanodes(serve())
+    (last,) = await written(served, "/f", 700)
+    slot = served.cluster.blocks.index.get(last.blockId)
+    assert slot is not None
+    number = served.cluster.blocks.replicas.storages(slot)[0]
+    served.cluster.blocks.invalidate(number, last.blockId, last.generationStamp)
+    await append(served)
+    assert len(served.cluster.blocks.invalidations) == 0
+
+
+async def test_too_few_replicas() -> None:
+    served = with_datanodes(serve())
+    (last,) = await written(served, "/f", 700)
+    slot = served.cluster.blocks.index.get(last.blockId)
+    assert slot is not None
+    for storage in list(served.cluster.blocks.storages):
+        served.cluster.blocks.drop(slot, storage)
+    text = f"append: lastBlock={named(last)} of src=/f is not sufficiently replicated yet."
+    assert await refusal(served) == ("java.io.IOException", text)
+
+
+async def test_a_committed_last_block() -> None:
+    served = with_datanodes(serve())
+    await served.create("/f")
+    last = (await add_block(served, "/f")).b
+    served.namespace.apply(*closed(served, sized(last, 700)))
+    java_class, text = await refusal(served)
+    assert java_class == "org.apache.hadoop.ipc.RetriableException"
+    assert text == (
+        "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException: append: "
+        f"lastBlock={named(last)} of src=/f is COMMITTED but not yet COMPLETE."
+    )
+    report(served, sized(last, 700), "d1")
+    assert (await append(served)).HasField("block")
+
+
+async def test_what_cannot_be_appended_to() -> None:
+    served = with_datanodes(serve())
+    await served.mkdirs("/d")
+    assert await refusal(served, "/d") == (
+        "org.apache.hadoop.fs.FileAlreadyExistsException",
+        "Cannot append to directory /d; already exists as a directory.",
+    )
+    assert await refusal(served, "/none") == (
+        "java.io.FileNotFoundException",
+        "Failed to append to non-existent file /none for client 127.0.0.1",
+    )
+    await served.touch("/f")
+    served.namespace.tree.file("/f").storage_policy_id = 15
+    assert await refusal(served) == (
+        "java.lang.UnsupportedOperationException",
+        "Cannot append to lazy persist file /f",
+    )
+    served.namespace.tree.file("/f").block_type = 1
+    assert await refusal(served) == (
+        "java.lang.UnsupportedOperationException",
+        "Cannot append to files with striped block /f",
+    )
+
+
+async def refusal(served: Served, src: str = "/f") -> tuple[str, str]:
+    edits = len(served.log.frames)
+    with pytest.raises(RemoteFault) as refused:
+        await append(served, src)
+    assert len(served.log.frames) == edits
+    return refused.value.java_class, refused.value.reason
+
+
+def named(block: ExtendedBlockProto) -> str:
+    return f"blk_{block.blockId}_{block.generationStamp}"
+
+
+def closed(served: Served, last: ExtendedBlockProto) -> tuple[TxId, Close]:
+    """The edit of a former active that closed the file, of whose last block nothing is reported."""
+    file = served.namespace.tree.file("/f")
+    block = Block(last.blockId, last.numBytes, last.generationStamp)
+    op = close_edit(file, "/f", 1, (block,))
+    return served.log.append(op), op

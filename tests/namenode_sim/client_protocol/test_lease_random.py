@@ -1,0 +1,36 @@
+"""One file through the deaths of its writers, DataNodes and NameNodes, by chance."""
+
+import os
+from contextlib import ExitStack
+
+import pytest
+
+from ha.rpc.errors import RemoteFault
+from tests.namenode_sim.client_protocol.lease_planted import BUGS, Bug
+from tests.namenode_sim.client_protocol.lease_world import run
+
+SEEDS = int(os.environ.get("NNHA_LEASE_SEEDS", "80"))
+STEPS = 80
+MOST_SEEDS = 600
+
+
+async def test_nothing_acknowledged_is_lost_and_every_file_is_closed() -> None:
+    for seed in range(SEEDS):
+        await run(seed, STEPS)
+
+
+async def seed_that_shows() -> int | None:
+    """The first life that ends badly."""
+    for seed in range(MOST_SEEDS):
+        try:
+            await run(seed, STEPS)
+        except (AssertionError, RemoteFault):
+            return seed
+    return None
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=[bug.name for bug in BUGS])
+async def test_a_bug_is_found(bug: Bug) -> None:
+    with ExitStack() as planted:
+        bug.plant(planted)
+        assert await seed_that_shows() is not None

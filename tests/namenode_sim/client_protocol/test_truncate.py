@@ -1,0 +1,267 @@
+"""truncate: at the end of a block at once, inside one by a recovery, copied for a snapshot."""
+
+import time
+
+import pytest
+
+from ha.rpc.errors import RemoteFault
+from journal.model import TxId
+from namenode_sim.blocks.check import check
+from namenode_sim.blocks.model import Cut, Role, Stage
+from namenode_sim.edits.ops import (
+    AllocateBlockId,
+    Close,
+    RollingUpgradeStart,
+    SetGenstampV2,
+    Truncate,
+)
+from namenode_sim.edits.values import Block
+from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import ExtendedBlockProto
+from tests.namenode_sim.client_protocol.datanodes_in_memory import (
+    add_block,
+    sized,
+    with_datanodes,
+    written,
+)
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
+from tests.namenode_sim.client_protocol.recovering_datanodes import (
+    FINALIZED,
+    RBW,
+    Disks,
+    at,
+    changed,
+    commit,
+    holders,
+    slot_of,
+    stage,
+)
+
+NAMES = ("d1", "d2", "d3")
+
+
+async def file_of(*lengths: int) -> tuple[Served, Disks, list[ExtendedBlockProto]]:
+    """The closed ``/d/f``, with three replicas of each block."""
+    served = with_datanodes(serve())
+    await served.mkdirs("/d")
+    disks = Disks(served)
+    blocks = await written(served, "/d/f", *lengths)
+    for block in blocks:
+        disks.write(block, FINALIZED, **dict.fromkeys(NAMES, block.numBytes))
+    return served, disks, blocks
+
+
+async def truncate(served: Served, length: int, client: str = "writer") -> bool:
+    answer = await served.call("truncate", src="/d/f", newLength=length, clientName=client)
+    assert isinstance(answer, calls.TruncateResponseProto)
+    return answer.result
+
+
+def stored(served: Served) -> tuple[Block, ...]:
+    return served.namespace.tree.file("/d/f").blocks
+
+
+def cut_of(served: Served, block_id: int) -> Cut | None:
+    return served.cluster.blocks.constructions[slot_of(served, block_id)].cut
+
+
+async def test_to_the_length_that_it_has() -> None:
+    served, _, _ = await file_of(1000, 700)
+    edits = len(served.log.frames)
+    assert await truncate(served, 1700)
+    assert len(served.log.frames) == edits
+
+
+@pytest.mark.parametrize("length", [0, 1000])
+async def test_to_the_end_of_a_block_is_done_at_once(length: int) -> None:
+    served, _, (first, last) = await file_of(1000, 700)
+    assert await truncate(served, length)
+    assert sum(block.num_bytes for block in stored(served)) == length
+    assert served.namespace.tree.leases == {}
+    assert served.cluster.blocks.index.get(last.blockId) is None
+    orders = {number for _, number, _, _ in served.cluster.blocks.invalidations}
+    assert orders == {last.blockId} | ({first.blockId} if not length else set())
+
+
+async def test_inside_a_block_its_replicas_are_cut() -> None:
+    served, disks, (first, last) = await file_of(1000, 700)
+    edits = len(served.log.frames)
+    assert not await truncate(served, 400)
+    stamp = last.generationStamp + 1
+    number, edit = served.log.ops()[edits:]
+    assert number == SetGenstampV2(stamp)
+    assert isinstance(edit, Truncate)
+    assert (edit.new_length, edit.block) == (400, Block(first.blockId, 1000, stamp))
+    assert served.namespace.tree.leases == {"writer": {served.namespace.tree.file("/d/f").id}}
+    assert cut_of(served, first.blockId) == Cut(400, stamp, first.blockId)
+    assert await closes(served, disks)
+    assert stored(served) == (Block(first.blockId, 400, stamp),)
+    assert holders(served, first.blockId) == ["d1", "d2", "d3"]
+    assert disks.replicas["d1", first.blockId].length == 400
+    assert served.log.replayed().tree.file("/d/f").blocks == stored(served)
+
+
+async def closes(served: Served, disks: Disks) -> bool:
+    """The recovery that was ordered ends, and the file is closed."""
+    result = disks.lead(disks.leader())
+    await commit(served, result)
+    check(served.cluster.blocks)
+    return served.namespace.tree.file("/d/f").under_construction is None
+
+
+async def test_a_block_that_a_snapshot_has_is_copied() -> None:
+    served, disks, (block,) = await file_of(700)
+    await served.call("allowSnapshot", snapshotRoot="/d")
+    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s")
+    edits = len(served.log.frames)
+    assert not await truncate(served, 400)
+    identity, number, edit = served.log.ops()[edits:]
+    copy, stamp = block.blockId + 1, block.generationStamp + 1
+    assert (identity, number) == (AllocateBlockId(copy), SetGenstampV2(stamp))
+    assert isinstance(edit, Truncate)
+    assert edit.block == Block(copy, 0, stamp)
+    assert cut_of(served, copy) == Cut(400, stamp, block.blockId)
+    result = disks.lead(disks.leader())
+    assert result.block.blockId == block.blockId
+    await commit(served, result)
+    assert stored(served) == (Block(copy, 400, stamp),)
+    assert holders(served, copy) == holders(served, block.blockId) == ["d1", "d2", "d3"]
+    assert disks.replicas["d1", block.blockId].length == 700
+    assert len(served.cluster.blocks.invalidations) == 0
+
+
+async def test_what_was_appended_since_the_snapshot_is_cut_in_place() -> None:
+    served, disks, (block,) = await file_of(700)
+    await served.call("allowSnapshot", snapshotRoot="/d")
+    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s")
+    await served.call("append", src="/d/f", clientName="writer", flag=32)
+    added = (await add_block(served, "/d/f", sized(block, 700))).b
+    disks.write(sized(added, 300), FINALIZED, d1=300)
+    assert await served.complete("/d/f", last=sized(added, 300))
+    assert not await truncate(served, 800)
+    assert cut_of(served, added.blockId) == Cut(100, added.generationStamp + 1, added.blockId)
+    assert await closes(served, disks)
+
+
+async def test_a_repeated_call_waits_with_the_first() -> None:
+    served, disks, _ = await file_of(700)
+    assert not await truncate(served, 400)
+    edits = len(served.log.frames)
+    assert not await truncate(served, 400, client="other")
+    with pytest.raises(RemoteFault) as refused:
+        await truncate(served, 300)
+    assert refused.value.reason == (
+        "Failed to TRUNCATE_FILE /d/f for writer on 127.0.0.1 because /d/f is being truncated."
+    )
+    assert refused.value.java_class.endswith("AlreadyBeingCreatedException")
+    assert len(served.log.frames) == edits
+    assert await closes(served, disks)
+    assert await truncate(served, 400)
+
+
+async def test_a_longer_file_cannot_be_made() -> None:
+    served, _, _ = await file_of(700)
+    with pytest.raises(RemoteFault) as refused:
+        await truncate(served, 701)
+    assert refused.value.reason == (
+        "Cannot truncate to a larger file size. Current size: 700, truncate size: 701."
+    )
+
+
+@pytest.mark.parametrize("wrong", [{"newLength": 500}, {"newLength": 300}, {"deleteBlock": True}])
+async def test_another_length_than_the_asked_one_does_not_count(wrong: dict[str, int]) -> None:
+    served, disks, _ = await file_of(700)
+    await truncate(served, 400)
+    result = disks.lead(disks.leader())
+    with pytest.raises(RemoteFault, match="is being truncated to 400 bytes, not"):
+        await commit(served, changed(result, **wrong))
+    await commit(served, result)
+    assert served.namespace.tree.leases == {}
+
+
+async def test_the_result_must_name_the_source_of_a_copy() -> None:
+    served, disks, (block,) = await file_of(700)
+    await served.call("allowSnapshot", snapshotRoot="/d")
+    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s")
+    await truncate(served, 400)
+    result = disks.lead(disks.leader())
+    wrong = changed(result)
+    wrong.block.blockId = block.blockId + 1
+    with pytest.raises(RemoteFault, match=f"is that of block {block.blockId + 1}, not of"):
+        await commit(served, wrong)
+
+
+async def test_after_a_failover_a_truncation_goes_on_from_its_edit() -> None:
+    served, disks, (first, _) = await file_of(1000, 700)
+    await truncate(served, 400)
+    late = disks.lead(disks.leader())
+    state = served.cluster.blocks
+    state.demote()
+    state.role = Role.ACTIVE
+    with pytest.raises(RemoteFault, match="does not match current recovery id 0"):
+        await commit(served, late)
+    assert not await truncate(served, 400)
+    assert await served.face.release_expired_leases() == 1
+    assert cut_of(served, first.blockId) == Cut(400, late.newGenStamp + 1, first.blockId)
+    assert await closes(served, disks)
+    assert stored(served) == (Block(first.blockId, 400, late.newGenStamp + 1),)
+
+
+async def test_a_truncation_whose_leader_died_is_ordered_again() -> None:
+    served, disks, _ = await file_of(700)
+    await truncate(served, 400)
+    disks.take_order(disks.leader())
+    assert await served.face.release_expired_leases() == 0
+    at(served, 90.0)
+    assert await served.face.release_expired_leases() == 1
+    assert await closes(served, disks)
+
+
+async def test_a_standby_learns_from_the_edit_what_is_to_be_cut() -> None:
+    served, _, (first, _) = await file_of(1000, 700)
+    await truncate(served, 400)
+    standby = serve()
+    for txid, op in enumerate(served.log.ops(), start=1):
+        standby.namespace.apply(TxId(txid), op)
+    assert cut_of(standby, first.blockId) == cut_of(served, first.blockId)
+
+
+async def test_an_abandoned_file_is_closed_and_then_cut() -> None:
+    served, disks, _ = await file_of(700)
+    await served.call("append", src="/d/f", clientName="gone", flag=32)
+    served.face.leases.renew("gone", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    edits = len(served.log.frames)
+    assert not await truncate(served, 400)
+    assert [type(op) for op in served.log.ops()[edits:]] == [Close, SetGenstampV2, Truncate]
+    assert await closes(served, disks)
+
+
+async def test_an_abandoned_block_is_recovered_first() -> None:
+    served, disks, (block,) = await file_of(700)
+    await served.call("append", src="/d/f", clientName="gone")
+    disks.write(block, RBW, d1=900, d2=900, d3=900)
+    served.face.leases.renew("gone", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
+    with pytest.raises(RemoteFault, match="lease recovery is in progress"):
+        await truncate(served, 400)
+    assert await closes(served, disks)
+    assert sum(one.num_bytes for one in stored(served)) == 900
+    assert not await truncate(served, 400)
+    assert stage(served, block.blockId) is Stage.UNDER_RECOVERY
+
+
+async def test_what_cannot_be_cut() -> None:
+    served, _, _ = await file_of(700)
+    started = RollingUpgradeStart(1)
+    served.namespace.apply(served.log.append(started), started)
+    edits = len(served.log.frames)
+    with pytest.raises(RemoteFault, match="while a rolling upgrade is in progress"):
+        await truncate(served, 400)
+    file = served.namespace.tree.file("/d/f")
+    file.storage_policy_id = 15
+    with pytest.raises(RemoteFault, match="Cannot truncate lazy persist file /d/f"):
+        await truncate(served, 400)
+    file.block_type = 1
+    with pytest.raises(RemoteFault, match="Cannot truncate file with striped block /d/f"):
+        await truncate(served, 400)
+    assert len(served.log.frames) == edits
