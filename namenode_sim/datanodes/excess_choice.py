@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from namenode_sim.blocks.model import StorageNumber
+from namenode_sim.datanodes.model import StorageType
 
 RACKS: Final = 2
 """On so many racks the replicas of a block are to stand."""
@@ -22,6 +23,7 @@ class Candidate:
     """
 
     number: StorageNumber
+    type: StorageType
     node: str
     rack: str
     last_heard: float
@@ -30,35 +32,37 @@ class Candidate:
 
 
 def choose_excess(
-    candidates: Sequence[Candidate], surplus: int, hint: str | None
+    candidates: Sequence[Candidate], wanted: Sequence[StorageType], hint: str | None
 ) -> list[StorageNumber]:
-    """Choose so many replicas to be deleted, so that those that stay keep to two racks if they can.
+    """Choose what goes so that as many replicas stay as types are wanted.
 
-    ``hint`` is a DataNode that was asked to give its replica up, by a balancer.
+    They keep to two racks if they stand on two, and to these types if that allows it.  ``hint`` is
+    a DataNode that a balancer has asked to give its replica up.
     """
     left = list(candidates)
     chosen: list[StorageNumber] = []
-    for _ in range(surplus):
-        spread = Counter(one.rack for one in left)
-        goes = _hinted(left, spread, hint) or min(_eligible(left, spread), key=_order)
+    while len(left) > len(wanted):
+        fit = _of_excess_types(_off_lonely_racks(left), left, wanted)
+        goes = next((one for one in fit if one.node == hint), None) or min(fit, key=_order)
         left.remove(goes)
         chosen.append(goes.number)
     return chosen
 
 
-def _hinted(left: list[Candidate], spread: Counter[str], hint: str | None) -> Candidate | None:
-    """The replica that was given up, if two racks stay where there are two."""
-    spared = len(spread) > RACKS
-    return next(
-        (one for one in left if one.node == hint and (spared or spread[one.rack] > 1)), None
-    )
-
-
-def _eligible(left: list[Candidate], spread: Counter[str]) -> list[Candidate]:
+def _off_lonely_racks(left: list[Candidate]) -> list[Candidate]:
     """Of two racks none may lose its last replica."""
+    spread = Counter(one.rack for one in left)
     if len(spread) != RACKS:
         return left
     return [one for one in left if spread[one.rack] > 1] or left
+
+
+def _of_excess_types(
+    fit: list[Candidate], left: list[Candidate], wanted: Sequence[StorageType]
+) -> list[Candidate]:
+    """What is on a type of storage of which there are more than wanted, if anything is."""
+    excess = Counter(one.type for one in left) - Counter(wanted)
+    return [one for one in fit if one.type in excess] or fit
 
 
 def _order(one: Candidate) -> tuple[bool, float, int, StorageNumber]:

@@ -3,8 +3,9 @@
 See docs/reference/blocks.md#judging-redundancy.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from namenode_sim.blocks.columns import STRIPED
 from namenode_sim.blocks.model import Reason, Slot, Stage, StorageNumber
@@ -14,7 +15,9 @@ from namenode_sim.blocks.state import BlockState
 from namenode_sim.blocks.touched import Touch
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.excess_choice import RACKS, Candidate, choose_excess
-from namenode_sim.datanodes.pending import Pending, Place
+from namenode_sim.datanodes.pending import Pending
+from namenode_sim.datanodes.placement import Place
+from namenode_sim.datanodes.storage_policies import StoragePolicy
 
 GOOD_IN_SMALL_CLUSTER: Final = 2
 """With so many good replicas a corrupt one goes before its copy has come, if there is no room."""
@@ -37,6 +40,10 @@ class RedundancyRules:
     delete_corrupt_at_once: bool = False
 
 
+PolicyOf: TypeAlias = Callable[[int], StoragePolicy]
+"""The storage policy of a file, by its id."""
+
+
 @dataclass(slots=True)
 class Surroundings:
     """What blocks are judged by, beside themselves.
@@ -45,6 +52,7 @@ class Surroundings:
     """
 
     cluster: Cluster
+    policy_of: PolicyOf
     rules: RedundancyRules
     many_racks: bool = False
     pending: Pending = field(init=False)
@@ -128,10 +136,11 @@ def _delete_excess(around: Surroundings, touch: Touch, counts: Counts, now: floa
     blocks, slot = around.cluster.blocks, touch.slot
     doubtful = _doubtful(around.cluster, counts)
     certain = [number for number in counts.live if number not in doubtful]
-    surplus = len(certain) - blocks.columns.expected[slot]
-    if surplus > 0:
+    expected = blocks.columns.expected[slot]
+    if len(certain) > expected:
         candidates = [_candidate(around, number, now) for number in certain]
-        for number in choose_excess(candidates, surplus, touch.hint):
+        wanted = around.policy_of(blocks.columns.files[slot]).types(expected)
+        for number in choose_excess(candidates, wanted, touch.hint):
             blocks.doom(slot, number, now)
     if len(certain) < len(counts.live):
         blocks.postponed[slot] = None
@@ -140,7 +149,15 @@ def _delete_excess(around: Surroundings, touch: Touch, counts: Counts, now: floa
 def _candidate(around: Surroundings, number: StorageNumber, now: float) -> Candidate:
     node, storage = around.cluster.place(number)
     late = now > node.last_heard + around.rules.late_seconds
-    return Candidate(number, node.id.uuid, node.rack, node.last_heard, late, storage.room.remaining)
+    return Candidate(
+        number,
+        storage.type,
+        node.id.uuid,
+        node.rack,
+        node.last_heard,
+        late,
+        storage.room.remaining,
+    )
 
 
 def _delete_corrupt(around: Surroundings, slot: Slot, counts: Counts, now: float) -> None:

@@ -6,9 +6,7 @@ See docs/reference/blocks.md#copies-on-their-way.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from namenode_sim.datanodes.model import Node, NodeStorage
-
-Place = tuple[Node, NodeStorage]
+from namenode_sim.datanodes.placement import Place
 
 
 @dataclass(frozen=True, slots=True)

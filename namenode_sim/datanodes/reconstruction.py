@@ -5,39 +5,21 @@ See docs/reference/blocks.md#copies.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from namenode_sim.blocks.model import Slot
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.blocks.redundancy import Counts
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node
-from namenode_sim.datanodes.pending import Place
+from namenode_sim.datanodes.placement import Place, Wish, choose
+from namenode_sim.datanodes.storage_policies import StoragePolicy
 
 MAX_STREAMS: Final = 2
 """So many copies may wait for a DataNode's next heartbeat (max-streams)."""
 
 MAX_STREAMS_URGENT: Final = 4
 """So many may, with those of blocks that have one replica left (max-streams-hard-limit)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Storages are wanted for copies of a block.
-
-    ``chosen`` hold it, or will; ``excluded`` DataNodes, by uuid, hold it too, but do not count.
-    """
-
-    slot: Slot
-    copies: int
-    chosen: tuple[Place, ...]
-    excluded: frozenset[str]
-
-
-class ChooseTargets(Protocol):
-    """Chooses storages, at most one of a DataNode and as many as wanted at most."""
-
-    def __call__(self, cluster: Cluster, wanted: Wanted, now: float) -> Sequence[Place]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +40,23 @@ class Missing:
     priority: Priority
 
 
-def plan_copy(cluster: Cluster, missing: Missing, choose: ChooseTargets, now: float) -> Copy | None:
+def plan_copy(cluster: Cluster, missing: Missing, policy: StoragePolicy, now: float) -> Copy | None:
     """Choose a source and targets; None if either is not to be had now."""
     source = _source(cluster, missing)
     if source is None:
         return None
     live = tuple(cluster.place(number) for number in missing.counts.live)
-    chosen = (*live, *missing.coming)
-    lacking = cluster.blocks.columns.expected[missing.slot] - len(chosen)
-    wanted = Wanted(missing.slot, max(lacking, 1), chosen, _others(cluster, missing))
-    targets = tuple(choose(cluster, wanted, now))
+    chosen, columns = (*live, *missing.coming), cluster.blocks.columns
+    lacking = columns.expected[missing.slot] - len(chosen)
+    wish = Wish(
+        count=max(lacking, 1),
+        size=columns.lengths[missing.slot],
+        policy=policy,
+        chosen=chosen,
+        excluded=_others(cluster, missing),
+        copy=True,
+    )
+    targets = choose(cluster.nodes.values(), wish, now, cluster.draw).places
     if not targets or (lacking <= 0 and not _new_rack(live, targets)):
         return None
     return Copy(source, targets)

@@ -18,6 +18,7 @@ from namenode_sim.blocks.touched import Touched
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.excess_choice import RACKS
 from namenode_sim.datanodes.judging import (
+    PolicyOf,
     RedundancyRules,
     Surroundings,
     is_complete,
@@ -26,7 +27,7 @@ from namenode_sim.datanodes.judging import (
 )
 from namenode_sim.datanodes.model import CopyOrder
 from namenode_sim.datanodes.pending import Pending
-from namenode_sim.datanodes.reconstruction import ChooseTargets, Missing, plan_copy
+from namenode_sim.datanodes.reconstruction import Missing, plan_copy
 
 ROUND_SECONDS: Final = 3.0
 """dfs.namenode.redundancy.interval.seconds."""
@@ -49,7 +50,6 @@ class Redundancy:
     __slots__ = (
         "_around",
         "_budget",
-        "_choose",
         "_dead",
         "_rounds",
         "_scanned",
@@ -58,10 +58,9 @@ class Redundancy:
     )
 
     def __init__(
-        self, cluster: Cluster, choose: ChooseTargets, rules: RedundancyRules | None = None
+        self, cluster: Cluster, policy_of: PolicyOf, rules: RedundancyRules | None = None
     ) -> None:
-        self._around = Surroundings(cluster, rules or RedundancyRules())
-        self._choose = choose
+        self._around = Surroundings(cluster, policy_of, rules or RedundancyRules())
         self.timeouts = 0
         self._scanned = 0
         self._to_copy: list[Slot] = []
@@ -204,7 +203,8 @@ class Redundancy:
         if found.priority is None or found.priority is Priority.MISSING:
             return
         missing = Missing(slot, found.counts, found.coming, found.priority)
-        copy = plan_copy(cluster, missing, self._choose, now)
+        policy = around.policy_of(blocks.columns.files[slot])
+        copy = plan_copy(cluster, missing, policy, now)
         if copy is None:
             return
         block_id = blocks.columns.ids[slot]

@@ -4,7 +4,7 @@ What is on the disks is the truth; the NameNode knows of it by reports.  Orders 
 for long at a DataNode, as they may with Java's.  A former active has given orders of its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
@@ -26,9 +26,8 @@ from namenode_sim.blocks.model import (
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import DatanodeId, Node, NodeStorage, Room
-from namenode_sim.datanodes.pending import Place
-from namenode_sim.datanodes.reconstruction import Wanted
 from namenode_sim.datanodes.redundancy import Redundancy
+from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES, StoragePolicy
 from namenode_sim.namespace.changes import (
     BlockAdded,
     BlockChange,
@@ -78,13 +77,9 @@ class Block:
     expected: int
 
 
-def choose_any(cluster: Cluster, wanted: Wanted, now: float) -> Sequence[Place]:
-    """Storages of DataNodes that have no replica; of another rack than those that have, first."""
-    held = {node.id.uuid for node, _ in wanted.chosen} | wanted.excluded
-    racks = {node.rack for node, _ in wanted.chosen}
-    free = [node for node in cluster.nodes.values() if node.alive and node.id.uuid not in held]
-    free.sort(key=lambda node: (node.rack in racks, node.id.uuid))
-    return [(node, next(iter(node.storages.values()))) for node in free[: wanted.copies]]
+def hot(_: int) -> StoragePolicy:
+    """All files have the default policy."""
+    return POLICIES[DEFAULT_POLICY_ID]
 
 
 def a_node(cluster: Cluster, name: str, rack: str) -> tuple[Node, NodeStorage]:
@@ -104,7 +99,7 @@ class World:
         self.state = BlockState(minimum=1)
         self.state.starting = False
         self.cluster = Cluster("BP-1", self.state, Random(chance.random()))
-        self.redundancy = Redundancy(self.cluster, choose_any)
+        self.redundancy = Redundancy(self.cluster, hot)
         count, racks = chance.randint(3, 5), chance.randint(1, 3)
         self.machines = [
             Machine(*a_node(self.cluster, f"n{number}", f"/r{number % racks}"))

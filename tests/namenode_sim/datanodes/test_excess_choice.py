@@ -6,6 +6,8 @@ import pytest
 
 from namenode_sim.blocks.model import StorageNumber
 from namenode_sim.datanodes.excess_choice import Candidate, choose_excess
+from namenode_sim.datanodes.model import StorageType
+from namenode_sim.datanodes.storage_policies import BY_NAME
 
 One = tuple[str, int, float | None]
 """A rack, free bytes, and since when its DataNode is silent, or None."""
@@ -29,6 +31,7 @@ def test_one_goes(replicas: list[One], hint: str | None, goes: int) -> None:
     candidates = [
         Candidate(
             StorageNumber(number),
+            StorageType.DISK,
             f"n{number}",
             rack,
             100.0 if silent is None else silent,
@@ -37,14 +40,41 @@ def test_one_goes(replicas: list[One], hint: str | None, goes: int) -> None:
         )
         for number, (rack, remaining, silent) in enumerate(replicas)
     ]
-    assert choose_excess(candidates, 1, hint) == [goes]
+    wanted = [StorageType.DISK] * (len(replicas) - 1)
+    assert choose_excess(candidates, wanted, hint) == [goes]
 
 
 def test_two_racks_stay_while_many_go() -> None:
     racks = ["r", "r", "s", "t", "t"]
     candidates = [
-        Candidate(StorageNumber(number), f"n{number}", rack, 0.0, late=False, remaining=number)
+        Candidate(
+            StorageNumber(number),
+            StorageType.DISK,
+            f"n{number}",
+            rack,
+            0.0,
+            late=False,
+            remaining=number,
+        )
         for number, rack in enumerate(racks)
     ]
-    gone = choose_excess(candidates, 3, None)
+    gone = choose_excess(candidates, [StorageType.DISK] * 2, None)
     assert len({racks[number] for number in range(5) if number not in gone}) == 2
+
+
+TYPES: Final = {
+    "a fallback is not needed any more": ("DISK ARCHIVE DISK DISK", 3, [1]),
+    "one SSD is wanted": ("SSD SSD DISK DISK", 3, [0]),
+    "the named one is of a wanted type": ("ARCHIVE DISK DISK DISK", 3, [0]),
+}
+
+
+@pytest.mark.parametrize(("types", "stay", "gone"), TYPES.values(), ids=TYPES)
+def test_what_the_policy_does_not_want_goes(types: str, stay: int, gone: list[int]) -> None:
+    kinds = [StorageType[name] for name in types.split()]
+    candidates = [
+        Candidate(StorageNumber(number), kind, f"n{number}", "r", 0.0, late=False, remaining=number)
+        for number, kind in enumerate(kinds)
+    ]
+    policy = BY_NAME["ONE_SSD" if StorageType.SSD in kinds else "HOT"]
+    assert choose_excess(candidates, policy.types(stay), "n3") == gone
