@@ -53,6 +53,14 @@ class Needed:
         """How many blocks are in a queue."""
         return self._sizes[priority]
 
+    def missing_single(self) -> int:
+        """How many missing blocks were to have one replica only."""
+        slots = np.unique(np.frombuffer(self._queues[Priority.MISSING], np.uint32))
+        flags = np.frombuffer(self._columns.flags, np.uint8)[slots]
+        expected = np.frombuffer(self._columns.expected, np.uint16)[slots]
+        missing = flags & NEEDED == (Priority.MISSING + 1) << _SHIFT
+        return int((missing & (expected == 1)).sum())
+
     def priority(self, slot: Slot) -> Priority | None:
         """The queue that a block is in."""
         bits = (self._columns.flags[slot] & NEEDED) >> _SHIFT

@@ -1,7 +1,4 @@
-"""Calls about the cluster rather than a path: sizes, DataNodes, policies, safe mode.
-
-There are no DataNodes in this build: capacities are 0 and reports are empty.
-"""
+"""Calls about the cluster rather than a path: defaults, policies, safe mode."""
 
 from namenode_sim.client_protocol.errors import (
     HADOOP_ILLEGAL_ARGUMENT,
@@ -37,62 +34,6 @@ def get_server_defaults(
             snapshotTrashRootEnabled=False,
         )
     )
-
-
-def get_fs_stats(_: Scene, __: calls.GetFsStatusRequestProto) -> calls.GetFsStatsResponseProto:
-    return calls.GetFsStatsResponseProto(
-        capacity=0,
-        used=0,
-        remaining=0,
-        under_replicated=0,
-        corrupt_blocks=0,
-        missing_blocks=0,
-        missing_repl_one_blocks=0,
-        blocks_in_future=0,
-        pending_deletion_blocks=0,
-    )
-
-
-def get_fs_replicated_block_stats(
-    _: Scene, __: calls.GetFsReplicatedBlockStatsRequestProto
-) -> calls.GetFsReplicatedBlockStatsResponseProto:
-    return calls.GetFsReplicatedBlockStatsResponseProto(
-        low_redundancy=0,
-        corrupt_blocks=0,
-        missing_blocks=0,
-        missing_repl_one_blocks=0,
-        blocks_in_future=0,
-        pending_deletion_blocks=0,
-    )
-
-
-def get_fs_ec_block_group_stats(
-    _: Scene, __: calls.GetFsECBlockGroupStatsRequestProto
-) -> calls.GetFsECBlockGroupStatsResponseProto:
-    """Health of erasure coded block groups."""
-    return calls.GetFsECBlockGroupStatsResponseProto(
-        low_redundancy=0,
-        corrupt_blocks=0,
-        missing_blocks=0,
-        blocks_in_future=0,
-        pending_deletion_blocks=0,
-    )
-
-
-def get_datanode_report(
-    scene: Scene, _: calls.GetDatanodeReportRequestProto
-) -> calls.GetDatanodeReportResponseProto:
-    """The DataNodes: none."""
-    check_superuser(scene.caller)
-    return calls.GetDatanodeReportResponseProto()
-
-
-def get_datanode_storage_report(
-    scene: Scene, _: calls.GetDatanodeStorageReportRequestProto
-) -> calls.GetDatanodeStorageReportResponseProto:
-    """The DataNodes' disks: none."""
-    check_superuser(scene.caller)
-    return calls.GetDatanodeStorageReportResponseProto()
 
 
 def get_storage_policies(
@@ -158,15 +99,6 @@ def get_enclosing_root(
     """Without encryption zones, the root encloses everything."""
     find(scene, request.filename)
     return calls.GetEnclosingRootResponseProto(enclosingRootPath="/")
-
-
-def list_corrupt_file_blocks(
-    scene: Scene, request: calls.ListCorruptFileBlocksRequestProto
-) -> calls.ListCorruptFileBlocksResponseProto:
-    """No block is known to be corrupt, for none is known to be anywhere."""
-    check_superuser(scene.caller)
-    corrupt = types.CorruptFileBlocksProto(cookie=request.cookie or "0")
-    return calls.ListCorruptFileBlocksResponseProto(corrupt=corrupt)
 
 
 def get_delegation_token(

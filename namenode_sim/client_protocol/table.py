@@ -12,6 +12,7 @@ from namenode_sim.client_protocol import (
     append,
     attribute_writes,
     block_writes,
+    cluster_health,
     cluster_reads,
     concat,
     create,
@@ -71,18 +72,18 @@ READS: dict[str, ReadCall] = {
     "getServerDefaults": ReadCall(
         calls.GetServerDefaultsRequestProto, cluster_reads.get_server_defaults
     ),
-    "getFsStats": ReadCall(calls.GetFsStatusRequestProto, cluster_reads.get_fs_stats),
+    "getFsStats": ReadCall(calls.GetFsStatusRequestProto, cluster_health.get_fs_stats),
     "getFsReplicatedBlockStats": ReadCall(
-        calls.GetFsReplicatedBlockStatsRequestProto, cluster_reads.get_fs_replicated_block_stats
+        calls.GetFsReplicatedBlockStatsRequestProto, cluster_health.get_fs_replicated_block_stats
     ),
     "getFsECBlockGroupStats": ReadCall(
-        calls.GetFsECBlockGroupStatsRequestProto, cluster_reads.get_fs_ec_block_group_stats
+        calls.GetFsECBlockGroupStatsRequestProto, cluster_health.get_fs_ec_block_group_stats
     ),
     "getDatanodeReport": ReadCall(
-        calls.GetDatanodeReportRequestProto, cluster_reads.get_datanode_report
+        calls.GetDatanodeReportRequestProto, cluster_health.get_datanode_report
     ),
     "getDatanodeStorageReport": ReadCall(
-        calls.GetDatanodeStorageReportRequestProto, cluster_reads.get_datanode_storage_report
+        calls.GetDatanodeStorageReportRequestProto, cluster_health.get_datanode_storage_report
     ),
     "getStoragePolicies": ReadCall(
         calls.GetStoragePoliciesRequestProto, cluster_reads.get_storage_policies
@@ -104,7 +105,7 @@ READS: dict[str, ReadCall] = {
         calls.GetEnclosingRootRequestProto, cluster_reads.get_enclosing_root
     ),
     "listCorruptFileBlocks": ReadCall(
-        calls.ListCorruptFileBlocksRequestProto, cluster_reads.list_corrupt_file_blocks
+        calls.ListCorruptFileBlocksRequestProto, cluster_health.list_corrupt_file_blocks
     ),
     "getSnapshottableDirListing": ReadCall(
         calls.GetSnapshottableDirListingRequestProto,
@@ -190,6 +191,9 @@ WRITES: dict[str, WriteCall] = {
         calls.GetBlockLocationsRequestProto,
         located.get_block_locations,
         checked_as_read=True,
+    ),
+    "reportBadBlocks": WriteCall(
+        calls.ReportBadBlocksRequestProto, cluster_health.report_bad_blocks, checked_as_read=True
     ),
     "setAcl": WriteCall(calls.SetAclRequestProto, acl_calls.set_acl),
     "modifyAclEntries": WriteCall(calls.ModifyAclEntriesRequestProto, acl_calls.modify_entries),

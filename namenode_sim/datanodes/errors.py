@@ -68,3 +68,14 @@ class TooManyStoragesHere(DatanodesError):
             f"DataNode {datanode} has {count} storages, at most {limit} are taken in; nothing of "
             f"what it said was. Run several DataNodes on that host"
         )
+
+
+class UnknownDatanode(DatanodesError):
+    """A replica is reported to be damaged on a DataNode that has never registered."""
+
+    def __init__(self, block_id: int, stamp: int, datanode: str) -> None:
+        super().__init__(
+            f"Cannot mark blk_{block_id}_{stamp} as corrupt because datanode {datanode[:256]!r} "
+            f"does not exist: it has not registered with this NameNode since its start. Ask again "
+            f"once it has"
+        )

@@ -1517,6 +1517,41 @@ class UpgradeStatusResponseProto(_message.Message):
 Global___UpgradeStatusResponseProto: _TypeAlias = UpgradeStatusResponseProto  # noqa: Y015
 
 @_typing.final
+class ReportBadBlocksRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BLOCKS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def blocks(self) -> _containers.RepeatedCompositeFieldContainer[_hdfs_types_pb2.LocatedBlockProto]: ...
+    def __init__(
+        self,
+        *,
+        blocks: _abc.Iterable[_hdfs_types_pb2.LocatedBlockProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blocks", b"blocks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportBadBlocksRequestProto: _TypeAlias = ReportBadBlocksRequestProto  # noqa: Y015
+
+@_typing.final
+class ReportBadBlocksResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportBadBlocksResponseProto: _TypeAlias = ReportBadBlocksResponseProto  # noqa: Y015
+
+@_typing.final
 class ListCorruptFileBlocksRequestProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -1,0 +1,50 @@
+"""Replicas that readers and DataNodes report to be damaged.
+
+See docs/reference/blocks.md#corrupt-replicas.
+"""
+
+from dataclasses import dataclass
+
+from namenode_sim.blocks.model import CorruptMark, Reason, Slot, Storage
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.errors import UnknownDatanode
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A replica, by its block, its stamp and its DataNode's uuid."""
+
+    block_id: int
+    stamp: int
+    datanode: str
+
+
+def check_known(cluster: Cluster, damaged: Damaged) -> None:
+    """Whether the DataNode of a known block's replica is known.
+
+    Raises:
+        UnknownDatanode: if it is not; what is said of unknown blocks does not count.
+    """
+    known = cluster.blocks.index.get(damaged.block_id) is not None
+    if known and damaged.datanode not in cluster.nodes:
+        raise UnknownDatanode(damaged.block_id, damaged.stamp, damaged.datanode)
+
+
+def note_damage(cluster: Cluster, damaged: Damaged) -> None:
+    """Note that a replica is damaged, if it is one with the stamp that its block has.
+
+    A report about an older stamp is late: a newer replica may have taken the place.
+    """
+    blocks, slot = cluster.blocks, cluster.blocks.index.get(damaged.block_id)
+    if slot is None or damaged.block_id < 0 or damaged.stamp != blocks.columns.stamps[slot]:
+        return
+    storage = _holding(cluster, slot, damaged.datanode)
+    if storage is not None and blocks.is_good(slot, storage.number):
+        mark = CorruptMark(Reason.CORRUPTION_REPORTED, damaged.stamp)
+        blocks.mark_corrupt(slot, storage, mark)
+
+
+def _holding(cluster: Cluster, slot: Slot, datanode: str) -> Storage | None:
+    """The storage on which a DataNode has its replica of a block."""
+    held = map(cluster.blocks.storages.at, cluster.blocks.replicas.storages(slot))
+    return next((storage for storage in held if storage.node == datanode), None)

@@ -1,0 +1,233 @@
+"""What clients read of DataNodes and of blocks without enough replicas, and what they report."""
+
+import time
+from typing import Final
+
+import pytest
+from google.protobuf.message import Message
+
+from ha.rpc.errors import RemoteFault
+from namenode_sim.datanodes.redundancy import Redundancy
+from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES
+from namenode_sim.proto import client_namenode_pb2 as calls
+from namenode_sim.proto.hdfs_types_pb2 import (
+    DatanodeIDProto,
+    DatanodeInfoProto,
+    DatanodeReportTypeProto,
+    ExtendedBlockProto,
+    LocatedBlockProto,
+    TokenProto,
+)
+from tests.namenode_sim.client_protocol.datanodes_in_memory import (
+    ROOM,
+    add_block,
+    locations,
+    report,
+    sized,
+    with_datanodes,
+)
+from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
+
+NO_TOKEN: Final = TokenProto(identifier=b"", password=b"", kind="", service="")
+STATS: Final = ("under_replicated", "corrupt_blocks", "missing_blocks", "missing_repl_one_blocks")
+
+
+class Kept:
+    """A NameNode with DataNodes, whose blocks are kept at their replicas."""
+
+    def __init__(self, count: int = 3) -> None:
+        self.served = with_datanodes(serve(), count)
+        self.blocks = self.served.cluster.blocks
+        self.blocks.starting = False
+        self.redundancy = Redundancy(self.served.cluster, lambda _: POLICIES[DEFAULT_POLICY_ID])
+        for storage in self.blocks.storages:
+            storage.confirmed = True
+
+    def work(self) -> None:
+        while self.redundancy.work(time.monotonic()):
+            pass
+
+    async def file(self, src: str, *on: str, replication: int = 3) -> ExtendedBlockProto:
+        """A closed file of one block, with replicas on some DataNodes."""
+        await self.served.create(src, replication=replication)
+        block = sized((await add_block(self.served, src)).b, 7)
+        report(self.served, block, *on)
+        assert await self.served.complete(src, last=block)
+        self.work()
+        return block
+
+    async def stats(self) -> tuple[int, ...]:
+        """The counts of blocks in ``STATS``."""
+        answer = await self.served.call("getFsStats")
+        self.same_as_the_replicated(answer, await self.served.call("getFsReplicatedBlockStats"))
+        return tuple(getattr(answer, name) for name in STATS)
+
+    @staticmethod
+    def same_as_the_replicated(whole: Message, replicated: Message) -> None:
+        assert isinstance(whole, calls.GetFsStatsResponseProto)
+        assert isinstance(replicated, calls.GetFsReplicatedBlockStatsResponseProto)
+        assert whole.under_replicated == replicated.low_redundancy
+        assert whole.missing_blocks == replicated.missing_blocks
+
+    async def corrupt_files(self, path: str, cookie: str = "") -> tuple[list[str], str]:
+        fields: Fields = {"path": path, **({"cookie": cookie} if cookie else {})}
+        answer = await self.served.call("listCorruptFileBlocks", **fields)
+        assert isinstance(answer, calls.ListCorruptFileBlocksResponseProto)
+        return list(answer.corrupt.files), answer.corrupt.cookie
+
+    async def damaged(self, block: ExtendedBlockProto, *names: str) -> None:
+        await self.served.call("reportBadBlocks", user="bob", blocks=[located(block, *names)])
+        self.work()
+
+    def dies(self, name: str) -> None:
+        node = self.served.cluster.nodes[name]
+        node.alive = False
+        for storage in node.storages.values():
+            self.blocks.empty_storage(storage.held)
+        self.work()
+
+
+def located(block: ExtendedBlockProto, *names: str) -> LocatedBlockProto:
+    """A block as a reader names it."""
+    who = (
+        DatanodeIDProto(
+            ipAddr="10.0.0.1", hostName=name, datanodeUuid=name, xferPort=1, infoPort=2, ipcPort=3
+        )
+        for name in names
+    )
+    infos = [DatanodeInfoProto(id=one) for one in who]
+    return LocatedBlockProto(b=block, offset=0, locs=infos, corrupt=False, blockToken=NO_TOKEN)
+
+
+async def names(served: Served, kind: str) -> list[str]:
+    number = DatanodeReportTypeProto.Value(kind)
+    answer = await served.call("getDatanodeReport", type=number)
+    storages = await served.call("getDatanodeStorageReport", type=number)
+    assert isinstance(answer, calls.GetDatanodeReportResponseProto)
+    assert isinstance(storages, calls.GetDatanodeStorageReportResponseProto)
+    found = [info.id.datanodeUuid for info in answer.di]
+    assert [one.datanodeInfo.id.datanodeUuid for one in storages.datanodeStorageReports] == found
+    for one in storages.datanodeStorageReports:
+        assert [report.capacity for report in one.storageReports] == [ROOM.capacity]
+    return found
+
+
+async def test_datanodes_by_kind() -> None:
+    kept = Kept()
+    kept.dies("d2")
+    assert await names(kept.served, "ALL") == ["d1", "d2", "d3"]
+    assert await names(kept.served, "LIVE") == ["d1", "d3"]
+    assert await names(kept.served, "DEAD") == ["d2"]
+    assert await names(kept.served, "DECOMMISSIONING") == []
+    with pytest.raises(RemoteFault) as refusal:
+        await kept.served.call(
+            "getDatanodeReport", user="bob", type=DatanodeReportTypeProto.Value("ALL")
+        )
+    assert refusal.value.java_class.endswith("AccessControlException")
+
+
+async def test_sizes_are_those_of_live_datanodes() -> None:
+    kept = Kept()
+    kept.dies("d2")
+    answer = await kept.served.call("getFsStats")
+    assert isinstance(answer, calls.GetFsStatsResponseProto)
+    assert (answer.capacity, answer.remaining) == (2 * ROOM.capacity, 2 * ROOM.remaining)
+
+
+async def test_counts_follow_the_replicas() -> None:
+    kept = Kept()
+    await kept.file("/three", "d1", "d2", "d3")
+    assert await kept.stats() == (0, 0, 0, 0)
+    await kept.file("/one", "d1", replication=1)
+    kept.dies("d2")
+    assert await kept.stats() == (1, 0, 0, 0)
+    kept.dies("d1")
+    assert await kept.stats() == (2, 0, 1, 1)
+    kept.dies("d3")
+    assert await kept.stats() == (2, 0, 2, 1)
+
+
+async def test_set_replication_orders_deletions_at_once() -> None:
+    kept = Kept()
+    await kept.file("/f", "d1", "d2", "d3")
+    await kept.served.call("setReplication", src="/f", replication=1)
+    kept.work()
+    answer = await kept.served.call("getFsStats")
+    assert isinstance(answer, calls.GetFsStatsResponseProto)
+    assert answer.pending_deletion_blocks == 2
+
+
+async def test_a_reader_reports_damage() -> None:
+    kept = Kept(4)
+    block = await kept.file("/f", "d1", "d2", "d3")
+    await kept.damaged(block, "d2")
+    assert await kept.stats() == (1, 1, 0, 0)
+    (found,) = (await locations(kept.served, "/f")).blocks
+    assert sorted(place.id.datanodeUuid for place in found.locs) == ["d1", "d3"]
+    await kept.damaged(block, "d2")
+    assert await kept.stats() == (1, 1, 0, 0)
+
+
+async def test_a_block_that_is_damaged_everywhere_is_served_as_corrupt() -> None:
+    kept = Kept()
+    block = await kept.file("/f", "d1", "d2", "d3")
+    await kept.damaged(block, "d1", "d2", "d3")
+    assert await kept.stats() == (1, 1, 1, 0)
+    (found,) = (await locations(kept.served, "/f")).blocks
+    assert (found.corrupt, len(found.locs)) == (True, 3)
+    assert len(kept.blocks.invalidations) == 0
+
+
+async def test_reports_that_say_nothing_of_a_present_replica_do_not_count() -> None:
+    kept = Kept(4)
+    block = await kept.file("/f", "d1", "d2", "d3")
+    older = ExtendedBlockProto()
+    older.CopyFrom(block)
+    older.generationStamp -= 1
+    await kept.damaged(older, "d1")
+    await kept.damaged(block, "d4")
+    older.blockId += 1000
+    await kept.damaged(older, "nobody")
+    assert await kept.stats() == (0, 0, 0, 0)
+
+
+async def test_damage_on_an_unknown_datanode_is_refused_and_nothing_is_marked() -> None:
+    kept = Kept()
+    block = await kept.file("/f", "d1", "d2", "d3")
+    with pytest.raises(RemoteFault) as refusal:
+        await kept.damaged(block, "d1", "nobody")
+    assert refusal.value.message.startswith(
+        f"Cannot mark blk_{block.blockId}_{block.generationStamp} as corrupt because datanode"
+    )
+    assert await kept.stats() == (0, 0, 0, 0)
+
+
+async def test_too_many_at_once_are_refused() -> None:
+    kept = Kept()
+    block = await kept.file("/f", "d1", "d2", "d3")
+    with pytest.raises(RemoteFault) as refusal:
+        await kept.damaged(block, *["d1"] * 1001)
+    assert "1001 replicas" in refusal.value.message
+    assert await kept.stats() == (0, 0, 0, 0)
+
+
+async def test_corrupt_files_are_listed_in_pieces() -> None:
+    kept = Kept()
+    await kept.served.mkdirs("/a")
+    for number in range(103):
+        await kept.file(f"/a/{number}", "d1", replication=1)
+    await kept.file("/b", "d1", replication=1)
+    kept.dies("d1")
+    first, cookie = await kept.corrupt_files("/a")
+    rest, cookie = await kept.corrupt_files("/a", cookie)
+    assert sorted(first + rest) == sorted(f"/a/{number}" for number in range(103))
+    assert len(first) == 100
+    assert await kept.corrupt_files("/a", cookie) == ([], cookie)
+    assert (await kept.corrupt_files("/b"))[0] == ["/b"]
+
+
+async def test_corrupt_files_are_not_listed_before_blocks_are_judged() -> None:
+    served = with_datanodes(serve())
+    with pytest.raises(RemoteFault) as refusal:
+        await served.call("listCorruptFileBlocks", path="/")
+    assert "replication queues have not been initialized" in refusal.value.message
