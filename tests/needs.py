@@ -6,11 +6,13 @@ ask whether the machine has the thing after all.
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, NoReturn
 
 import pytest
@@ -82,6 +84,18 @@ def _git() -> str:
     return "" if (ROOT / ".git").exists() else f"{ROOT} is not a git checkout"
 
 
+@cache
+def _mount() -> str:
+    with TemporaryDirectory() as folder:
+        command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder]
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=30)
+            subprocess.run(["umount", folder], check=True, capture_output=True, timeout=30)
+        except (OSError, subprocess.SubprocessError) as problem:
+            return f"no file system can be mounted ({problem}); root may"
+    return ""
+
+
 _SSHD: Final = ("sshd", "ssh-keygen", "fuser", "bash")
 HADOOP_SERVER: Final = Need("Hadoop's server jar", _server_jar)
 SSHD: Final = Need("sshd", partial(_commands, "apt-get install openssh-server psmisc", *_SSHD))
@@ -94,11 +108,22 @@ PROMETHEUS: Final = Need(
     "prometheus", partial(_commands, "apt-get install prometheus", "prometheus", "promtool")
 )
 GIT: Final = Need("a git checkout", _git)
+MOUNT: Final = Need("a file system of its own", _mount)
 PURE_SASL: Final = Need("pure-sasl", partial(_packages, "pip install pure-sasl", "puresasl"))
 
 NEEDS: Final = {
     need.name: need
-    for need in (HADOOP_SERVER, SSHD, SSH_AGENT, GCC, FILES_OF_HADOOP, PROMETHEUS, GIT, PURE_SASL)
+    for need in (
+        HADOOP_SERVER,
+        SSHD,
+        SSH_AGENT,
+        GCC,
+        FILES_OF_HADOOP,
+        PROMETHEUS,
+        GIT,
+        MOUNT,
+        PURE_SASL,
+    )
 }
 
 

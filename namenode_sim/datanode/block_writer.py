@@ -5,6 +5,8 @@ Packets of whole chunks that follow each other are written together.
 See docs/reference/datanode.md#packets-of-a-write.
 """
 
+import contextlib
+
 from namenode_sim.datanode.checksums import checksums_of, verify
 from namenode_sim.datanode.errors import MalformedTransfer
 from namenode_sim.datanode.model import Block, Checksum, Replica
@@ -77,7 +79,14 @@ class BlockWriter:
         taken, self._together = self._together, []
         if taken:
             data, sums = [one.data for one in taken], [one.sums for one in taken]
-            self._files.write(taken[0].header.offset, data, sums)
+            begin = taken[0].header.offset
+            try:
+                self._files.write(begin, data, sums)
+            except OSError:
+                self._length = begin
+                with contextlib.suppress(OSError):
+                    self._files.shorten(begin)  # a part may be there, and nobody knows of it
+                raise
             self._grown(taken[-1].header.end)
 
     def _follows(self, header: PacketHeader) -> bool:

@@ -40,6 +40,10 @@ class Condition:
     failed_paths: Sequence[str]
     transfers: int
     connections: int
+    last_failure: float = 0.0
+    """When the last volume failed, in seconds since 1970; 0 for not since the start."""
+    lost_bytes: int = 0
+    """How much the volumes could take that have failed since the start."""
 
 
 @dataclass(slots=True)
@@ -95,8 +99,8 @@ class NameNodeCalls:
             request.volumeFailureSummary.CopyFrom(
                 pb.VolumeFailureSummaryProto(
                     failedStorageLocations=condition.failed_paths,
-                    lastVolumeFailureDate=0,
-                    estimatedCapacityLostTotal=0,
+                    lastVolumeFailureDate=int(condition.last_failure * 1000),
+                    estimatedCapacityLostTotal=condition.lost_bytes,
                 )
             )
         return await self._call("sendHeartbeat", request, pb.HeartbeatResponseProto)

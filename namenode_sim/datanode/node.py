@@ -119,9 +119,11 @@ class DataNode:
         volumes = joined.store.volumes
         return Condition(
             volumes.usage(),
-            [*self._unusable, *(str(one.path) for one in volumes.failed)],
+            [*self._unusable, *(str(one.volume.path) for one in volumes.failed)],
             joined.executor.transfers,
             joined.xceivers.active,
+            max((one.at for one in volumes.failed), default=0.0),
+            sum(one.capacity for one in volumes.failed),
         )
 
     async def heard(self, who: NameNodeId, said: Said, txid: int) -> None:

@@ -24,6 +24,7 @@ from namenode_sim.datanode.operations import Complete, OpenCopy
 from namenode_sim.datanode.packets import Op, Packet, PacketHeader, encode_op
 from namenode_sim.datanode.peer import Peer, TransferLimits
 from namenode_sim.datanode.store import Store
+from namenode_sim.datanode.volumes import FULL
 from namenode_sim.datanode.write_plan import WritePlan
 from namenode_sim.proto import data_transfer_pb2 as pb
 from namenode_sim.proto import hdfs_types_pb2 as hdfs
@@ -41,6 +42,7 @@ class Receiver:
         self._store, self._plan, self._peer, self._limits = store, plan, peer, limits
         self._seconds = limits.waiting(len(plan.request.targets))
         self.bytes_taken = 0
+        self._disk_is_full = False
 
     async def run(self) -> None:
         """Carry the write out; the connection is of no more use afterwards.
@@ -62,9 +64,11 @@ class Receiver:
                 await self._take_packets(replica, mirror)
         finally:
             self._store.end_writing(replica.block.block_id)
-            if not self._plan.from_client:
-                with contextlib.suppress(DataNodeError):
+            with contextlib.suppress(DataNodeError):
+                if not self._plan.from_client:
                     await self._store.discard(replica.block)
+                elif self._disk_is_full:
+                    await self._store.discard_unacknowledged(replica.block)
 
     async def _set_up(self) -> Replica:
         """Make the replica what it must be."""
@@ -169,6 +173,7 @@ class Receiver:
             try:
                 ended = await self._write(writer, batch.packets, acknowledger)
             except OSError as problem:
+                self._disk_is_full = problem.errno in FULL
                 replica = self._store.find(writer.block)
                 await self._store.volumes.suspect(replica.storage, problem)
                 raise DataNodeError(f"{writer.block} cannot be written: {problem}") from problem

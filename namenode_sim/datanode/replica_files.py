@@ -87,10 +87,14 @@ class ReplicaFiles:
             if checksums_of(partial, self.checksum) != self.read_sums(start, 1):
                 whole = min(self.checksum.bytes_per_chunk, self.size() - start)
                 self.checked(start, whole, what)
-        os.ftruncate(self.block_fd, length)
         if partial:
             made = checksums_of(partial, self.checksum)
             _write_all(self.meta_fd, [memoryview(made)], sums_at(self.checksum, start))
+        self.shorten(length)
+
+    def shorten(self, length: int) -> None:
+        """Cut both files; the checksum of a chunk that this cuts does not fit any more."""
+        os.ftruncate(self.block_fd, length)
         os.ftruncate(self.meta_fd, meta_bytes(self.checksum, length))
 
     def copy_to(self, other: "ReplicaFiles", length: int, what: str) -> None:

@@ -14,6 +14,7 @@ import structlog
 
 from namenode_sim.datanode.errors import RecoveryInProgress, ReplicaMissing, ReplicaRefused
 from namenode_sim.datanode.model import (
+    BeingWritten,
     Block,
     BlockId,
     Checksum,
@@ -107,7 +108,7 @@ class Store:
 
         Raises:
             ReplicaRefused, ReplicaMissing: nothing has changed.
-            VolumeFailed: the disk refused.
+            NoRoom, VolumeFailed: the disk refused.
         """
         return await _to_its_end(self._perform(operation, checksum))
 
@@ -198,6 +199,12 @@ class Store:
         replica = self._replicas.get(block.block_id)
         if isinstance(replica, Temporary) and replica.block == block:
             await self.delete(self.forget(block), quietly=True)
+
+    async def discard_unacknowledged(self, block: Block) -> None:
+        """Delete an open replica of which nobody counts on a byte, for want of room."""
+        replica = self._replicas.get(block.block_id)
+        if isinstance(replica, BeingWritten) and replica.block == block and not replica.acked:
+            await self.delete(self.forget(block))
 
     async def open(self, replica: Replica, *, writable: bool = False) -> ReplicaFiles:
         """The files of a replica; who asks closes them.

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ T = TypeVar("T")
 
 _NOT_THE_DISK: Final = frozenset({errno.EEXIST, errno.EMFILE, errno.ENFILE})
 """Errors that say nothing of the disk."""
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Errors of a disk that works: what is there can be read and deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,15 @@ class StorageUse:
     def used_by_others(self) -> int:
         """Bytes of the file system that are neither free nor ours."""
         return max(0, self.capacity - self.used - self.remaining)
+
+
+@dataclass(frozen=True, slots=True)
+class LostVolume:
+    """A volume that has failed: how many bytes it could take, and when, in seconds since 1970."""
+
+    volume: Volume
+    capacity: int
+    at: float
 
 
 @dataclass(slots=True)
@@ -72,7 +84,7 @@ class Volumes:
             for volume in volumes
         }
         self._turn = 0
-        self.failed: list[Volume] = []
+        self.failed: list[LostVolume] = []
         self.on_failed: Callable[[StorageId], None] = lambda _: None
 
     async def close(self) -> None:
@@ -80,8 +92,8 @@ class Volumes:
         for shelf in self._shelves.values():
             await asyncio.to_thread(shelf.thread.shutdown, wait=True)
             shelf.volume.close()
-        for volume in self.failed:
-            volume.close()
+        for lost in self.failed:
+            lost.volume.close()
 
     @property
     def types(self) -> Mapping[StorageId, str]:
@@ -101,6 +113,7 @@ class Volumes:
 
         Raises:
             ReplicaMissing: if the volume is out.
+            NoRoom: if the disk is full.
             VolumeFailed: if the disk refuses; the volume is out if it takes nothing any more.
             FileNotFoundError: if a file is gone.
         """
@@ -111,6 +124,8 @@ class Volumes:
         except OSError as problem:
             if problem.errno not in _NOT_THE_DISK:
                 await self.suspect(storage, problem)
+            if problem.errno in FULL:
+                raise NoRoom(f"{volume.path} is full: {problem}") from problem
             if isinstance(problem, FileNotFoundError) and storage in self._shelves:
                 raise
             raise VolumeFailed(volume.path, problem) from problem
@@ -133,7 +148,7 @@ class Volumes:
         for storage, shelf in list(self._shelves.items()):
             try:
                 shelf.usage = await self.run(storage, shelf.volume.usage)
-            except VolumeFailed:
+            except (VolumeFailed, ReplicaMissing):
                 continue  # it is out by now
 
     def choose(self, size: int, storage_type: str, wish: str = "") -> StorageId:
@@ -179,21 +194,27 @@ class Volumes:
         shelf = self._shelves.get(storage)
         if shelf is None:
             return
+        path = str(shelf.volume.path)
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(shelf.thread, shelf.volume.check)
         except OSError as failure:
-            log.error("datanode.volume_failed", path=str(shelf.volume.path), why=str(failure))  # noqa: TRY400 - the message has the fact
-            self._drop(storage)
+            if failure.errno not in FULL:
+                log.error("datanode.volume_failed", path=path, why=str(failure))  # noqa: TRY400 - the message has the fact
+                self._drop(storage)
+                return
+        if problem.errno in FULL:
+            log.warning("datanode.disk_full", path=path, why=str(problem))
+            await self.measure()
         else:
-            log.warning("datanode.disk_error", path=str(shelf.volume.path), why=str(problem))
+            log.warning("datanode.disk_error", path=path, why=str(problem))
 
     def _drop(self, storage: StorageId) -> None:
         shelf = self._shelves.pop(storage, None)
         if shelf is None:
             return
         shelf.thread.shutdown(wait=False)
-        self.failed.append(shelf.volume)
+        self.failed.append(LostVolume(shelf.volume, shelf.usage.capacity, time.time()))
         self.on_failed(storage)
 
 

@@ -18,8 +18,8 @@ from namenode_sim.proto import data_transfer_pb2 as pb
 from namenode_sim.proto import hdfs_types_pb2 as hdfs
 from tests.namenode_sim.datanode.stores import CHECKSUM, POOL, store, volume
 
-SECONDS = 10.0
-LIMITS = TransferLimits(packet_seconds=SECONDS, connect_seconds=SECONDS)
+SECONDS = 30.0
+LIMITS = TransferLimits(operation_seconds=SECONDS, packet_seconds=SECONDS, connect_seconds=SECONDS)
 PACKET = 4096
 STAGE = pb.OpWriteBlockProto
 

@@ -1,5 +1,6 @@
 """Packets that come together: each counts as if it had come alone."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,9 @@ from namenode_sim.datanode.checksums import checksums_of
 from namenode_sim.datanode.connection import PeerLost
 from namenode_sim.datanode.model import Replica, readable_length
 from namenode_sim.datanode.packets import PacketHeader, encode_packet
-from namenode_sim.datanode.peer import TransferLimits
 from namenode_sim.proto import data_transfer_pb2 as pb
 from tests.namenode_sim.datanode.block_client import (
+    LIMITS,
     SECONDS,
     Node,
     Writing,
@@ -32,7 +33,7 @@ class Together:
 
     def __init__(self) -> None:
         self.seqnos: list[int] = []
-        self.raw = b""
+        self.raw = bytearray()
         self._next = 0
 
     def add(self, at: int, data: bytes, *, sync: bool = False, bad: bool = False) -> None:
@@ -56,7 +57,7 @@ class Together:
         self._next += 1
 
     async def send(self, writing: Writing) -> None:
-        await writing.peer.send(self.raw, seconds=SECONDS)
+        await writing.peer.send(bytes(self.raw), seconds=SECONDS)
 
 
 def replica_of(one: Node) -> Replica:
@@ -65,7 +66,7 @@ def replica_of(one: Node) -> Replica:
 
 @pytest.mark.parametrize("shared", [0, 1 << 24])
 async def test_many_kinds_of_packets_at_once(tmp_path: Path, shared: int) -> None:
-    limits = TransferLimits(packet_seconds=SECONDS, shared_bytes=shared)
+    limits = replace(LIMITS, shared_bytes=shared)
     async with node(tmp_path / "a", limits) as a, node(tmp_path / "b", limits) as b:
         writing = await begin(places([a, b]), block(), size=len(DATA))
         packets = Together()
@@ -126,13 +127,13 @@ async def test_a_packet_that_makes_no_sense_spoils_none_before_it(nodes: list[No
 
 
 async def test_memory_for_long_packets_is_shared_and_has_an_end(tmp_path: Path) -> None:
-    limits = TransferLimits(packet_seconds=SECONDS, shared_bytes=1_500_000)
+    limits = replace(LIMITS, shared_bytes=1_500_000)
     async with node(tmp_path / "a", limits) as one:
         long, short = DATA[:1_000_448], DATA[:51_200]
         first = await begin([one.place], block(0), size=len(DATA))
         half = Together()
         half.add(0, long)
-        await first.peer.send(half.raw[:100_000], seconds=SECONDS)
+        await first.peer.send(bytes(half.raw[:100_000]), seconds=SECONDS)
         await until(lambda: one.server.shared_bytes > 900_000)
         # The second long one has to wait, a usual one does not, one beyond all limits is refused.
         second = await begin([one.place], block(1), size=len(DATA))

@@ -108,6 +108,18 @@ async def test_a_long_piece_waits_for_memory_and_gives_it_back() -> None:
             await connection.wait_for(2 * long, until=deadline())
 
 
+async def test_who_stood_still_does_not_blame_the_other_side() -> None:
+    async with connected(ByteBudget(0)) as (connection, other):
+        until = deadline(0.01)
+        waiting = asyncio.create_task(connection.wait_for(3, until=until))
+        await asyncio.sleep(0)
+        other.send(b"abc")
+        while deadline(0) <= until:
+            pass  # as a disk does that is too busy
+        await waiting
+        assert bytes(connection.waiting) == b"abc"
+
+
 async def test_a_sender_waits_for_the_kernel_and_not_for_ever() -> None:
     async with connected(ByteBudget(0)) as (connection, other):
         connection.write(BYTES)

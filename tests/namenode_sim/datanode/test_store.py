@@ -193,7 +193,7 @@ async def test_a_lost_volume_goes_with_its_replicas(tmp_path: Path) -> None:
     with pytest.raises(VolumeFailed):
         await kept.open(gone[0])
     assert {one.storage for one in kept} == {"DS-b"}
-    assert [one.path.name for one in kept.volumes.failed] == ["a"]
+    assert [one.volume.path.name for one in kept.volumes.failed] == ["a"]
     with pytest.raises(ReplicaMissing):
         kept.find(gone[0].block)
     await kept.volumes.close()
