@@ -136,6 +136,7 @@ def test_the_client_does_not_notice_one_killed_journalnode(stage: Stage) -> None
 def test_without_a_quorum_the_active_ends_and_names_the_journalnodes_it_lost(stage: Stage) -> None:
     stage = writing(stage, "two-journalnodes")
     active, _ = the_active(stage.cluster)
+    (other,) = {"nn1", "nn2"} - {active}
     wait_for_whole_journal(stage.cluster, active)
     lost = ("jn1", "jn3")
     for name in lost:
@@ -146,6 +147,14 @@ def test_without_a_quorum_the_active_ends_and_names_the_journalnodes_it_lost(sta
     last_line = process.log_tail().strip().splitlines()[-1]
     for name in lost:
         assert f"127.0.0.1:{stage.cluster.layout.journalnodes[name].rpc}" in last_line
+    for name in lost:
+        stage.cluster.start(name)
+    # Its successor fences first, and would kill what is started in its place before that.
+    wait_until(
+        lambda: stage.cluster.active_namenodes() or not stage.cluster.process(other).running,
+        what="the successor to be active, or to have ended without a quorum as well",
+        deadline_seconds=60,
+    )
     stage.cluster.heal()
     assert_nothing_lost(stage)
 

@@ -210,7 +210,7 @@ async def test_a_closed_port_of_ssh() -> None:
 async def test_cancelling_closes_the_connection(sshd: Sshd) -> None:
     sshd.replace_command("fuser", f"echo $$ > {sshd.folder}/started; exec sleep 60")
     task = asyncio.create_task(fenced(sshd, free_port()))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not (sshd.folder / "started").exists():
             await asyncio.sleep(0.01)
     task.cancel()

@@ -297,7 +297,7 @@ async def answer_of(data: bytes) -> Exception | Echo:
 @given(st.one_of(st.binary(max_size=60), st.binary(max_size=60).map(
     lambda body: len(body).to_bytes(4, "big") + body)))  # fmt: skip
 def test_any_bytes_end_in_a_value_or_a_typed_error(data: bytes) -> None:
-    asyncio.run(asyncio.wait_for(answer_of(data), 5))
+    asyncio.run(asyncio.wait_for(answer_of(data), 30))
 
 
 async def test_the_client_holds_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,7 +265,7 @@ async def test_we_notice_that_javas_server_stops(peer: JavaPeer) -> None:
         await client.monitor_health(deadline_seconds=10)
         watch = asyncio.create_task(client.wait_closed())
         await asyncio.to_thread(server.stop)
-        await asyncio.wait_for(watch, 5)
+        await asyncio.wait_for(watch, 30)
         await client.close()
 
 

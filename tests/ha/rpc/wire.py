@@ -116,7 +116,7 @@ async def raw(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.St
 async def read_answers(reader: asyncio.StreamReader, count: int) -> list[CallAnswer]:
     """The next answers of a server."""
     seen: list[CallAnswer] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while len(seen) < count:
             size = await reader.readexactly(4)
             seen.extend(answers(size + await reader.readexactly(int.from_bytes(size, "big"))))

@@ -169,7 +169,7 @@ async def test_the_process_serves_its_status_and_leaves_on_sigterm(
         )  # fmt: skip
         assert (await read_active(scope, deadline_seconds=5.0)) is not None
         process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             _, err = await gathering
         assert process.returncode == 0
         assert (await read_active(scope, deadline_seconds=5.0)) is None

@@ -100,7 +100,7 @@ async def test_of_two_operators_at_once_one_succeeds_and_the_other_is_told_at_on
         await until(lambda: "active by ZKFC" in two.namenode.seen, "nn2 is being promoted")
         second = asyncio.create_task(_to(one))
         with pytest.raises(ServiceFailed, match="asked to cede meanwhile"):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 await first
     await second
     await here.active(one)

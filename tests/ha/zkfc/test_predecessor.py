@@ -124,7 +124,7 @@ async def fenced_by(hosts: str, folder: Path, method: MethodSpec) -> AsyncIterat
 
 async def settled(made: World) -> None:
     async with connected(made.zookeeper, deadline_seconds=5.0) as session:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while (await recorded(made, session)) is not Term.SETTLED:
                 await asyncio.sleep(0.01)
 

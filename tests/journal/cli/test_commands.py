@@ -33,7 +33,7 @@ async def write(nodes: Nodes) -> None:
     await write_segment(writer, 1, 3)
     await writer.start_segment(TxId(4))
     await writer.write(TxId(4), 2, edits(4, 5))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await writer.close()
 
 

@@ -72,7 +72,7 @@ async def test_a_namenode_writes_over_hadoop_rpc_where_it_is_told_to(tmp_path: P
         await writer.start_segment(TxId(1))
         await writer.write(TxId(1), 3, edits(1, 3))
         await writer.finalize_segment(TxId(3))
-        await writer.settle(timeout_seconds=5)
+        await writer.settle(timeout_seconds=30)
         names = [(status.node, status.in_sync) for status in writer.node_statuses()]
         assert names == [(f"{host}:{NOBODY}", True) for host in HOSTS]
         await writer.close()

@@ -45,7 +45,7 @@ async def test_x12_a_source_that_dies_between_prepare_and_accept(
         writer = nodes.writer(addresses=[proxy.address for proxy in proxies])
         stack.push_async_callback(writer.close)
         recovery = asyncio.create_task(writer.become_writer())
-        await asyncio.wait_for(asyncio.gather(*(p.held.wait() for p in proxies[:3])), 10)
+        await asyncio.wait_for(asyncio.gather(*(p.held.wait() for p in proxies[:3])), 30)
         daemon = nodes.daemons[source]
         assert daemon is not None
         assert daemon._endpoint is not None
@@ -53,7 +53,7 @@ async def test_x12_a_source_that_dies_between_prepare_and_accept(
         for proxy in proxies:
             proxy.opened.set()
         assert (await recovery).last_txid == 6
-        await writer.settle(timeout_seconds=5)
+        await writer.settle(timeout_seconds=30)
         assert [nodes.finalized(i) for i in range(3)] == [[(1, 6)]] * 3
 
 
@@ -190,7 +190,7 @@ async def test_x22_a_stale_writer_is_fenced_whatever_the_order(
     epoch = (await old.become_writer()).epoch
     await old.start_segment(TxId(1))
     await old.write(TxId(1), 2, edits(1, 2))
-    await old.settle(timeout_seconds=5)
+    await old.settle(timeout_seconds=30)
     clients = [NodeClient(port, JOURNAL) for _, port in nodes.addresses]
     await clients[order[0]].new_epoch(epoch + 1)
     await old.write(TxId(3), 1, edits(3, 3))  # the other two are a majority

@@ -41,7 +41,7 @@ async def test_segments_are_read_elsewhere_when_the_first_source_hangs(tmp_path:
         await writer.become_writer()
         for first in range(1, 60, 10):
             await write_segment(writer, first, first + 9)
-        await writer.settle(timeout_seconds=5)
+        await writer.settle(timeout_seconds=30)
         await writer.close()
         # The two that are left are the majority: both are listed as sources, in this order.
         await nodes.stop(2)

@@ -32,7 +32,7 @@ async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
         await writer.become_writer()
         await write_segment(writer, 1, 500, "first")
         await write_segment(writer, 501, 900, "second")
-        await writer.settle(timeout_seconds=5)
+        await writer.settle(timeout_seconds=30)
         await writer.close()
         yield nodes
 

@@ -30,7 +30,7 @@ async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
         await write_segment(writer, 4, 6, "a")
         await writer.start_segment(TxId(7))
         await writer.write(TxId(7), 2, edits(7, 8))
-        await writer.settle(timeout_seconds=5)
+        await writer.settle(timeout_seconds=30)
         yield nodes
         await writer.close()
 

@@ -114,7 +114,7 @@ async def _shout(port: int, data: bytes) -> None:
     """Say something and leave when we are shown the door, however that is done."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             writer.write(data)
             writer.write_eof()
             while await reader.read(65536):

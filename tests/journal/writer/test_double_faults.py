@@ -48,7 +48,7 @@ async def one_life(nodes: Nodes, proxies: list[Proxy], judges: list[Judge], tag:
         proxy.arm(judge)
     writer = nodes.writer(addresses=[proxy.address for proxy in proxies])
     acked = await live(writer, tag)
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await writer.close()
     await nodes.recover()
     after = await nodes.read_all(max(1, last_before - 9))

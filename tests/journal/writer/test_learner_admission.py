@@ -71,7 +71,7 @@ async def wiped(nodes: Nodes, reborn: Callable[[Nodes], Awaitable[None]]) -> Pen
     await writer.start_segment(TxId(7))
     pen = Pen(writer, 6)
     await pen.write(5)
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await nodes.stop(1)
     await reborn(nodes)
     return pen
@@ -90,7 +90,7 @@ async def test_a_wiped_node_becomes_a_voter_while_the_writer_writes(
     await pen.write(10)
     await pen.writer.finalize_segment(TxId(pen.last))
     await write_segment(pen.writer, pen.last + 1, pen.last + 3)
-    await pen.writer.settle(timeout_seconds=5)
+    await pen.writer.settle(timeout_seconds=30)
     await pen.writer.close()
     assert await nodes.recover() == (2, pen.last + 3)
     await nodes.start(0)
@@ -157,13 +157,13 @@ async def test_a_node_wiped_behind_an_idle_writer_renews_no_lease_and_is_fed_aga
     await write_segment(writer, 1, 3)
     await writer.start_segment(TxId(4))
     await writer.write(TxId(4), 3, edits(4, 6))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await nodes.stop(1, 2)
     await formatted_alone(nodes)
     await asyncio.sleep(2 * lease)
     assert not await writer.read_lease.wait_until_valid(2 * lease)
     await nodes.start(2)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not writer.node_statuses()[1].in_sync:
             await asyncio.sleep(0.02)
         assert await writer.read_lease.wait_until_valid(5)
@@ -176,7 +176,7 @@ async def test_a_hole_in_what_was_let_go_of_keeps_no_learner_out(nodes: Nodes) -
     await writer.become_writer()
     for first in (1, 4, 7):
         await write_segment(writer, first, first + 2)
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await nodes.stop(2)
     writer.purge_logs(TxId(7))
     await until(lambda: nodes.finalized(0) == nodes.finalized(1) == [(7, 9)], "it is purged")

@@ -55,6 +55,11 @@ def in_sync(writer: QuorumWriter, node: int) -> Callable[[], bool]:
     return lambda: writer.node_statuses()[node].in_sync
 
 
+def has_acked(writer: QuorumWriter, node: int, txid: int) -> Callable[[], bool]:
+    """It is back: it may pass for in sync until the writer notices that it was away."""
+    return lambda: writer.node_statuses()[node].acked_txid == txid
+
+
 def lost_contact(writer: QuorumWriter, node: int) -> Callable[[], bool]:
     return lambda: writer.node_statuses()[node].last_error is not None
 
@@ -76,10 +81,10 @@ async def test_each_node_in_turn_may_restart_inside_one_segment(nodes: Nodes) ->
         await nodes.stop(node)
         await write(writer, last + 1, last + 10)
         await nodes.start(node)
-        await until(in_sync(writer, node), f"node {node} does not take part again")
         last += 10
+        await until(has_acked(writer, node, last), f"node {node} does not take part again")
     await writer.finalize_segment(TxId(last))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await writer.close()
     assert [nodes.finalized(i) for i in range(3)] == [[(1, last)]] * 3
 
@@ -92,7 +97,7 @@ async def test_all_nodes_may_restart_in_turn_while_nothing_is_written(
     lease_seconds = 0.4 if seen else 0.0
     writer = await begun(nodes.writer(replace(SMALL, read_lease_seconds=lease_seconds)))
     await write(writer, 1, 5)
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     for node in range(3):
         await nodes.stop(node)
         if seen:
@@ -102,7 +107,7 @@ async def test_all_nodes_may_restart_in_turn_while_nothing_is_written(
             await until(has_it_open(nodes, node), "the segment is not opened before it is written")
     await write(writer, 6, 9)
     await writer.finalize_segment(TxId(9))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await writer.close()
     assert [nodes.finalized(i) for i in range(3)] == [[(1, 9)]] * 3
 
@@ -164,7 +169,8 @@ async def rig(nodes: Nodes) -> AsyncIterator[tuple[Nodes, list[Proxy]]]:
 async def test_queue_limiting(rig: tuple[Nodes, list[Proxy]]) -> None:
     """IPCLoggerChannel.QueueLimiting: what waits is bounded, and is not there any more later."""
     nodes, proxies = rig
-    writer = await begun(nodes.writer(SMALL, [proxy.address for proxy in proxies]))
+    patient = replace(SMALL, write_txns_timeout_seconds=60)
+    writer = await begun(nodes.writer(patient, [proxy.address for proxy in proxies]))
     proxies[1].judge = lambda _n, m: Fate.HANG if m in ("Write", "ResumeSegment") else Fate.PASS
     most = 0
     for txid in range(1, 101):
@@ -209,7 +215,7 @@ async def test_x15_an_answer_that_was_lost_takes_effect_once(
         await write(writer, last + 1, last + 5)
         await until(in_sync(writer, node), "it does not come back")
     await writer.finalize_segment(TxId(15))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await writer.close()
     assert [nodes.finalized(i) for i in range(3)] == [[(1, 15)]] * 3
 

@@ -37,7 +37,7 @@ async def test_all_loggers_start_ok(rig: Rig) -> None:
     writer = rig.writer()
     await writer.become_writer()
     await writer.start_segment(TxId(1))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     assert started(rig) == [True] * 3
     await writer.close()
 
@@ -48,7 +48,7 @@ async def test_quorum_of_loggers_start_ok(rig: Rig) -> None:
     await writer.become_writer()
     rig.proxies[2].arm(lose("StartLogSegment", "ResumeSegment"))
     await writer.start_segment(TxId(1))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     assert started(rig) == [True, True, False]
     await writer.close()
 
@@ -72,11 +72,11 @@ async def test_write_edits(rig: Rig) -> None:
     await writer.start_segment(TxId(1))
     rig.arm(*[lambda _n, _m: Fate.PASS] * 3)
     await writer.write(TxId(1), 2, edits(1, 2))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     assert writer.committed == 2
     assert _on_disk(rig) == [edits(1, 2)] * 3
     await writer.write(TxId(3), 1, edits(3, 3))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     assert _on_disk(rig) == [edits(1, 3)] * 3
     await writer.close()
 
@@ -92,7 +92,7 @@ async def test_write_edits_one_slow(rig: Rig) -> None:
     writer = rig.writer()
     await writer.become_writer()
     await writer.start_segment(TxId(1))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     rig.proxies[2].arm(lambda _n, method: Fate.HANG if method == "Write" else Fate.PASS)
     began = asyncio.get_running_loop().time()
     await writer.write(TxId(1), 1, edits(1, 1))

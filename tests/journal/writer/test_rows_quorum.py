@@ -47,14 +47,14 @@ async def out_of_sync_at_beginning(rig: Rig, k: int) -> int:
     writer = rig.writer()
     await writer.become_writer()
     await write_segment(writer, 1, 3)
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     judges: list[Judge] = [always_pass] * 3
     judges[empty], judges[without] = lose("Write", *REJOINING), lose(*WRITING)
     rig.arm(*judges)
     await writer.start_segment(TxId(4))
     with pytest.raises(QuorumLost):
         await writer.write(TxId(4), 1, edits(4, 4))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await writer.close()
     rig.heal()
     held = [in_progress(4) in files(rig, i) for i in range(3)]
@@ -122,11 +122,11 @@ async def test_miss_finalize_and_next_start(rig: Rig) -> None:
     await writer.become_writer()
     await writer.start_segment(TxId(1))
     await writer.write(TxId(1), 3, edits(1, 3))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     rig.arm(lose("FinalizeLogSegment", "StartLogSegment", *REJOINING), *[always_pass] * 2)
     await writer.finalize_segment(TxId(3))
     await writer.start_segment(TxId(4))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     rig.proxies[1].arm(lose("Write", *REJOINING))
     with pytest.raises(QuorumLost, match="the request was lost"):
         await writer.write(TxId(4), 1, edits(4, 4))
@@ -158,7 +158,7 @@ async def edge_state(rig: Rig) -> None:
     rig.arm(always_pass, lose("AcceptRecovery"), unheard)
     with pytest.raises(QuorumLost):
         await writer.become_writer()
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await writer.close()
     rig.heal()
     assert {in_progress(101), "paxos/101"} <= files(rig, 0)
@@ -188,7 +188,7 @@ async def test_newer_version_of_segment_wins2(rig: Rig) -> None:
     rig.arm(lose(*EVERYTHING), always_pass, always_pass)
     newer = rig.writer()
     assert (await newer.become_writer()).last_txid == 100
-    await newer.settle(timeout_seconds=5)
+    await newer.settle(timeout_seconds=30)
     rig.arm(always_pass, lose(*EVERYTHING), always_pass)
     await newer.start_segment(TxId(101))
     await newer.write(TxId(101), 50, edits(101, 150, "newer"))
@@ -219,7 +219,7 @@ async def test_crash_between_sync_log_and_persist_paxos_data(rig: Rig) -> None:
     first = rig.writer()
     with pytest.raises(QuorumLost):
         await first.become_writer()
-    await first.settle(timeout_seconds=5)
+    await first.settle(timeout_seconds=30)
     await first.close()
     assert "paxos/1" in files(rig, 0)
     for daemon in rig.nodes.daemons:
@@ -231,7 +231,7 @@ async def test_crash_between_sync_log_and_persist_paxos_data(rig: Rig) -> None:
     second = rig.writer()
     with pytest.raises(QuorumLost, match="recovery of segment 1-5"):
         await second.become_writer()
-    await second.settle(timeout_seconds=5)
+    await second.settle(timeout_seconds=30)
     await second.close()
     await rig.nodes.stop()
     await rig.nodes.start()

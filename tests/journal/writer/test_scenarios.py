@@ -53,7 +53,7 @@ class Rig:
         writer = self.writer()
         try:
             won = await writer.become_writer()
-            await writer.settle(timeout_seconds=5)
+            await writer.settle(timeout_seconds=30)
             return won.last_txid
         finally:
             await writer.close()
@@ -71,7 +71,7 @@ class Rig:
             except QuorumLost:
                 assert end == max(ends)
             first = end + 1
-        await writer.settle(timeout_seconds=5)
+        await writer.settle(timeout_seconds=30)
         await writer.close()
         self.heal()
 
@@ -146,7 +146,7 @@ async def test_x2_a_stale_copy_is_not_finalized_when_its_replacement_was_lost(ri
     rig.arm(lose("AcceptRecovery"), always_pass, always_pass)
     third = rig.writer()
     assert (await third.become_writer()).last_txid == 6
-    await third.settle(timeout_seconds=5)
+    await third.settle(timeout_seconds=30)
     await third.close()
     assert (4, 6) not in rig.nodes.finalized(0)
     assert await rig.nodes.read_all() == edits(1, 3, "first") + edits(4, 6, "acked")
@@ -154,7 +154,7 @@ async def test_x2_a_stale_copy_is_not_finalized_when_its_replacement_was_lost(ri
     await rig.nodes.stop(0)
     rig.nodes.extra |= {"peers": {JOURNAL: rig.nodes.addresses}, "sync_interval_seconds": 0.05}
     await rig.nodes.start(0)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while (4, 6) not in rig.nodes.finalized(0):
             await asyncio.sleep(0.01)
     path = rig.nodes.current(0) / f"edits_{4:019d}-{6:019d}"
@@ -176,15 +176,14 @@ async def test_x5_two_failures_end_the_wait_for_a_node_that_hangs(rig: Rig) -> N
 
 
 async def test_a_node_that_hangs_delays_nothing_and_holds_little(rig: Rig) -> None:
-    settings = WriterSettings(queued_edits_limit_bytes=64 * 1024, write_txns_timeout_seconds=5)
+    settings = WriterSettings(queued_edits_limit_bytes=64 * 1024, write_txns_timeout_seconds=60)
     writer = rig.nodes.writer(settings, [proxy.address for proxy in rig.proxies])
     await writer.become_writer()
     await writer.start_segment(TxId(1))
     rig.arm(always_pass, lambda _n, m: Fate.HANG if m == "Write" else Fate.PASS, always_pass)
-    started = asyncio.get_running_loop().time()
-    for txid in range(1, 101):
-        await writer.write(TxId(txid), 1, edits(txid, txid, "x" * 2000))
-    assert asyncio.get_running_loop().time() - started < 4.5
+    async with asyncio.timeout(30):  # who waited for the one that hangs would wait for a minute
+        for txid in range(1, 101):
+            await writer.write(TxId(txid), 1, edits(txid, txid, "x" * 2000))
     status = writer.node_statuses()[1]
     assert not status.in_sync
     assert "too far behind" in (status.last_error or "")
@@ -200,21 +199,21 @@ async def test_a_heartbeat_tells_a_node_that_is_left_out(rig: Rig) -> None:
     await writer.start_segment(TxId(1))
     rig.arm(lose("Write"), always_pass, always_pass)
     await writer.write(TxId(1), 1, edits(1, 1))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     rig.heal()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while "ResumeSegment" not in rig.proxies[0].calls:
             await asyncio.sleep(0.05)
     await writer.write(TxId(2), 1, edits(2, 2))
     await writer.finalize_segment(TxId(2))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     rig.proxies[0].calls.clear()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not writer.node_statuses()[0].in_sync and "Write" not in rig.proxies[0].calls:
             await asyncio.sleep(0.05)
     await writer.start_segment(TxId(3))
     await writer.write(TxId(3), 1, edits(3, 3))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not writer.node_statuses()[0].in_sync:
             await asyncio.sleep(0.01)
     await writer.close()
@@ -224,5 +223,5 @@ async def write_on(rig: Rig, tag: str, first: int, last: int) -> None:
     writer = rig.writer()
     await writer.become_writer()
     await write_segment(writer, first, last, tag)
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await writer.close()

@@ -90,6 +90,7 @@ async def test_rolling_upgrade_with_qjm_discards_on_all_nodes_and_goes_on(nodes:
     await write_segment(upgraded, 4, 6, "upgraded")
     await upgraded.start_segment(TxId(7))
     await upgraded.write(TxId(7), 1, edits(7, 7, "upgraded"))
+    await upgraded.settle(timeout_seconds=30)
     await upgraded.close()
     rolled_back = nodes.writer()
     assert (await rolled_back.become_writer()).last_txid == 7

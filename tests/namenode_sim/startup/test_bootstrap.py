@@ -65,7 +65,7 @@ async def write_journal(at: World, *, close: bool = True) -> None:
     await writer.write(first, BEHIND, frames(first, OPEN))
     if close:
         await writer.finalize_segment(TxId(first + BEHIND - 1))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await writer.close()
 
 
@@ -272,6 +272,6 @@ async def test_a_source_that_falls_silent_is_given_up(tmp_path: Path) -> None:
 
     async with serving(web.get("/imagetransfer", stall)) as at:
         with pytest.raises(FetchFailed):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 await fetch_image(at, tmp_path, TxId(5), info(), stall_seconds=0.2)
     assert list(tmp_path.iterdir()) == []

@@ -153,7 +153,7 @@ async def test_shared_edits_that_do_not_apply_are_asked_for_too(at: World) -> No
     await writer.start_segment(TxId(1))
     await writer.write(TxId(1), 4, frames(1, ops))
     await writer.finalize_segment(TxId(4))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await writer.close()
     operator = Operator("c")
     await run(at, operator)
@@ -171,7 +171,7 @@ async def journal_with_a_damaged_segment(at: World, tmp_path: Path, first: int) 
         await writer.start_segment(TxId(start))
         await writer.write(TxId(start), 2, frames(start, (StartLogSegment(), mkdir(name))))
         await writer.finalize_segment(TxId(start + 1))
-    await writer.settle(timeout_seconds=5)
+    await writer.settle(timeout_seconds=30)
     await writer.close()
     for i in range(3):
         folder = tmp_path / "journal" / f"jn{i}" / "ns1" / "current"

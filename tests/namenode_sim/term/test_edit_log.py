@@ -57,7 +57,7 @@ async def test_an_edit_is_durable_only_after_the_quorum_has_it() -> None:
     assert not done
     assert log.committed_txid == 1
     writer.held.set()
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 30)
     assert log.committed_txid == txid == 2
     await log.abort()
 
@@ -71,7 +71,7 @@ async def test_edits_that_arrive_during_a_write_share_the_next_one() -> None:
     await asyncio.sleep(0)
     rest = [asyncio.create_task(log.durable(log.append(EDIT))) for _ in range(50)]
     writer.held.set()
-    await asyncio.wait_for(asyncio.gather(first, *rest), 5)
+    await asyncio.wait_for(asyncio.gather(first, *rest), 30)
     assert len([call for call in writer.calls if call.startswith("write")]) <= 4
     await log.abort()
 
@@ -109,7 +109,7 @@ async def test_a_refused_write_fails_every_waiter_and_every_later_edit() -> None
     await asyncio.sleep(0)
     writer.refusal = Fenced("epoch 1 is older than 2", promised=Epoch(2))
     writer.held.set()
-    results = await asyncio.wait_for(asyncio.gather(*waiters, return_exceptions=True), 5)
+    results = await asyncio.wait_for(asyncio.gather(*waiters, return_exceptions=True), 30)
     assert all(isinstance(result, LogFailed) for result in results)
     assert failures == ["epoch 1 is older than 2"]
     with pytest.raises(LogFailed, match="older than 2"):
@@ -135,4 +135,4 @@ async def test_abort_leaves_no_caller_waiting() -> None:
     await asyncio.sleep(0)
     await log.abort()
     with pytest.raises(LogFailed, match="before the edit was durable"):
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, 30)

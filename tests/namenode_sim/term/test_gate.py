@@ -28,7 +28,7 @@ def gate(others: Others, park_timeout_seconds: float = 30.0) -> Gate:
 
 async def refused(a_gate: Gate) -> None:
     with pytest.raises(RemoteFault) as refusal:
-        await asyncio.wait_for(a_gate.admit("mkdirs", writes=True), 10)
+        await asyncio.wait_for(a_gate.admit("mkdirs", writes=True), 30)
     assert refusal.value.java_class == STANDBY_EXCEPTION
 
 
@@ -51,7 +51,7 @@ async def test_a_call_is_held_until_the_takeover_is_done() -> None:
     assert not done
     a_gate.role_changed(Role.RECOVERING)
     a_gate.role_changed(Role.ACTIVE)
-    await asyncio.wait_for(held, 5)
+    await asyncio.wait_for(held, 30)
 
 
 async def test_a_held_call_waits_for_no_word_of_a_silent_peer() -> None:
@@ -66,7 +66,7 @@ async def test_a_held_call_waits_for_no_word_of_a_silent_peer() -> None:
     assert not done
     a_gate.role_changed(Role.RECOVERING)
     a_gate.role_changed(Role.ACTIVE)
-    await asyncio.wait_for(held, 5)
+    await asyncio.wait_for(held, 30)
 
 
 async def test_a_held_call_is_sent_away_when_a_peer_becomes_active() -> None:
@@ -76,7 +76,7 @@ async def test_a_held_call_is_sent_away_when_a_peer_becomes_active() -> None:
     done, _ = await asyncio.wait({held}, timeout=0.1)
     assert not done
     others.active = True
-    await asyncio.wait_for(held, 5)
+    await asyncio.wait_for(held, 30)
 
 
 async def test_a_demoted_namenode_refuses_at_once() -> None:
@@ -95,7 +95,7 @@ async def test_a_demoted_namenode_holds_calls_again_once_it_has_seen_its_success
     a_gate.role_changed(Role.CLOSING)
     a_gate.role_changed(Role.STANDBY)
     others.active = True
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while others.asked == 0:
             await asyncio.sleep(0.01)
     others.active = False  # the successor is demoted in its turn: we are the next
@@ -103,7 +103,7 @@ async def test_a_demoted_namenode_holds_calls_again_once_it_has_seen_its_success
     done, _ = await asyncio.wait({held}, timeout=0.2)
     assert not done
     a_gate.role_changed(Role.ACTIVE)
-    await asyncio.wait_for(held, 5)
+    await asyncio.wait_for(held, 30)
     await a_gate.close()
 
 

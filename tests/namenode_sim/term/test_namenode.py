@@ -77,7 +77,7 @@ async def test_an_active_whose_segment_is_open_is_superseded_and_stops() -> None
         await new.become_active()
         old.namespace.apply(txid := old.append(NOBODY), NOBODY)
         answer = asyncio.create_task(old.durable(txid))
-        assert "older than 2" in await asyncio.wait_for(asyncio.shield(old.stopped_because), 5)
+        assert "older than 2" in await asyncio.wait_for(asyncio.shield(old.stopped_because), 30)
         assert old.state.role is Role.STOPPED
         # The client must not be told anything: the edit may have reached a node or not.
         assert not answer.done()
@@ -103,7 +103,7 @@ async def test_a_fence_is_answered_while_a_takeover_hangs() -> None:
     async with namenode(journal) as node:
         taking = asyncio.create_task(node.become_active())
         await until(lambda: node.state.role is Role.RECOVERING)
-        await asyncio.wait_for(node.become_standby(), 5)
+        await asyncio.wait_for(node.become_standby(), 30)
         with pytest.raises(TransitionRefused, match="before it was active"):
             await taking
         assert journal.promised == 0

@@ -48,14 +48,14 @@ async def test_a_stopped_active_answers_nothing_before_a_majority_has_heard_it_a
         await asyncio.sleep(0.01)
         assert not answering.done()
         lease.accepted(NODES[1:2], clock.now)
-        await asyncio.wait_for(answering, 5)
+        await asyncio.wait_for(answering, 30)
 
 
 async def test_without_a_renewal_clients_are_sent_elsewhere() -> None:
     async with namenode(MemoryJournal()) as node:
         await active_with_lease(node, Clock(), 0.05)
         with pytest.raises(RemoteFault) as fault:
-            await asyncio.wait_for(node.confirmed(node.namespace.last_applied), 5)
+            await asyncio.wait_for(node.confirmed(node.namespace.last_applied), 30)
         assert fault.value.java_class == STANDBY_EXCEPTION
 
 

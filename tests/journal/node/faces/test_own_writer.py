@@ -109,7 +109,7 @@ async def test_a_node_that_comes_back_is_found_again(tmp_path: Path) -> None:
         assert not status.in_sync
         await nodes.start(2)
         await write_segment(writer, 4, 6)
-        await writer.settle(timeout_seconds=5)
+        await writer.settle(timeout_seconds=30)
         assert (4, 6) in nodes.finalized(2)
         await writer.close()
 
