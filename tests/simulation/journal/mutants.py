@@ -30,15 +30,18 @@ _DURABLE: Final = "tests/journal/test_durable.py::test_"
 
 MUTANTS: Final = (
     # ---- which copy wins, and who must agree ----
-    Mutant("longest before newest", protocol.longest_first(), 1500, _TABLES),
+    Mutant("longest before newest", protocol.longest_first(), 1500,
+           _TABLES + "[2.10.6_stage_B-jn1+jn2]"),
     # Four writers in one order, of which the third dies between two of its calls; the worlds show
     # it at one in 1,500 of those about short lives (segments know their writers by now, so that
     # most older copies lose anyway).
-    Mutant("accepted epoch ignored", protocol.accepted_ignored(), 5000, _TABLES),
-    Mutant("writer epoch ignored", protocol.writer_epoch_ignored(), 1500, _TABLES),
+    Mutant("accepted epoch ignored", protocol.accepted_ignored(), 5000,
+           _TABLES + "[2.10.7-jn1+jn2]"),
+    Mutant("writer epoch ignored", protocol.writer_epoch_ignored(), 1500,
+           _TABLES + "[2.10.6_stage_B-jn1+jn2]"),
     # Masked by the order of a start's effects, so that order is planted with it.
     Mutant("ranked by the node's writer epoch", rules.ranks_by_the_nodes_writer(), 0,
-           _X14),
+           _X14 + "[killed]"),
     Mutant("majority off by one", protocol.majority_off_by_one()),
     Mutant("one node's write is an ack", protocol.one_write_is_enough()),
     Mutant("epoch from one node", protocol.one_is_enough("claiming")),
@@ -68,7 +71,8 @@ MUTANTS: Final = (
     Mutant("any read lease is granted", limits.any_lease(), 0,
            "tests/journal/node/test_limits.py::test_a_stray_heartbeat_changes_nothing"),
     # ---- what is compared ----
-    Mutant("digest ignored", protocol.digest_ignored(), 3000, _TABLES),
+    Mutant("digest ignored", protocol.digest_ignored(), 3000,
+           _TABLES + "[2.10.6_prime-jn1+jn2]"),
     # A node must miss the acceptance, and get the finalization that follows: rare in worlds.
     Mutant("finalizes any length", protocol.finalizes_any_length(), 1500, _CHECKS),
     # ---- what is durable, and when ----
@@ -76,7 +80,8 @@ MUTANTS: Final = (
     Mutant("decision not forgotten", storage.without(ForgetDecision), 500,
            _CORE + "syncing.py::test_the_decision_about_a_segment_ends_with_its_finalization"),
     Mutant("writer epoch not persisted", storage.without(PersistWriter)),
-    Mutant("older file left in the way", storage.without(MoveAside), 5000, _X14),
+    Mutant("older file left in the way", storage.without(MoveAside), 5000,
+           _X14 + "[killed]"),
     Mutant("segment's writer not recorded", storage.record_not_written()),
     Mutant("segment's record not durable", storage.record_not_durable()),
     Mutant("record after the adopted name", storage.record_after_adoption(), 0,
