@@ -48,8 +48,9 @@ class Told:
     """One reason for each skipped test."""
 
 
-SIDE_BY_SIDE = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
-"""Files side by side, one process each: most tests wait for processes, disks and deadlines."""
+SIDE_BY_SIDE = ("--dist", "loadfile", "--no-loadscope-reorder", "-n")
+"""Files side by side in so many processes, more than a small machine has cores: most tests wait
+for processes, disks and deadlines.  Those that start JVMs or whole clusters do so less."""
 
 PYTEST = (sys.executable, "-m", "pytest", "-m")
 
@@ -59,9 +60,9 @@ STAGES = (
     Stage("types", (str(BIN / "mypy"),)),
     Stage("layers", (str(BIN / "lint-imports"),)),
     # The slow cluster tests come last, so that a plain mistake is told in the first minute.
-    Stage("unit", (*PYTEST, "not cluster and not interop", *SIDE_BY_SIDE)),
-    Stage("interop", (*PYTEST, "interop", *SIDE_BY_SIDE)),
-    Stage("cluster", (*PYTEST, "cluster and not interop")),
+    Stage("unit", (*PYTEST, "not cluster and not interop", *SIDE_BY_SIDE, "4")),
+    Stage("interop", (*PYTEST, "interop", *SIDE_BY_SIDE, "3")),
+    Stage("cluster", (*PYTEST, "cluster and not interop", *SIDE_BY_SIDE, "2")),
 )
 
 

@@ -8,7 +8,11 @@ import pytest
 import structlog
 
 KEPT_LINES = 40
-LONGEST = ("tests/simulation/", "tests/namenode_sim/namespace/snapshots/")
+LONGEST = (
+    "tests/interop/test_mixed",
+    "tests/namenode_sim/namespace/snapshots/",
+    "tests/simulation/",
+)
 """Begun first: a file that takes minutes and comes last keeps one core idle."""
 
 
