@@ -184,8 +184,7 @@ class _Parts:
         namenode = self._namenode(gate, copies)
         cluster = cluster_of(conf, storage.namespace_info.block_pool_id, namenode.namespace)
         keeper = keeper_of(conf, storage.namespace_info, namenode, cluster)
-        client_face = _client_face(conf, namenode, gate, cluster)
-        client_face.host = place.address.rpc.host
+        client_face = _client_face(conf, place, namenode, gate, cluster)
         copies.on_required_lost(namenode.end_because)
         checkpoints = checkpointer(conf, place, namenode, storage)
         beans = NameNodeBeans(
@@ -288,7 +287,7 @@ def _ha_face(conf: Configuration, place: NameNodeIdentity, loading: Loading) -> 
 
 
 def _client_face(
-    conf: Configuration, namenode: NameNode, gate: Gate, cluster: Cluster
+    conf: Configuration, place: NameNodeIdentity, namenode: NameNode, gate: Gate, cluster: Cluster
 ) -> ClientFace:
     """What clients see of it."""
     client_face = ClientFace(
@@ -297,6 +296,7 @@ def _client_face(
         gate,
         own_user(),
         cluster,
+        host=place.address.rpc.host,
         supergroup=conf.get(keys_files.SUPERGROUP),
         settings=client_settings(conf),
         groups=SystemGroups(

@@ -30,6 +30,8 @@ _SNAPSHOTS = (
 )
 
 _REASONS: Mapping[str, str] = {
+    "nnha's NameNode always takes Hadoop's default": """
+        dfs.corruptfilesreturned.max dfs.namenode.max-lock-hold-to-release-lease-ms""",
     _NO_BLOCKS: """
         dfs.data.transfer.protection dfs.datanode.balance.bandwidthPerSec
         dfs.datanode.data.dir.perm dfs.datanode.handler.count dfs.datanode.https.address

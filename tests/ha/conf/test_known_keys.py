@@ -81,8 +81,12 @@ def test_every_field_of_the_client_settings_has_a_key_and_the_daemon_passes_them
 
 
 QUOTED = re.compile(r"(?<![\w.])((?:dfs|fs|hadoop|ipc|io)(?:\.[a-z][a-z-]+){2,})")
-TOLD = {"dfs.content-summary.limit"}
-"""Named to tell how nnha differs."""
+TOLD = {
+    "dfs.content-summary.limit",
+    "dfs.corruptfilesreturned.max",
+    "dfs.namenode.max-lock-hold-to-release-lease-ms",
+}
+"""Named to tell how nnha differs, or whose default a limit is."""
 
 
 def test_no_text_of_the_client_calls_sends_its_reader_to_a_key_without_effect() -> None:

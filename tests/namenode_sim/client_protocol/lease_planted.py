@@ -7,6 +7,7 @@ from namenode_sim.blocks.model import Slot
 from namenode_sim.client_protocol import block_recovery, lease_calls, lease_release
 from namenode_sim.client_protocol.lease_release import Released
 from namenode_sim.client_protocol.model import Scene
+from namenode_sim.client_protocol.open_files import close_edit
 from namenode_sim.datanode.agreement import Agreement, Found, agree
 from namenode_sim.datanode.model import Block as DataNodeBlock
 from namenode_sim.datanodes import recovery
@@ -48,7 +49,7 @@ def _close_at_once(
     step = _release_lease(scene, file, path, new_holder)
     if step.closed:
         return step
-    close = lease_release.close_edit(file, path, scene.now_ms, step.blocks)
+    close = close_edit(file, path, scene.now_ms, step.blocks)
     return replace(step, ops=(close,), closed=True, then=lambda: None)
 
 
