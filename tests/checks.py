@@ -60,7 +60,7 @@ STAGES = (
     Stage("types", (str(BIN / "mypy"),)),
     Stage("layers", (str(BIN / "lint-imports"),)),
     # The slow cluster tests come last, so that a plain mistake is told in the first minute.
-    Stage("unit", (*PYTEST, "not cluster and not interop", *SIDE_BY_SIDE, "4")),
+    Stage("unit", (*PYTEST, "not cluster and not interop", *SIDE_BY_SIDE, "3")),
     Stage("interop", (*PYTEST, "interop", *SIDE_BY_SIDE, "3")),
     Stage("cluster", (*PYTEST, "cluster and not interop", *SIDE_BY_SIDE, "2")),
 )

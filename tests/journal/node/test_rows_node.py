@@ -18,7 +18,13 @@ from journal.node.settings import NodeSettings
 from journal.proto import journal_pb2 as pb
 from tests.journal.core.requests_of import Writer, segment, segment_bytes
 from tests.journal.node.process import JID, NodeClient, Refused, node_and_client, running, until
-from tests.journal.node.test_sync import syncing_nodes, until_equal, write_segments, writing
+from tests.journal.node.test_sync import (
+    syncing_nodes,
+    until_equal,
+    until_heard,
+    write_segments,
+    writing,
+)
 from tests.journal.node.test_transfer import get
 from tests.journal.writer.journal_cluster import JOURNAL, NAMESPACE, QUICK, write_segment
 
@@ -203,6 +209,7 @@ async def test_sync_after_jn_downtime_without_qjournal_queue(tmp_path: Path) -> 
     async with syncing_nodes(tmp_path) as nodes:
         writer = nodes.writer(no_queue)
         await writer.become_writer()
+        await until_heard(nodes)
         before = synced()
         await nodes.stop(0)
         for first in range(1, 25, 3):

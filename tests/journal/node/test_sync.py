@@ -46,9 +46,20 @@ async def writing(nodes: Nodes) -> AsyncIterator[QuorumWriter]:
     writer = nodes.writer()
     try:
         await writer.become_writer()
+        await until_heard(nodes)
         yield writer
     finally:
         await writer.close()
+
+
+async def until_heard(nodes: Nodes) -> None:
+    """Every node that runs has heard of a writer; sync brings nothing to one that has not."""
+
+    def heard() -> bool:
+        owners = [each.node.find(JOURNAL) for each in nodes.daemons if each is not None]
+        return all(owner is not None and owner.state.promised > 0 for owner in owners)
+
+    await until(heard, "a writer has made itself known to every node")
 
 
 async def write_segments(writer: QuorumWriter, *firsts: int, length: int = 3) -> None:

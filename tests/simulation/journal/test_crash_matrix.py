@@ -116,6 +116,7 @@ def later(quorum: tuple[str, ...]) -> Scene:
 
 
 @pytest.mark.row("X6")
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("state", [shorter, stale, alike], ids=lambda state: state.__name__)
 @pytest.mark.parametrize("power", [False, True], ids=["killed", "power lost"])
 def test_x6_a_crash_anywhere_in_an_acceptance(state: Scene, *, power: bool) -> None:
