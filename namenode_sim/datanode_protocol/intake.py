@@ -33,6 +33,14 @@ class ReportContext:
     is_last: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """A full report under way: the lease that it came under, and whether it still counts."""
+
+    lease: Held | None
+    goes_on: Callable[[], bool]
+
+
 class Intake:
     """The reports of all DataNodes; one full report is compared at a time."""
 
@@ -56,6 +64,7 @@ class Intake:
         if node is None:
             return False
         lease = self._leases.check(of.uuid, context.lease, began)
+        taken = _Report(lease, self._same_as_now(node))
         rows = differences = 0
         for listed in storages:
             storage = self._storage(node, listed.uuid, listed.type, listed.state)
@@ -68,7 +77,7 @@ class Intake:
                 raise
             rows += count
             async with self._taking_in:
-                differences += await self._take_in(node, storage.held, listing, lease)
+                differences += await self._take_in(taken, storage.held, listing)
         if context.is_last:
             self._leases.give_back(of.uuid)
         REPORT_SECONDS.labels("full").observe(self._clock() - began)
@@ -84,35 +93,29 @@ class Intake:
         )
         return True
 
-    async def _take_in(
-        self, node: Node, storage: Storage, listing: Sequence[Part], lease: Held | None
-    ) -> int:
-        blocks = self._cluster.blocks
-        same_role, same_registration = self._same_role(), _same_registration(node)
-
-        def goes_on() -> bool:
-            return same_role() and same_registration()
-
+    async def _take_in(self, report: _Report, storage: Storage, listing: Sequence[Part]) -> int:
+        blocks, lease = self._cluster.blocks, report.lease
         # Without a lease nobody knows when the report was made.
         age = self._leases.rules.seconds
         made_after = self._clock() - age if lease is None else lease.since
         total = 0
         for part in listing:
-            if not goes_on():
+            if not report.goes_on():
                 break
             differences = compare(blocks, storage, part, made_after)
             total += len(differences)
-            if not await in_slices(_settling(self._cluster, storage, differences), goes_on):
+            if not await in_slices(_settling(self._cluster, storage, differences), report.goes_on):
                 break
             await asyncio.sleep(0)
-        if not goes_on():
-            raise Overtaken(node.id.uuid)
+        if not report.goes_on():
+            raise Overtaken(storage.node)
         finish(blocks, storage, after_claim=lease is not None and lease.after_claim)
         return total
 
-    def _same_role(self) -> Callable[[], bool]:
-        term = self._cluster.term
-        return lambda: self._cluster.term == term
+    def _same_as_now(self, node: Node) -> Callable[[], bool]:
+        """Whether role and registration are still those of this moment."""
+        term, is_same = self._cluster.term, _same_registration(node)
+        return lambda: self._cluster.term == term and is_same()
 
     async def receive(self, of: DatanodeId, news: Sequence[StorageNews]) -> None:
         """Take an incremental report in.

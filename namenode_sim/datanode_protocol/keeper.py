@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -93,7 +93,7 @@ class Keeper:
         self.intake = Intake(cluster, self.leases, clock)
         self.safe_mode = SafeModeWatch(cluster, has_caught_up, clock)
         self._clock = clock
-        self._gone = GoneStorages(cluster)
+        self.gone = GoneStorages(cluster)
         self._watch = Watch.begun(clock())
 
     # ---- the role ----
@@ -137,7 +137,7 @@ class Keeper:
         self.leases.give_back(found.node.id.uuid)
         for old in found.replaced:
             self.leases.give_back(old.id.uuid)
-            self._gone.add_all(old, for_good=True)
+            self.gone.add_all(old, for_good=True)
         log.info(
             "datanodes.registered",
             datanode=found.node.id.uuid,
@@ -181,7 +181,7 @@ class Keeper:
     def _hear(self, node: Node, heartbeat: Heartbeat, now: float) -> None:
         for storage in hear(self.cluster, node, heartbeat, now):
             log.warning("datanodes.storage_failed", datanode=node.id.uuid, storage=storage.uuid)
-            self._gone.add(node, storage)
+            self.gone.add(node, storage)
 
     def _orders(self, node: Node, durable: TxId, now: float) -> tuple[Command, ...]:
         rules = self.rules
@@ -205,9 +205,9 @@ class Keeper:
 
     # ---- the clock, and what lasts ----
 
-    def duties(self) -> dict[str, Coroutine[object, object, None]]:
+    def duties(self) -> dict[str, Coroutine[Any, Any, None]]:
         """What is to run as long as the NameNode does."""
-        return {"watch-datanodes": self._look_on(), "empty-storages": self._gone.run()}
+        return {"watch-datanodes": self._look_on(), "empty-storages": self.gone.run()}
 
     async def _look_on(self) -> None:
         while True:
@@ -227,4 +227,4 @@ class Keeper:
                 silent_seconds=round(now - node.last_heard),
             )  # fmt: skip
             self.leases.give_back(node.id.uuid)
-            self._gone.add_all(node)
+            self.gone.add_all(node)

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -107,6 +107,7 @@ def in_memory(
     clock: Clock | None = None,
     rules: KeeperRules = RULES,
     safe_mode: SafeModeRules | None = None,
+    has_caught_up: Callable[[], bool] = lambda: True,
 ) -> NameNode:
     """A standby without a port."""
     namespace = Namespace.empty("hdfs")
@@ -116,7 +117,10 @@ def in_memory(
     def standing() -> Standing:
         return made.standing()
 
-    made = NameNode(namespace, Keeper(cluster, rules, standing, clock=clock or time.monotonic))
+    keeper = Keeper(
+        cluster, rules, standing, has_caught_up=has_caught_up, clock=clock or time.monotonic
+    )
+    made = NameNode(namespace, keeper)
     return made
 
 

@@ -1,0 +1,527 @@
+"""The owner of blocks and DataNodes: roles, orders, reports, deaths and safe mode."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from namenode_sim.blocks.errors import MalformedReport
+from namenode_sim.blocks.model import Stage
+from namenode_sim.blocks.safemode import Off, Pending, SafeMode, SafeModeRules
+from namenode_sim.datanode_protocol.errors import BadMessage, Overtaken
+from namenode_sim.datanode_protocol.intake import ReportContext
+from namenode_sim.datanodes.errors import LeaseNotHeld, NotRegistered, TooManyStoragesHere
+from namenode_sim.datanodes.heartbeat import Copies, Delete, Recoveries
+from namenode_sim.datanodes.model import CopyOrder, RecoveryOrder
+from namenode_sim.edits import ops
+from namenode_sim.term.role import Role
+from tests.namenode_sim.datanode_protocol.scripted import (
+    FIRST,
+    DataNode,
+    being_written,
+    deleted,
+    listed_storage,
+    received,
+    receiving,
+    whole,
+)
+from tests.namenode_sim.datanode_protocol.served import Clock, NameNode, given, in_memory
+
+STAMP = 1001
+SETTLE_SECONDS = 30.0
+
+
+def edits(number: int = 0, length: int = 10) -> list[ops.Op]:
+    return given(FIRST + number, STAMP + number, length, f"/f{number}")
+
+
+async def with_blocks(count: int = 1, *, clock: Clock | None = None) -> tuple[NameNode, DataNode]:
+    """An active, and a DataNode that has told of all blocks and is confirmed."""
+    made = in_memory(clock=clock)
+    made.become_active()
+    for number in range(count):
+        made.apply(*edits(number))
+    replicas = [whole(number, STAMP + number) for number in range(count)]
+    datanode = await DataNode(made).joined(*replicas)
+    return made, datanode
+
+
+def orders_of(datanode: DataNode) -> list[object]:
+    return list(datanode.heartbeat().commands)
+
+
+# ---- orders ----
+
+
+@pytest.mark.row("B20")
+async def test_b20_deletions_leave_once_their_edits_are_durable_and_so_many_at_once() -> None:
+    made, datanode = await with_blocks(1500)
+    made.held_back = 1500
+    for number in range(1500):
+        made.apply(ops.Delete(f"/f{number}", 30))
+    assert orders_of(datanode) == []
+    made.held_back = 0
+    (first,), (second,) = orders_of(datanode), orders_of(datanode)
+    assert isinstance(first, Delete)
+    assert isinstance(second, Delete)
+    assert (len(first.replicas), len(second.replicas)) == (1000, 500)
+    assert first.replicas[0] == (FIRST, STAMP)
+    assert orders_of(datanode) == []
+
+
+async def some_of_each() -> tuple[NameNode, DataNode]:
+    made, datanode = await with_blocks(2)
+    other = await DataNode(made, "b", ["DS-b"]).joined()
+    made.apply(ops.Delete("/f0", 30))
+    (target,) = other.node.storages.values()
+    cause = made.namespace.last_applied
+    datanode.node.copy_orders.append(CopyOrder(FIRST + 1, (target.held.number,), cause))
+    return made, datanode
+
+
+async def test_copies_go_before_deletions_and_a_recovery_alone() -> None:
+    made, datanode = await some_of_each()
+    made.apply(ops.Append("/f1", "writer", "here", new_block=False))
+    blocks = made.cluster.blocks
+    slot = blocks.index.get(FIRST + 1)
+    assert slot is not None
+    blocks.set_stage(slot, Stage.UNDER_RECOVERY)
+    construction = blocks.constructions[slot]
+    blocks.constructions[slot] = type(construction)(construction.locations, 1003)
+    cause = made.namespace.last_applied
+    datanode.node.recovery_orders.append(RecoveryOrder(FIRST + 1, 1002, cause))
+    datanode.node.recovery_orders.append(RecoveryOrder(FIRST + 1, 1003, cause))
+    (recoveries,) = orders_of(datanode)
+    assert isinstance(recoveries, Recoveries)
+    (recovery,) = recoveries.blocks  # that of another recovery is void
+    assert (recovery.stamp, recovery.recovery_stamp, recovery.length) == (STAMP + 1, 1003, 10)
+    assert [node.id.uuid for node, _ in recovery.places] == ["a"]
+    copies, deletions = orders_of(datanode)
+    assert isinstance(copies, Copies)
+    assert [(one.block_id, one.stamp, one.length) for one in copies.blocks] == [
+        (FIRST + 1, STAMP + 1, 10)
+    ]
+    assert [node.id.uuid for node, _ in copies.blocks[0].targets] == ["b"]
+    assert deletions == Delete(((FIRST, STAMP),))
+
+
+WITHHELD: dict[str, Callable[[NameNode], None]] = {
+    "in safe mode": lambda made: made.cluster.set_safe_mode(SafeMode(Off(), by_hand=True)),
+    "without the read lease": lambda made: setattr(made, "leased", False),
+    "before the edit is durable": lambda made: setattr(made, "held_back", 1),
+    "while the log is being opened": lambda made: setattr(made, "active", False),
+}
+
+
+@pytest.mark.row("B7")
+@pytest.mark.parametrize("why", WITHHELD)
+async def test_b7_no_order_leaves(why: str) -> None:
+    made, datanode = await some_of_each()
+    WITHHELD[why](made)
+    assert orders_of(datanode) == []
+    assert datanode.heartbeat().standing.active is (why in list(WITHHELD)[::2])
+
+
+@pytest.mark.row("B7")
+async def test_b7_a_standby_orders_nothing_and_marks_nothing() -> None:
+    made = in_memory()
+    made.apply(*edits(0), *edits(1))
+    datanode = await DataNode(made).joined(whole(0, length=9), whole(1, 1002), whole(7, 1000))
+    made.apply(ops.Delete("/f1", 30))
+    answer = datanode.heartbeat()
+    assert (answer.commands, answer.standing.active) == ((), False)
+    assert answer.standing.durable == made.namespace.last_applied
+    blocks = made.cluster.blocks
+    assert (len(blocks.corrupt), len(blocks.invalidations)) == (0, 0)
+    assert len(blocks.waiting) == 2
+    # As the active it says what is wrong.
+    made.become_active()
+    assert len(blocks.corrupt) == 1
+    assert [block_id for _, block_id, _, _ in blocks.invalidations] == [FIRST + 7]
+
+
+async def test_demoted_it_forgets_its_orders() -> None:
+    made, datanode = await some_of_each()
+    made.become(Role.CLOSING, Role.STANDBY)
+    made.become_active()
+    assert orders_of(datanode) == []
+
+
+# ---- reports ----
+
+
+@pytest.mark.row("B18")
+async def test_b18_a_report_without_its_lease_is_an_error_and_changes_nothing() -> None:
+    made, datanode = await with_blocks()
+    lease = datanode.heartbeat(wants_lease=True).lease
+    with pytest.raises(LeaseNotHeld):
+        await datanode.report(lease=lease + 1)
+    assert made.holders(FIRST) == ["DS-a"]
+    assert await datanode.report(lease=lease)
+    assert made.holders(FIRST) == []
+
+
+@pytest.mark.row("B18")
+async def test_b18_impossible_reports_are_refused_and_the_datanode_must_register() -> None:
+    made, datanode = await with_blocks()
+    listed = listed_storage("DS-a", [whole()])
+    listed.message.numberOfBlocks = 2
+    with pytest.raises(MalformedReport, match="announces 2 rows"):
+        await made.keeper.intake.report(datanode.id, [listed], ReportContext())
+    assert datanode.node.must_register
+    assert datanode.heartbeat().must_register
+    assert not await datanode.report()
+    assert made.holders(FIRST) == ["DS-a"]
+
+
+@pytest.mark.row("B19")
+async def test_b19_news_are_known_at_once_and_no_full_report_undoes_them() -> None:
+    clock = Clock()
+    made, datanode = await with_blocks(2, clock=clock)
+    clock.now += 10
+    lease = datanode.heartbeat(wants_lease=True).lease
+    clock.now += 1
+    await datanode.tell(deleted(0), storage="DS-a")
+    made.apply(*edits(2))
+    await datanode.tell(receiving(2, STAMP + 2), received(2, STAMP + 2), storage="DS-new")
+    assert made.holders(FIRST) == []
+    assert made.holders(FIRST + 2) == ["DS-new"]
+    # This report was made before the news, and comes after them.
+    await datanode.report(whole(0), whole(1, STAMP + 1), lease=lease)
+    assert made.holders(FIRST) == []
+    assert made.holders(FIRST + 1) == ["DS-a"]
+    assert made.holders(FIRST + 2) == ["DS-new"]
+
+
+@pytest.mark.row("B19")
+async def test_b19_of_two_storages_of_a_datanode_the_later_report_counts() -> None:
+    made, datanode = await with_blocks()
+    await datanode.tell(received(), storage="DS-other")
+    assert made.holders(FIRST) == ["DS-other"]
+
+
+@pytest.mark.row("B20")
+async def test_b20_who_is_not_registered_is_told_to() -> None:
+    made = in_memory()
+    made.become_active()
+    stranger = DataNode(made)
+    assert stranger.heartbeat().must_register
+    assert not await stranger.report()
+    with pytest.raises(NotRegistered):
+        await stranger.tell(received())
+    stranger.register()
+    assert not stranger.heartbeat().must_register
+    moved = DataNode(made, port=1)
+    assert moved.heartbeat().must_register
+
+
+async def test_a_role_that_changes_under_a_report_ends_it() -> None:
+    made = in_memory()
+    made.apply(*edits())
+    datanode = DataNode(made)
+    datanode.register()
+    lease = datanode.heartbeat(wants_lease=True).lease
+    reporting = asyncio.create_task(datanode.report(whole(), lease=lease))
+    await asyncio.sleep(0)
+    made.become_active()
+    with pytest.raises(Overtaken):
+        await reporting
+    (storage,) = datanode.node.storages.values()
+    assert (storage.held.reports, storage.held.confirmed) == (0, False)
+
+
+async def test_one_that_registers_anew_ends_its_own_report() -> None:
+    _, datanode = await with_blocks()
+    reporting = asyncio.create_task(datanode.report(whole()))
+    await asyncio.sleep(0)
+    datanode.register()
+    with pytest.raises(Overtaken):
+        await reporting
+
+
+async def test_too_many_storages() -> None:
+    made, datanode = await with_blocks()
+    for number in range(63):
+        await datanode.tell(storage=f"DS-{number}")
+    with pytest.raises(BadMessage, match="one more than 64"):
+        await datanode.tell(storage="DS-one-more")
+    assert datanode.node.must_register
+    datanode.register()
+    datanode.storages.append("DS-one-more")
+    with pytest.raises(TooManyStoragesHere):
+        datanode.heartbeat()
+    assert len(made.cluster.blocks.storages) == 64
+
+
+# ---- the role ----
+
+
+async def test_storages_are_confirmed_by_a_report_that_was_made_in_obedience() -> None:
+    made = in_memory()
+    made.apply(*edits())
+    datanode = await DataNode(made).joined(whole())
+    before = datanode.heartbeat(wants_lease=True).lease
+    made.become_active()
+    assert not datanode.is_confirmed()
+    with pytest.raises(LeaseNotHeld):
+        await datanode.report(whole(), lease=before)
+    await datanode.report(whole())
+    assert not datanode.is_confirmed()  # nobody knows when it was made
+    answer = datanode.heartbeat()
+    assert answer.standing.active
+    assert answer.lease  # nobody has asked for it
+    assert not datanode.heartbeat().lease
+    await datanode.report(whole(), lease=answer.lease)
+    assert datanode.is_confirmed()
+    assert not datanode.heartbeat().lease
+
+
+async def test_a_lease_of_an_answer_without_a_claim_confirms_nothing() -> None:
+    made, datanode = await with_blocks()
+    datanode.register()
+    datanode.heartbeat()
+    made.leased = False
+    lease = datanode.heartbeat(wants_lease=True).lease
+    made.leased = True
+    await datanode.report(whole(), lease=lease)
+    assert not datanode.is_confirmed()
+
+
+@pytest.mark.row("B3")
+async def test_b3_reports_while_a_file_is_written_leave_no_corrupt_replica() -> None:
+    made = in_memory()
+    begun, end = edits()[:-1], edits()[-1]
+    datanode = await DataNode(made).joined()
+    await datanode.tell(receiving())
+    await datanode.report(being_written())
+    assert len(made.cluster.blocks.waiting) == 1
+    made.apply(*begun)
+    await datanode.tell(received())
+    made.apply(end, ops.Append("/f0", "writer", "here", new_block=False))
+    made.apply(ops.SetGenstampV2(1002))
+    await datanode.tell(receiving(0, 1002))
+    await datanode.report(being_written(0, 1002, 12))
+    assert len(made.cluster.blocks.waiting) == 1
+    made.become_active()
+    assert len(made.cluster.blocks.waiting) == 0
+    assert made.cluster.blocks.corrupt == {}
+    block = edits(0, 12)[-1]
+    assert isinstance(block, ops.Close)
+    made.apply(*given(FIRST, 1002, 12, "/f0")[-1:])
+    await datanode.tell(received(0, 1002, 12))
+    assert made.holders(FIRST) == ["DS-a"]
+    assert made.cluster.blocks.corrupt == {}
+
+
+@pytest.mark.row("B4")
+async def test_b4_a_late_report_of_a_replica_being_written_is_not_corrupt() -> None:
+    made = in_memory()
+    made.apply(*edits())
+    datanode = await DataNode(made).joined()
+    made.become_active()
+    await datanode.tell(receiving())
+    assert made.cluster.blocks.corrupt == {}
+    assert made.holders(FIRST) == []
+    await datanode.tell(received())
+    assert made.holders(FIRST) == ["DS-a"]
+
+
+@pytest.mark.row("B16")
+async def test_b16_the_newest_report_waits_and_is_judged_as_the_active() -> None:
+    made = in_memory()
+    made.apply(*edits())
+    datanode = await DataNode(made).joined(whole())
+    made.apply(ops.Append("/f0", "writer", "here", new_block=False), ops.SetGenstampV2(1002))
+    await datanode.tell(receiving(0, 1002))
+    await datanode.tell(received(0, 1002, 12))
+    await datanode.tell(deleted(0, 1002))
+    assert [told for _, _, told in made.cluster.blocks.waiting] == [deleted(0, 1002)[1]]
+    made.become_active()
+    assert made.holders(FIRST) == []
+    assert made.cluster.blocks.corrupt == {}
+
+
+# ---- deaths and failures ----
+
+
+async def running(made: NameNode) -> list["asyncio.Task[None]"]:
+    return [asyncio.create_task(work) for work in made.keeper.duties().values()]
+
+
+async def settled(made: NameNode, *, holds: int) -> None:
+    """Let the keeper's own work go on until so many replicas are left."""
+    tasks = await running(made)
+    try:
+        async with asyncio.timeout(SETTLE_SECONDS):
+            while sum(len(one.slots) for one in made.cluster.blocks.storages) != holds:
+                await asyncio.sleep(0)
+            for _ in range(10):
+                await asyncio.sleep(0)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    made.holders(FIRST)
+
+
+@pytest.mark.row("B20")
+async def test_b20_a_dead_datanodes_replicas_go_and_it_must_register() -> None:
+    clock = Clock()
+    made, datanode = await with_blocks(3000, clock=clock)
+    made.keeper.look()
+    for _ in range(126):
+        clock.now += 5
+        made.keeper.look()
+    assert not datanode.node.alive
+    await settled(made, holds=0)
+    assert datanode.heartbeat().must_register
+    replicas = [whole(number, STAMP + number) for number in range(3000)]
+    await datanode.joined(*replicas)
+    assert made.holders(FIRST + 2999) == ["DS-a"]
+
+
+async def test_one_that_comes_back_while_it_is_emptied_keeps_what_it_reports() -> None:
+    made, datanode = await with_blocks(5000)
+    datanode.node.alive = False
+    made.keeper.gone.add_all(datanode.node)
+    tasks = await running(made)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    replicas = [whole(number, STAMP + number) for number in range(5000)]
+    await datanode.joined(*replicas)
+    await settled(made, holds=5000)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_lifeline_keeps_alive_and_carries_no_orders() -> None:
+    clock = Clock()
+    made, datanode = await with_blocks(clock=clock)
+    clock.now += 600
+    made.keeper.lifeline(datanode.heart())
+    assert datanode.node.last_heard == clock.now
+    made.keeper.lifeline(DataNode(made, "x").heart())
+    assert list(made.cluster.nodes) == ["a"]
+
+
+FAILURES = {"it says so": (True, 0, True), "it is missing": (False, 1, True),
+            "it is late": (False, 0, False)}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", FAILURES)
+async def test_failed_storages(how: str) -> None:
+    said, failed_volumes, goes = FAILURES[how]
+    made, datanode = await with_blocks(10)
+    if said:
+        datanode.failed = {"DS-a"}
+    else:
+        datanode.storages = ["DS-b"]
+    datanode.failed_volumes = failed_volumes
+    datanode.heartbeat()
+    await settled(made, holds=0 if goes else 10)
+    if said:
+        datanode.failed = set()
+        assert datanode.heartbeat().lease
+
+
+async def test_a_formatted_datanode_takes_the_place_of_the_one_that_was_there() -> None:
+    made, datanode = await with_blocks(10)
+    await DataNode(made, "b", ["DS-b"], port=datanode.id.transfer_port).joined()
+    await settled(made, holds=0)
+    assert list(made.cluster.nodes) == ["b"]
+    assert [one.uuid for one in made.cluster.blocks.storages] == ["DS-b"]
+
+
+# ---- safe mode ----
+
+
+def starting(extension: float = 30.0) -> tuple[NameNode, Clock, list[bool]]:
+    """A standby that has not read the journal yet; the list says whether it has."""
+    clock, read = Clock(), [False]
+    rules = SafeModeRules(extension_seconds=extension)
+    made = in_memory(clock=clock, safe_mode=rules, has_caught_up=lambda: read[0])
+    made.keeper.safe_mode.await_edits()
+    return made, clock, read
+
+
+@pytest.mark.row("B8")
+@pytest.mark.parametrize("first", ["edits", "reports"])
+async def test_b8_edits_and_reports_come_in_either_order(first: str) -> None:
+    made, clock, read = starting()
+    if first == "edits":
+        made.apply(*edits(0), *edits(1))
+    datanode = await DataNode(made).joined(whole(0), whole(1, STAMP + 1))
+    made.apply(*([] if first == "edits" else [*edits(0), *edits(1)]))
+    counts = made.cluster.counts()
+    assert (counts.total, counts.safe) == (2, 2)
+    made.keeper.safe_mode.look()
+    assert made.cluster.safe_mode.is_on()
+    read[0] = True
+    made.keeper.safe_mode.look()
+    assert not made.cluster.safe_mode.is_on()  # there was nothing to wait for
+    assert not made.cluster.blocks.starting
+    made.apply(ops.Delete("/f0", 30))
+    counts = made.cluster.counts()
+    assert (counts.total, counts.safe) == (1, 1)
+    assert datanode.node.alive
+    assert clock.now == 1000.0
+
+
+@pytest.mark.row("B8")
+async def test_b8_a_new_active_waits_for_its_blocks() -> None:
+    made, clock, _ = starting()
+    made.apply(*edits(0), *edits(1), *edits(2), ops.Delete("/f2", 30))
+    made.become(Role.RECOVERING, Role.CATCHING_UP)
+    made.keeper.safe_mode.look()
+    assert made.cluster.safe_mode == SafeMode(Pending())
+    made.become(Role.OPENING, Role.ACTIVE)
+    assert "needs additional 1 blocks" in made.keeper.safe_mode.tip()
+    datanode = DataNode(made)
+    datanode.register()
+    lease = datanode.heartbeat(wants_lease=True).lease
+    # A block that no edit shows is not deleted: edits may be missing.
+    await datanode.report(whole(0), whole(1, STAMP + 1), whole(2, STAMP + 2), lease=lease)
+    made.keeper.safe_mode.look()
+    assert "In safe mode extension" in made.keeper.safe_mode.tip()
+    clock.now += 29
+    made.keeper.safe_mode.look()
+    assert made.cluster.safe_mode.is_on()
+    assert not datanode.heartbeat().lease  # it has reported
+    clock.now += 1
+    made.keeper.safe_mode.look()
+    assert made.keeper.safe_mode.tip() == ""
+    assert len(made.cluster.blocks.invalidations) == 0
+    (storage,) = datanode.node.storages.values()
+    assert storage.held.confirmed
+
+
+@pytest.mark.row("B8")
+async def test_b8_nothing_moves_in_the_midst_of_a_takeover() -> None:
+    made, clock, read = starting(extension=0.0)
+    made.apply(*edits(0), *edits(1))
+    read[0] = True
+    made.keeper.safe_mode.look()
+    made.become(Role.RECOVERING)
+    await DataNode(made).joined(whole(0), whole(1, STAMP + 1))
+    made.keeper.safe_mode.look()
+    assert made.cluster.safe_mode == SafeMode(Pending())
+    made.become(Role.CATCHING_UP, Role.OPENING, Role.ACTIVE)
+    assert not made.cluster.safe_mode.is_on()
+    assert clock.now == 1000.0
+
+
+async def test_a_fresh_cluster_has_no_safe_mode() -> None:
+    made, _, read = starting()
+    assert made.cluster.safe_mode.is_on()
+    read[0] = True
+    made.keeper.safe_mode.look()
+    assert not made.cluster.safe_mode.is_on()
+
+
+async def test_a_storage_that_has_reported_is_skipped_in_the_safe_mode_of_the_start() -> None:
+    made, _, _ = starting()
+    made.apply(*edits(0), *edits(1))
+    datanode = await DataNode(made).joined(whole(0))
+    await datanode.report()
+    assert made.holders(FIRST) == ["DS-a"]

@@ -1,0 +1,139 @@
+"""Slips that the tests of the keeper find: each is planted, and a test must fail."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from journal.model import TxId
+from namenode_sim.blocks.reports import compare as _compare
+from namenode_sim.blocks.safemode import Off, SafeMode
+from namenode_sim.datanode_protocol import gone, intake, keeper
+from namenode_sim.datanode_protocol.intake import Intake
+from namenode_sim.datanode_protocol.keeper import Keeper
+from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
+from namenode_sim.datanode_protocol.slices import in_slices as _in_slices
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.errors import DatanodesError
+from namenode_sim.datanodes.heartbeat import orders as _orders
+from namenode_sim.datanodes.report_leases import Held, ReportLeases
+from tests.namenode_sim.datanode_protocol import test_keeper as tests
+
+FAILURES = (AssertionError, DatanodesError, TimeoutError, pytest.fail.Exception)
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """What is put in place of what, and the test that fails by it."""
+
+    where: object
+    name: str
+    instead: object
+    found_by: Callable[[], Awaitable[None]]
+
+
+def _never_safe(self: Keeper, *args: Any, **more: Any) -> object:  # noqa: ANN401 - passed on
+    kept = self.cluster.safe_mode
+    self.cluster.safe_mode = SafeMode(Off())
+    try:
+        return _hear(self, *args, **more)
+    finally:
+        self.cluster.safe_mode = kept
+
+
+def _all_durable(cluster: Cluster, node: Any, _: TxId, *rest: Any) -> object:  # noqa: ANN401
+    return _orders(cluster, node, TxId(1 << 60), *rest)
+
+
+def _checks_nothing(self: ReportLeases, uuid: str, lease: int, now: float) -> Held:
+    return Held(lease, now, now + 1, after_claim=True)
+
+
+def _claims(self: ReportLeases, uuid: str, now: float, *, after_claim: bool) -> int:
+    return _give(self, uuid, now, after_claim=True)
+
+
+def _any_address(cluster: Cluster, who: Any) -> object:  # noqa: ANN401
+    return cluster.nodes.get(who.uuid)
+
+
+def _keeps_leases(self: Keeper, *, as_active: bool) -> None:
+    held = dict(self.leases._held)
+    _judge(self, as_active=as_active)
+    self.leases._held.update(held)
+
+
+def _moves_in_takeovers(self: SafeModeWatch) -> None:
+    role, self._role = self._role, type(self._role).STANDBY
+    _look(self)
+    self._role = role
+
+
+def _made_long_ago(blocks: Any, storage: Any, part: Any, _: float) -> object:  # noqa: ANN401
+    return _compare(blocks, storage, part, float("inf"))
+
+
+async def _goes_on(steps: Any, _: Callable[[], bool]) -> bool:  # noqa: ANN401
+    return await _in_slices(steps, lambda: True)
+
+
+_hear, _judge = Keeper.hear, Keeper._judge
+_give, _look = ReportLeases.give, SafeModeWatch.look
+
+SLIPS = {
+    "orders in safe mode": Slip(
+        Keeper, "hear", _never_safe, lambda: tests.test_b7_no_order_leaves("in safe mode")
+    ),
+    "orders before their edits": Slip(
+        keeper, "orders", _all_durable,
+        lambda: tests.test_b7_no_order_leaves("before the edit is durable"),
+    ),
+    "a report under any lease": Slip(
+        ReportLeases, "check", _checks_nothing,
+        tests.test_b18_a_report_without_its_lease_is_an_error_and_changes_nothing,
+    ),
+    "a lease without a claim confirms": Slip(
+        ReportLeases, "give", _claims,
+        tests.test_a_lease_of_an_answer_without_a_claim_confirms_nothing,
+    ),
+    "leases outlive the role": Slip(
+        Keeper, "_judge", _keeps_leases,
+        tests.test_storages_are_confirmed_by_a_report_that_was_made_in_obedience,
+    ),
+    "a heartbeat from anywhere": Slip(
+        keeper, "is_registered", _any_address,
+        tests.test_b20_who_is_not_registered_is_told_to,
+    ),
+    "a report goes on whatever happens": Slip(
+        Intake, "_same_as_now", lambda *_: lambda: True,
+        tests.test_a_role_that_changes_under_a_report_ends_it,
+    ),
+    "a report undoes newer news": Slip(
+        intake, "compare", _made_long_ago,
+        tests.test_b19_news_are_known_at_once_and_no_full_report_undoes_them,
+    ),
+    "safe mode moves in a takeover": Slip(
+        SafeModeWatch, "look", _moves_in_takeovers,
+        tests.test_b8_nothing_moves_in_the_midst_of_a_takeover,
+    ),
+    "a storage is emptied though it is back": Slip(
+        gone, "in_slices", _goes_on,
+        tests.test_one_that_comes_back_while_it_is_emptied_keeps_what_it_reports,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+async def test_each_slip_is_found(slip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = SLIPS[slip]
+    monkeypatch.setattr(tests, "SETTLE_SECONDS", 3.0)
+    await planted.found_by()
+    monkeypatch.setattr(planted.where, planted.name, planted.instead)
+    with pytest.raises(FAILURES):
+        await planted.found_by()
+
+
+def test_the_slips_differ() -> None:
+    found = {(id(one.where), one.name, id(one.instead)) for one in SLIPS.values()}
+    assert len(found) == len(SLIPS)
