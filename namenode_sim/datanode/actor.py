@@ -34,10 +34,14 @@ _MOST_DAMAGED: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """How often a NameNode hears of us, in seconds."""
+    """How often a NameNode hears of us, in seconds.
+
+    From ``split_blocks`` on, each volume has a call of its own in a full report.
+    """
 
     heartbeat_seconds: float = 3.0
     report_seconds: float = 6 * 3600.0
+    split_blocks: int = 1_000_000
 
 
 class Member(Protocol):
@@ -221,7 +225,13 @@ class Actor:
         await self._send_news(calls, identity, store)
         self._report_due = asyncio.get_running_loop().time() + self._rhythm.report_seconds
         try:
-            await calls.full_report(identity, store, store.volumes.types, lease=lease)
+            await calls.full_report(
+                identity,
+                store,
+                store.volumes.types,
+                lease=lease,
+                split_blocks=self._rhythm.split_blocks,
+            )
         except (RpcError, RemoteFault) as problem:
             # A lease may have ended while we worked: the connection goes on, and asks again.
             self._report_due = 0.0

@@ -141,24 +141,32 @@ class NameNodeCalls:
         types: Mapping[StorageId, str],
         *,
         lease: int,
-    ) -> pb.BlockReportResponseProto:
-        """Tell of every replica; volumes without any are told of, too."""
+        split_blocks: int,
+    ) -> None:
+        """Tell of every replica; volumes without any are told of, too.
+
+        From ``split_blocks`` replicas on, each volume has a call of its own: one for all would
+        hold up the NameNode for too long, and be longer than it takes.
+        """
         by_storage: dict[StorageId, list[Replica]] = {storage: [] for storage in types}
         for replica in replicas:
             by_storage.setdefault(replica.storage, []).append(replica)
         reports = await asyncio.to_thread(_storage_block_reports, by_storage, dict(types))
+        split = sum(one.numberOfBlocks for one in reports) >= split_blocks
+        calls = [[one] for one in reports] if split else [reports]
         self._report_id += 1
-        request = pb.BlockReportRequestProto(
-            registration=identity.registration,
-            blockPoolId=identity.namespace.pool,
-            reports=reports,
-            context=pb.BlockReportContextProto(
-                totalRpcs=1, curRpc=0, id=self._report_id, leaseId=lease
-            ),
-        )
-        return await self._call(
-            "blockReport", request, pb.BlockReportResponseProto, seconds=REPORT_SECONDS
-        )
+        for number, together in enumerate(calls):
+            request = pb.BlockReportRequestProto(
+                registration=identity.registration,
+                blockPoolId=identity.namespace.pool,
+                reports=together,
+                context=pb.BlockReportContextProto(
+                    totalRpcs=len(calls), curRpc=number, id=self._report_id, leaseId=lease
+                ),
+            )
+            await self._call(
+                "blockReport", request, pb.BlockReportResponseProto, seconds=REPORT_SECONDS
+            )
 
     async def bad_replica(self, identity: Identity, replica: Replica, storage_type: str) -> None:
         """Tell of a replica whose bytes are damaged."""

@@ -79,7 +79,11 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
         host_name=conf.get(keys.HOST_NAME) or _name_of(data.host),
         kept_free=conf.get(keys.DU_RESERVED),
         tolerated=conf.get(keys.FAILED_VOLUMES_TOLERATED),
-        rhythm=Rhythm(conf.get(keys.HEARTBEAT_INTERVAL), conf.get(keys.REPORT_INTERVAL)),
+        rhythm=Rhythm(
+            conf.get(keys.HEARTBEAT_INTERVAL),
+            conf.get(keys.REPORT_INTERVAL),
+            conf.get(keys.REPORT_SPLIT),
+        ),
         limits=TransferLimits(
             keep_alive_seconds=conf.get(keys.KEEP_ALIVE),
             max_connections=conf.get(keys.MAX_CONNECTIONS),

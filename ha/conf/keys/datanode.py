@@ -45,6 +45,13 @@ REPORT_INTERVAL = Key(
     _G,
     "DataNodes report all their blocks so often",
 )
+REPORT_SPLIT = Key(
+    "dfs.blockreport.split.threshold",
+    whole(at_least=0),
+    "1000000",
+    _G,
+    "from so many blocks on, each volume is reported in a call of its own",
+)
 SCAN_BANDWIDTH = Key(
     "dfs.block.scanner.volume.bytes.per.second",
     size,

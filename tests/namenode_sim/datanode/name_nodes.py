@@ -150,7 +150,11 @@ async def name_node(
 
 
 def settings(
-    folders: Sequence[Path], name_nodes: Sequence[NameNode], *, tolerated: int = 0
+    folders: Sequence[Path],
+    name_nodes: Sequence[NameNode],
+    *,
+    tolerated: int = 0,
+    split_blocks: int = 1_000_000,
 ) -> DataNodeSettings:
     here = HostPort("127.0.0.1", 0)
     return DataNodeSettings(
@@ -165,16 +169,23 @@ def settings(
         host_name="127.0.0.1",
         kept_free=0,
         tolerated=tolerated,
-        rhythm=Rhythm(heartbeat_seconds=0.05, report_seconds=3600),
+        rhythm=Rhythm(heartbeat_seconds=0.05, report_seconds=3600, split_blocks=split_blocks),
         limits=LIMITS,
     )
 
 
 @asynccontextmanager
 async def data_node(folder: Path, *name_nodes: NameNode) -> AsyncIterator[DataNode]:
+    """A DataNode with one volume, once all these NameNodes have heard of it."""
+    async with started(settings([folder], name_nodes), *name_nodes) as node:
+        yield node
+
+
+@asynccontextmanager
+async def started(chosen: DataNodeSettings, *name_nodes: NameNode) -> AsyncIterator[DataNode]:
     """A DataNode, once all these NameNodes have heard of it."""
     before = [len(one.heartbeats) for one in name_nodes]
-    node = DataNode(settings([folder], name_nodes))
+    node = DataNode(chosen)
     stop = asyncio.Event()
     task = asyncio.create_task(node.run(stop))
     try:

@@ -27,6 +27,7 @@ from tests.namenode_sim.datanode.name_nodes import (
     rounds,
     seen,
     settings,
+    started,
 )
 from tests.namenode_sim.datanode.stores import POOL, block
 
@@ -89,6 +90,27 @@ async def test_a_lease_brings_a_report_asked_for_or_not(tmp_path: Path, active: 
         await rounds(active)
         assert not active.heartbeats[-1].requestFullBlockReportLease
         assert active.reports[0].context.id != active.reports[1].context.id
+
+
+@pytest.mark.parametrize(("blocks", "calls"), [(3, [[2, 1]]), (4, [[2], [2]])])
+async def test_a_long_report_has_a_call_for_each_volume(
+    tmp_path: Path, active: NameNode, blocks: int, calls: list[list[int]]
+) -> None:
+    chosen = settings([tmp_path / "a", tmp_path / "b"], [active], split_blocks=4)
+    async with started(chosen, active) as node:
+        for number in range(blocks):
+            await write_whole([place(node)], block(number), DATA)
+        active.lease = 7
+        await seen(lambda: len(active.reports) == len(calls))
+        active.lease = 0
+        await rounds(active)
+        told_of = [[one.numberOfBlocks for one in call.reports] for call in active.reports]
+        assert sorted(map(sorted, told_of)) == sorted(map(sorted, calls))
+        contexts = [call.context for call in active.reports]
+        assert [(one.curRpc, one.totalRpcs) for one in contexts] == [
+            (number, len(calls)) for number in range(len(calls))
+        ]
+        assert {(one.id, one.leaseId) for one in contexts} == {(contexts[0].id, 7)}
 
 
 async def test_news_are_kept_until_they_are_answered(tmp_path: Path, active: NameNode) -> None:
