@@ -16,6 +16,7 @@ import structlog
 
 from namenode_sim.datanode import layout
 from namenode_sim.datanode.errors import UnusableVolume
+from namenode_sim.datanode.incarnation import check_original, mark_original
 from namenode_sim.datanode.layout import NodeVersion, PoolVersion
 from namenode_sim.datanode.meta_file import BadMetaFile
 from namenode_sim.datanode.model import (
@@ -75,6 +76,10 @@ class Volume:
             raise _unusable(self.path, problem) from problem
         try:
             self.version = self._read_version()
+            check_original(self.path)
+        except OSError as problem:
+            self._lock.release()
+            raise _unusable(self.path, problem) from problem
         except BaseException:
             self._lock.release()
             raise
@@ -132,6 +137,7 @@ class Volume:
                 f"is of namespace {found.namespace_id}, the NameNode is of {pool.namespace_id}",
                 "Point the DataNode to the directories of this cluster.",
             )
+        mark_original(self.path)
         for name in (layout.FINALIZED, layout.RBW):
             (folder / layout.CURRENT / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         if found is None:

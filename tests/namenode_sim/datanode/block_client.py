@@ -9,6 +9,7 @@ from pathlib import Path
 from namenode_sim.datanode.block_names import extended
 from namenode_sim.datanode.byte_budget import ByteBudget
 from namenode_sim.datanode.checksums import checksums_of, verify
+from namenode_sim.datanode.errors import ChecksumMismatch
 from namenode_sim.datanode.model import Block, Checksum, ChecksumType
 from namenode_sim.datanode.packets import Op, PacketHeader, encode_op, encode_packet
 from namenode_sim.datanode.peer import Peer, TransferLimits
@@ -187,9 +188,15 @@ class ReadRefused(Exception):
 
 
 async def read(
-    of: Place, block: Block, offset: int, length: int, *, peer: Peer | None = None
+    of: Place,
+    block: Block,
+    offset: int,
+    length: int,
+    *,
+    peer: Peer | None = None,
+    complain: bool = False,
 ) -> bytes:
-    """Bytes of a block, once they fit their checksums.
+    """Bytes of a block, once they fit their checksums.  ``complain``: else the DataNode hears it.
 
     Raises:
         ReadRefused: with the DataNode's reason.
@@ -216,6 +223,11 @@ async def read(
         await kept.send_message(done, seconds=SECONDS)
         begin_at = offset - told.chunkOffset
         return found[begin_at : begin_at + length]
+    except ChecksumMismatch:
+        if complain:
+            bad = pb.ClientReadStatusProto(status=pb.Status.ERROR_CHECKSUM)
+            await kept.send_message(bad, seconds=SECONDS)
+        raise
     finally:
         if peer is None:
             kept.close()

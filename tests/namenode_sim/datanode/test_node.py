@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -279,6 +280,15 @@ async def test_a_copied_directory_ends_it(tmp_path: Path, active: NameNode) -> N
     (tmp_path / "b/current").mkdir(parents=True)
     (tmp_path / "b/current/VERSION").write_bytes(version)
     assert "may be a copy" in await refused([tmp_path / "a", tmp_path / "b"], active)
+
+
+async def test_a_copy_of_a_whole_data_node_ends_before_it_registers(
+    tmp_path: Path, active: NameNode
+) -> None:
+    async with data_node(tmp_path / "a", active):
+        shutil.copytree(tmp_path / "a", tmp_path / "b")
+        assert "was copied from another data directory" in await refused([tmp_path / "b"], active)
+    assert len(active.registrations) == 1
 
 
 async def test_a_name_node_of_another_cluster_does_not_end_it(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from namenode_sim.datanode.errors import ChecksumMismatch
 from namenode_sim.datanode.model import Replica
 from namenode_sim.datanode.operations import News
 from namenode_sim.datanode.scanner import Scanner, ScanRhythm, in_order
@@ -106,3 +107,18 @@ async def test_name_nodes_hear_of_damage_even_later(tmp_path: Path) -> None:
             await read(place(node), block(), 0, len(DATA) + 1)
         await seen(lambda: active.damaged != [])
         assert active.damaged == [block().block_id]
+
+
+async def test_a_complaint_of_a_reader_is_looked_into(tmp_path: Path) -> None:
+    async with name_node() as active, data_node(tmp_path, active) as node:
+        for number in range(2):
+            await write_whole([place(node)], block(number), DATA)
+        (path,) = tmp_path.rglob(f"blk_{block().block_id}")
+        damaged = bytearray(path.read_bytes())
+        damaged[len(DATA) // 2] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(ChecksumMismatch):
+            await read(place(node), block(0), 0, len(DATA), complain=True)
+        await seen(lambda: active.damaged != [])
+        assert active.damaged == [block().block_id]
+        assert node.status()["replicas"] == 2, "until the NameNode has it deleted"

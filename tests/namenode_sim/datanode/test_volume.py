@@ -1,5 +1,6 @@
 """Data directories: what a start makes of what it finds, and who may use them."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,18 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         Volume(DataDirectory(tmp_path))
     first.close()
     Volume(DataDirectory(tmp_path)).close()
+
+
+def test_a_copy_is_refused_until_somebody_says_that_the_original_is_gone(tmp_path: Path) -> None:
+    volume(tmp_path / "a").close()
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    with pytest.raises(UnusableVolume, match=r"was copied from .* delete .*/b/nnha/incarnation"):
+        Volume(DataDirectory(tmp_path / "b"))
+    (tmp_path / "a").rename(tmp_path / "moved")
+    volume(tmp_path / "moved").close()
+    (tmp_path / "b/nnha/incarnation").unlink()
+    volume(tmp_path / "b").close()
+    volume(tmp_path / "b").close()
 
 
 def test_directories_of_others_are_refused(current: Path, tmp_path: Path) -> None:

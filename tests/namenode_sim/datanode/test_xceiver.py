@@ -1,6 +1,7 @@
 """Operations other than reads and writes, and peers that are none."""
 
 import asyncio
+import contextlib
 import hashlib
 import zlib
 from functools import partial
@@ -16,9 +17,10 @@ from namenode_sim.datanode.model import (
     ChecksumType,
     Finalized,
 )
-from namenode_sim.datanode.packets import Op, encode_op
+from namenode_sim.datanode.packets import MAX_MESSAGE_BYTES, Op, encode_op
 from namenode_sim.datanode.peer import TransferLimits
 from namenode_sim.proto import data_transfer_pb2 as pb
+from namenode_sim.proto import hdfs_types_pb2 as hdfs
 from tests.namenode_sim.datanode.block_client import (
     SECONDS,
     Node,
@@ -108,6 +110,27 @@ async def test_what_we_do_not_do_is_refused_in_words(nodes: list[Node]) -> None:
     answer = await ask(nodes[0].place, Op.REQUEST_SHORT_CIRCUIT_FDS, request)
     assert answer.status == pb.Status.ERROR_UNSUPPORTED
     assert answer.message == "this DataNode does not do short-circuit reads"
+
+
+async def test_a_block_token_changes_nothing_for_there_are_none(nodes: list[Node]) -> None:
+    await write_whole(places(nodes[:1]), block(), DATA)
+    for size, taken in ((60_000, True), (MAX_MESSAGE_BYTES, False)):
+        peer = await connect(nodes[0].place.port)
+        request = pb.OpReadBlockProto(header=header(block()), offset=0, len=1)
+        request.header.baseHeader.token.CopyFrom(
+            hdfs.TokenProto(
+                identifier=b"x" * size, password=b"forged", kind="HDFS_BLOCK_TOKEN", service=""
+            )
+        )
+        with contextlib.suppress(PeerLost):
+            await peer.send(encode_op(Op.READ_BLOCK, request), seconds=SECONDS)
+        if taken:
+            answer = await peer.read_message(pb.BlockOpResponseProto, seconds=SECONDS)
+            assert answer.status == OK
+        else:
+            with pytest.raises(PeerLost, match="has closed"):
+                await peer.read(1, seconds=SECONDS)
+        peer.abort()
 
 
 async def test_another_pool_is_refused(nodes: list[Node]) -> None:
