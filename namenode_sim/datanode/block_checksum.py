@@ -1,13 +1,19 @@
 """The checksum of a whole block, from those of its chunks (``hadoop fs -checksum``)."""
 
+import asyncio
 import hashlib
+from typing import Final
 
 from namenode_sim.datanode.checksums import checksums_of, composite
+from namenode_sim.datanode.errors import ReplicaRefused
 from namenode_sim.datanode.model import Block
 from namenode_sim.datanode.send import Stretch, open_stretch
 from namenode_sim.datanode.store import Store
 from namenode_sim.proto import data_transfer_pb2 as pb
 from namenode_sim.proto import hdfs_types_pb2 as hdfs
+
+MAX_SUMS_BYTES: Final = 64 * 1024 * 1024
+"""Checksums of one block that are read at once: those of 8 GiB with Hadoop's chunks."""
 
 
 async def block_checksum(
@@ -17,21 +23,26 @@ async def block_checksum(
 
     Raises:
         ReplicaMissing: if there is no such replica.
+        ReplicaRefused: if it has more checksums than we hold at once.
         VolumeFailed, OSError: if the disk refuses.
     """
     stretch = await open_stretch(store, block, 0, None)
     try:
         size = min(length or stretch.end, stretch.end)
-        sums = _sums(stretch, size)
+        checksum = stretch.checksum
+        count = checksum.chunks(size) * checksum.size
+        if count > MAX_SUMS_BYTES:
+            raise ReplicaRefused(
+                f"{block} has {count} bytes of checksums; at most {MAX_SUMS_BYTES} are summed up"
+            )
+        sums = await asyncio.to_thread(_sums, stretch, size)
     finally:
         stretch.files.close()
-    checksum = stretch.checksum
     kind = options.blockChecksumType
-    whole = (
-        composite(sums, size, checksum)
-        if kind == pb.BlockChecksumTypeProto.COMPOSITE_CRC
-        else hashlib.md5(sums, usedforsecurity=False).digest()
-    )
+    if kind == pb.BlockChecksumTypeProto.COMPOSITE_CRC:
+        whole = await asyncio.to_thread(composite, sums, size, checksum)
+    else:
+        whole = hashlib.md5(sums, usedforsecurity=False).digest()
     return pb.OpBlockChecksumResponseProto(
         bytesPerCrc=checksum.bytes_per_chunk,
         crcPerBlock=len(sums) // checksum.size if checksum.size else 0,

@@ -29,6 +29,8 @@ from namenode_sim.proto import hdfs_types_pb2 as hdfs
 
 log = structlog.get_logger()
 
+_CHECKSUMS_AT_ONCE: Final = 4
+"""Of whole blocks: each has all checksums of its chunks in memory."""
 _NOT_DONE: Final = {
     Op.READ_METADATA: "reading meta files",
     Op.REPLACE_BLOCK: "moving blocks for the balancer",
@@ -57,6 +59,7 @@ class XceiverServer:
         self._on_suspicion = on_suspicion
         self._limits = limits or TransferLimits()
         self._budget = ByteBudget(self._limits.shared_bytes)
+        self._checksumming = asyncio.Semaphore(_CHECKSUMS_AT_ONCE)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -206,12 +209,11 @@ class XceiverServer:
     async def _checksum(self, request: pb.OpBlockChecksumProto, peer: Peer) -> bool:
         named = request.header.block
         try:
-            found = await block_checksum(
-                self._store,
-                checked_block(named, self._pool),
-                named.numBytes,
-                request.blockChecksumOptions,
-            )
+            block = checked_block(named, self._pool)
+            async with self._checksumming:
+                found = await block_checksum(
+                    self._store, block, named.numBytes, request.blockChecksumOptions
+                )
         except (DataNodeError, OSError) as refusal:
             await self._answer(peer, pb.Status.ERROR, str(refusal))
             return True

@@ -6,10 +6,13 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from deploy.local.ports import free_ports
+from deploy.local.processes import http_get
 from namenode_sim.datanode.model import StorageId, WaitingForRecovery
 from namenode_sim.datanode.report_rows import encode_rows
 from tests import ROOT
@@ -82,6 +85,25 @@ async def test_what_it_does_not_start_with(tmp_path: Path, case: str) -> None:
     assert message.startswith("datanode: ")
     assert why in message
     assert not (tmp_path / "data").exists()
+
+
+async def test_its_pages(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+
+    async def page(name: str) -> bytes:
+        asked = partial(http_get, f"http://127.0.0.1:{port}/{name}", deadline_seconds=SECONDS)
+        found = await asyncio.to_thread(asked)
+        assert found is not None
+        assert found[0] == 200
+        return found[1]
+
+    async with name_node() as model:
+        arguments = overrides(tmp_path, model, **{"dfs.datanode.http.address": f"127.0.0.1:{port}"})
+        async with process(arguments):
+            await seen(lambda: len(model.heartbeats) > 0, seconds=SECONDS)
+            assert json.loads(await page("health"))["healthy"] is True
+            assert json.loads(await page("status"))["namenodes"] == {"nn1": "registered"}
+            assert b"\nnnha_datanode_heartbeats_total{" in await page("metrics")
 
 
 async def test_a_kill_in_mid_write_leaves_what_was_flushed(tmp_path: Path) -> None:

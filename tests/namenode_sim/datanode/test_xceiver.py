@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 import hashlib
+import os
 import zlib
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from namenode_sim.datanode.block_checksum import MAX_SUMS_BYTES
 from namenode_sim.datanode.checksums import checksums_of
 from namenode_sim.datanode.connection import PeerLost
 from namenode_sim.datanode.model import (
@@ -95,6 +97,24 @@ async def test_block_checksums(nodes: list[Node]) -> None:
     whole = checksums_of(DATA, Checksum(ChecksumType.CRC32C, 1 << 20))
     assert found.blockChecksum == whole
     assert zlib.crc32(DATA).to_bytes(4, "big") != whole
+
+
+async def test_a_block_with_too_many_checksums_is_not_summed_up(nodes: list[Node]) -> None:
+    of_bytes = Checksum(ChecksumType.CRC32C, 1)
+    writing = await begin(places(nodes[:1]), block(), checksum=of_bytes)
+    replica = nodes[0].store.find(block())
+    assert isinstance(replica, BeingWritten)
+    paths = nodes[0].store.volumes[replica.storage].paths(replica)
+    length = MAX_SUMS_BYTES // 4 + 1
+    for path, size in ((paths.block, length), (paths.meta, 7 + 4 * length)):
+        os.truncate(path, size)
+    nodes[0].store.received(block(), length)
+    nodes[0].store.acknowledged(block(), length, b"")
+    request = pb.OpBlockChecksumProto(header=header(block()).baseHeader)
+    answer = await ask(nodes[0].place, Op.BLOCK_CHECKSUM, request)
+    assert answer.status == pb.Status.ERROR
+    assert "67108868 bytes of checksums" in answer.message
+    writing.peer.abort()
 
 
 @pytest.mark.parametrize("said", ["deadbeef", "001c05", "474554202f20", "001c50ffffffff7f"])
