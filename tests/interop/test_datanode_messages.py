@@ -35,6 +35,7 @@ THEIRS = (
     "ClientDatanodeProtocolProtos",
     "DataTransferProtos",
     "DatanodeProtocolProtos",
+    "DatanodeLifelineProtocolProtos",
     "InterDatanodeProtocolProtos",
 )
 """A name that two files give to different messages (errorReport) counts as the later one's."""
