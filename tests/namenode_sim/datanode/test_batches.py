@@ -8,7 +8,7 @@ import pytest
 from namenode_sim.datanode.checksums import checksums_of
 from namenode_sim.datanode.connection import PeerLost
 from namenode_sim.datanode.model import Replica, readable_length
-from namenode_sim.datanode.packets import PacketHeader, encode_packet
+from namenode_sim.datanode.packets import Op, PacketHeader, encode_op, encode_packet
 from namenode_sim.proto import data_transfer_pb2 as pb
 from tests.namenode_sim.datanode.block_client import (
     LIMITS,
@@ -16,13 +16,15 @@ from tests.namenode_sim.datanode.block_client import (
     Node,
     Writing,
     begin,
+    connect,
+    header,
     idle,
     node,
     places,
     read,
     until,
 )
-from tests.namenode_sim.datanode.stores import CHECKSUM, block
+from tests.namenode_sim.datanode.stores import CHECKSUM, block, finalized
 
 DATA = bytes(range(251)) * 8000
 OK, BAD = pb.Status.SUCCESS, pb.Status.ERROR_CHECKSUM
@@ -152,3 +154,20 @@ async def test_memory_for_long_packets_is_shared_and_has_an_end(tmp_path: Path) 
         assert await read(one.place, block(1), 0, len(long)) == long
         await idle(one)
         await until(lambda: one.server.shared_bytes == 0)
+
+
+async def test_readers_that_take_nothing_hold_a_packet_each(tmp_path: Path) -> None:
+    limits = replace(LIMITS, shared_bytes=300_000)
+    async with node(tmp_path / "a", limits) as one:
+        await finalized(one.store, block(), DATA * 10)
+        request = pb.OpReadBlockProto(header=header(block()), offset=0, len=len(DATA) * 10)
+        idlers = [await connect(one.place.port) for _ in range(3)]
+        for idler in idlers:
+            await idler.send(encode_op(Op.READ_BLOCK, request), seconds=SECONDS)
+            await idler.read(100, seconds=SECONDS)
+        assert one.server.shared_bytes == 256 * 1024
+        assert await read(one.place, block(), 0, len(DATA)) == DATA
+        for idler in idlers:
+            idler.abort()
+        await idle(one)
+        assert one.server.shared_bytes == 0

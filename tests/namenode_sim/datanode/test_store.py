@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from namenode_sim.datanode.checksums import checksums_of
 from namenode_sim.datanode.errors import (
     ChecksumMismatch,
     NoRoom,
@@ -128,6 +129,19 @@ async def test_a_cut_does_not_bless_a_damaged_chunk(tmp_path: Path) -> None:
     await kept.perform(BeginRecovery(block(), GenerationStamp(1005)))
     with pytest.raises(ChecksumMismatch):
         await kept.perform(EndRecovery(block(), GenerationStamp(1005), 1000))
+    await kept.volumes.close()
+
+
+async def test_a_cut_that_was_broken_off_is_done_again(tmp_path: Path) -> None:
+    kept = await store(volume(tmp_path))
+    replica = await finalized(kept, block(), DATA[:1500])
+    files = await kept.open(replica, writable=True)
+    # As a crash leaves it: the checksum is that of the shorter chunk, the block is still long.
+    files.write(1024, [], [memoryview(checksums_of(DATA[1024:1300], CHECKSUM))])
+    files.cut(1300, "block")
+    assert files.size() == 1300
+    assert files.checked(0, 1300, "block") == DATA[:1300]
+    files.close()
     await kept.volumes.close()
 
 
