@@ -4,7 +4,7 @@ See docs/reference/datanodes.md#calls.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeAlias
 
 import structlog
@@ -17,8 +17,8 @@ from ha.rpc.java_names import (
     INCORRECT_VERSION,
     INVALID_REPORT_LEASE,
     IO_EXCEPTION,
+    STANDBY_EXCEPTION,
     UNREGISTERED_NODE,
-    UNSUPPORTED_OPERATION,
 )
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from journal.model import NamespaceInfo
@@ -31,12 +31,14 @@ from namenode_sim.datanode_protocol.messages import (
     REGISTER,
     claim_message,
     command_message,
+    damaged_of,
     heartbeat_of,
     listed_storages,
     news_of,
     registration_of,
 )
 from namenode_sim.datanode_protocol.metrics import REFUSED
+from namenode_sim.datanodes.damage import check_known, note_damage
 from namenode_sim.datanodes.errors import (
     DatanodesError,
     LeaseNotHeld,
@@ -170,17 +172,22 @@ class DatanodeFace:
         )
         return pb.ErrorReportResponseProto()
 
-    async def _bad_blocks(self, call: Call, _: pb.ReportBadBlocksRequestProto) -> Message:
-        raise _not_yet(call)
+    async def _bad_blocks(self, call: Call, request: pb.ReportBadBlocksRequestProto) -> Message:
+        """A standby marks nothing, and is told again when it is the active."""
+        if not self.keeper.cluster.is_active():
+            raise RemoteFault(STANDBY_EXCEPTION, f"{call.method}: this NameNode is a standby")
+        damaged = damaged_of(request)
+        for one in damaged:
+            check_known(self.keeper.cluster, one)
+        for one in damaged:
+            note_damage(self.keeper.cluster, one)
+        log.warning("datanodes.damage", host=call.host, replicas=[asdict(one) for one in damaged])
+        return pb.ReportBadBlocksResponseProto()
 
     def _check_pool(self, call: Call, pool: str) -> None:
         ours = self.namespace.block_pool_id
         if pool != ours:
             raise BadMessage(call.method, f"block pool {pool[:256]!r}, and ours is {ours}")
-
-
-def _not_yet(call: Call) -> RemoteFault:
-    return RemoteFault(UNSUPPORTED_OPERATION, f"{call.method} is not served by this NameNode yet")
 
 
 def _method(request: type[Message], handle: Callable[[Call, Any], Awaitable[Message]]) -> Method:

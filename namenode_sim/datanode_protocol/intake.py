@@ -44,7 +44,15 @@ class _Report:
 class Intake:
     """The reports of all DataNodes; one full report is compared at a time."""
 
-    def __init__(self, cluster: Cluster, leases: ReportLeases, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        leases: ReportLeases,
+        hint: Callable[[int, str], None],
+        clock: Callable[[], float],
+    ) -> None:
+        """``hint`` is told of a block and the DataNode that may give its replica up for it."""
+        self._hint = hint
         self._cluster = cluster
         self._leases = leases
         self._clock = clock
@@ -142,6 +150,8 @@ class Intake:
         steps = _receiving(self._cluster, storage, news, began)
         if not await in_slices(steps, _same_registration(node)):
             raise Overtaken(node.id.uuid)
+        for block_id, uuid in news.hints:
+            self._hint(block_id, uuid)
 
     def _storage(
         self, node: Node, uuid: str, kind: StorageType, state: StorageState

@@ -20,6 +20,7 @@ from namenode_sim.datanode_protocol.metrics import (
     COMMANDS,
     measure,
 )
+from namenode_sim.datanode_protocol.rounds import keep_redundancy
 from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.heartbeat import (
@@ -30,10 +31,13 @@ from namenode_sim.datanodes.heartbeat import (
     is_registered,
     orders,
 )
+from namenode_sim.datanodes.judging import PolicyOf
 from namenode_sim.datanodes.liveness import LOOK_SECONDS, LivenessRules, Watch
 from namenode_sim.datanodes.model import Node, StorageState
+from namenode_sim.datanodes.redundancy import Redundancy
 from namenode_sim.datanodes.registry import Registration, RegistryRules, check_namespace, register
 from namenode_sim.datanodes.report_leases import NO_LEASE, LeaseRules, ReportLeases
+from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES
 from namenode_sim.term.role import Role
 
 log = structlog.get_logger()
@@ -82,15 +86,20 @@ class Keeper:
         rules: KeeperRules,
         standing: Callable[[], Standing],
         *,
+        policy_of: PolicyOf = lambda _: POLICIES[DEFAULT_POLICY_ID],
         has_caught_up: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``has_caught_up``: whether all edits of the journal have been applied once."""
+        """``has_caught_up``: whether all edits of the journal have been applied once.
+
+        ``policy_of`` gives the storage policy of a file by its id.
+        """
         self.cluster = cluster
         self.rules = rules
         self.standing = standing
         self.leases = ReportLeases(cluster.draw, rules.leases)
-        self.intake = Intake(cluster, self.leases, clock)
+        self.redundancy = Redundancy(cluster, policy_of)
+        self.intake = Intake(cluster, self.leases, self.redundancy.hint, clock)
         self.safe_mode = SafeModeWatch(cluster, has_caught_up, clock)
         self._clock = clock
         self.gone = GoneStorages(cluster)
@@ -207,7 +216,11 @@ class Keeper:
 
     def duties(self) -> dict[str, Coroutine[Any, Any, None]]:
         """What is to run as long as the NameNode does."""
-        return {"watch-datanodes": self._look_on(), "empty-storages": self.gone.run()}
+        return {
+            "watch-datanodes": self._look_on(),
+            "empty-storages": self.gone.run(),
+            "redundancy": keep_redundancy(self.redundancy, self._clock),
+        }
 
     async def _look_on(self) -> None:
         while True:

@@ -12,6 +12,7 @@ from namenode_sim.blocks.report_rows import from_buffers, from_longs
 from namenode_sim.blocks.reports import Part, in_order, parts
 from namenode_sim.blocks.waiting import Told
 from namenode_sim.datanode_protocol.errors import BadMessage
+from namenode_sim.datanodes.damage import Damaged
 from namenode_sim.datanodes.heartbeat import (
     Command,
     Copies,
@@ -38,6 +39,7 @@ from namenode_sim.proto import namenode_protocol_pb2 as nn
 MAX_NAME_CHARS: Final = 256
 MAX_STORAGES: Final = 64
 MAX_NEWS: Final = 100_000
+MAX_DAMAGED: Final = 10_000
 MAX_PORT: Final = 65_535
 MAX_ERROR_CHARS: Final = 1024
 NO_TOKEN: Final = hdfs.TokenProto(identifier=b"", password=b"", kind="", service="")
@@ -167,12 +169,16 @@ def listed_storages(message: pb.BlockReportRequestProto) -> tuple[ListedStorage,
 
 @dataclass(frozen=True, slots=True)
 class StorageNews:
-    """What came to a storage, is coming, or went."""
+    """What came to a storage, is coming, or went.
+
+    ``hints``: blocks that came, and the DataNodes that may give their replicas up for them.
+    """
 
     uuid: str
     type: StorageType
     state: StorageState
     items: tuple[tuple[int, Told], ...]
+    hints: tuple[tuple[int, str], ...] = ()
 
 
 def news_of(message: pb.BlockReceivedAndDeletedRequestProto) -> tuple[StorageNews, ...]:
@@ -191,10 +197,30 @@ def news_of(message: pb.BlockReceivedAndDeletedRequestProto) -> tuple[StorageNew
     found = []
     for one in message.blocks:
         _check_name("blockReceivedAndDeleted", "storage id", one.storageUuid)
-        found.append(
-            StorageNews(one.storageUuid, *described(one.storage), tuple(map(_news, one.blocks)))
+        hints = tuple(
+            (signed(news.block.blockId), news.deleteHint)
+            for news in one.blocks
+            if news.deleteHint and news.status == _News.RECEIVED
         )
+        items = tuple(map(_news, one.blocks))
+        found.append(StorageNews(one.storageUuid, *described(one.storage), items, hints))
     return tuple(found)
+
+
+def damaged_of(message: pb.ReportBadBlocksRequestProto) -> tuple[Damaged, ...]:
+    """The replicas that a DataNode has found damaged, its own or another's.
+
+    Raises:
+        BadMessage: if there are too many.
+    """
+    found = tuple(
+        Damaged(signed(one.b.blockId), signed(one.b.generationStamp), place.id.datanodeUuid)
+        for one in message.blocks
+        for place in one.locs
+    )
+    if len(found) > MAX_DAMAGED:
+        raise BadMessage("reportBadBlocks", f"{len(found)} replicas, at most {MAX_DAMAGED}")
+    return found
 
 
 def _news(message: pb.ReceivedDeletedBlockInfoProto) -> tuple[int, Told]:

@@ -24,6 +24,9 @@ REPORT_DIFFERENCES = Counter(
     "nnha_report_differences", "Replicas of full reports that were judged one by one"
 )
 COMMANDS = Counter("nnha_commands_to_datanodes", "Commands given to DataNodes", ["kind"])
+COPY_TIMEOUTS = Counter(
+    "nnha_copy_timeouts", "Copies of blocks that were given up, since they took too long"
+)
 REFUSED = Counter("nnha_datanode_calls_refused", "Calls of DataNodes that were refused", ["method"])
 
 

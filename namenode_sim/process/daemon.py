@@ -22,7 +22,6 @@ from ha.daemon.process import halt
 from ha.rpc.protocol import RpcProtocol
 from ha.service.face import ha_service_protocol
 from journal.model import TxId
-from namenode_sim.datanode_protocol.face import DatanodeFace
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.metrics import enter_state
@@ -30,7 +29,7 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.retry_cache import MAX_ENTRIES, RetryCache
 from namenode_sim.process.client_face import ClientFace
 from namenode_sim.process.client_settings import client_settings
-from namenode_sim.process.datanodes import cluster_of, keeper_of
+from namenode_sim.process.datanodes import cluster_of, datanode_protocols, keeper_of
 from namenode_sim.process.ha_face import HaFace, disk_trouble_of
 from namenode_sim.process.jmx import NameNodeBeans
 from namenode_sim.process.listeners import Listeners
@@ -209,13 +208,9 @@ class _Parts:
         namenode.start()
         face.loaded(namenode, keeper.safe_mode.tip)
         running.push_async_callback(namenode.stop)
-        datanodes = DatanodeFace(
-            keeper, storage.namespace_info, client_face.commit_block_synchronization
-        )
         protocols = [
             client_face.protocol(),
-            datanodes.protocol(),
-            datanodes.lifeline(),
+            *datanode_protocols(keeper, storage.namespace_info, client_face),
             self.operators,
             peer_protocol(namenode, storage, own_user()),
         ]

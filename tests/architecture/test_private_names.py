@@ -33,6 +33,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
         "ha/zkfc/test_invariants.py": 1,
         "namenode_sim/blocks/planted.py": 13,
         "namenode_sim/client_protocol/lease_planted.py": 1,
+        "namenode_sim/datanode_protocol/test_planted.py": 2,
         "namenode_sim/datanodes/redundancy_planted.py": 9,
         "namenode_sim/namespace/test_changes.py": 4,
         "simulation/failover/planted_control.py": 16,

@@ -21,11 +21,12 @@ from namenode_sim.datanode_protocol.messages import ListedStorage, StorageNews
 from namenode_sim.datanodes.heartbeat import Heartbeat, StorageReport
 from namenode_sim.datanodes.model import DatanodeId, Node, Room, StorageState, StorageType
 from namenode_sim.datanodes.registry import Registration
+from namenode_sim.edits.ops import Op
 from namenode_sim.proto import datanode_protocol_pb2 as pb
 from namenode_sim.proto import hdfs_types_pb2 as hdfs
-from tests.namenode_sim.datanode_protocol.served import IDS, NameNode
+from tests.namenode_sim.datanode_protocol.served import IDS, Clock, NameNode, given, in_memory
 
-FIRST = (1 << 30) + 1
+FIRST, STAMP = (1 << 30) + 1, 1001
 NORMAL, DISK = StorageState.NORMAL, StorageType.DISK
 
 
@@ -123,3 +124,18 @@ def receiving(number: int = 0, stamp: int = 1001) -> tuple[int, Told]:
 
 def deleted(number: int = 0, stamp: int = 1001) -> tuple[int, Told]:
     return FIRST + number, Deleted(stamp)
+
+
+def edits(number: int = 0, length: int = 10) -> list[Op]:
+    return given(FIRST + number, STAMP + number, length, f"/f{number}")
+
+
+async def with_blocks(count: int = 1, *, clock: Clock | None = None) -> tuple[NameNode, DataNode]:
+    """An active, and a DataNode that has told of all blocks and is confirmed."""
+    made = in_memory(clock=clock)
+    made.become_active()
+    for number in range(count):
+        made.apply(*edits(number))
+    replicas = [whole(number, STAMP + number) for number in range(count)]
+    datanode = await DataNode(made).joined(*replicas)
+    return made, datanode

@@ -19,6 +19,7 @@ from namenode_sim.datanodes.errors import DatanodesError
 from namenode_sim.datanodes.heartbeat import orders as _orders
 from namenode_sim.datanodes.report_leases import Held, ReportLeases
 from tests.namenode_sim.datanode_protocol import test_keeper as tests
+from tests.namenode_sim.datanode_protocol import test_keeper_lasting as lasting
 
 FAILURES = (AssertionError, DatanodesError, TimeoutError, pytest.fail.Exception)
 
@@ -115,11 +116,11 @@ SLIPS = {
     ),
     "safe mode moves in a takeover": Slip(
         SafeModeWatch, "look", _moves_in_takeovers,
-        tests.test_b8_nothing_moves_in_the_midst_of_a_takeover,
+        lasting.test_b8_nothing_moves_in_the_midst_of_a_takeover,
     ),
     "a storage is emptied though it is back": Slip(
         gone, "in_slices", _goes_on,
-        tests.test_one_that_comes_back_while_it_is_emptied_keeps_what_it_reports,
+        lasting.test_one_that_comes_back_while_it_is_emptied_keeps_what_it_reports,
     ),
 }  # fmt: skip
 
@@ -127,7 +128,7 @@ SLIPS = {
 @pytest.mark.parametrize("slip", SLIPS)
 async def test_each_slip_is_found(slip: str, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = SLIPS[slip]
-    monkeypatch.setattr(tests, "SETTLE_SECONDS", 3.0)
+    monkeypatch.setattr(lasting, "SETTLE_SECONDS", 3.0)
     await planted.found_by()
     monkeypatch.setattr(planted.where, planted.name, planted.instead)
     with pytest.raises(FAILURES):
