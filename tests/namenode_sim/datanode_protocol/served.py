@@ -185,10 +185,10 @@ async def seen(*conditions: object) -> None:
 
 
 @asynccontextmanager
-async def calls(of: NameNode) -> AsyncIterator[NameNodeCalls]:
+async def calls(of: NameNode, protocol: str = DATANODE_PROTOCOL) -> AsyncIterator[NameNodeCalls]:
     """The DataNode's own side of the protocol, without a DataNode."""
     connection = await RpcConnection.open(
-        "127.0.0.1", of.port, protocol=DATANODE_PROTOCOL, deadline_seconds=SECONDS
+        "127.0.0.1", of.port, protocol=protocol, deadline_seconds=SECONDS
     )
     try:
         yield NameNodeCalls(connection)

@@ -1,16 +1,37 @@
 """DataNodes at NameNodes on real sockets: what they tell reaches the maps of active and standby."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import (
+    DATANODE_LIFELINE_PROTOCOL,
+    INCORRECT_VERSION,
+    INVALID_REPORT_LEASE,
+    IO_EXCEPTION,
+    STANDBY_EXCEPTION,
+    UNREGISTERED_NODE,
+)
+from namenode_sim.datanode.identity import Identity, Namespace
+from namenode_sim.datanode.model import StorageId
+from namenode_sim.datanode.name_node import Condition, NameNodeCalls
 from namenode_sim.datanode.node import DataNode
+from namenode_sim.datanode.volumes import StorageUse
+from namenode_sim.edits import ops
+from namenode_sim.proto import datanode_protocol_pb2 as pb
+from namenode_sim.proto import namenode_protocol_pb2 as nn
 from namenode_sim.term.role import Role
 from tests.namenode_sim.datanode.block_client import Place, write_whole
-from tests.namenode_sim.datanode.stores import block
+from tests.namenode_sim.datanode.stores import POOL, block
+from tests.namenode_sim.datanode_protocol.scripted import whole
 from tests.namenode_sim.datanode_protocol.served import (
+    IDS,
+    RULES,
     NameNode,
+    calls,
     data_node,
     given,
     hold_alike,
@@ -82,3 +103,170 @@ async def test_a_first_report_fills_a_map_that_knew_nothing(
         late.become(Role.STANDBY)
         async with data_node(tmp_path, late):
             await seen(lambda: len(late.holders(block().block_id)) == 1)
+
+
+async def test_what_a_client_deletes_a_datanode_deletes_after_a_failover_too(
+    tmp_path: Path, active: NameNode, standby: NameNode
+) -> None:
+    both, blocks = (active, standby), [block(number, 1001 + number) for number in range(3)]
+    async with data_node(tmp_path, *both) as node:
+        await seen(lambda: node.status()["obeyed"] == "nn1")
+        for number, one in enumerate(blocks):
+            for name_node in both:
+                name_node.apply(*given(one.block_id, one.stamp, len(DATA), f"/{number}"))
+            await write_whole([place(node)], one, DATA)
+            await seen(lambda one=one: hold_alike(both, one.block_id))
+        active.held_back = 1
+        active.apply(ops.Delete("/0", 30))
+        await seen(lambda: len(active.cluster.blocks.invalidations) == 1)
+        assert node.status()["replicas"] == 3
+        active.held_back = 0
+        await seen(lambda: node.status()["replicas"] == 2)
+        standby.apply(ops.Delete("/0", 30))
+        # Now the other one is the active: it asks for a report that nobody has asked it to take.
+        active.become(Role.CLOSING, Role.STANDBY)
+        standby.apply(ops.StartLogSegment())
+        standby.become_active()
+        await seen(lambda: node.status()["obeyed"] == "nn2")
+        (known,) = standby.cluster.nodes.values()
+        (storage,) = known.storages.values()
+        await seen(lambda: storage.held.confirmed)
+        standby.apply(ops.Delete("/1", 30))
+        await seen(lambda: node.status()["replicas"] == 1)
+        assert len(standby.holders(blocks[2].block_id)) == 1
+
+
+def identity(uuid: str = "uuid-1", port: int = 9866, **more: object) -> Identity:
+    namespace = Namespace(IDS.namespace_id, IDS.cluster_id, IDS.ctime, POOL.pool)
+    return Identity(uuid, "127.0.0.1", port, 1, 2, replace(namespace, **more))  # type: ignore[arg-type]
+
+
+WELL = Condition((StorageUse(StorageId("DS-1"), "DISK", 100, 1, 99),), (), 0, 0)
+
+
+async def joined(calls_: NameNodeCalls, who: Identity) -> int:
+    """Register and be heard; the lease of a report."""
+    await calls_.register(who)
+    return (await calls_.heartbeat(who, WELL, wants_lease=True)).fullBlockReportLeaseId
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [identity(namespace_id=1), identity(cluster_id="CID-2"), identity(ctime=1)],
+    ids=["namespace", "cluster", "time"],
+)
+async def test_strangers_are_refused_in_every_call(active: NameNode, stranger: Identity) -> None:
+    async with calls(active) as asked:
+        tries = {
+            "register": asked.register(stranger),
+            "heartbeat": asked.heartbeat(stranger, WELL, wants_lease=False),
+            "report": asked.full_report(stranger, [], {}, lease=0),
+            "news": asked.incremental(stranger, {}, {}),
+            "error": asked.error(stranger, 1, "x"),
+        }
+        for call in tries.values():
+            with pytest.raises(RemoteFault, match="Unregistered server") as refused:
+                await call
+            assert refused.value.java_class == UNREGISTERED_NODE
+    assert active.cluster.nodes == {}
+
+
+async def test_refusals_have_the_classes_that_hadoops_datanodes_act_upon() -> None:
+    who, replica = identity(), replace(whole(), storage=StorageId("DS-1"))
+    rules = replace(RULES, registry=replace(RULES.registry, elsewhere_seconds=3600.0))
+    async with name_node(active=True, rules=rules) as active, calls(active) as asked:
+        old = pb.RegisterDatanodeRequestProto(registration=who.registration)
+        old.registration.softwareVersion = "2.0.0"
+        with pytest.raises(RemoteFault) as refused:
+            await asked.connection.call(
+                "registerDatanode", old, pb.RegisterDatanodeResponseProto, deadline_seconds=10
+            )
+        assert refused.value.java_class == INCORRECT_VERSION
+        lease = await joined(asked, who)
+        with pytest.raises(RemoteFault) as refused:
+            await asked.full_report(who, [replica], {}, lease=lease + 1)
+        assert refused.value.java_class == INVALID_REPORT_LEASE
+        with pytest.raises(RemoteFault, match="uuid-2") as refused:
+            await asked.incremental(identity("uuid-2"), {}, {})
+        assert refused.value.java_class == IO_EXCEPTION
+        with pytest.raises(RemoteFault, match="directories were copied") as refused:
+            await asked.register(identity(port=1))
+        assert refused.value.java_class == IO_EXCEPTION
+        answer = await asked.heartbeat(identity(port=1), WELL, wants_lease=True)
+        assert [one.cmdType for one in answer.cmds] == [pb.DatanodeCommandProto.RegisterCommand]
+        assert answer.fullBlockReportLeaseId == 0
+
+
+LIMITS = {
+    "a name that no terminal shows": identity("u\x07"),
+    "no name": identity(""),
+    "a name without end": identity("u" * 257),
+    "a port that is none": identity(port=70_000),
+}
+
+
+@pytest.mark.parametrize("case", LIMITS)
+async def test_names_and_ports_have_limits(active: NameNode, case: str) -> None:
+    async with calls(active) as asked:
+        with pytest.raises(RemoteFault, match="registration: ") as refused:
+            await asked.register(LIMITS[case])
+        assert refused.value.java_class == IO_EXCEPTION
+    assert active.cluster.nodes == {}
+
+
+async def test_another_pool_and_too_many_storages(active: NameNode) -> None:
+    who = identity()
+    async with calls(active) as asked:
+        lease = await joined(asked, who)
+        other = replace(who, namespace=replace(who.namespace, pool="BP-other"))  # type: ignore[arg-type]
+        with pytest.raises(RemoteFault, match="block pool 'BP-other'"):
+            await asked.full_report(other, [], {}, lease=lease)
+        many = [StorageUse(StorageId(f"DS-{n}"), "DISK", 1, 1, 1) for n in range(65)]
+        with pytest.raises(RemoteFault, match="65 storages"):
+            await asked.heartbeat(who, replace(WELL, storages=many), wants_lease=False)
+    (node,) = active.cluster.nodes.values()
+    assert list(node.storages) == ["DS-1"]
+
+
+async def test_the_version_says_who_is_active_and_that_reports_may_be_bytes(
+    active: NameNode, standby: NameNode
+) -> None:
+    for served, state in ((active, nn.NNHAStatusHeartbeatProto.ACTIVE),
+                          (standby, nn.NNHAStatusHeartbeatProto.STANDBY)):  # fmt: skip
+        async with calls(served) as asked:
+            info = await asked.version()
+        assert (info.state, info.capabilities) == (state, 1)
+        assert (info.blockPoolID, info.storageInfo.clusterID) == (POOL.pool, "CID-1")
+
+
+@pytest.mark.row("B20")
+async def test_b20_a_lifeline_keeps_a_datanode_alive(active: NameNode) -> None:
+    async with calls(active) as asked:
+        await joined(asked, identity())
+    (node,) = active.cluster.nodes.values()
+    node.last_heard -= 100.0
+    before = node.last_heard
+    request = pb.HeartbeatRequestProto(registration=identity().registration)
+    async with calls(active, DATANODE_LIFELINE_PROTOCOL) as asked:
+        await asked.connection.call(
+            "sendLifeline", request, pb.LifelineResponseProto, deadline_seconds=10
+        )
+    assert node.last_heard > before
+
+
+async def test_damage_is_marked_by_the_active_only(active: NameNode, standby: NameNode) -> None:
+    who, one = identity("uuid-1"), whole()
+    for served in (active, standby):
+        served.apply(*given(one.block.block_id, 1001, one.length, "/f"))
+        async with calls(served) as asked:
+            lease = await joined(asked, who)
+            await asked.full_report(who, [replace(one, storage=StorageId("DS-1"))], {}, lease=lease)
+            assert served.holders(one.block.block_id) == ["DS-1"]
+            if served is standby:
+                with pytest.raises(RemoteFault) as refused:
+                    await asked.bad_replica(who, one, "DISK")
+                assert refused.value.java_class == STANDBY_EXCEPTION
+            else:
+                await asked.bad_replica(who, one, "DISK")
+    assert len(active.cluster.blocks.corrupt) == 1
+    assert len(standby.cluster.blocks.corrupt) == 0
