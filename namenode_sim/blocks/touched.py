@@ -3,6 +3,7 @@
 See docs/reference/blocks.md#judging-redundancy.
 """
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,12 +24,16 @@ class Touch:
 
 
 class Touched:
-    """The blocks in the order in which they were touched."""
+    """The blocks in the order in which they were touched.
 
-    __slots__ = ("_awaited", "_hints", "_slots")
+    ``_order`` may name a block twice, or one that is no longer to be judged.
+    """
+
+    __slots__ = ("_awaited", "_hints", "_order", "_slots")
 
     def __init__(self) -> None:
-        self._slots: dict[Slot, None] = {}
+        self._slots: set[Slot] = set()
+        self._order: deque[Slot] = deque()
         self._hints: dict[Slot, str] = {}
         self._awaited: dict[Slot, tuple[StorageNumber, ...]] = {}
 
@@ -38,32 +43,36 @@ class Touched:
 
     def add(self, slot: Slot) -> None:
         """Have a block judged."""
-        self._slots[slot] = None
+        if slot not in self._slots:
+            self._slots.add(slot)
+            self._order.append(slot)
 
     def update(self, slots: Iterable[int]) -> None:
         """Have blocks judged."""
-        self._slots.update(dict.fromkeys(map(Slot, slots)))
+        for slot in slots:
+            self.add(Slot(slot))
 
     def hint(self, slot: Slot, node: str) -> None:
         """Have a block judged, of which a DataNode may lose its replica."""
-        self._slots[slot] = None
+        self.add(slot)
         self._hints[slot] = node
 
     def wait_for(self, slot: Slot, storages: tuple[StorageNumber, ...]) -> None:
         """Have a block judged whose replicas on some storages are on their way."""
-        self._slots[slot] = None
+        self.add(slot)
         self._awaited[slot] = storages
 
     def forget(self, slot: Slot) -> None:
         """A block is gone."""
-        self._slots.pop(slot, None)
+        self._slots.discard(slot)
         self._hints.pop(slot, None)
         self._awaited.pop(slot, None)
 
     def pop(self) -> Touch | None:
         """The block that was touched first."""
-        if not self._slots:
-            return None
-        slot = next(iter(self._slots))
-        del self._slots[slot]
-        return Touch(slot, self._hints.pop(slot, None), self._awaited.pop(slot, ()))
+        while self._order:
+            slot = self._order.popleft()
+            if slot in self._slots:
+                self._slots.remove(slot)
+                return Touch(slot, self._hints.pop(slot, None), self._awaited.pop(slot, ()))
+        return None
