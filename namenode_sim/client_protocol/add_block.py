@@ -11,7 +11,6 @@ from namenode_sim.client_protocol.errors import FsError, io_error
 from namenode_sim.client_protocol.located import block_at, blocks_now, stage_of
 from namenode_sim.client_protocol.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.open_files import by_id, check_lease
-from namenode_sim.client_protocol.policies import policy_of
 from namenode_sim.client_protocol.told_blocks import (
     check_pool,
     committed,
@@ -24,6 +23,7 @@ from namenode_sim.client_protocol.told_blocks import (
 )
 from namenode_sim.datanodes.model import Node
 from namenode_sim.datanodes.placement import Choice, Place, Wish, choose
+from namenode_sim.datanodes.storage_policies import policy_of
 from namenode_sim.datanodes.topology import on_host
 from namenode_sim.edits.ops import AddBlock, AllocateBlockId, SetGenstampV2
 from namenode_sim.edits.values import Block

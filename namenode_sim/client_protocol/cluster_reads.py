@@ -7,9 +7,13 @@ from namenode_sim.client_protocol.errors import (
 )
 from namenode_sim.client_protocol.model import Scene
 from namenode_sim.client_protocol.permissions import check_superuser, find
-from namenode_sim.client_protocol.policies import effective_policy_id, policy_proto
+from namenode_sim.client_protocol.policies import policy_proto
 from namenode_sim.client_protocol.status import ec_policy_proto, erasure_coding_of
-from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES
+from namenode_sim.datanodes.storage_policies import (
+    DEFAULT_POLICY_ID,
+    POLICIES,
+    effective_policy_id,
+)
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import hdfs_types_pb2 as types
 

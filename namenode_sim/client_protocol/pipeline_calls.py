@@ -14,7 +14,6 @@ from namenode_sim.client_protocol.located import block_at, blocks_now
 from namenode_sim.client_protocol.model import EditPlan, Scene
 from namenode_sim.client_protocol.open_files import by_id, check_lease
 from namenode_sim.client_protocol.paths import route_to
-from namenode_sim.client_protocol.policies import policy_of
 from namenode_sim.client_protocol.told_blocks import (
     check_pool,
     name_of,
@@ -23,6 +22,7 @@ from namenode_sim.client_protocol.told_blocks import (
     told_block,
 )
 from namenode_sim.datanodes.placement import Place, Wish, choose
+from namenode_sim.datanodes.storage_policies import policy_of
 from namenode_sim.edits.ops import SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile

@@ -1,6 +1,6 @@
 """Inodes as clients see them: HdfsFileStatus and what goes into it."""
 
-from namenode_sim.client_protocol.policies import effective_policy_id
+from namenode_sim.datanodes.storage_policies import effective_policy_id
 from namenode_sim.edits.values import XAttrNamespace
 from namenode_sim.namespace.inode import STRIPED, INode, INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.namespace.namespace import Namespace

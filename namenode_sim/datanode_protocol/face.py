@@ -4,7 +4,7 @@ See docs/reference/datanodes.md#calls.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import structlog
@@ -38,7 +38,6 @@ from namenode_sim.datanode_protocol.messages import (
     registration_of,
 )
 from namenode_sim.datanode_protocol.metrics import REFUSED
-from namenode_sim.datanodes.damage import check_known, note_damage
 from namenode_sim.datanodes.errors import (
     DatanodesError,
     LeaseNotHeld,
@@ -173,15 +172,14 @@ class DatanodeFace:
         return pb.ErrorReportResponseProto()
 
     async def _bad_blocks(self, call: Call, request: pb.ReportBadBlocksRequestProto) -> Message:
-        """A standby marks nothing, and is told again when it is the active."""
         if not self.keeper.cluster.is_active():
-            raise RemoteFault(STANDBY_EXCEPTION, f"{call.method}: this NameNode is a standby")
-        damaged = damaged_of(request)
-        for one in damaged:
-            check_known(self.keeper.cluster, one)
-        for one in damaged:
-            note_damage(self.keeper.cluster, one)
-        log.warning("datanodes.damage", host=call.host, replicas=[asdict(one) for one in damaged])
+            raise RemoteFault(
+                STANDBY_EXCEPTION,
+                f"{call.method} is the active's: this NameNode has marked nothing. Tell the active",
+            )
+        for located in request.blocks:
+            self._check_pool(call, located.b.poolId)
+        self.keeper.damaged(damaged_of(request))
         return pb.ReportBadBlocksResponseProto()
 
     def _check_pool(self, call: Call, pool: str) -> None:

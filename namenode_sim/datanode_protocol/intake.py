@@ -20,6 +20,7 @@ from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.errors import NotRegistered
 from namenode_sim.datanodes.heartbeat import is_registered
 from namenode_sim.datanodes.model import DatanodeId, Node, NodeStorage, StorageState, StorageType
+from namenode_sim.datanodes.redundancy import note_hint
 from namenode_sim.datanodes.report_leases import NO_LEASE, Held, ReportLeases
 
 log = structlog.get_logger()
@@ -44,15 +45,7 @@ class _Report:
 class Intake:
     """The reports of all DataNodes; one full report is compared at a time."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        leases: ReportLeases,
-        hint: Callable[[int, str], None],
-        clock: Callable[[], float],
-    ) -> None:
-        """``hint`` is told of a block and the DataNode that may give its replica up for it."""
-        self._hint = hint
+    def __init__(self, cluster: Cluster, leases: ReportLeases, clock: Callable[[], float]) -> None:
         self._cluster = cluster
         self._leases = leases
         self._clock = clock
@@ -150,8 +143,6 @@ class Intake:
         steps = _receiving(self._cluster, storage, news, began)
         if not await in_slices(steps, _same_registration(node)):
             raise Overtaken(node.id.uuid)
-        for block_id, uuid in news.hints:
-            self._hint(block_id, uuid)
 
     def _storage(
         self, node: Node, uuid: str, kind: StorageType, state: StorageState
@@ -185,3 +176,5 @@ def _receiving(cluster: Cluster, storage: Storage, news: StorageNews, now: float
         some = news.items[start : start + step]
         receive(cluster.blocks, storage, some, now)
         yield len(some)
+    for block_id, node in news.hints:
+        note_hint(cluster, block_id, node)

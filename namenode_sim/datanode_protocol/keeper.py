@@ -6,7 +6,7 @@ A call changes the map within one turn of the event loop; long work is cut in sl
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,10 +19,12 @@ from namenode_sim.datanode_protocol.intake import Intake
 from namenode_sim.datanode_protocol.metrics import (
     COMMANDS,
     measure,
+    measure_redundancy,
 )
-from namenode_sim.datanode_protocol.rounds import keep_redundancy
 from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
+from namenode_sim.datanode_protocol.upkeep import Upkeep
 from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.damage import Damaged, check_known, note_damage
 from namenode_sim.datanodes.heartbeat import (
     Command,
     Heartbeat,
@@ -31,13 +33,12 @@ from namenode_sim.datanodes.heartbeat import (
     is_registered,
     orders,
 )
-from namenode_sim.datanodes.judging import PolicyOf
+from namenode_sim.datanodes.judging import RedundancyRules
 from namenode_sim.datanodes.liveness import LOOK_SECONDS, LivenessRules, Watch
 from namenode_sim.datanodes.model import Node, StorageState
 from namenode_sim.datanodes.redundancy import Redundancy
 from namenode_sim.datanodes.registry import Registration, RegistryRules, check_namespace, register
 from namenode_sim.datanodes.report_leases import NO_LEASE, LeaseRules, ReportLeases
-from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES
 from namenode_sim.term.role import Role
 
 log = structlog.get_logger()
@@ -53,6 +54,7 @@ class KeeperRules:
     registry: RegistryRules
     leases: LeaseRules = LeaseRules()
     liveness: LivenessRules = LivenessRules()
+    redundancy: RedundancyRules = RedundancyRules()
     deletions_at_once: int = 1000
 
 
@@ -86,23 +88,19 @@ class Keeper:
         rules: KeeperRules,
         standing: Callable[[], Standing],
         *,
-        policy_of: PolicyOf = lambda _: POLICIES[DEFAULT_POLICY_ID],
         has_caught_up: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``has_caught_up``: whether all edits of the journal have been applied once.
-
-        ``policy_of`` gives the storage policy of a file by its id.
-        """
+        """``has_caught_up``: whether all edits of the journal have been applied once."""
         self.cluster = cluster
         self.rules = rules
         self.standing = standing
         self.leases = ReportLeases(cluster.draw, rules.leases)
-        self.redundancy = Redundancy(cluster, policy_of)
-        self.intake = Intake(cluster, self.leases, self.redundancy.hint, clock)
+        self.intake = Intake(cluster, self.leases, clock)
         self.safe_mode = SafeModeWatch(cluster, has_caught_up, clock)
         self._clock = clock
         self.gone = GoneStorages(cluster)
+        self.upkeep = Upkeep(Redundancy(cluster, rules.redundancy), clock)
         self._watch = Watch.begun(clock())
 
     # ---- the role ----
@@ -181,6 +179,17 @@ class Keeper:
             lease = self.leases.give(node.id.uuid, now, after_claim=standing.active)
         return Answer(standing, commands, lease)
 
+    def damaged(self, found: Sequence[Damaged]) -> None:
+        """Take in which replicas a DataNode found damaged: its own, or those it could not copy.
+
+        Raises:
+            UnknownDatanode: nothing of it was taken in.
+        """
+        for one in found:
+            check_known(self.cluster, one)
+        for one in found:
+            note_damage(self.cluster, one)
+
     def lifeline(self, heartbeat: Heartbeat) -> None:
         """Take in that a DataNode lives; one that is not registered learns it by a heartbeat."""
         node = is_registered(self.cluster, heartbeat.of)
@@ -219,7 +228,7 @@ class Keeper:
         return {
             "watch-datanodes": self._look_on(),
             "empty-storages": self.gone.run(),
-            "redundancy": keep_redundancy(self.redundancy, self._clock),
+            "keep-replicas": self.upkeep.run(),
         }
 
     async def _look_on(self) -> None:
@@ -228,6 +237,7 @@ class Keeper:
             if self._clock() >= self._watch.last_look + LOOK_SECONDS:
                 self.look()
             measure(self.cluster, self.rules.liveness, self._clock())
+            measure_redundancy(self.cluster, self.upkeep.redundancy)
             await asyncio.sleep(self.safe_mode.look_again_seconds)
 
     def look(self) -> None:

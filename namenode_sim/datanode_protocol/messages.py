@@ -3,7 +3,7 @@
 See docs/reference/datanodes.md#limits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -39,7 +39,7 @@ from namenode_sim.proto import namenode_protocol_pb2 as nn
 MAX_NAME_CHARS: Final = 256
 MAX_STORAGES: Final = 64
 MAX_NEWS: Final = 100_000
-MAX_DAMAGED: Final = 10_000
+MAX_DAMAGED: Final = 1000
 MAX_PORT: Final = 65_535
 MAX_ERROR_CHARS: Final = 1024
 NO_TOKEN: Final = hdfs.TokenProto(identifier=b"", password=b"", kind="", service="")
@@ -171,7 +171,7 @@ def listed_storages(message: pb.BlockReportRequestProto) -> tuple[ListedStorage,
 class StorageNews:
     """What came to a storage, is coming, or went.
 
-    ``hints``: blocks that came, and the DataNodes that may give their replicas up for them.
+    ``hints`` are DataNodes, by uuid, that may give up their replicas of blocks which came.
     """
 
     uuid: str
@@ -197,30 +197,15 @@ def news_of(message: pb.BlockReceivedAndDeletedRequestProto) -> tuple[StorageNew
     found = []
     for one in message.blocks:
         _check_name("blockReceivedAndDeleted", "storage id", one.storageUuid)
-        hints = tuple(
-            (signed(news.block.blockId), news.deleteHint)
-            for news in one.blocks
-            if news.deleteHint and news.status == _News.RECEIVED
-        )
-        items = tuple(map(_news, one.blocks))
+        items, hints = tuple(map(_news, one.blocks)), tuple(_hints(one))
         found.append(StorageNews(one.storageUuid, *described(one.storage), items, hints))
     return tuple(found)
 
 
-def damaged_of(message: pb.ReportBadBlocksRequestProto) -> tuple[Damaged, ...]:
-    """The replicas that a DataNode has found damaged, its own or another's.
-
-    Raises:
-        BadMessage: if there are too many.
-    """
-    found = tuple(
-        Damaged(signed(one.b.blockId), signed(one.b.generationStamp), place.id.datanodeUuid)
-        for one in message.blocks
-        for place in one.locs
-    )
-    if len(found) > MAX_DAMAGED:
-        raise BadMessage("reportBadBlocks", f"{len(found)} replicas, at most {MAX_DAMAGED}")
-    return found
+def _hints(message: pb.StorageReceivedDeletedBlocksProto) -> Iterator[tuple[int, str]]:
+    for one in message.blocks:
+        if one.status == _News.RECEIVED and one.deleteHint:
+            yield signed(one.block.blockId), one.deleteHint
 
 
 def _news(message: pb.ReceivedDeletedBlockInfoProto) -> tuple[int, Told]:
@@ -239,6 +224,22 @@ def _news(message: pb.ReceivedDeletedBlockInfoProto) -> tuple[int, Told]:
         case _:
             # The length is that which the writer plans, so it says nothing.
             return block_id, Reported(ReplicaState.RBW, stamp, 0)
+
+
+def damaged_of(message: pb.ReportBadBlocksRequestProto) -> tuple[Damaged, ...]:
+    """The replicas that a DataNode found damaged.
+
+    Raises:
+        BadMessage: if there are too many.
+    """
+    found = tuple(
+        Damaged(signed(located.b.blockId), signed(located.b.generationStamp), one.id.datanodeUuid)
+        for located in message.blocks
+        for one in located.locs
+    )
+    if len(found) > MAX_DAMAGED:
+        raise BadMessage("reportBadBlocks", f"{len(found)} replicas, at most {MAX_DAMAGED}")
+    return found
 
 
 def signed(number: int) -> int:

@@ -2,8 +2,10 @@
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.liveness import LivenessRules
+from namenode_sim.datanodes.redundancy import Redundancy
 
 DATANODES = Gauge("nnha_datanodes", "DataNodes that have registered", ["state"])
 SAFE_MODE = Gauge("nnha_safe_mode", "1 while this NameNode is in safe mode")
@@ -14,6 +16,17 @@ UNCONFIRMED = Gauge(
     "nnha_storages_unconfirmed", "Storages without a full report since this NameNode is active"
 )
 INVALIDATING = Gauge("nnha_invalidating_replicas", "Replicas that DataNodes are still to delete")
+NEEDED = Gauge("nnha_needed_blocks", "Blocks that lack replicas, by urgency", ["priority"])
+MISSING_SINGLE = Gauge(
+    "nnha_missing_blocks_with_replication_one", "Missing blocks that were to have one replica"
+)
+CORRUPT = Gauge("nnha_corrupt_blocks", "Blocks with replicas that are known to be corrupt")
+EXCESS = Gauge("nnha_doomed_replicas", "Replicas of blocks whose deletion is not reported yet")
+POSTPONED = Gauge(
+    "nnha_postponed_blocks", "Blocks whose deletions wait for reports since this NameNode is active"
+)
+PENDING = Gauge("nnha_pending_blocks", "Blocks with replicas on their way")
+TIMEOUTS = Gauge("nnha_pending_timeouts", "Blocks whose copies did not come in time")
 REPORT_SECONDS = Histogram(
     "nnha_block_report_seconds",
     "How long it took to take a report in",
@@ -24,9 +37,6 @@ REPORT_DIFFERENCES = Counter(
     "nnha_report_differences", "Replicas of full reports that were judged one by one"
 )
 COMMANDS = Counter("nnha_commands_to_datanodes", "Commands given to DataNodes", ["kind"])
-COPY_TIMEOUTS = Counter(
-    "nnha_copy_timeouts", "Copies of blocks that were given up, since they took too long"
-)
 REFUSED = Counter("nnha_datanode_calls_refused", "Calls of DataNodes that were refused", ["method"])
 
 
@@ -44,3 +54,16 @@ def measure(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
     WAITING.set(len(blocks.waiting))
     UNCONFIRMED.set(sum(not storage.confirmed for storage in blocks.storages))
     INVALIDATING.set(len(blocks.invalidations))
+
+
+def measure_redundancy(cluster: Cluster, redundancy: Redundancy) -> None:
+    """Show how many blocks lack replicas, or have some that are to go."""
+    blocks = cluster.blocks
+    for priority in Priority:
+        NEEDED.labels(priority.name.lower()).set(blocks.needed.size(priority))
+    MISSING_SINGLE.set(blocks.needed.missing_single())
+    CORRUPT.set(len(blocks.corrupt))
+    EXCESS.set(len(blocks.doomed))
+    POSTPONED.set(len(blocks.postponed))
+    PENDING.set(len(redundancy.pending))
+    TIMEOUTS.set(redundancy.timeouts)

@@ -28,6 +28,12 @@ from namenode_sim.blocks.safemode import (
 )
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.model import Draw, Node, NodeStorage
+from namenode_sim.datanodes.storage_policies import (
+    DEFAULT_POLICY_ID,
+    POLICIES,
+    StoragePolicy,
+    policy_of,
+)
 from namenode_sim.namespace.namespace import Namespace
 
 
@@ -37,7 +43,9 @@ class Cluster:
     ``term`` counts the changes of the role: work that was begun in another is not gone on with.
     """
 
-    __slots__ = ("_by_number", "blocks", "draw", "nodes", "pool", "rules", "safe_mode", "term")
+    __slots__ = (
+        "_by_number", "_namespace", "blocks", "draw", "nodes", "pool", "rules", "safe_mode", "term",
+    )  # fmt: skip
 
     def __init__(
         self, pool: str, blocks: BlockState, draw: Draw, rules: SafeModeRules | None = None
@@ -49,10 +57,12 @@ class Cluster:
         self.rules = SafeModeRules() if rules is None else rules
         self.nodes: dict[str, Node] = {}
         self.safe_mode: SafeMode = begin(self.rules, self.counts())
+        self._namespace: Namespace | None = None
         self._by_number: dict[StorageNumber, tuple[Node, NodeStorage]] = {}
 
     def belong_to(self, namespace: Namespace) -> None:
         """Note the blocks of a namespace, and follow its edits from now on."""
+        self._namespace = namespace
         load(self.blocks, namespace)
         namespace.watch_blocks()
         namespace.follower = partial(follow, self.blocks)
@@ -82,6 +92,12 @@ class Cluster:
     def is_active(self) -> bool:
         """Whether orders to DataNodes are this NameNode's to give."""
         return self.blocks.role is Role.ACTIVE
+
+    def policy_of(self, file_id: int) -> StoragePolicy:
+        """The policy by which a file's blocks are placed; the default for one that is gone."""
+        inodes = {} if self._namespace is None else self._namespace.tree.inodes
+        inode = inodes.get(file_id)
+        return POLICIES[DEFAULT_POLICY_ID] if inode is None else policy_of(inode)
 
     def add_storage(self, node: Node, uuid: str) -> NodeStorage:
         """A storage of a DataNode, which is made if it is new.

@@ -3,9 +3,8 @@
 See docs/reference/blocks.md#judging-redundancy.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from namenode_sim.blocks.columns import STRIPED
 from namenode_sim.blocks.model import Reason, Slot, Stage, StorageNumber
@@ -17,7 +16,6 @@ from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.excess_choice import RACKS, Candidate, choose_excess
 from namenode_sim.datanodes.pending import Pending
 from namenode_sim.datanodes.placement import Place
-from namenode_sim.datanodes.storage_policies import StoragePolicy
 
 GOOD_IN_SMALL_CLUSTER: Final = 2
 """With so many good replicas a corrupt one goes before its copy has come, if there is no room."""
@@ -40,10 +38,6 @@ class RedundancyRules:
     delete_corrupt_at_once: bool = False
 
 
-PolicyOf: TypeAlias = Callable[[int], StoragePolicy]
-"""The storage policy of a file, by its id."""
-
-
 @dataclass(slots=True)
 class Surroundings:
     """What blocks are judged by, beside themselves.
@@ -52,7 +46,6 @@ class Surroundings:
     """
 
     cluster: Cluster
-    policy_of: PolicyOf
     rules: RedundancyRules
     many_racks: bool = False
     pending: Pending = field(init=False)
@@ -139,7 +132,7 @@ def _delete_excess(around: Surroundings, touch: Touch, counts: Counts, now: floa
     expected = blocks.columns.expected[slot]
     if len(certain) > expected:
         candidates = [_candidate(around, number, now) for number in certain]
-        wanted = around.policy_of(blocks.columns.files[slot]).types(expected)
+        wanted = around.cluster.policy_of(blocks.columns.files[slot]).types(expected)
         for number in choose_excess(candidates, wanted, touch.hint):
             blocks.doom(slot, number, now)
     if len(certain) < len(counts.live):

@@ -18,7 +18,6 @@ from namenode_sim.blocks.touched import Touched
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.excess_choice import RACKS
 from namenode_sim.datanodes.judging import (
-    PolicyOf,
     RedundancyRules,
     Surroundings,
     is_complete,
@@ -39,6 +38,13 @@ REPEATED_AT_ONCE: Final = 1000
 ROUNDS_UNTIL_REREAD: Final = 2400
 
 
+def note_hint(cluster: Cluster, block_id: int, node: str) -> None:
+    """Note that a DataNode may give its replica up for a new one elsewhere (a balancer's)."""
+    touched, slot = cluster.blocks.touched, cluster.blocks.index.get(block_id)
+    if touched is not None and slot is not None:
+        touched.hint(slot, node)
+
+
 class Redundancy:
     """How far the work is.
 
@@ -57,10 +63,8 @@ class Redundancy:
         "timeouts",
     )
 
-    def __init__(
-        self, cluster: Cluster, policy_of: PolicyOf, rules: RedundancyRules | None = None
-    ) -> None:
-        self._around = Surroundings(cluster, policy_of, rules or RedundancyRules())
+    def __init__(self, cluster: Cluster, rules: RedundancyRules | None = None) -> None:
+        self._around = Surroundings(cluster, rules or RedundancyRules())
         self.timeouts = 0
         self._scanned = 0
         self._to_copy: list[Slot] = []
@@ -72,13 +76,6 @@ class Redundancy:
     def pending(self) -> Pending:
         """The replicas that are on their way."""
         return self._around.pending
-
-    def hint(self, block_id: int, node: str) -> None:
-        """Note that a DataNode may give its replica up for a new one elsewhere (a balancer's)."""
-        blocks = self._around.cluster.blocks
-        slot = blocks.index.get(block_id)
-        if blocks.touched is not None and slot is not None:
-            blocks.touched.hint(slot, node)
 
     def begin_round(self, now: float) -> None:
         """Note what a round has to do; nothing is copied in safe mode."""
@@ -203,7 +200,7 @@ class Redundancy:
         if found.priority is None or found.priority is Priority.MISSING:
             return
         missing = Missing(slot, found.counts, found.coming, found.priority)
-        policy = around.policy_of(blocks.columns.files[slot])
+        policy = cluster.policy_of(blocks.columns.files[slot])
         copy = plan_copy(cluster, missing, policy, now)
         if copy is None:
             return

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from namenode_sim.datanodes.model import StorageType
+from namenode_sim.namespace.attributes import storage_policy_of
+from namenode_sim.namespace.inode import INode
 
 DISK, SSD, ARCHIVE = StorageType.DISK, StorageType.SSD, StorageType.ARCHIVE
 RAM_DISK, PROVIDED, NVDIMM = StorageType.RAM_DISK, StorageType.PROVIDED, StorageType.NVDIMM
@@ -84,3 +86,19 @@ POLICIES: Final = {
 """BlockStoragePolicySuite.createDefaultSuite, by id."""
 
 BY_NAME: Final = {policy.name: policy for policy in POLICIES.values()}
+
+
+def effective_policy_id(node: INode) -> int:
+    """The policy set on the inode or on the nearest directory above it; 0 if none is."""
+    step: INode | None = node
+    while step is not None:
+        policy_id = storage_policy_of(step)
+        if policy_id:
+            return policy_id
+        step = step.parent
+    return 0
+
+
+def policy_of(node: INode) -> StoragePolicy:
+    """The policy by which an inode's blocks are placed; an unknown one is the default."""
+    return POLICIES.get(effective_policy_id(node), POLICIES[DEFAULT_POLICY_ID])

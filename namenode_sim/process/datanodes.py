@@ -1,7 +1,6 @@
 """What of one NameNode deals with DataNodes, put together from the configuration."""
 
 import random
-from functools import partial
 from typing import Final
 
 from ha.conf.configuration import Configuration
@@ -12,18 +11,12 @@ from ha.rpc.protocol import RpcProtocol
 from journal.model import NamespaceInfo
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.client_protocol.policies import policy_of
 from namenode_sim.datanode_protocol.face import DatanodeFace
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.liveness import LivenessRules, dead_after
 from namenode_sim.datanodes.registry import NamespaceIds, RegistryRules
 from namenode_sim.datanodes.report_leases import LeaseRules
-from namenode_sim.datanodes.storage_policies import (
-    DEFAULT_POLICY_ID,
-    POLICIES,
-    StoragePolicy,
-)
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.client_face import ClientFace
 from namenode_sim.term.namenode import NameNode
@@ -65,17 +58,10 @@ def keeper_of(
         keeper_rules(conf, info),
         lambda: standing_of(namenode),
         has_caught_up=lambda: namenode.tailer.trouble is None,
-        policy_of=partial(_policy_of, namenode.namespace),
     )
     keeper.safe_mode.await_edits()
     namenode.listen_for_roles(keeper.role_changed)
     return keeper
-
-
-def _policy_of(namespace: Namespace, file_id: int) -> StoragePolicy:
-    """The storage policy of a file; one that only a snapshot has follows the default."""
-    inode = namespace.tree.inodes.get(file_id)
-    return POLICIES[DEFAULT_POLICY_ID] if inode is None else policy_of(inode)
 
 
 def datanode_protocols(

@@ -8,7 +8,6 @@ from google.protobuf.message import Message
 
 from ha.rpc.errors import RemoteFault
 from namenode_sim.datanodes.redundancy import Redundancy
-from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import (
     DatanodeIDProto,
@@ -39,7 +38,7 @@ class Kept:
         self.served = with_datanodes(serve(), count)
         self.blocks = self.served.cluster.blocks
         self.blocks.starting = False
-        self.redundancy = Redundancy(self.served.cluster, lambda _: POLICIES[DEFAULT_POLICY_ID])
+        self.redundancy = Redundancy(self.served.cluster)
         for storage in self.blocks.storages:
             storage.confirmed = True
 

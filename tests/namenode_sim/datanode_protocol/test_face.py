@@ -39,6 +39,7 @@ from tests.namenode_sim.datanode_protocol.served import (
     seen,
 )
 
+SPLIT_BLOCKS = 1000
 DATA = bytes(range(251)) * 40
 
 
@@ -160,7 +161,7 @@ async def test_strangers_are_refused_in_every_call(active: NameNode, stranger: I
         tries = {
             "register": asked.register(stranger),
             "heartbeat": asked.heartbeat(stranger, WELL, wants_lease=False),
-            "report": asked.full_report(stranger, [], {}, lease=0),
+            "report": asked.full_report(stranger, [], {}, lease=0, split_blocks=SPLIT_BLOCKS),
             "news": asked.incremental(stranger, {}, {}),
             "error": asked.error(stranger, 1, "x"),
         }
@@ -184,7 +185,7 @@ async def test_refusals_have_the_classes_that_hadoops_datanodes_act_upon() -> No
         assert refused.value.java_class == INCORRECT_VERSION
         lease = await joined(asked, who)
         with pytest.raises(RemoteFault) as refused:
-            await asked.full_report(who, [replica], {}, lease=lease + 1)
+            await asked.full_report(who, [replica], {}, lease=lease + 1, split_blocks=SPLIT_BLOCKS)
         assert refused.value.java_class == INVALID_REPORT_LEASE
         with pytest.raises(RemoteFault, match="uuid-2") as refused:
             await asked.incremental(identity("uuid-2"), {}, {})
@@ -220,7 +221,7 @@ async def test_another_pool_and_too_many_storages(active: NameNode) -> None:
         lease = await joined(asked, who)
         other = replace(who, namespace=replace(who.namespace, pool="BP-other"))  # type: ignore[arg-type]
         with pytest.raises(RemoteFault, match="block pool 'BP-other'"):
-            await asked.full_report(other, [], {}, lease=lease)
+            await asked.full_report(other, [], {}, lease=lease, split_blocks=SPLIT_BLOCKS)
         many = [StorageUse(StorageId(f"DS-{n}"), "DISK", 1, 1, 1) for n in range(65)]
         with pytest.raises(RemoteFault, match="65 storages"):
             await asked.heartbeat(who, replace(WELL, storages=many), wants_lease=False)
@@ -260,7 +261,13 @@ async def test_damage_is_marked_by_the_active_only(active: NameNode, standby: Na
         served.apply(*given(one.block.block_id, 1001, one.length, "/f"))
         async with calls(served) as asked:
             lease = await joined(asked, who)
-            await asked.full_report(who, [replace(one, storage=StorageId("DS-1"))], {}, lease=lease)
+            await asked.full_report(
+                who,
+                [replace(one, storage=StorageId("DS-1"))],
+                {},
+                lease=lease,
+                split_blocks=SPLIT_BLOCKS,
+            )
             assert served.holders(one.block.block_id) == ["DS-1"]
             if served is standby:
                 with pytest.raises(RemoteFault) as refused:

@@ -22,7 +22,7 @@ from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node, NodeStorage
 from namenode_sim.datanodes.redundancy import Redundancy
 from namenode_sim.namespace.changes import BlockAdded, BlockChange
-from tests.namenode_sim.datanodes.redundancy_world import a_node, hot
+from tests.namenode_sim.datanodes.redundancy_world import a_node
 
 BLOCK: Final = 2**30 + 1
 STAMP: Final = 1001
@@ -36,7 +36,7 @@ class Few:
         self.state = BlockState()
         self.state.starting = False
         self.cluster = Cluster("BP-1", self.state, Random(1))
-        self.redundancy = Redundancy(self.cluster, hot)
+        self.redundancy = Redundancy(self.cluster)
         self.nodes: dict[str, Node] = {}
         self.storages: dict[str, NodeStorage] = {}
         self.now, self.txid = 0.0, 0

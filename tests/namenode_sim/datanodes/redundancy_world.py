@@ -27,7 +27,6 @@ from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import DatanodeId, Node, NodeStorage, Room
 from namenode_sim.datanodes.redundancy import Redundancy
-from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES, StoragePolicy
 from namenode_sim.namespace.changes import (
     BlockAdded,
     BlockChange,
@@ -77,11 +76,6 @@ class Block:
     expected: int
 
 
-def hot(_: int) -> StoragePolicy:
-    """All files have the default policy."""
-    return POLICIES[DEFAULT_POLICY_ID]
-
-
 def a_node(cluster: Cluster, name: str, rack: str) -> tuple[Node, NodeStorage]:
     """A DataNode with one storage, which is known and has heartbeated."""
     node = Node(DatanodeId(name, "10.0.0.1", name, 1, 2, 3), "3.5.0", 0.0, rack=rack)
@@ -99,7 +93,7 @@ class World:
         self.state = BlockState(minimum=1)
         self.state.starting = False
         self.cluster = Cluster("BP-1", self.state, Random(chance.random()))
-        self.redundancy = Redundancy(self.cluster, hot)
+        self.redundancy = Redundancy(self.cluster)
         count, racks = chance.randint(3, 5), chance.randint(1, 3)
         self.machines = [
             Machine(*a_node(self.cluster, f"n{number}", f"/r{number % racks}"))

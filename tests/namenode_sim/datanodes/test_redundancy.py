@@ -8,6 +8,7 @@ from journal.model import TxId
 from namenode_sim.blocks import incoming, safemode
 from namenode_sim.blocks.model import CorruptMark, Reason
 from namenode_sim.blocks.needed import Priority
+from namenode_sim.datanodes.redundancy import note_hint
 from namenode_sim.namespace.changes import (
     BlockAdded,
     BlockSettled,
@@ -250,7 +251,7 @@ def test_the_datanode_that_a_balancer_relieves_loses_its_replica() -> None:
     few.block("abc", expected=3)
     few.work()
     few.received("d")
-    few.redundancy.hint(BLOCK, "b")
+    note_hint(few.cluster, BLOCK, "b")
     few.work()
     assert few.losing() == "b"
 
