@@ -75,6 +75,34 @@ class JavaClient:
 
         self._call(make)
 
+    def on_files(self, action: Callable[[Any], T]) -> T:
+        """What ``action`` does with the Java FileSystem itself.  Raises CallFailed."""
+        return self._call(lambda: action(self._filesystem))
+
+    def path(self, path: str) -> Any:  # noqa: ANN401 - py4j has no types
+        """A path as that FileSystem wants it."""
+        return self._path(path)
+
+    def array_of_paths(self, *paths: str) -> Any:  # noqa: ANN401 - py4j has no types
+        """Several paths, as Java wants them."""
+        array = self._gateway.new_array(self._path, len(paths))
+        for index, path in enumerate(paths):
+            array[index] = self._path(path)
+        return array
+
+    def read(self, path: str) -> bytes:
+        """All of a file.  Raises CallFailed."""
+
+        def read() -> bytes:
+            stream = self._filesystem.open(self._path(path))
+            try:
+                whole = self._gateway.jvm.org.apache.hadoop.io.IOUtils.readFullyToByteArray(stream)
+                return bytes(whole)
+            finally:
+                stream.close()
+
+        return self._call(read)
+
     def java_version(self) -> str:
         """The version of the Java that runs the client."""
         return str(self._call(lambda: self._gateway.jvm.System.getProperty("java.version")))
