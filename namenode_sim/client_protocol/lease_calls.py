@@ -7,6 +7,7 @@ from namenode_sim.client_protocol.paths import as_file, route_to
 from namenode_sim.client_protocol.permissions import WRITE, check_path, find
 from namenode_sim.leases.expiry import expired
 from namenode_sim.namespace.inode import INodeFile
+from namenode_sim.namespace.snapshots.diffs import is_current
 from namenode_sim.proto import client_namenode_pb2 as calls
 
 
@@ -59,6 +60,8 @@ def release_due(scene: Scene, file_id: int) -> Released | None:
     node = scene.namespace.tree.inodes.get(file_id)
     if not isinstance(node, INodeFile) or node.under_construction is None:
         return None
+    if not is_current(node):
+        return None  # a snapshot holds it as it was; nobody closes it
     silent = scene.leases.idle_seconds(node.under_construction.client_name, scene.now)
     if silent > scene.settings.hard_lease_seconds:
         own = scene.leases.own_holder(scene.now, scene.now_ms, scene.settings.hard_lease_seconds)

@@ -303,9 +303,12 @@ class ClientFace:
     ) -> Message:
         """Take over what a DataNode has made of a block under recovery."""
         await self._admit(call, "commitBlockSynchronization", writes=True)
-        return await self._answer(
-            lambda: self._carry_out(commit_block_synchronization(self.scene(call), request))
-        )
+
+        def compute() -> Message:
+            self._safe_mode().check("Cannot commitBlockSynchronization while in safe mode")
+            return self._carry_out(commit_block_synchronization(self.scene(call), request))
+
+        return await self._answer(compute)
 
     async def release_expired_leases(self) -> int:
         """Take the files of writers silent for longer than the hard limit.
@@ -329,7 +332,7 @@ class ClientFace:
         try:
             step = release_due(self.scene(_NOBODY), file_id)
         except FsError as error:
-            log.info("lease.not_released", file_id=file_id, why=error.message)
+            log.debug("lease.not_released", file_id=file_id, why=error.message)
             return False
         if step is None:
             return False

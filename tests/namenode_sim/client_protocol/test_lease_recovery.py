@@ -15,7 +15,7 @@ from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     report,
     sized,
 )
-from tests.namenode_sim.client_protocol.namenode_in_memory import Served
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 from tests.namenode_sim.client_protocol.recovering_datanodes import (
     FINALIZED,
     RWR,
@@ -211,3 +211,25 @@ async def test_a_committed_block_waits_for_its_replica() -> None:
     assert await recover_lease(served)
     assert served.namespace.tree.file("/f").length() == 700
     assert disks.served.namespace.tree.leases == {}
+
+
+async def test_who_may_not_write_a_file_cannot_take_it() -> None:
+    served, _, _ = await half_written()
+    with pytest.raises(RemoteFault, match="Permission denied: user=carol, access=WRITE"):
+        await served.call("recoverLease", src="/f", clientName="other", user="carol")
+    assert set(served.namespace.tree.leases) == {"writer"}
+
+
+async def test_a_look_that_takes_long_leaves_the_rest_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    served = serve(settings=Settings(hard_lease_seconds=10.0))
+    for number, silent in enumerate((30.0, 50.0, 40.0)):
+        await served.create(f"/f{number}", clientName=f"w{number}")
+        served.face.leases.renew(f"w{number}", time.monotonic() - silent)
+    monkeypatch.setattr("namenode_sim.process.client_face.LOOK_SECONDS", 0.0)
+    left = []
+    for _ in range(3):
+        assert await served.face.release_expired_leases() == 1
+        left.append(sorted(served.namespace.tree.leases))
+    assert left == [["w0", "w2"], ["w0"], []]

@@ -6,6 +6,7 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from namenode_sim.blocks.model import Stage
+from namenode_sim.blocks.safemode import enter, leave
 from namenode_sim.edits.values import Block
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     add_block,
@@ -127,6 +128,8 @@ async def test_a_file_that_only_a_snapshot_has_is_not_closed() -> None:
     await served.call("delete", src="/d/f", recursive=False)
     with pytest.raises(RemoteFault, match="likely due to delayed block removal"):
         await commit(served, result)
+    at(served, 90.0)
+    assert await served.face.release_expired_leases() == 0
 
 
 async def test_a_result_may_leave_the_file_open() -> None:
@@ -155,3 +158,27 @@ async def test_a_block_is_not_deleted_while_one_who_has_it_does_not_answer() -> 
         served.cluster.blocks.empty_storage(storage.held)
     await commit(served, result)
     assert served.cluster.blocks.index.get(block.blockId) is None
+
+
+async def test_a_file_is_closed_where_it_was_renamed_to() -> None:
+    served, disks, _ = await half_written()
+    await recover_lease(served)
+    await served.call("rename2", src="/f", dst="/g", overwriteDest=False)
+    await commit(served, disks.lead(disks.leader()))
+    assert served.namespace.tree.file("/g").under_construction is None
+    assert served.namespace.tree.file("/g").length() == 500
+
+
+async def test_in_safe_mode_no_result_counts() -> None:
+    served, disks, _ = await half_written()
+    await recover_lease(served)
+    result = disks.lead(disks.leader())
+    served.cluster.set_safe_mode(enter(served.cluster.safe_mode))
+    text = "Cannot commitBlockSynchronization while in safe mode. Name node is in safe mode"
+    with pytest.raises(RemoteFault, match=text):
+        await commit(served, result)
+    at(served, 90.0)
+    assert await served.face.release_expired_leases() == 0
+    served.cluster.set_safe_mode(leave(served.cluster.counts()))
+    await commit(served, result)
+    assert served.namespace.tree.leases == {}
