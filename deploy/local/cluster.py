@@ -1,4 +1,4 @@
-"""A cluster of real processes: ZooKeeper, three JournalNodes, two NameNodes and their ZKFCs."""
+"""A cluster of real processes: ZooKeeper, JournalNodes, NameNodes with ZKFCs, DataNodes."""
 
 import os
 import shutil
@@ -33,16 +33,12 @@ def zkfc_of(namenode: str) -> str:
     return f"zkfc-{namenode}"
 
 
-ALL_PARTS = (ZOOKEEPER, *JOURNALNODES, *NAMENODES, *map(zkfc_of, NAMENODES))
-"""Their names, in the order of the start."""
-
-
 @dataclass(slots=True)
 class Cluster:
     """One local cluster; use it in a ``with``, so that nothing of it stays behind.
 
-    The parts are named zookeeper, jn1-jn3, nn1, nn2, zkfc-nn1 and zkfc-nn2.  ``progress`` tells
-    for each part what is known of it, for whoever draws a picture of the start.
+    The parts are named zookeeper, jn1-jn3, nn1, nn2, zkfc-nn1, zkfc-nn2 and dn1, dn2 ...
+    ``progress`` tells for each part what is known of it, for whoever draws a picture of the start.
     """
 
     layout: Layout
@@ -65,6 +61,17 @@ class Cluster:
         self.supervisor.close()
 
     @property
+    def datanodes(self) -> tuple[str, ...]:
+        """The names of the DataNodes, of which there may be none."""
+        return tuple(self.layout.datanodes)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of all parts, in the order of the start."""
+        zkfcs = map(zkfc_of, NAMENODES)
+        return (ZOOKEEPER, *JOURNALNODES, *NAMENODES, *self.datanodes, *zkfcs)
+
+    @property
     def conf_dir(self) -> Path:
         """What clients give as --conf-dir."""
         return self.layout.conf_dir
@@ -82,7 +89,7 @@ class Cluster:
 
         Raises LocalClusterError with the end of the log of the part that failed.
         """
-        for name in ALL_PARTS:
+        for name in self.parts:
             self.progress[name] = "waiting"
         ensure_free(self.layout.all_ports())
         site.write_conf_dir(self.layout, self.more_keys)
@@ -96,7 +103,8 @@ class Cluster:
 
     def down(self) -> None:
         """Stop everything, ZKFCs first and together, so that nobody fails over meanwhile."""
-        for names in (tuple(map(zkfc_of, NAMENODES)), NAMENODES, JOURNALNODES, (ZOOKEEPER,)):
+        zkfcs = tuple(map(zkfc_of, NAMENODES))
+        for names in (zkfcs, self.datanodes, NAMENODES, JOURNALNODES, (ZOOKEEPER,)):
             self.supervisor.stop_together(names)
 
     def start(self, name: str) -> ManagedProcess:
@@ -123,6 +131,8 @@ class Cluster:
             return self.layout.journalnode_url(name)
         if name in self.layout.namenodes:
             return self.layout.namenode_url(name)
+        if name in self.layout.datanodes:
+            return self.layout.datanode_url(name)
         return self.layout.zkfc_url(name.removeprefix("zkfc-"))
 
     def namenode_status(self, name: str, *, deadline_seconds: float = 1.0) -> NameNodeStatus | None:
@@ -166,6 +176,16 @@ class Cluster:
             deadline_seconds=deadline_seconds,
         )
 
+    def wait_for_datanode(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
+        """Until a DataNode obeys the active NameNode and is known to the other."""
+        wait_until(
+            lambda: state.datanode_serves(self.status_url(name)),
+            what=f"{name} to be taken by both NameNodes",
+            deadline_seconds=deadline_seconds,
+            abandon=self.process(name).ended_early,
+        )
+        self.progress[name] = "serving"
+
     def wait_for_answer(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
         """Until a part has loaded and says so on /status; LocalClusterError where it has ended."""
         url = self.status_url(name)
@@ -196,7 +216,7 @@ class Cluster:
         if not (self.layout.directory / _FORMATTED).exists():
             self._format()
         self._launch_and_wait(NAMENODES)
-        self._launch_and_wait(tuple(map(zkfc_of, NAMENODES)))
+        self._launch_and_wait((*self.datanodes, *map(zkfc_of, NAMENODES)))
         active = self.wait_for_active()
         self.progress[active] = "active"
         for name in NAMENODES:
@@ -204,6 +224,8 @@ class Cluster:
             if name != active:
                 self.wait_for_ready_standby(name)
                 self.progress[name] = "standby"
+        for name in self.datanodes:
+            self.wait_for_datanode(name)
 
     def _launch_and_wait(self, names: Sequence[str]) -> None:
         for name in filter(self._lacks, names):
@@ -230,6 +252,8 @@ class Cluster:
             return self._run_daemon(
                 name, "journalnode", site.journalnode_overrides(self.layout, name)
             )
+        if name in self.layout.datanodes:
+            return self._run_daemon(name, "datanode", site.datanode_overrides(self.layout, name))
         program = "namenode" if name in self.layout.namenodes else "zkfc"
         own_id = {"dfs.ha.namenode.id": name.removeprefix("zkfc-")}
         return self._run_daemon(name, program, own_id)
@@ -267,8 +291,9 @@ def open_cluster(
     *,
     base_port: int | None = None,
     more_keys: Mapping[str, str] | None = None,
+    datanodes: int = 0,
 ) -> Cluster:
-    """The cluster kept in a directory, or a new one; nothing is started yet.
+    """The cluster kept in a directory, or a new one with so many DataNodes; nothing is started yet.
 
     Raises LocalClusterError where the directory holds one that was never finished.
     """
@@ -282,7 +307,7 @@ def open_cluster(
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     layout = layouts.load(directory)
     if layout is None:
-        layout = layouts.plan(directory, base_port=base_port)
+        layout = layouts.plan(directory, base_port=base_port, datanodes=datanodes)
         layout.save()
     elif not (directory / _FORMATTED).exists() and any(
         layout.name_dir(name).exists() for name in NAMENODES

@@ -23,6 +23,7 @@ from deploy.local.processes import wait_until
 from deploy.local.screen import Screen
 from deploy.local.signals import orderly_end
 
+USUAL_DATANODES = 3
 _DOWN_SECONDS = 60.0
 _LOOK_SECONDS = 0.5
 
@@ -40,7 +41,14 @@ def cluster() -> None:
     "[default: a fresh directory under ./var]",
 )
 @click.option("--base-port", type=click.IntRange(1024, 65000), help="[default: free ports]")
-def up(*, directory: Path | None, base_port: int | None) -> None:
+@click.option(
+    "--datanodes",
+    type=click.IntRange(0, 100),
+    default=USUAL_DATANODES,
+    show_default=True,
+    help="Of a new cluster; one that was kept has as many as before.",
+)
+def up(*, directory: Path | None, base_port: int | None, datanodes: int) -> None:
     """Start a cluster and keep it until Ctrl-C, SIGTERM or `nnha cluster down`."""
     running = owner_of(directory) if directory is not None else None
     if directory is not None and running is not None:
@@ -51,7 +59,9 @@ def up(*, directory: Path | None, base_port: int | None) -> None:
         )
     screen = Screen.on_stderr_if(False)  # noqa: FBT003 - everything goes to stdout here
     try:
-        local = open_cluster(directory or fresh_directory("cluster"), base_port=base_port)
+        local = open_cluster(
+            directory or fresh_directory("cluster"), base_port=base_port, datanodes=datanodes
+        )
         with orderly_end(), local:
             remember(local.layout.directory)
             owner = local.layout.directory / OWNER_FILE
@@ -127,8 +137,9 @@ def _hints(local: Cluster) -> list[str]:
         f"configuration: [bold]{conf}[/]",
         "try, in another terminal:",
         f"  nnha status --conf-dir {conf}",
-        f"  nnha dfs --conf-dir {conf} -mkdir -p /hello/world",
-        f"  nnha dfs --conf-dir {conf} -ls -R /",
+        f"  nnha dfs --conf-dir {conf} -mkdir -p /hello",
+        f"  nnha dfs --conf-dir {conf} -put README.md /hello/",
+        f"  nnha dfs --conf-dir {conf} -cat /hello/README.md",
         f"  nnha haadmin --conf-dir {conf} -getAllServiceState",
         f"  nnha haadmin --conf-dir {conf} -failover nn1 nn2",
         f"  kill -9 {victim}     (the active NameNode)",

@@ -1,4 +1,4 @@
-"""`nnha demo`: a cluster, a real Hadoop client, a kill, a failover, and the proof of it."""
+"""`nnha demo`: a cluster, a real Hadoop client, kills, failovers, and the proof of them."""
 
 import dataclasses
 import json
@@ -7,6 +7,7 @@ import platform
 import statistics
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,9 @@ from deploy.local.signals import orderly_end
 from deploy.local.stage import Stage, request_failover, staged
 from deploy.local.trial import Failover, hand_over, kill_active, settle, the_active
 
+DATANODES = 3
 GRACEFUL_FAILOVERS = 5
+FILE_CALLS = 10
 ACKNOWLEDGED_AT_LEAST = 2_000
 WARM_UP_WRITES = 300
 WRITE_SECONDS = 120.0
@@ -37,21 +40,29 @@ class Findings:
     active: str
     epoch: int
     seconds: float
+    file_calls: int
+    file_bytes: int
+    wrong_files: tuple[str, ...]
 
     @property
     def well(self) -> bool:
-        """Nothing acknowledged is missing, nothing was applied twice, the client saw no error."""
-        return self.verdict.clean and not self.client_errors
+        """Nothing acknowledged is missing, twice or wrong, and the client saw no error."""
+        return self.verdict.clean and not self.client_errors and not self.wrong_files
 
 
 def play(stage: Stage) -> Findings:
     """Kill the active under the client's writes, then hand over and back; judge every write."""
     began = time.monotonic()
-    cluster, workload, screen = stage.cluster, stage.workload, stage.screen
-    screen.title("1  The Java client writes")
+    cluster, workload, files, screen = stage.cluster, stage.workload, stage.files, stage.screen
+    screen.title("1  The Java client writes names and files")
     workload.start()
+    files.start()
     workload.wait_for_acknowledged(WARM_UP_WRITES, deadline_seconds=WRITE_SECONDS)
-    screen.say(f"{workload.acknowledged()} mkdirs, creates and renames acknowledged")
+    files.wait_for_more(FILE_CALLS, deadline_seconds=WRITE_SECONDS)
+    screen.say(
+        f"{workload.acknowledged()} mkdirs, creates and renames acknowledged, and "
+        f"{files.acknowledged()} files written, appended to or read"
+    )
 
     active, _ = the_active(cluster)
     screen.title(f"2  kill -9 {active}, the active NameNode")
@@ -67,7 +78,18 @@ def play(stage: Stage) -> Findings:
     settle(cluster, kill.old)
     screen.say(f"{kill.old} was started again and is a ready standby")
 
-    screen.title(f"3  haadmin -failover, {GRACEFUL_FAILOVERS} times back and forth")
+    victim = cluster.datanodes[0]
+    screen.title(f"3  kill -9 {victim}, a DataNode in the midst of writes")
+    killed = time.monotonic()
+    cluster.kill(victim)
+    files.wait_for_more(FILE_CALLS, deadline_seconds=WRITE_SECONDS)
+    screen.say(
+        f"{FILE_CALLS} more calls on files got through, the longest in "
+        f"{files.longest_call_seconds(killed):.3f} s"
+    )
+    cluster.start(victim)
+
+    screen.title(f"4  haadmin -failover, {GRACEFUL_FAILOVERS} times back and forth")
     graceful = []
     for _ in range(GRACEFUL_FAILOVERS):
         failover = hand_over(
@@ -78,9 +100,12 @@ def play(stage: Stage) -> Findings:
         graceful.append(failover)
     workload.wait_for_acknowledged(ACKNOWLEDGED_AT_LEAST, deadline_seconds=WRITE_SECONDS)
     workload.stop()
+    files.stop()
 
-    screen.title("4  Is every acknowledged write there, once?")
+    screen.title("5  Is every acknowledged write there, once, and every byte?")
     active, epoch = the_active(cluster)
+    good = files.check_all()
+    screen.say(f"{good:,} bytes of files were read again and are what was written")
     verdict = stage.verdict()
     screen.say(
         f"{verdict.acknowledged} acknowledged writes held against {active}'s listing and against "
@@ -90,12 +115,18 @@ def play(stage: Stage) -> Findings:
         verdict=dataclasses.replace(
             verdict, missing=tuple(dict.fromkeys((*lost, *verdict.missing)))
         ),
-        client_errors=tuple(f"{w.kind} {w.path}: {w.error}" for w in workload.errors()),
+        client_errors=(
+            *(f"{call.kind} {call.path}: {call.error}" for call in workload.errors()),
+            *(f"{call.kind} {call.path}: {call.error}" for call in files.errors()),
+        ),
         kill=kill,
         graceful=tuple(graceful),
         active=active,
         epoch=epoch,
         seconds=time.monotonic() - began,
+        file_calls=files.acknowledged(),
+        file_bytes=good,
+        wrong_files=tuple(files.wrong),
     )
 
 
@@ -107,6 +138,11 @@ def as_json(findings: Findings, stage: Stage) -> dict[str, object]:
         "missing": len(verdict.missing),
         "duplicated": len(verdict.duplicated),
         "client_errors": len(findings.client_errors),
+        "files": {
+            "calls": findings.file_calls,
+            "bytes_compared": findings.file_bytes,
+            "wrong": list(findings.wrong_files),
+        },
         "kill": _failover_json(findings.kill),
         "graceful": _median_json(findings.graceful),
         "epoch_before": findings.kill.epoch_before,
@@ -163,7 +199,7 @@ def demo(*, as_object: bool, directory: Path | None, keep: bool) -> None:
     """
     screen = Screen.on_stderr_if(as_object)
     try:
-        with orderly_end(), staged(directory or fresh_directory("demo"), screen) as stage:
+        with orderly_end(), _staged(directory, screen) as stage:
             findings = play(stage)
             facts = as_json(findings, stage)
             if keep:
@@ -176,15 +212,22 @@ def demo(*, as_object: bool, directory: Path | None, keep: bool) -> None:
     raise SystemExit(0 if findings.well else 1)
 
 
+def _staged(directory: Path | None, screen: Screen) -> AbstractContextManager[Stage]:
+    return staged(directory or fresh_directory("demo"), screen, datanodes=DATANODES)
+
+
 def show_summary(screen: Screen, findings: Findings) -> None:
     """The last panel, and what is wrong by name."""
     verdict, kill = findings.verdict, findings.kill
     calls = [each.client_longest_call_seconds for each in findings.graceful]
     switches = [each.failover_seconds for each in findings.graceful]
-    for problem in (*verdict.missing, *verdict.duplicated, *findings.client_errors)[:20]:
+    wrong = (*verdict.missing, *verdict.duplicated, *findings.wrong_files)
+    for problem in (*wrong, *findings.client_errors)[:20]:
         screen.say(f"[red]{problem}[/]")
     rows = [
         ("acknowledged writes", f"{verdict.acknowledged:,}"),
+        ("calls on files", f"{findings.file_calls:,}; {findings.file_bytes:,} bytes compared, "
+                           f"{len(findings.wrong_files)} files wrong"),
         ("missing", str(len(verdict.missing))),
         ("applied twice", str(len(verdict.duplicated))),
         ("client errors", str(len(findings.client_errors))),

@@ -13,6 +13,7 @@ _JARS = (
     "slf4j-api-*.jar",
     "log4j-*.jar",
     "jcl-over-slf4j-*.jar",
+    "commons-io-*.jar",
     "commons-lang3-*.jar",
     "py4j-*.jar",
 )

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,10 @@ from deploy.local.ports import HOST
 from deploy.local.processes import ManagedProcess, Supervisor
 
 NAME = "java-client"
+OVERWRITE = True
+ONLY_A_FILE = False
+BUFFER = 4096
+REPLICATION = 3
 
 # It logs each failed call with every exception behind it, partly through the root logger; we raise
 # them, and tell the first line.
@@ -142,6 +146,16 @@ class JavaClient:
                     files.add(name)
         return Tree(directories=frozenset(directories), files=frozenset(files))
 
+    def files(self) -> "JavaFiles":
+        """A FileSystem of its own, and so a client with a name and leases of its own."""
+
+        def make() -> Any:  # noqa: ANN401 - py4j has no types
+            jvm = self._gateway.jvm
+            conf = jvm.org.apache.hadoop.hdfs.HdfsConfiguration()
+            return jvm.org.apache.hadoop.fs.FileSystem.newInstance(conf)
+
+        return JavaFiles(self._call(make), self._gateway.jvm, self._call)
+
     def close(self) -> None:
         """End the JVM; it ends by itself when its standard input does."""
         self._gateway.close()
@@ -154,6 +168,72 @@ class JavaClient:
             raise CallFailed(_first_line(failure)) from failure
         except Py4JError as failure:
             raise CallFailed("the Java client has ended") from failure
+
+
+@dataclass(frozen=True, slots=True)
+class JavaFiles:
+    """One client's files, with contents.  Every method raises CallFailed."""
+
+    filesystem: Any
+    jvm: Any
+    call: Callable[[Callable[[], Any]], Any]
+
+    def write(self, path: str, pieces: Sequence[bytes], *, block_size: int) -> None:
+        """Create a file; each piece but the last is made visible to readers as it is written."""
+
+        def write() -> None:
+            stream = self.filesystem.create(
+                self._path(path), OVERWRITE, BUFFER, REPLICATION, block_size
+            )
+            _write_pieces(stream, pieces)
+
+        self.call(write)
+
+    def append(self, path: str, pieces: Sequence[bytes]) -> None:
+        """Add to the end of a file."""
+        self.call(lambda: _write_pieces(self.filesystem.append(self._path(path)), pieces))
+
+    def read(self, path: str) -> bytes:
+        """The whole content of a file."""
+
+        def read() -> bytes:
+            stream = self.filesystem.open(self._path(path))
+            try:
+                return bytes(self.jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            finally:
+                stream.close()
+
+        return bytes(self.call(read))
+
+    def rename(self, source: str, target: str) -> bool:
+        """FileSystem.rename."""
+        return bool(
+            self.call(lambda: self.filesystem.rename(self._path(source), self._path(target)))
+        )
+
+    def delete(self, path: str) -> bool:
+        """FileSystem.delete of one file."""
+        return bool(self.call(lambda: self.filesystem.delete(self._path(path), ONLY_A_FILE)))
+
+    def is_closed(self, path: str) -> bool:
+        """Whether nobody writes the file."""
+        return bool(self.call(lambda: self.filesystem.isFileClosed(self._path(path))))
+
+    def recover_lease(self, path: str) -> bool:
+        """Take a file from its writer; whether it is closed now."""
+        return bool(self.call(lambda: self.filesystem.recoverLease(self._path(path))))
+
+    def _path(self, path: str) -> Any:  # noqa: ANN401 - py4j has no types
+        return self.jvm.org.apache.hadoop.fs.Path(path)
+
+
+def _write_pieces(stream: Any, pieces: Sequence[bytes]) -> None:  # noqa: ANN401 - py4j has no types
+    *before, last = pieces
+    for piece in before:
+        stream.write(piece)
+        stream.hflush()
+    stream.write(last)
+    stream.close()
 
 
 def _first_line(failure: Any) -> str:  # noqa: ANN401 - py4j has no types

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy.local.errors import LocalClusterError
@@ -34,6 +34,15 @@ class JournalNodePorts:
 
 
 @dataclass(frozen=True, slots=True)
+class DataNodePorts:
+    """Where one DataNode listens."""
+
+    transfer: int
+    rpc: int
+    http: int
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """A cluster of one nameservice ``ns1`` under one directory, all on loopback."""
 
@@ -41,6 +50,7 @@ class Layout:
     zookeeper: int
     journalnodes: dict[str, JournalNodePorts]
     namenodes: dict[str, NameNodePorts]
+    datanodes: dict[str, DataNodePorts] = field(default_factory=dict)
 
     @property
     def conf_dir(self) -> Path:
@@ -55,6 +65,10 @@ class Layout:
         """One JournalNode's storage; the journal is a directory in it."""
         return self.directory / "data" / journalnode
 
+    def data_dir(self, datanode: str) -> Path:
+        """One DataNode's volume."""
+        return self.directory / "data" / datanode
+
     def namenode_url(self, namenode: str) -> str:
         """Where a NameNode serves /status, /health and /metrics."""
         return f"http://{HOST}:{self.namenodes[namenode].http}"
@@ -67,6 +81,10 @@ class Layout:
         """The address of a JournalNode's pages."""
         return f"http://{HOST}:{self.journalnodes[journalnode].http}"
 
+    def datanode_url(self, datanode: str) -> str:
+        """The address of a DataNode's pages."""
+        return f"http://{HOST}:{self.datanodes[datanode].http}"
+
     def all_ports(self) -> tuple[int, ...]:
         """Every port the cluster listens on."""
         ports = [self.zookeeper]
@@ -74,6 +92,8 @@ class Layout:
             ports += dataclasses.astuple(journal)
         for name in self.namenodes.values():
             ports += dataclasses.astuple(name)
+        for datanode in self.datanodes.values():
+            ports += dataclasses.astuple(datanode)
         return tuple(ports)
 
     def save(self) -> None:
@@ -83,11 +103,12 @@ class Layout:
         (self.directory / _FILE).write_text(json.dumps(facts, indent=2) + "\n")
 
 
-def plan(directory: Path, *, base_port: int | None = None) -> Layout:
+def plan(directory: Path, *, base_port: int | None = None, datanodes: int = 0) -> Layout:
     """A new cluster's layout, on free ports or on those from ``base_port`` on."""
     per_journal = len(dataclasses.fields(JournalNodePorts))
     per_name = len(dataclasses.fields(NameNodePorts))
-    count = 1 + per_journal * len(JOURNALNODES) + per_name * len(NAMENODES)
+    per_data = len(dataclasses.fields(DataNodePorts))
+    count = 1 + per_journal * len(JOURNALNODES) + per_name * len(NAMENODES) + per_data * datanodes
     ports = iter(free_ports(count) if base_port is None else ports_from(base_port, count))
     return Layout(
         directory=directory.resolve(),
@@ -98,6 +119,10 @@ def plan(directory: Path, *, base_port: int | None = None) -> Layout:
         },
         namenodes={
             name: NameNodePorts(*(next(ports) for _ in range(per_name))) for name in NAMENODES
+        },
+        datanodes={
+            f"dn{number}": DataNodePorts(*(next(ports) for _ in range(per_data)))
+            for number in range(1, datanodes + 1)
         },
     )
 
@@ -114,6 +139,9 @@ def load(directory: Path) -> Layout | None:
                 name: JournalNodePorts(**ports) for name, ports in facts["journalnodes"].items()
             },
             namenodes={name: NameNodePorts(**ports) for name, ports in facts["namenodes"].items()},
+            datanodes={
+                name: DataNodePorts(**ports) for name, ports in facts.get("datanodes", {}).items()
+            },
         )
     except FileNotFoundError:
         return None

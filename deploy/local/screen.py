@@ -90,6 +90,8 @@ def part_addresses(layout: Layout) -> dict[str, str]:
         addresses[name] = f"{HOST}:{journal.rpc}"
     for name, ports in layout.namenodes.items():
         addresses[name] = f"{HOST}:{ports.rpc}"
+    for name, datanode in layout.datanodes.items():
+        addresses[name] = f"{HOST}:{datanode.transfer}"
     for name, ports in layout.namenodes.items():
         addresses[f"zkfc-{name}"] = f"{HOST}:{ports.zkfc_rpc}"
     return addresses

@@ -34,6 +34,11 @@ def hdfs_site(layout: Layout) -> dict[str, str]:
         "dfs.ha.fencing.methods": f"shell({fence})",
         "dfs.ha.tail-edits.period": "1s",
         "dfs.ha.log-roll.period": "10s",
+        # Whoever plays with the cluster does not wait ten minutes for a DataNode to be dead, nor
+        # half a minute for one to be late.
+        "dfs.heartbeat.interval": "1s",
+        "dfs.namenode.heartbeat.recheck-interval": "5000",
+        "dfs.namenode.safemode.extension": "1000",
     }
     for name, ports in layout.namenodes.items():
         own = f"{ns}.{name}"
@@ -54,6 +59,17 @@ def journalnode_overrides(layout: Layout, name: str) -> dict[str, str]:
         "dfs.journalnode.rpc-address": f"{HOST}:{ports.rpc}",
         "dfs.journalnode.http-address": f"{HOST}:{ports.http}",
         "dfs.journalnode.edits.dir": str(layout.edits_dir(name)),
+    }
+
+
+def datanode_overrides(layout: Layout, name: str) -> dict[str, str]:
+    """What one DataNode is told on its command line: they share one set of files."""
+    ports = layout.datanodes[name]
+    return {
+        "dfs.datanode.address": f"{HOST}:{ports.transfer}",
+        "dfs.datanode.ipc.address": f"{HOST}:{ports.rpc}",
+        "dfs.datanode.http.address": f"{HOST}:{ports.http}",
+        "dfs.datanode.data.dir": layout.data_dir(name).as_uri(),
     }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from deploy.local.audit import AuditResult, judge, missing_from_tree, read_journal
 from deploy.local.cluster import Cluster, open_cluster
 from deploy.local.errors import LocalClusterError
+from deploy.local.file_workload import FileWorkload
 from deploy.local.java_client import JavaClient, open_java_client, start_java_client
 from deploy.local.places import remember
 from deploy.local.screen import Screen
@@ -24,6 +25,7 @@ class Stage:
     cluster: Cluster
     client: JavaClient
     workload: Workload
+    files: FileWorkload
     screen: Screen
 
     def missing_now(self) -> list[str]:
@@ -39,14 +41,18 @@ class Stage:
 
 @contextlib.contextmanager
 def staged(
-    directory: Path, screen: Screen, more_keys: Mapping[str, str] | None = None
+    directory: Path,
+    screen: Screen,
+    more_keys: Mapping[str, str] | None = None,
+    *,
+    datanodes: int = 0,
 ) -> Iterator[Stage]:
     """Bring the cluster up, with the client's JVM beside it; everything is stopped at the end.
 
     ``more_keys`` go into hdfs-site.xml, in place of the local cluster's own of the same name.
     Raises LocalClusterError where a part does not come up.
     """
-    with open_cluster(directory, more_keys=more_keys) as cluster:
+    with open_cluster(directory, more_keys=more_keys, datanodes=datanodes) as cluster:
         remember(cluster.layout.directory)
         screen.say(f"logs and data stay in [bold]{cluster.layout.directory}[/]")
         screen.say(f"Java {cluster.java.version} from {cluster.java.source}")
@@ -58,12 +64,15 @@ def staged(
             cluster.up()
         screen.parts(cluster)
         with open_java_client(process) as client:
-            workload = Workload(client, root=f"/nnha/{time.time_ns()}")
+            root = f"/nnha/{time.time_ns()}"
+            workload = Workload(client, root=root)
+            files = FileWorkload(client, root=f"{root}-files")
             try:
-                yield Stage(cluster=cluster, client=client, workload=workload, screen=screen)
+                yield Stage(cluster, client, workload, files, screen)
                 cluster.down()
             finally:
                 workload.abandon()
+                files.abandon()
 
 
 def request_failover(cluster: Cluster, old: str, new: str) -> None:

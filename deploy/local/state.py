@@ -56,6 +56,15 @@ def has_loaded(url: str) -> bool:
     return facts is not None and facts.get("activity") != "loading"
 
 
+def datanode_serves(url: str) -> bool:
+    """Whether a DataNode obeys an active NameNode and every NameNode has taken it."""
+    facts = status(url) or {}
+    namenodes = facts.get("namenodes")
+    if not isinstance(namenodes, dict) or facts.get("obeyed") is None:
+        return False
+    return set(namenodes.values()) <= {"active", "standby"}
+
+
 def zkfc_stands(url: str) -> bool:
     """Whether a ZKFC stands in the election, and knows by now who has won it."""
     facts = status(url) or {}

@@ -48,7 +48,7 @@ def writing(stage: Stage, name: str) -> Stage:
     workload = Workload(stage.client, root=f"/test/{name}")
     workload.start()
     workload.wait_for_acknowledged(40, deadline_seconds=30)
-    return Stage(stage.cluster, stage.client, workload, stage.screen)
+    return Stage(stage.cluster, stage.client, workload, stage.files, stage.screen)
 
 
 def wait_for_whole_journal(cluster: Cluster, active: str) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster import ALL_PARTS, ZOOKEEPER, Cluster, open_cluster
+from deploy.local.cluster import ZOOKEEPER, Cluster, open_cluster
 from deploy.local.processes import wait_until
 from deploy.local.state import status
 
@@ -23,8 +23,8 @@ def test_controllers_and_namenodes_may_be_started_before_what_they_need(tmp_path
     with open_cluster(tmp_path) as cluster:
         cluster.up()
         cluster.down()
-        zkfcs = [name for name in ALL_PARTS if name.startswith("zkfc-")]
-        for name in reversed([one for one in ALL_PARTS if one != ZOOKEEPER]):
+        zkfcs = [name for name in cluster.parts if name.startswith("zkfc-")]
+        for name in reversed([one for one in cluster.parts if one != ZOOKEEPER]):
             cluster.launch(name)
         for name in zkfcs:
             wait_until(
@@ -38,4 +38,4 @@ def test_controllers_and_namenodes_may_be_started_before_what_they_need(tmp_path
         other = "nn2" if active == "nn1" else "nn1"
         cluster.wait_for_ready_standby(other, deadline_seconds=DEADLINE_SECONDS)
         cluster.wait_for_candidate(other, deadline_seconds=DEADLINE_SECONDS)
-        assert all(cluster.process(name).running for name in ALL_PARTS)
+        assert all(cluster.process(name).running for name in cluster.parts)
