@@ -11,6 +11,7 @@ CAMPAIGNS: Final = {
     "soak": {
         "checkpoint": "tests.campaigns.soak.checkpoint:main",
         "failover": "tests.campaigns.soak.failover:main",
+        "files": "tests.campaigns.soak.files:main",
         "fuzz": "tests.campaigns.soak.fuzz:fuzz",
         "java": "tests.campaigns.soak.java:main",
         "journal": "tests.campaigns.soak.journal:main",
