@@ -51,7 +51,7 @@ class Findings:
 
 
 def play(stage: Stage) -> Findings:
-    """Kill the active under the client's writes, then hand over and back; judge every write."""
+    """Kill the active under the client's writes, a DataNode, hand over and back; judge it all."""
     began = time.monotonic()
     cluster, workload, files, screen = stage.cluster, stage.workload, stage.files, stage.screen
     screen.title("1  The Java client writes names and files")
@@ -63,41 +63,9 @@ def play(stage: Stage) -> Findings:
         f"{workload.acknowledged()} mkdirs, creates and renames acknowledged, and "
         f"{files.acknowledged()} files written, appended to or read"
     )
-
-    active, _ = the_active(cluster)
-    screen.title(f"2  kill -9 {active}, the active NameNode")
-    kill = kill_active(cluster, workload)
-    screen.failover(kill)
-    lost = stage.missing_now()
-    screen.say(
-        f"all {workload.acknowledged()} acknowledged writes are in {kill.new}'s listing"
-        if not lost
-        else f"[red]{len(lost)} acknowledged writes are not in {kill.new}'s listing[/]"
-    )
-    cluster.start(kill.old)
-    settle(cluster, kill.old)
-    screen.say(f"{kill.old} was started again and is a ready standby")
-
-    victim = cluster.datanodes[0]
-    screen.title(f"3  kill -9 {victim}, a DataNode in the midst of writes")
-    killed = time.monotonic()
-    cluster.kill(victim)
-    files.wait_for_more(FILE_CALLS, deadline_seconds=WRITE_SECONDS)
-    screen.say(
-        f"{FILE_CALLS} more calls on files got through, the longest in "
-        f"{files.longest_call_seconds(killed):.3f} s"
-    )
-    cluster.start(victim)
-
-    screen.title(f"4  haadmin -failover, {GRACEFUL_FAILOVERS} times back and forth")
-    graceful = []
-    for _ in range(GRACEFUL_FAILOVERS):
-        failover = hand_over(
-            cluster, workload, lambda old, new: request_failover(cluster, old, new)
-        )
-        screen.failover(failover)
-        settle(cluster, failover.old)
-        graceful.append(failover)
+    kill, lost = _kill_namenode(stage)
+    _kill_datanode(stage)
+    graceful = _hand_over(stage)
     workload.wait_for_acknowledged(ACKNOWLEDGED_AT_LEAST, deadline_seconds=WRITE_SECONDS)
     workload.stop()
     files.stop()
@@ -120,7 +88,7 @@ def play(stage: Stage) -> Findings:
             *(f"{call.kind} {call.path}: {call.error}" for call in files.errors()),
         ),
         kill=kill,
-        graceful=tuple(graceful),
+        graceful=graceful,
         active=active,
         epoch=epoch,
         seconds=time.monotonic() - began,
@@ -128,6 +96,53 @@ def play(stage: Stage) -> Findings:
         file_bytes=good,
         wrong_files=tuple(files.wrong),
     )
+
+
+def _kill_namenode(stage: Stage) -> tuple[Failover, list[str]]:
+    """The failover, and the acknowledged writes that are not there after it."""
+    cluster, workload, screen = stage.cluster, stage.workload, stage.screen
+    active, _ = the_active(cluster)
+    screen.title(f"2  kill -9 {active}, the active NameNode")
+    kill = kill_active(cluster, workload)
+    screen.failover(kill)
+    lost = stage.missing_now()
+    screen.say(
+        f"all {workload.acknowledged()} acknowledged writes are in {kill.new}'s listing"
+        if not lost
+        else f"[red]{len(lost)} acknowledged writes are not in {kill.new}'s listing[/]"
+    )
+    cluster.start(kill.old)
+    settle(cluster, kill.old)
+    screen.say(f"{kill.old} was started again and is a ready standby")
+    return kill, lost
+
+
+def _kill_datanode(stage: Stage) -> None:
+    cluster, files = stage.cluster, stage.files
+    victim = cluster.datanodes[0]
+    stage.screen.title(f"3  kill -9 {victim}, a DataNode in the midst of writes")
+    began = time.monotonic()
+    cluster.kill(victim)
+    files.wait_for_more(FILE_CALLS, deadline_seconds=WRITE_SECONDS)
+    stage.screen.say(
+        f"{FILE_CALLS} more calls on files got through, the longest in "
+        f"{files.longest_call_seconds(began):.3f} s"
+    )
+    cluster.start(victim)
+
+
+def _hand_over(stage: Stage) -> tuple[Failover, ...]:
+    cluster, workload, screen = stage.cluster, stage.workload, stage.screen
+    screen.title(f"4  haadmin -failover, {GRACEFUL_FAILOVERS} times back and forth")
+    graceful = []
+    for _ in range(GRACEFUL_FAILOVERS):
+        failover = hand_over(
+            cluster, workload, lambda old, new: request_failover(cluster, old, new)
+        )
+        screen.failover(failover)
+        settle(cluster, failover.old)
+        graceful.append(failover)
+    return tuple(graceful)
 
 
 def as_json(findings: Findings, stage: Stage) -> dict[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import aiohttp
 
+from ha.cli.cluster.files_view import files_view
 from ha.cli.cluster.snapshot import (
     HTTP_NOT_FOUND,
     Look,
@@ -58,6 +59,7 @@ async def ask_namenode(
         epoch=whole(page, "epoch"),
         last_txid=whole(page, "last_txid"),
         journal=_journal_views(page.get("journal")),
+        files=files_view(page.get("files")),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ha.cli.cluster.absence import is_unknown
+from ha.cli.cluster.files_view import problems_of_files
 from ha.cli.cluster.view import ClusterView, in_excess
 
 BEHIND_WORTH_TELLING = 1000
@@ -17,6 +18,7 @@ def problems(view: ClusterView) -> tuple[str, ...]:
     return (
         *problems_of_roles(view),
         *_of_the_journal(view),
+        *_of_files(view),
         *_of_processes(view),
         *(f"{in_excess(one)}; it may not join the election" for one in view.notices.namesakes),
         *_of_drains(view),
@@ -59,6 +61,11 @@ def problems_of_roles(view: ClusterView) -> Iterator[str]:
         yield f"{actives[0]} is active, but {view.lock.holder} holds the lock"
     elif view.automatic_failover and view.lock.holder is None and view.lock.error is None:
         yield f"{actives[0]} is active, but no ZKFC holds the lock"
+
+
+def _of_files(view: ClusterView) -> Iterator[str]:
+    if view.active is not None and view.active.files is not None:
+        yield from problems_of_files(view.active.files)
 
 
 def _of_the_journal(view: ClusterView) -> Iterator[str]:

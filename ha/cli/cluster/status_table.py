@@ -9,6 +9,7 @@ from fencing.errors import BadSpec
 from fencing.model import proves_gone
 from fencing.spec import parse_methods
 from ha.cli.cluster.absence import absence_of, is_silence
+from ha.cli.cluster.files_view import lines_of_files, size_text
 from ha.cli.cluster.problems import nobody_answered, problems, problems_of_roles
 from ha.cli.cluster.successors import Readiness, readiness, until, what_blocks
 from ha.cli.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
@@ -20,7 +21,6 @@ from ha.notices.model import time_text
 LATE_START_SECONDS = 2.0
 LATE_LOOP_SECONDS = 0.5
 _NOTHING = "-"
-_KIB = 1024
 _GOOD = ("active", "in sync", "up", "healthy", "connected")
 
 
@@ -48,6 +48,8 @@ def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> Rende
         parts.append(_journal(view, wide=wide).fitted(width))
     if view.automatic_failover:
         parts.append(_zookeeper_line(view))
+    if view.active is not None and view.active.files is not None:
+        parts += [Text(plain(line)) for line in lines_of_files(view.active.files)]
     parts += [Text(f"* {plain(note)}", style="yellow") for note in _notices(view)]
     parts += [Text(f"! {plain(problem)}", style="bold red") for problem in _problems(view)]
     return Group(*parts)
@@ -314,13 +316,5 @@ def _lag(value: int | None) -> str:
 def _disk(row: JournalNodeRow) -> str:
     if not row.disk_total_bytes or row.disk_free_bytes is None:
         return _NOTHING
-    return f"{100 * row.disk_free_bytes // row.disk_total_bytes}% {_bytes(row.disk_free_bytes)}"
-
-
-def _bytes(number: int) -> str:
-    size = float(number)
-    for unit in ("B", "K", "M", "G", "T"):
-        if size < _KIB:
-            return f"{size:.0f}{unit}"
-        size /= _KIB
-    return f"{size:.0f}P"
+    share = 100 * row.disk_free_bytes // row.disk_total_bytes
+    return f"{share}% {size_text(row.disk_free_bytes)}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ha.cli.cluster.absence import is_silence, is_unknown
+from ha.cli.cluster.files_view import FilesView
 from ha.notices.model import Drain, FailoverResult, HistoryEntry, Member, Pause, time_text
 
 HADOOP = "Hadoop"
@@ -24,6 +25,7 @@ class NameNodeRow:
     epoch: int | None = None
     last_txid: int | None = None
     journal: tuple["JournalView", ...] = ()
+    files: FilesView | None = None
     error: str | None = None
     note: str | None = None
 

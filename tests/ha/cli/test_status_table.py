@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 from rich.console import Console
 
+from ha.cli.cluster.files_view import FilesView, files_view
 from ha.cli.cluster.status_json import as_json
 from ha.cli.cluster.status_table import Screen
 from ha.cli.cluster.successors import what_blocks
@@ -136,3 +137,57 @@ def test_what_blocks_a_failover_is_nothing_where_somebody_is_fit() -> None:
 def test_the_document_is_as_its_schema_says() -> None:
     for view in (WELL, noted(pause=PAUSE, drains={"nn2": DRAIN}, history=(WON,))):
         assert schema.faults("status", as_json(view)) == []
+
+
+FILES = FilesView(
+    safe_mode=None,
+    live_datanodes=3,
+    stale_datanodes=0,
+    dead_datanodes=0,
+    capacity_bytes=3 * 1024**4,
+    used_bytes=5 * 1024**2,
+    remaining_bytes=2 * 1024**4,
+    blocks=12_345,
+    under_replicated=0,
+    missing=0,
+    corrupt=0,
+)
+
+
+def with_files(**changes: object) -> ClusterView:
+    files = dataclasses.replace(FILES, **changes)  # type: ignore[arg-type]
+    rows = (dataclasses.replace(WELL.namenodes[0], files=files), *WELL.namenodes[1:])
+    return dataclasses.replace(WELL, namenodes=rows)
+
+
+def test_datanodes_and_blocks_stand_below() -> None:
+    told = screen(with_files())
+    assert "DataNodes 3 live   5M used of 3T, 2T left" in told
+    assert "Blocks 12,345, under-replicated 0, missing 0, corrupt 0   safe mode off" in told
+    assert "healthy" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({"missing": 2}, "! 2 blocks have no usable replica: their files cannot be read whole"),
+        ({"dead_datanodes": 1}, "! 1 DataNode is dead: not heard of for too long"),
+        ({"under_replicated": 7}, "! 7 blocks have too few replicas; they are being copied"),
+        (
+            {"safe_mode": "The reported blocks 1\nneed"},
+            "! safe mode is on: The reported blocks 1 need",
+        ),
+    ],
+)
+def test_what_is_wrong_with_files_is_a_problem(changes: dict[str, object], wanted: str) -> None:
+    told = screen(with_files(**changes))
+    assert wanted in told
+    assert "1 problem" in told[0]
+
+
+def test_a_page_without_sound_numbers_tells_nothing_of_files() -> None:
+    sound = dataclasses.asdict(FILES)
+    assert files_view(sound) == FILES
+    assert files_view(sound | {"missing": "2"}) is None
+    assert files_view({"missing": 2}) is None
+    assert files_view([]) is None
