@@ -1,0 +1,121 @@
+"""Files on a whole cluster of ours: NameNodes and DataNodes die under clients of all kinds."""
+
+import hashlib
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from deploy.local.dfs import fs_shell
+from deploy.local.file_workload import FileWorkload
+from deploy.local.screen import Screen
+from deploy.local.stage import Stage, staged
+from deploy.local.trial import kill_active, settle
+from deploy.local.workload import Workload
+from tests.clients.environment import run_script
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+DATANODES = 3
+SHELL_SECONDS = 120.0
+CALL_SECONDS = 120.0
+SCRIPTS = Path(__file__).parent.parent / "clients"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """One cluster for all of these tests, since a start takes seconds."""
+    directory = tmp_path_factory.mktemp("files")
+    screen = Screen(Console(stderr=True, width=200))
+    with staged(directory, screen, datanodes=DATANODES) as stage:
+        yield stage
+
+
+@pytest.fixture
+def stage(shared: Stage) -> Stage:
+    """The same cluster, healed from what the test before did to it."""
+    shared.cluster.heal()
+    return shared
+
+
+def shell(stage: Stage, *arguments: str) -> str:
+    """What Hadoop's file system shell prints; it must succeed."""
+    done = fs_shell(
+        stage.cluster.conf_dir,
+        *arguments,
+        java=stage.cluster.java,
+        deadline_seconds=SHELL_SECONDS,
+    )
+    assert done.returncode == 0, f"{arguments}: {done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_the_shell_puts_reads_appends_and_cuts(stage: Stage, tmp_path: Path) -> None:
+    content = random.Random(1).randbytes(2_500_000)
+    local, more, back = tmp_path / "content", tmp_path / "more", tmp_path / "back"
+    local.write_bytes(content)
+    more.write_bytes(b"and more")
+    shell(stage, "-mkdir", "-p", "/shell")
+    shell(stage, "-put", str(local), "/shell/a")
+    shell(stage, "-appendToFile", str(more), "/shell/a")
+    shell(stage, "-get", "/shell/a", str(back))
+    assert (
+        hashlib.sha256(back.read_bytes()).digest() == hashlib.sha256(content + b"and more").digest()
+    )
+    assert shell(stage, "-stat", "%b %r %n", "/shell/a").split() == ["2500008", "3", "a"]
+    assert "MD5-of-0MD5-of-512CRC32C" in shell(stage, "-checksum", "/shell/a")
+    shell(stage, "-truncate", "-w", "1000000", "/shell/a")
+    assert shell(stage, "-stat", "%b", "/shell/a").strip() == "1000000"
+    shell(stage, "-setrep", "-w", "2", "/shell/a")
+    assert shell(stage, "-tail", "/shell/a").encode("latin-1", "replace")
+    assert shell(stage, "-du", "/shell").split()[0] == "1000000"
+    assert "hdfs://ns1" in shell(stage, "-df", "/")
+
+
+def test_files_live_through_the_death_of_namenodes_and_a_datanode(stage: Stage) -> None:
+    names = Workload(stage.client, root="/kills-names")
+    files = FileWorkload(stage.client, root="/kills", writers=3, seed=7)
+    names.start()
+    files.start()
+    names.wait_for_acknowledged(40, deadline_seconds=CALL_SECONDS)
+    files.wait_for_more(6, deadline_seconds=CALL_SECONDS)
+    for victim in stage.cluster.datanodes[:2]:
+        killed = kill_active(stage.cluster, names)
+        stage.cluster.kill(victim)
+        files.wait_for_more(6, deadline_seconds=CALL_SECONDS)
+        stage.cluster.heal()
+        settle(stage.cluster, killed.old)
+    names.stop()
+    files.stop()
+    assert files.check_all() > 0
+    assert not files.wrong
+    assert not files.errors()
+    assert not names.errors()
+
+
+def test_a_cluster_that_was_killed_as_a_whole_comes_back_with_its_files(stage: Stage) -> None:
+    """Safe mode waits for the reports of the DataNodes, and ends by itself."""
+    files = FileWorkload(stage.client, root="/whole", writers=2, seed=8)
+    files.start()
+    files.wait_for_more(8, deadline_seconds=CALL_SECONDS)
+    files.stop()
+    assert files.check_all() > 0
+    for name in stage.cluster.parts:
+        stage.cluster.kill(name)
+    stage.cluster.heal()
+    assert files.check_all() > 0
+    assert not files.wrong
+    assert not files.errors()
+
+
+def test_other_clients_write_and_read_through_a_failover(stage: Stage) -> None:
+    """hdfs-native writes and reads, snakebite-py3 sees and changes its metadata."""
+    conf, folder = str(stage.cluster.conf_dir), "/others"
+    run_script(SCRIPTS / "native.py", conf, folder, "write")
+    stage.cluster.kill(stage.cluster.wait_for_active())
+    run_script(SCRIPTS / "native.py", conf, folder, "read")
+    stage.cluster.heal()
+    addresses = [f"127.0.0.1:{one.rpc}" for one in stage.cluster.layout.namenodes.values()]
+    run_script(SCRIPTS / "snakebite_metadata.py", *addresses, folder)
