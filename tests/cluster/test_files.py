@@ -3,17 +3,22 @@
 import hashlib
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 from rich.console import Console
 
+from deploy.local import site
 from deploy.local.dfs import fs_shell
 from deploy.local.file_workload import FileWorkload
+from deploy.local.processes import wait_until
 from deploy.local.screen import Screen
 from deploy.local.stage import Stage, staged
 from deploy.local.trial import kill_active, settle
 from deploy.local.workload import Workload
+from spark.engine.session import SparkSettings, spark_started
 from tests.clients.environment import run_script
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -119,3 +124,29 @@ def test_other_clients_write_and_read_through_a_failover(stage: Stage) -> None:
     stage.cluster.heal()
     addresses = [f"127.0.0.1:{one.rpc}" for one in stage.cluster.layout.namenodes.values()]
     run_script(SCRIPTS / "snakebite_metadata.py", *addresses, folder)
+
+
+def test_spark_writes_and_reads_a_table_while_the_active_is_killed(
+    stage: Stage, tmp_path: Path
+) -> None:
+    layout = stage.cluster.layout
+    keys = site.core_site(layout) | site.hdfs_site(layout)
+    settings = SparkSettings(
+        "local[2]", tmp_path, properties={f"spark.hadoop.{key}": keys[key] for key in keys}
+    )
+
+    def kill_once_it_writes() -> None:
+        wait_until(
+            lambda: stage.client.tree("/").directories & {"/spark/table/_temporary"},
+            what="Spark to write",
+            deadline_seconds=CALL_SECONDS,
+        )
+        stage.cluster.kill(stage.cluster.wait_for_active())
+
+    with spark_started(settings) as started, ThreadPoolExecutor(1) as beside:
+        session = SparkSession(started.engine.context)
+        killed = beside.submit(kill_once_it_writes)
+        session.range(200_000).repartition(8).write.parquet("hdfs://ns1/spark/table")
+        killed.result()
+        found = session.read.parquet("hdfs://ns1/spark/table").selectExpr("sum(id)", "count(id)")
+        assert tuple(found.collect()[0]) == (199_999 * 100_000, 200_000)
