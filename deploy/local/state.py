@@ -62,7 +62,7 @@ def datanode_serves(url: str) -> bool:
     namenodes = facts.get("namenodes")
     if not isinstance(namenodes, dict) or facts.get("obeyed") is None:
         return False
-    return set(namenodes.values()) <= {"active", "standby"}
+    return set(namenodes.values()) == {"registered"}
 
 
 def zkfc_stands(url: str) -> bool:
