@@ -33,6 +33,9 @@ def hdfs_site(layout: Layout) -> dict[str, str]:
         "dfs.ha.automatic-failover.enabled": "true",
         "dfs.ha.fencing.methods": f"shell({fence})",
         "dfs.ha.tail-edits.period": "1s",
+        # A standby that waits for ended segments knows of files that clients deleted ten seconds
+        # ago, and in its safe mode waits for their blocks.
+        "dfs.ha.tail-edits.in-progress": "true",
         "dfs.ha.log-roll.period": "10s",
         # Whoever plays with the cluster does not wait ten minutes for a DataNode to be dead, nor
         # half a minute for one to be late.

@@ -6,7 +6,7 @@ A call changes the map within one turn of the event loop; long work is cut in sl
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
 from namenode_sim.datanode_protocol.upkeep import Upkeep
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.damage import Damaged, check_known, note_damage
+from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.heartbeat import (
     Command,
     Heartbeat,
@@ -222,6 +223,11 @@ class Keeper:
         )
 
     # ---- the clock, and what lasts ----
+
+    def summary(self) -> Mapping[str, object]:
+        """What operators are told of blocks and DataNodes."""
+        tip = self.safe_mode.tip() or None
+        return files_summary(self.cluster, self.rules.liveness, tip, self._clock())
 
     def duties(self) -> dict[str, Coroutine[Any, Any, None]]:
         """What is to run as long as the NameNode does."""

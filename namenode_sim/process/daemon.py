@@ -193,9 +193,8 @@ class _Parts:
             storage.newest_txid,
             keeper.safe_mode.tip,
         )
-        page = StatusPage(
-            place, namenode, face, copies, beans, started_at=started_at, checkpoints=checkpoints
-        )
+        shown = (place, namenode, face, copies, beans, keeper.summary)
+        page = StatusPage(*shown, started_at=started_at, checkpoints=checkpoints)
         page.measure()
         log.info(
             "namenode.started",

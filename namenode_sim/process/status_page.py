@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Final
 
@@ -46,6 +46,7 @@ class LoadingPage:
             "applied_txid": None,
             "not_ready_reason": self._loading.reason(),
             "safe_mode": None,
+            "files": None,
             "journal": [],
             "read_lease_valid": None,
             "local_edits": [],
@@ -82,6 +83,7 @@ class StatusPage:
         face: HaFace,
         copies: LocalCopies,
         beans: NameNodeBeans,
+        files: Callable[[], Mapping[str, object]],
         *,
         started_at: str,
         checkpoints: StandbyCheckpointer | None = None,
@@ -93,6 +95,7 @@ class StatusPage:
         self._copies = copies
         self._checkpoints = checkpoints
         self._started_at = started_at
+        self._files = files
 
     def status(self) -> Mapping[str, object]:
         """What this NameNode says about itself; the keys never change."""
@@ -112,6 +115,7 @@ class StatusPage:
             "applied_txid": applied,
             "not_ready_reason": self._face.not_ready_reason(),
             "safe_mode": self._face.safe_mode_tip() or None,
+            "files": self._files(),
             "journal": [asdict(node) for node in writer.node_statuses()] if writer else [],
             "read_lease_valid": None if writer is None else writer.read_lease.valid(),
             "local_edits": self._copies.directories(),

@@ -58,7 +58,7 @@ def shell(stage: Stage, *arguments: str) -> str:
 
 
 def test_the_shell_puts_reads_appends_and_cuts(stage: Stage, tmp_path: Path) -> None:
-    content = random.Random(1).randbytes(2_500_000)
+    content = random.Random(1).randbytes(1_250_000).hex().encode()
     local, more, back = tmp_path / "content", tmp_path / "more", tmp_path / "back"
     local.write_bytes(content)
     more.write_bytes(b"and more")
@@ -74,7 +74,7 @@ def test_the_shell_puts_reads_appends_and_cuts(stage: Stage, tmp_path: Path) -> 
     shell(stage, "-truncate", "-w", "1000000", "/shell/a")
     assert shell(stage, "-stat", "%b", "/shell/a").strip() == "1000000"
     shell(stage, "-setrep", "-w", "2", "/shell/a")
-    assert shell(stage, "-tail", "/shell/a").encode("latin-1", "replace")
+    assert shell(stage, "-tail", "/shell/a").encode() == content[1_000_000 - 1024 : 1_000_000]
     assert shell(stage, "-du", "/shell").split()[0] == "1000000"
     assert "hdfs://ns1" in shell(stage, "-df", "/")
 

@@ -134,6 +134,7 @@ class HadoopCluster:
         self.conf_dir.mkdir(parents=True)
         keys = hdfs_site(self.layout) | {
             "dfs.ha.fencing.methods": "shell(/bin/true)",
+            "dfs.ha.tail-edits.in-progress": "false",  # Hadoop's default
             "dfs.webhdfs.enabled": "false",
         }
         (self.conf_dir / "core-site.xml").write_text(site_xml(core_site(self.layout)))

@@ -134,7 +134,8 @@ async def add_block(served: Served) -> Message:
     await served.create("/open")
     op = AddBlock("/open", None, Block(2**30 + 1, 0, 1001))
     served.namespace.apply(served.log.append(op), op)
-    return await served.call("addBlock", src="/open", clientName="writer")
+    last = {"poolId": served.cluster.pool, "blockId": 2**30 + 1, "generationStamp": 1001}
+    return await served.call("addBlock", src="/open", clientName="writer", previous=last)
 
 
 CASES = {
