@@ -68,6 +68,8 @@ class Intake:
         taken = _Report(lease, self._same_as_now(node))
         rows = differences = 0
         for listed in storages:
+            if not taken.goes_on():
+                raise Overtaken(of.uuid)
             storage = self._storage(node, listed.uuid, listed.type, listed.state)
             if self._cluster.blocks.starting and storage.held.reports > 0:
                 continue
@@ -129,19 +131,26 @@ class Intake:
         node = is_registered(self._cluster, of)
         if node is None:
             raise NotRegistered(of.uuid, "an incremental block report")
+        goes_on = _same_registration(node)
         try:
             for one in news:
-                await self._receive_one(node, one, began)
+                await self._receive_one(node, one, began, goes_on)
+        except Overtaken:
+            raise
         except Exception:
             # Its reports are no longer complete, and it does not know that.
             node.must_register = True
             raise
         REPORT_SECONDS.labels("incremental").observe(self._clock() - began)
 
-    async def _receive_one(self, node: Node, news: StorageNews, began: float) -> None:
+    async def _receive_one(
+        self, node: Node, news: StorageNews, began: float, goes_on: Callable[[], bool]
+    ) -> None:
+        if not goes_on():
+            raise Overtaken(node.id.uuid)
         storage = self._storage(node, news.uuid, news.type, news.state).held
         steps = _receiving(self._cluster, storage, news, began)
-        if not await in_slices(steps, _same_registration(node)):
+        if not await in_slices(steps, goes_on):
             raise Overtaken(node.id.uuid)
 
     def _storage(

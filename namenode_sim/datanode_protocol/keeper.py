@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import structlog
 
@@ -28,7 +28,10 @@ from namenode_sim.datanodes.damage import Damaged, check_known, note_damage
 from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.heartbeat import (
     Command,
+    Copies,
+    Delete,
     Heartbeat,
+    Recoveries,
     claimed,
     hear,
     is_registered,
@@ -44,6 +47,7 @@ from namenode_sim.term.role import Role
 
 log = structlog.get_logger()
 
+SHOWN_BLOCKS: Final = 20
 JUDGING: Final = frozenset({Role.OPENING, Role.ACTIVE})
 """In these roles every edit of the journal is applied, and none but ours will come."""
 
@@ -207,7 +211,7 @@ class Keeper:
         commands = orders(self.cluster, node, durable, rules.liveness, now, rules.deletions_at_once)
         for command in commands:
             COMMANDS.labels(type(command).__name__.lower()).inc()
-            log.info("datanodes.command", datanode=node.id.uuid, command=repr(command)[:500])
+            _log_command(node, command)
         return commands
 
     def _solicits(self, node: Node, standing: Standing, now: float) -> bool:
@@ -257,3 +261,23 @@ class Keeper:
             )  # fmt: skip
             self.leases.give_back(node.id.uuid)
             self.gone.add_all(node)
+
+
+def _log_command(node: Node, command: Command) -> None:
+    """Some of the blocks by id: a command may have thousands."""
+    match command:
+        case Delete():
+            blocks = [block_id for block_id, _ in command.replicas[:SHOWN_BLOCKS]]
+            count = len(command.replicas)
+        case Copies() | Recoveries():
+            blocks = [one.block_id for one in command.blocks[:SHOWN_BLOCKS]]
+            count = len(command.blocks)
+        case _:
+            assert_never(command)
+    log.info(
+        "datanodes.command",
+        datanode=node.id.uuid,
+        kind=type(command).__name__.lower(),
+        count=count,
+        blocks=blocks,
+    )

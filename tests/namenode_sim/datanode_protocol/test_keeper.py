@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+import structlog.testing
 
 from namenode_sim.blocks.errors import MalformedReport
 from namenode_sim.blocks.model import Stage
@@ -130,6 +131,24 @@ async def test_demoted_it_forgets_its_orders() -> None:
     made.become(Role.CLOSING, Role.STANDBY)
     made.become_active()
     assert orders_of(datanode) == []
+
+
+async def test_a_command_is_logged_by_some_of_its_blocks() -> None:
+    """A DataNode has millions of replicas, which no line may list."""
+    made, datanode = await some_of_each()
+    made.apply(*(ops.Delete(path, 30) for path in ("/f1",)))
+    made.apply(*edits(2))
+    await datanode.tell(received(2, STAMP + 2))
+    cause = made.namespace.last_applied
+    target = made.cluster.nodes["b"].storages["DS-b"].held.number
+    datanode.node.copy_orders.append(CopyOrder(FIRST + 2, (target,), cause))
+    with structlog.testing.capture_logs() as lines:
+        orders_of(datanode)
+    told = [line for line in lines if line["event"] == "datanodes.command"]
+    assert [(line["kind"], line["count"], line["blocks"]) for line in told] == [
+        ("copies", 1, [FIRST + 2]),
+        ("delete", 2, [FIRST, FIRST + 1]),
+    ]
 
 
 # ---- reports ----

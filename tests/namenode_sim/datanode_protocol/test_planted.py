@@ -120,7 +120,7 @@ SLIPS = {
     ),
     "a storage is emptied though it is back": Slip(
         gone, "in_slices", _goes_on,
-        lasting.test_one_that_comes_back_while_it_is_emptied_keeps_what_it_reports,
+        lasting.test_one_that_comes_back_before_it_is_emptied_keeps_what_it_reports,
     ),
 }  # fmt: skip
 
