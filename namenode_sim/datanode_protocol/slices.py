@@ -4,7 +4,6 @@ See docs/reference/datanodes.md#long-work.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -18,15 +17,16 @@ async def in_slices(steps: Iterator[int], goes_on: Callable[[], bool]) -> bool:
     After five milliseconds or two thousand items others get the loop; then ``goes_on`` is asked
     whether there is still a reason for the work.
     """
-    began, items = time.monotonic(), 0
+    clock = asyncio.get_running_loop().time
+    began, items = clock(), 0
     if not goes_on():
         return False
     for count in steps:
         items += count
-        if items < SLICE_ITEMS and time.monotonic() < began + SLICE_SECONDS:
+        if items < SLICE_ITEMS and clock() < began + SLICE_SECONDS:
             continue
         await asyncio.sleep(0)
         if not goes_on():
             return False
-        began, items = time.monotonic(), 0
+        began, items = clock(), 0
     return True

@@ -85,6 +85,7 @@ class ClientFace:
     ``on_broken`` is told why when an edit was logged that does not apply: the process must end.
     ``roll`` ends the open segment if it holds anything; it gives the first txid of the open one.
     ``host`` is ours, as a refusal in safe mode names it.
+    Both clocks tell seconds; ``wall_clock`` since 1970.
     """
 
     namespace: Namespace
@@ -100,6 +101,8 @@ class ClientFace:
     roll: Callable[[], TxId] = _no_log_to_roll
     leases: LeaseTimes = field(default_factory=LeaseTimes)
     host: str = "localhost"
+    clock: Callable[[], float] = time.monotonic
+    wall_clock: Callable[[], float] = time.time
 
     def protocol(self) -> RpcProtocol:
         """The Java interface with every method that is served."""
@@ -138,12 +141,12 @@ class ClientFace:
             host=call.host,
             rpc=RpcIds(call.client_id, call.call_id),
         )
-        now = time.monotonic()
+        now = self.clock()
         self.namespace.retry_cache.advance(now)
         return Scene(
             self.namespace,
             caller,
-            int(time.time() * 1000),
+            int(self.wall_clock() * 1000),
             now,
             self.leases,
             self.cluster,
@@ -197,7 +200,7 @@ class ClientFace:
         return plan.answer()
 
     def _safe_mode(self) -> SafeModeAt:
-        return SafeModeAt(self.cluster, self.host, time.monotonic())
+        return SafeModeAt(self.cluster, self.host, self.clock())
 
     def _log_and_apply(self, ops: Sequence[Op]) -> None:
         """Number, buffer and apply edits in one turn of the loop.
@@ -319,10 +322,10 @@ class ClientFace:
         """
         if self.cluster.safe_mode.is_on():
             return 0
-        began, released = time.monotonic(), 0
+        began, released = self.clock(), 0
         for file_id in due_files(self.scene(_NOBODY)):
             released += self._release(file_id)
-            if time.monotonic() - began > LOOK_SECONDS:
+            if self.clock() - began > LOOK_SECONDS:
                 break
         self.leases.keep_only(set(self.namespace.tree.leases))
         await self.log.durable(self.namespace.last_applied)

@@ -221,10 +221,11 @@ def test_every_citation_leads_somewhere() -> None:
 def test_every_violation_of_a_simulation_has_its_line_in_the_reference() -> None:
     tables = (ROOT / "docs/reference/invariants.md").read_text(encoding="utf-8").split("\n## ")
     known = {part.split("\n")[0]: set(re.findall(r"^\| (\w+) \|", part, re.M)) for part in tables}
-    used: dict[str, set[str]] = {"Journal": set(), "Control plane": set()}
+    used: dict[str, set[str]] = {"Journal": set(), "Control plane": set(), "Blocks": set()}
     for name in tracked():
         if name.startswith("tests/simulation/") and name.endswith(".py"):
-            which = "Control plane" if "/failover/" in name else "Journal"
+            package = {"failover": "Control plane", "blocks": "Blocks"}
+            which = package.get(name.split("/")[2], "Journal")
             for node in ast.walk(ast.parse((ROOT / name).read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Constant) and re.fullmatch(r"[ILP]\d+", str(node.value)):
                     used[which].add(str(node.value))

@@ -9,6 +9,7 @@ import click
 
 CAMPAIGNS: Final = {
     "soak": {
+        "blocks": "tests.campaigns.soak.blocks:main",
         "checkpoint": "tests.campaigns.soak.checkpoint:main",
         "failover": "tests.campaigns.soak.failover:main",
         "files": "tests.campaigns.soak.files:main",

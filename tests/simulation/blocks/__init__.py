@@ -1,0 +1,1 @@
+"""Simulated lives of two NameNodes and their DataNodes: blocks through failovers."""

@@ -1,0 +1,192 @@
+"""A simulated DataNode: the product's decisions about claims, replicas and news, on model disks.
+
+One actor for each NameNode registers, heartbeats and reports, as the product's does; an executor
+takes commands in order and asks whom the DataNode obeys when it takes one.  A DataNode like Java's
+looks at the claim at the same instant, but its replicas leave the map only when their files go,
+which may take minutes.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from random import Random
+from typing import Any, Protocol
+
+from namenode_sim.datanode.claim import (
+    Claims,
+    NameNodeId,
+    Said,
+    decode,
+    encode,
+    hear,
+)
+from namenode_sim.datanode.claim import Verdict as Heard
+from namenode_sim.datanode.incremental import IncrementalQueue
+from namenode_sim.datanode.model import Block, BlockId, GenerationStamp, Replica, StorageId
+from namenode_sim.datanode.operations import Invalidate, News
+from namenode_sim.datanode.replica import Next, decide
+from namenode_sim.datanode.store import Announcement
+from namenode_sim.datanode_protocol.keeper import Answer
+from namenode_sim.datanodes.heartbeat import Command
+from namenode_sim.datanodes.model import DatanodeId
+from tests.simulation.blocks.disks import Disks, ReplicaMap, Stored
+from tests.simulation.blocks.told import told
+from tests.simulation.blocks.wires import Machine, Wires
+from tests.simulation.engine.clock import Process, VirtualLoop
+
+
+class Watcher(Protocol):
+    """Who judges what a DataNode does."""
+
+    def heard(self, datanode: str, who: str, said: Said, txid: int, verdict: Heard) -> None:
+        """A NameNode's word has come."""
+
+    def answers(self, who: str, datanode: str, answer: Answer) -> None:
+        """A NameNode answers a heartbeat."""
+
+    def executes(self, datanode: str, who: str, command: object) -> None:
+        """A command is carried out."""
+
+    def gone(self, datanode: str, stored: Stored, why: str) -> None:
+        """A replica's files are no more."""
+
+    def whole(self, datanode: str, stored: Stored) -> None:
+        """A replica was finalized."""
+
+
+Tasks = Callable[["Life"], Iterable[Coroutine[Any, Any, None]]]
+"""What a life of a DataNode consists of."""
+
+
+class Datanode:
+    """One machine with disks; ``start`` begins a life of its process."""
+
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        loop: VirtualLoop,
+        wires: Wires,
+        tasks: "Tasks",
+        watcher: Watcher,
+        random: Random,
+        *,
+        namenodes: tuple[str, ...],
+        volumes: int,
+        java: bool,
+        deletion_seconds: float,
+    ) -> None:
+        self.name, self.number, self.java = name, number, java
+        self.loop, self.wires, self.watcher, self.random = loop, wires, watcher, random
+        self.namenodes, self._tasks = namenodes, tasks
+        self.deletion_seconds = deletion_seconds
+        self.uuid = f"{name}-uuid"
+        self.disks = Disks({self.storage(index): {} for index in range(volumes)})
+        self.machine: Machine = wires.machine(name)
+        self.failed_volumes = self.formatted = 0
+        self.life: Life | None = None
+        self.lives = 0
+
+    def storage(self, index: int) -> StorageId:
+        """The id of a volume that was formatted so often."""
+        return StorageId(f"DS-{self.name}-{index}")
+
+    def start(self) -> None:
+        """Begin a life, if none is there."""
+        if self.machine.runs:
+            return
+        self.lives += 1
+        process = Process(self.name, self.loop)
+        self.machine.process = process
+        self.life = process.context.run(Life, self, process)
+        for work in self._tasks(self.life):
+            self.life.spawn(work)
+
+    def kill(self) -> None:
+        """End the process; the disks stay as they are."""
+        if self.machine.process is not None and self.machine.process.alive:
+            self.machine.process.kill()
+            self.life = None
+            self.wires.ended(self.machine)
+
+    def replicas(self) -> dict[BlockId, Stored]:
+        """What the running process knows."""
+        return {} if self.life is None else self.life.map.known
+
+    @property
+    def id(self) -> DatanodeId:
+        """How it registers."""
+        return DatanodeId(self.uuid, f"10.0.0.{self.number}", self.name, 9866, 9864, 9867)
+
+
+class Life:
+    """One life of a DataNode's process."""
+
+    def __init__(self, owner: Datanode, process: Process) -> None:
+        self.owner, self.process = owner, process
+        self.map = ReplicaMap(owner.disks)
+        self.map.load()
+        kept = owner.disks.claim
+        self.claims = Claims() if kept is None or owner.java else decode(kept)
+        self.queues = {name: IncrementalQueue() for name in owner.namenodes}
+        self.wakes = {name: asyncio.Event() for name in owner.namenodes}
+        self.commands: deque[tuple[str, Command]] = deque()
+        self.more = asyncio.Event()
+        self.copies = 0
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something in this process; an error of it is one of the world."""
+        told(self.process.spawn(work), self.owner.loop)
+
+    def announce(self, news: News, replica: Replica) -> None:
+        """Every NameNode is to hear of it."""
+        one = Announcement(news, replica.storage, replica.block, replica.length)
+        for name, queue in self.queues.items():
+            queue.add(one)
+            if queue.urgent:
+                self.wakes[name].set()
+
+    def hear(self, who: str, answer: Answer) -> None:
+        """Whom to obey, by a NameNode's answer."""
+        said = Said.ACTIVE if answer.standing.active else Said.STANDBY
+        txid = answer.standing.durable
+        before = self.claims
+        self.claims, verdict = hear(before, NameNodeId(who), said, txid)
+        if before.obeyed != self.claims.obeyed and not self.owner.java:
+            self.owner.disks.claim = encode(self.claims)
+        self.owner.watcher.heard(self.owner.name, who, said, txid, verdict)
+        for command in answer.commands:
+            self.commands.append((who, command))
+            self.more.set()
+
+    def delete(self, block: Block) -> None:
+        """Delete a replica: out of the map at once, or when its files go; then tell."""
+        stored = self.map.known.get(block.block_id)
+        if stored is None:
+            return
+        outcome = decide(Invalidate(block), stored.replica)
+        if not isinstance(outcome, Next) or stored.doomed:
+            return
+        stored.doomed = True
+        if not self.owner.java:
+            self.map.forget(stored)
+        seconds = self.owner.random.random() * self.owner.deletion_seconds
+        self.spawn(self._unlink(stored, seconds))
+
+    async def _unlink(self, stored: Stored, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self.map.forget(stored)
+        if self.owner.disks.remove(stored):
+            self.owner.watcher.gone(self.owner.name, stored, "deleted")
+        if stored.replica.block.block_id not in self.map.known:
+            self.announce(News.DELETED, stored.replica)
+
+
+def may_command(life: Life, who: str) -> bool:
+    """Whether a NameNode's command is carried out; asked when it is taken."""
+    return life.claims.obeyed == who
+
+
+def block(block_id: int, stamp: int) -> Block:
+    """A block's name in the DataNode's words."""
+    return Block(BlockId(block_id), GenerationStamp(stamp))

@@ -1,0 +1,81 @@
+"""What a simulated client does, one thing after another."""
+
+import asyncio
+from random import Random
+
+from ha.rpc.errors import RemoteFault
+from namenode_sim.proto import client_namenode_pb2 as calls
+from tests.simulation.blocks.client import Client, GaveUp
+from tests.simulation.blocks.namenode import BLOCK_SIZE
+from tests.simulation.blocks.oracle import Oracle
+from tests.simulation.blocks.pipeline import BadLink
+from tests.simulation.engine.trace import Trace
+
+PATHS = 5
+LONGEST = 3 * BLOCK_SIZE
+
+
+class Deeds:
+    """Draws what to do, and does it."""
+
+    def __init__(self, client: Client, replication: int, trace: Trace, oracle: Oracle) -> None:
+        self._client, self._replication = client, replication
+        self._trace, self._oracle = trace, oracle
+        self._random: Random = client.random
+
+    async def until(self, ends: float) -> None:
+        """Go on until then."""
+        client = self._client
+        while client.loop.time() < ends:
+            try:
+                await self._one()
+            except (RemoteFault, GaveUp, BadLink) as failure:
+                self._trace.add(client.name, f"fails: {failure}"[:200])
+            await asyncio.sleep(self._random.random() * 2.0)
+
+    async def _one(self) -> None:
+        client, random = self._client, self._random
+        path = f"/f{random.randrange(PATHS)}"
+        match random.randrange(12):
+            case 0 | 1 | 2:
+                length = random.randrange(LONGEST)
+                self._trace.add(client.name, f"writes {length} bytes to {path}")
+                await client.write(path, length, self._replication)
+            case 3 | 4:
+                length = random.randrange(BLOCK_SIZE)
+                self._trace.add(client.name, f"appends {length} bytes to {path}")
+                await client.append(path, length)
+            case 5 | 6:
+                await client.read(path)
+            case 7 | 8:
+                await self._change(path)
+            case 9:
+                self._trace.add(client.name, f"recovers {path}")
+                await client.ask(
+                    "recoverLease",
+                    calls.RecoverLeaseRequestProto(src=path, clientName=client.name),
+                    calls.RecoverLeaseResponseProto,
+                )
+            case 10:
+                self._trace.add(client.name, f"deletes {path}")
+                await client.ask(
+                    "delete",
+                    calls.DeleteRequestProto(src=path, recursive=True),
+                    calls.DeleteResponseProto,
+                )
+            case _:
+                to = f"/f{random.randrange(PATHS)}"
+                await client.ask(
+                    "rename",
+                    calls.RenameRequestProto(src=path, dst=to),
+                    calls.RenameResponseProto,
+                )
+
+    async def _change(self, path: str) -> None:
+        new = self._random.randrange(1, 4)
+        self._trace.add(self._client.name, f"setrep {new} {path}")
+        await self._client.ask(
+            "setReplication",
+            calls.SetReplicationRequestProto(src=path, replication=new),
+            calls.SetReplicationResponseProto,
+        )

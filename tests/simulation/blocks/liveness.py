@@ -1,0 +1,88 @@
+"""What a world must come back to when all faults have ended."""
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from namenode_sim.blocks.model import Stage
+from namenode_sim.datanodes.model import StorageState
+from namenode_sim.term.role import Role
+from tests.simulation.blocks.namenode import NameNodeLife
+from tests.simulation.blocks.strikes import NAMENODES
+from tests.simulation.engine.verdict import Violated
+
+if TYPE_CHECKING:
+    from tests.simulation.blocks.world import World
+
+QUIET_SECONDS: Final = 300.0
+LEAST_SECONDS: Final = 6.0
+
+
+async def demand_order(world: "World") -> None:
+    """Faults end; after a while every map says what is true."""
+    _end_faults(world)
+    begins = world.loop.now
+    while True:
+        await asyncio.sleep(1.0)
+        world.look()
+        trouble = _trouble(world)
+        if not trouble and world.loop.now >= begins + LEAST_SECONDS:
+            return
+        if world.loop.now > begins + QUIET_SECONDS:
+            raise Violated("P7", f"{QUIET_SECONDS:g} s after the last fault: {trouble}")
+
+
+def _end_faults(world: "World") -> None:
+    world.faults.over = True
+    world.trace.add("-", "liveness: all faults end")
+    world.network.heal_all()
+    for machine in world.wires.machines.values():
+        if machine.process is not None:
+            machine.process.thaw()
+    for name in NAMENODES:
+        world.boot(name)
+    for owner in world.datanodes.values():
+        owner.start()
+    for life in world.lives.values():
+        life.cluster.set_safe_mode(replace(life.cluster.safe_mode, by_hand=False))
+
+
+def _trouble(world: "World") -> str:
+    """What is not in order yet; empty if all is."""
+    actives = [life for life in world.lives.values() if life.role is Role.ACTIVE]
+    if len(actives) != 1 or len(world.lives) != 2:
+        return f"{len(actives)} of {len(world.lives)} NameNodes are active"
+    active = actives[0]
+    if active.cluster.safe_mode.is_on():
+        return f"{active.name} is in safe mode"
+    for storage in active.cluster.blocks.storages:
+        node, place = active.cluster.place(storage.number)
+        is_there = node.alive and place.state is StorageState.NORMAL
+        if is_there and not storage.confirmed:
+            return f"{storage.uuid} is not confirmed on {active.name}"
+    for life in world.lives.values():
+        if trouble := _differs(world, life):
+            return trouble
+    return ""
+
+
+def _differs(world: "World", life: NameNodeLife) -> str:
+    """Where a NameNode's map says something else than the disks."""
+    blocks = life.cluster.blocks
+    for block_id, known in world.oracle.truth.blocks.items():
+        slot = blocks.index.get(block_id)
+        if slot is None:
+            return f"{life.name} does not know {block_id}"
+        if not known.complete:
+            continue
+        if blocks.columns.stage(slot) is not Stage.COMPLETE:
+            return f"{block_id} is not complete on {life.name}"
+        told = {
+            life.cluster.place(number)[0].id.host
+            for number in blocks.replicas.storages(slot)
+            if blocks.is_good(slot, number)
+        }
+        there = world.oracle.good_places(block_id)
+        if told != there:
+            return f"{life.name} has {block_id} on {sorted(told)}, and it is on {sorted(there)}"
+    return ""

@@ -1,0 +1,230 @@
+"""One life of a NameNode's process: the product's parts, put together as its daemon does it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import CLIENT_PROTOCOL, STANDBY_EXCEPTION
+from ha.rpc.protocol import Call
+from journal.model import TxId
+from namenode_sim.blocks.safemode import SafeModeRules
+from namenode_sim.blocks.state import BlockState
+from namenode_sim.client_protocol.model import Settings
+from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.judging import RedundancyRules
+from namenode_sim.datanodes.liveness import LivenessRules
+from namenode_sim.datanodes.pending import Place
+from namenode_sim.datanodes.placement import Wish, choose
+from namenode_sim.datanodes.reconstruction import Wanted
+from namenode_sim.datanodes.redundancy import ROUND_SECONDS, Redundancy
+from namenode_sim.datanodes.registry import RegistryRules
+from namenode_sim.datanodes.report_leases import LeaseRules
+from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.process.client_face import ClientFace
+from namenode_sim.process.datanodes import standing_of
+from namenode_sim.supervised import supervised
+from namenode_sim.term.namenode import NameNode, TransitionRefused
+from namenode_sim.term.role import Role
+from tests.simulation.blocks.actor import IDS
+from tests.simulation.blocks.model_journal import Journal, access, frames_of
+from tests.simulation.blocks.names import POOL
+from tests.simulation.blocks.wires import Wires
+from tests.simulation.engine.clock import Process, VirtualLoop
+
+SUPERUSER: Final = "hdfs"
+BLOCK_SIZE: Final = 40
+RULES: Final = KeeperRules(
+    registry=RegistryRules(namespace=IDS),
+    leases=LeaseRules(most=2, seconds=20.0),
+    liveness=LivenessRules(stale_seconds=10.0, dead_seconds=40.0),
+)
+SAFE_MODE: Final = SafeModeRules(extension_seconds=3.0)
+SETTINGS: Final = Settings(block_size=BLOCK_SIZE, min_block_size=1, hard_lease_seconds=30.0)
+TAIL_SECONDS: Final = 1.0
+BIRTH: Final = 1.7e9
+"""The wall clock's reading at the beginning of each world."""
+
+Handle = Callable[[Call, Any], Awaitable[Message]]
+
+
+class Gate:
+    """Lets clients' calls in where they are served; nobody waits at it."""
+
+    def __init__(self) -> None:
+        self._role = Role.STANDBY
+
+    def role_changed(self, role: Role) -> None:
+        """The role's owner tells."""
+        self._role = role
+
+    async def admit(self, method: str, *, writes: bool) -> None:
+        """Raises RemoteFault where another NameNode should be asked."""
+        if self._role is not Role.ACTIVE:
+            raise RemoteFault(STANDBY_EXCEPTION, f"{method}: {self._role.value}, writes={writes}")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass(slots=True)
+class NoGroups:
+    """Everybody is the superuser."""
+
+    async def learn(self, user: str) -> None:
+        """Known."""
+
+    def known(self, user: str) -> frozenset[str]:
+        """None."""
+        return frozenset({user})
+
+
+def replayed(journal: Journal, through: TxId) -> Namespace:
+    """What an image at this transaction holds."""
+    namespace = Namespace.empty(SUPERUSER)
+    for first, _, records in journal.batches:
+        if first > through:
+            break
+        for txid, op in frames_of(records):
+            if txid <= through:
+                namespace.apply(txid, op)
+    return namespace
+
+
+def _targets(cluster: Cluster, wanted: Wanted, now: float) -> Sequence[Place]:
+    wish = Wish(
+        count=wanted.copies,
+        size=BLOCK_SIZE,
+        policy=POLICIES[DEFAULT_POLICY_ID],
+        chosen=wanted.chosen,
+        excluded=wanted.excluded,
+        copy=True,
+    )
+    return choose(cluster.nodes.values(), wish, now, cluster.draw).places
+
+
+class NameNodeLife:
+    """A NameNode that has loaded its image, and stands by."""
+
+    def __init__(
+        self,
+        name: str,
+        process: Process,
+        loop: VirtualLoop,
+        journal: Journal,
+        wires: Wires,
+        random: Random,
+        image: TxId,
+    ) -> None:
+        self.name, self.process, self.loop = name, process, loop
+        self.active_since = 0.0
+        self.cluster = Cluster(POOL, BlockState(), random, SAFE_MODE)
+        namespace = replayed(journal, image)
+        self.cluster.belong_to(namespace)
+        gate = Gate()
+        self.namenode = NameNode(
+            name=name,
+            namespace=namespace,
+            journal=access(journal, wires, name),
+            gate=gate,  # type: ignore[arg-type] # a model of it
+            tail_period_seconds=TAIL_SECONDS,
+        )
+        self.keeper = Keeper(
+            self.cluster,
+            RULES,
+            lambda: standing_of(self.namenode),
+            has_caught_up=lambda: self.namenode.tailer.trouble is None,
+            clock=loop.time,
+        )
+        self.keeper.safe_mode.await_edits()
+        self.face = ClientFace(
+            namespace,
+            self.namenode,
+            gate,
+            SUPERUSER,
+            self.cluster,
+            settings=SETTINGS,
+            groups=NoGroups(),
+            on_broken=self.namenode.end_because,
+            clock=loop.time,
+            wall_clock=lambda: BIRTH + loop.time(),
+        )
+        self.redundancy = Redundancy(
+            self.cluster, _targets, RedundancyRules(pending_seconds=15.0, excess_seconds=30.0)
+        )
+        methods = self.face.protocol().methods
+        self.methods: dict[str, tuple[type[Message], Handle]] = {
+            method: (served.request, served.handle) for method, served in methods.items()
+        }
+        self.namenode.listen_for_roles(self.keeper.role_changed)
+        self.namenode.listen_for_roles(self._role_changed)
+
+    def _role_changed(self, role: Role) -> None:
+        if role is Role.ACTIVE:
+            self.active_since = self.loop.time()
+            self.face.became_active()
+
+    @property
+    def role(self) -> Role:
+        """What it is now."""
+        return self.namenode.state.role
+
+    @property
+    def shows_durable(self) -> bool:
+        """Whether all that was applied is durable."""
+        edit_log = self.namenode.edit_log
+        return edit_log is None or edit_log.committed_txid >= self.namenode.namespace.last_applied
+
+    def start(self) -> None:
+        """Begin; called in the process."""
+        self.namenode.start()
+        duties = self.keeper.duties() | {
+            "redundancy": self._redundancy(),
+            "leases": self._leases(),
+        }
+        for name, work in duties.items():
+            supervised(work, name, self.namenode.end_because)
+
+    async def _redundancy(self) -> None:
+        while True:
+            self.redundancy.begin_round(self.loop.time())
+            while self.redundancy.work(self.loop.time()):
+                await asyncio.sleep(0)
+            await asyncio.sleep(ROUND_SECONDS)
+
+    async def _leases(self) -> None:
+        while True:
+            await asyncio.sleep(2.0)
+            if self.role is Role.ACTIVE:
+                await self.face.release_expired_leases()
+
+    async def become_active(self) -> bool:
+        """Whether it became active."""
+        try:
+            await self.namenode.become_active()
+        except TransitionRefused:
+            return False
+        return True
+
+    async def become_standby(self) -> bool:
+        """Whether it became standby."""
+        try:
+            await self.namenode.become_standby()
+        except TransitionRefused:
+            return False
+        return True
+
+
+async def served(
+    life: NameNodeLife, method: str, client: bytes, number: int, request: Message
+) -> Message:
+    """One call of a client, at the NameNode."""
+    _, handle = life.methods[method]
+    call = Call(CLIENT_PROTOCOL, method, client, number, 0, SUPERUSER, None, "10.9.9.9")
+    return await handle(call, request)

@@ -1,0 +1,313 @@
+"""What must hold in every world of blocks and failovers.
+
+See docs/reference/invariants.md#blocks.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from journal.model import TxId
+from namenode_sim.blocks.check import check
+from namenode_sim.blocks.errors import MapBroken
+from namenode_sim.blocks.model import Slot, Stage
+from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanode.claim import Said
+from namenode_sim.datanode.claim import Verdict as Heard
+from namenode_sim.datanode.model import Block, BlockId, Finalized, Replica, UnderRecovery
+from namenode_sim.datanode_protocol.keeper import Answer
+from namenode_sim.datanodes.heartbeat import Delete
+from namenode_sim.edits.ops import Op
+from namenode_sim.namespace.namespace import Namespace
+from tests.simulation.blocks.datanode import Datanode
+from tests.simulation.blocks.datanode import block as named
+from tests.simulation.blocks.disks import Stored
+from tests.simulation.blocks.model_journal import Journal
+from tests.simulation.blocks.namenode import SUPERUSER, NameNodeLife
+from tests.simulation.blocks.truth import Known, Truth
+from tests.simulation.engine.trace import Trace
+from tests.simulation.engine.verdict import Violated
+
+
+@dataclass(slots=True)
+class View:
+    """Whom a DataNode must obey, by its own rule: the newest claim that it has heard."""
+
+    who: str = ""
+    txid: int = -1
+
+
+class Oracle:
+    """Sees what happens, and remembers the first invariant that broke."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        lives: Mapping[str, NameNodeLife],
+        datanodes: Mapping[str, Datanode],
+        trace: Trace,
+        clock: Callable[[], float],
+    ) -> None:
+        self.violation: Violated | None = None
+        self.checks = 0
+        self.truth = Truth(Namespace.empty(SUPERUSER), clock)
+        self.truth.begin()
+        self._journal, self._lives, self._datanodes = journal, lives, datanodes
+        self._trace = trace
+        self._claims: dict[NameNodeLife, int] = {}
+        self._views: dict[str, View] = {}
+        self._stamps: dict[int, int] = {}
+        self._ids: dict[int, int] = {}
+        self._doomed: set[tuple[str, Block]] = set()
+        journal.on_durable = self.durable
+
+    def violated(self, invariant: str, what: str) -> None:
+        """An invariant broke; the first one counts."""
+        if self.violation is None:
+            self.violation = Violated(invariant, what)
+            self._trace.add("ORAC", f"VIOLATED {self.violation}")
+
+    # ---- edits ----
+
+    def durable(self, txid: TxId, op: Op) -> None:
+        """An edit is durable."""
+        truth = self.truth
+        truth.apply(txid, op)
+        if self._trace.keep:
+            self._trace.add("jn", f"{txid} {op}"[:150])
+        for block_id in truth.touched & truth.blocks.keys():
+            known = truth.blocks[block_id]
+            if known.complete and known.length < known.acked:
+                self.violated(
+                    "P2", f"{block_id} was closed with {known.length} of {known.acked} acked bytes"
+                )
+            self._check_kept(block_id)
+        for block_id, known in truth.dropped.items():
+            if holders := self._holders(block_id, known):
+                self.violated(
+                    "P2", f"{block_id} was dropped, and {holders} have {known.acked} acked bytes"
+                )
+
+    # ---- claims and commands ----
+
+    def answers(self, who: str, datanode: str, answer: Answer) -> None:
+        """A NameNode answers a heartbeat: its claim, and its commands."""
+        self.checks += 1
+        life, standing = self._lives[who], answer.standing
+        if standing.active:
+            if standing.durable > self._journal.last:
+                self.violated(
+                    "P1", f"{who} claims {standing.durable}, durable is {self._journal.last}"
+                )
+            others = max(
+                (txid for one, txid in self._claims.items() if one is not life), default=-1
+            )
+            if life not in self._claims and standing.durable <= others:
+                self.violated(
+                    "P1", f"{who} begins with claim {standing.durable}, another had {others}"
+                )
+            self._claims[life] = max(self._claims.get(life, -1), standing.durable)
+        for command in answer.commands:
+            if self._trace.keep:
+                self._trace.add(who, f"orders {datanode}: {command}"[:200])
+            if isinstance(command, Delete):
+                for block_id, stamp in command.replicas:
+                    self._deletes(life, datanode, block_id, stamp)
+
+    def _deletes(self, life: NameNodeLife, datanode: str, block_id: int, stamp: int) -> None:
+        known = self.truth.blocks.get(block_id)
+        if known is None:
+            return
+        blocks = life.cluster.blocks
+        slot = blocks.index.get(block_id)
+        if slot is None:
+            self.violated(
+                "P8", f"{life.name} has {datanode} delete {block_id}, whose end is not durable"
+            )
+            return
+        target = [
+            one
+            for one in self._datanodes[datanode].disks.of(BlockId(block_id))
+            if one.replica.block.stamp == stamp and self._is_good(block_id, known, one)
+        ]
+        self._doomed.add((datanode, named(block_id, stamp)))
+        if not target or not known.complete:
+            return
+        left = self._others(block_id, known)
+        expected = known.least_wanted(life.active_since)
+        if left + known.lost < expected:
+            self.violated(
+                "P3",
+                f"{life.name} has {datanode} delete its good replica of {block_id}: {left} others "
+                f"are neither lost nor to be deleted, {expected} were wanted at least",
+            )
+
+    def _others(self, block_id: int, known: Known) -> int:
+        """How many DataNodes have a good replica that nobody has told them to delete."""
+        return sum(
+            any(
+                self._is_good(block_id, known, one)
+                and (name, one.replica.block) not in self._doomed
+                for one in owner.disks.of(BlockId(block_id))
+            )
+            for name, owner in self._datanodes.items()
+        )
+
+    def heard(self, datanode: str, who: str, said: Said, txid: int, verdict: Heard) -> None:
+        """A NameNode's word has come to a DataNode."""
+        view = self._views.setdefault(datanode, View())
+        if said is Said.ACTIVE and (view.who == who or txid > view.txid):
+            if self._trace.keep and view.who != who:
+                self._trace.add(datanode, f"hears {who} claim {txid}: {verdict.value}")
+            view.who, view.txid = who, txid
+
+    def executes(self, datanode: str, who: str, command: object) -> None:
+        """A command is carried out."""
+        self.checks += 1
+        view = self._views.get(datanode, View())
+        if view.who != who:
+            self.violated(
+                "P8", f"{datanode} does {command} for {who}, and {view.who} claims {view.txid}"
+            )
+
+    # ---- replicas ----
+
+    def gone(self, datanode: str, stored: Stored, why: str) -> None:
+        """A replica's files are no more."""
+        block_id = stored.replica.block.block_id
+        if self._trace.keep:
+            self._trace.add(datanode, f"{stored.replica.block} is {why}")
+        self._doomed.discard((datanode, stored.replica.block))
+        known = self.truth.blocks.get(block_id)
+        if known is None:
+            return
+        if why != "deleted" and self._is_good(block_id, known, stored):
+            known.lost += 1
+            if not self._others(block_id, known):
+                known.excused = min(known.excused, known.lost)
+        self._check_kept(block_id)
+
+    def whole(self, datanode: str, stored: Stored) -> None:
+        """A replica was finalized."""
+        self.checks += 1
+        replica = stored.replica
+        if self._trace.keep:
+            self._trace.add(datanode, f"has {replica.block} of {replica.length} whole")
+        for name, owner in self._datanodes.items():
+            for other in owner.disks.of(replica.block.block_id):
+                same = isinstance(other.replica, Finalized) and other.replica.block == replica.block
+                if same and other.data != stored.data:
+                    self.violated("P4", f"{replica.block} differs on {datanode} and {name}")
+        self._check_kept(replica.block.block_id)
+
+    def _check_kept(self, block_id: int) -> None:
+        """Every acknowledged byte is somewhere, if not too many disks were lost."""
+        self.checks += 1
+        known = self.truth.blocks.get(block_id)
+        if known is None or known.lost >= known.excused or not (known.complete or known.acked):
+            return
+        if self._holders(block_id, known):
+            return
+        self.violated(
+            "P2",
+            f"no DataNode has {block_id}: stamp {known.stamp}, {known.length} bytes, "
+            f"{known.acked} acknowledged, {known.lost} replicas lost with their disks",
+        )
+
+    def _is_good(self, block_id: int, known: Known, stored: Stored) -> bool:
+        replica, content = stored.replica, self.truth.content.get(block_id, b"")
+        if known.complete:
+            fits = replica.block.stamp == known.stamp and replica.length == known.length
+            return fits and is_whole(replica) and stored.data == content[: known.length]
+        enough = replica.block.stamp >= known.stamp and replica.length >= known.acked
+        return enough and stored.data[: known.acked] == content[: known.acked]
+
+    def _holders(self, block_id: int, known: Known) -> list[str]:
+        """The DataNodes with a good replica on their disks, running or not."""
+        return [
+            name
+            for name, owner in self._datanodes.items()
+            if any(self._is_good(block_id, known, one) for one in owner.disks.of(BlockId(block_id)))
+        ]
+
+    def good_places(self, block_id: int) -> set[str]:
+        """Which running DataNodes have a good replica."""
+        known = self.truth.blocks[block_id]
+        return {
+            name
+            for name, owner in self._datanodes.items()
+            for stored in owner.replicas().values()
+            if stored.replica.block.block_id == block_id and self._is_good(block_id, known, stored)
+        }
+
+    # ---- clients ----
+
+    def given(self, block: Block) -> None:
+        """A block id with a stamp was given out."""
+        if self._ids.setdefault(block.block_id, block.stamp) != block.stamp:
+            self.violated("P4", f"{block} was given out as stamp {self._ids[block.block_id]}")
+        self.restamped(block.block_id, block.stamp)
+
+    def restamped(self, block_id: int, stamp: int) -> None:
+        """A new stamp was given out for a block."""
+        if self._stamps.setdefault(stamp, block_id) != block_id:
+            self.violated("P4", f"stamp {stamp} was given to {self._stamps[stamp]} and {block_id}")
+
+    def sends(self, block_id: int, start: int, payload: bytes) -> None:
+        """A writer sends these bytes of a block."""
+        content = self.truth.content.get(block_id, b"")
+        self.truth.content[block_id] = content[:start] + payload
+
+    def acked(self, block_id: int, length: int) -> None:
+        """All DataNodes of the pipeline have so many bytes."""
+        known = self.truth.blocks.get(block_id)
+        if known is not None and not known.complete:
+            known.acked = max(known.acked, length)
+
+    def completed(self, path: str) -> None:
+        """A file was closed."""
+        self._trace.add("-", f"{path} is closed")
+
+    def reads(self, block: Block, data: bytes) -> None:
+        """A reader got these bytes of a block."""
+        self.checks += 1
+        if not self.truth.content.get(block.block_id, b"").startswith(data):
+            self.violated("P5", f"a reader of {block} got other bytes than were written")
+
+    # ---- now and then ----
+
+    def look(self) -> None:
+        """The maps agree with themselves, and with each other at equal edits."""
+        self.checks += 1
+        lives = [life for life in self._lives.values() if life.process.alive]
+        for life in lives:
+            try:
+                check(life.cluster.blocks)
+            except MapBroken as broken:
+                self.violated("P6", f"{life.name}: {broken}")
+        if len(lives) == 2 and all(life.shows_durable for life in lives):
+            one, other = (life.cluster.blocks for life in lives)
+            if one.applied == other.applied:
+                self._compare(one, other)
+
+    def _compare(self, one: BlockState, other: BlockState) -> None:
+        first, second = dict(one.index), dict(other.index)
+        if first.keys() != second.keys():
+            self.violated("P6", f"blocks {first.keys() ^ second.keys()} are on one NameNode only")
+            return
+        for block_id, slot in first.items():
+            ours, theirs = _whole(one, slot), _whole(other, second[block_id])
+            if ours and theirs and ours != theirs:
+                self.violated("P6", f"{block_id} is {ours} here and {theirs} there")
+
+
+def is_whole(replica: Replica) -> bool:
+    """Whether a replica is final, be it under a recovery that has not ended."""
+    if isinstance(replica, UnderRecovery):
+        return is_whole(replica.original)
+    return isinstance(replica, Finalized)
+
+
+def _whole(blocks: BlockState, slot: Slot) -> tuple[int, int] | None:
+    if blocks.columns.stage(slot) is not Stage.COMPLETE:
+        return None
+    return blocks.columns.stamps[slot], blocks.columns.lengths[slot]

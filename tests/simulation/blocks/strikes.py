@@ -1,0 +1,127 @@
+"""Carries out planned faults."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from namenode_sim.blocks.safemode import enter, force_exit
+from namenode_sim.datanode.model import StorageId
+from namenode_sim.term.role import Role
+from tests.simulation.blocks.datanode import Datanode
+from tests.simulation.blocks.model_journal import JOURNAL
+from tests.simulation.blocks.nemesis import Event
+from tests.simulation.engine.clock import Process
+
+if TYPE_CHECKING:
+    from tests.simulation.blocks.world import World
+
+NAMENODES: Final = ("nn1", "nn2")
+
+
+class Strikes:
+    """Does to a world what was planned."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._handlers: dict[str, Callable[[Event], None]] = {
+            "kill-namenode": self._kill_namenode,
+            "freeze-namenode": self._freeze_namenode,
+            "switch": lambda _: world.switch(),
+            "cut-journal": self._cut_journal,
+            "safe-mode": self._safe_mode,
+            "kill-datanode": self._kill_datanode,
+            "freeze-datanode": self._freeze_datanode,
+            "cut-datanode": self._cut_datanode,
+            "wipe-volume": self._wipe_volume,
+            "restart-all": self._restart_all,
+        }
+
+    def happen(self, event: Event) -> None:
+        """One event, if it may."""
+        if self._world.faults.allowed(event.name):
+            self._world.trace.add("-", f"{event.kind} for {event.lasts:.1f} s", event.name)
+            self._handlers[event.kind](event)
+
+    # ---- NameNodes ----
+
+    def _active(self, event: Event) -> str:
+        """The active; by chance the other one."""
+        active = [name for name, life in self._world.lives.items() if life.role is Role.ACTIVE]
+        return active[0] if active and event.other % 4 else NAMENODES[event.victim % 2]
+
+    def _kill_namenode(self, event: Event) -> None:
+        name = self._active(event)
+        self._world.kill(name)
+        self._world.loop.call_later(event.lasts, self._world.boot, name)
+
+    def _freeze_namenode(self, event: Event) -> None:
+        process = self._world.wires.machine(self._active(event)).process
+        if process is not None:
+            self._freeze(process, event.lasts)
+
+    def _freeze(self, process: Process, seconds: float) -> None:
+        process.freeze()
+        self._world.loop.call_later(seconds, process.thaw)
+
+    def _cut(self, one: str, other: str, seconds: float) -> None:
+        network, loop = self._world.network, self._world.loop
+        for link in ((one, other), (other, one)):
+            network.cut(link)
+            loop.call_later(seconds, network.heal, link)
+
+    def _cut_journal(self, event: Event) -> None:
+        self._cut(self._active(event), JOURNAL, event.lasts)
+
+    def _safe_mode(self, event: Event) -> None:
+        name = self._active(event)
+        life = self._world.lives.get(name)
+        if life is None:
+            return
+        life.cluster.set_safe_mode(enter(life.cluster.safe_mode))
+
+        def end() -> None:
+            life.cluster.set_safe_mode(force_exit())
+
+        self._world.loop.call_later(event.lasts, end)
+
+    # ---- DataNodes ----
+
+    def _datanode(self, event: Event) -> Datanode:
+        owners = list(self._world.datanodes.values())
+        return owners[event.victim % len(owners)]
+
+    def _kill_datanode(self, event: Event) -> None:
+        owner = self._datanode(event)
+        owner.kill()
+        self._world.loop.call_later(event.lasts, owner.start)
+
+    def _freeze_datanode(self, event: Event) -> None:
+        process = self._datanode(event).machine.process
+        if process is not None and process.alive:
+            self._freeze(process, event.lasts)
+
+    def _cut_datanode(self, event: Event) -> None:
+        others = [*NAMENODES, *self._world.datanodes, "c1"]
+        self._cut(self._datanode(event).name, others[event.other % len(others)], event.lasts)
+
+    def _wipe_volume(self, event: Event) -> None:
+        """Replace a disk of a DataNode while its process is down."""
+        owner = self._datanode(event)
+        owner.kill()
+        storages = list(owner.disks.volumes)
+        self._lose(owner, storages[event.other % len(storages)])
+        self._world.loop.call_later(event.lasts, owner.start)
+
+    def _lose(self, owner: Datanode, storage: StorageId) -> None:
+        lost = owner.disks.volumes.pop(storage)
+        owner.formatted += 1
+        owner.disks.volumes[owner.storage(10 + owner.formatted)] = {}
+        for stored in lost.values():
+            self._world.oracle.gone(owner.name, stored, "lost with its disk")
+
+    def _restart_all(self, event: Event) -> None:
+        for name in NAMENODES:
+            self._world.kill(name)
+            self._world.loop.call_later(1 + event.lasts / 4, self._world.boot, name)
+        for owner in self._world.datanodes.values():
+            owner.kill()
+            self._world.loop.call_later(1 + event.lasts / 8, owner.start)

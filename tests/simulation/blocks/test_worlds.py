@@ -1,0 +1,43 @@
+"""A bounded walk through simulated lives of blocks; `./run soak blocks` walks much further."""
+
+from click.testing import CliRunner
+
+from tests.simulation.blocks.__main__ import main as show
+from tests.simulation.blocks.nemesis import EVENT_KINDS, MESSAGE_KINDS
+from tests.simulation.blocks.simulation import SIMULATION
+from tests.simulation.blocks.world import run
+from tests.simulation.engine.walks import (
+    every_kind_strikes,
+    same_seed_same_trace,
+    told_or_not_is_the_same,
+    walk,
+)
+
+PORTION_SECONDS = 8.0
+LEAST_SEEDS = 20
+MOST_SEEDS = 100
+
+
+def test_no_acknowledged_byte_is_lost_and_maps_come_to_say_what_is_true() -> None:
+    """Seeds until the time is up; on a failure the trace is the message."""
+    closed = walk(SIMULATION, 1, least=LEAST_SEEDS, most=MOST_SEEDS, cpu_seconds=PORTION_SECONDS)
+    assert closed > 2, "hardly any file is written in these worlds"
+
+
+def test_the_same_seed_leaves_the_same_trace() -> None:
+    same_seed_same_trace(run, range(500, 503))
+
+
+def test_a_trace_does_not_depend_on_being_kept() -> None:
+    told_or_not_is_the_same(run, range(510, 513))
+
+
+def test_every_kind_of_fault_strikes_somewhere() -> None:
+    every_kind_strikes(run, {*MESSAGE_KINDS, *EVENT_KINDS}, range(1, 100))
+
+
+def test_a_seed_can_be_shown() -> None:
+    shown = CliRunner().invoke(show, ["--seed", "5"])
+    assert shown.exit_code == 0, shown.output
+    assert "liveness: all faults end" in shown.output
+    assert shown.output.splitlines()[-1].startswith("seed 5: no invariant broke")
