@@ -23,7 +23,9 @@ class Said(Enum):
 class Claims:
     """Who is obeyed, and the highest transaction with which anybody claimed to be active.
 
-    ``remembered`` is whom an earlier process obeyed: its claim need not have grown meanwhile.
+    ``remembered`` was obeyed last, by an earlier process or until it called itself a standby: its
+    claim need not have grown meanwhile.  An active without its read lease calls itself so, and no
+    edit may come between that and the lease's renewal.
     """
 
     highest: int = -1
@@ -50,14 +52,14 @@ def hear(claims: Claims, who: NameNodeId, said: Said, txid: int) -> tuple[Claims
         case Said.ACTIVE, False:
             return claims, Verdict.STALE
         case Said.STANDBY, True:
-            return replace(claims, obeyed=None), Verdict.OBEYED_NO_MORE
+            return replace(claims, obeyed=None, remembered=who), Verdict.OBEYED_NO_MORE
         case _:
             return claims, Verdict.NOTHING_NEW
 
 
 def encode(claims: Claims) -> bytes:
     """The claim as it is kept over a restart."""
-    return f"{claims.highest}{_SEPARATOR}{claims.obeyed or ''}\n".encode()
+    return f"{claims.highest}{_SEPARATOR}{claims.obeyed or claims.remembered or ''}\n".encode()
 
 
 def decode(data: bytes) -> Claims:

@@ -30,7 +30,8 @@ ROWS = {
     "obeyed, any": (OBEYS_A, A, ACTIVE, 90, Claims(90, A), Verdict.NOTHING_NEW),
     "another, newer": (OBEYS_A, B, ACTIVE, 101, Claims(101, B), Verdict.OBEYED),
     "another, not newer": (OBEYS_A, B, ACTIVE, 100, OBEYS_A, Verdict.STALE),
-    "obeyed steps down": (OBEYS_A, A, STANDBY, 100, NOBODY, Verdict.OBEYED_NO_MORE),
+    "obeyed steps down": (
+        OBEYS_A, A, STANDBY, 100, replace(NOBODY, remembered=A), Verdict.OBEYED_NO_MORE),
     "another stands by": (OBEYS_A, B, STANDBY, 500, OBEYS_A, Verdict.NOTHING_NEW),
     "remembered, equal": (
         replace(NOBODY, remembered=A), A, ACTIVE, 100, OBEYS_A, Verdict.OBEYED),
@@ -60,3 +61,9 @@ def test_a_restart_remembers_the_highest_claim(tmp_path: Path) -> None:
     assert read_claims([one, two, broken, tmp_path]) == Claims(100, remembered=A)
     assert read_claims([]) == Claims()
     assert decode(encode(NOBODY)) == NOBODY
+
+
+def test_an_active_that_was_without_its_lease_is_obeyed_again_before_its_next_edit() -> None:
+    claims, _ = hear(OBEYS_A, A, STANDBY, 100)
+    assert hear(claims, A, ACTIVE, 100) == (OBEYS_A, Verdict.OBEYED)
+    assert hear(decode(encode(claims)), A, ACTIVE, 100) == (OBEYS_A, Verdict.OBEYED)

@@ -26,6 +26,8 @@ from tests.simulation.blocks.wires import Broken
 HEARTBEAT_SECONDS: Final = 3.0
 CALL_SECONDS: Final = 6.0
 PAUSE_SECONDS: Final = 1.0
+REPORT_SECONDS: Final = 60.0
+"""What six hours stand for: between full reports that nobody has asked for."""
 CAPACITY: Final = 1 << 40
 OURS: Final = "3.5.0-nnha"
 JAVA: Final = "3.5.0"
@@ -42,7 +44,7 @@ class Actor:
     def __init__(self, life: Life, who: str, keepers: Lookup) -> None:
         self._life, self._who, self._keepers = life, who, keepers
         self._owner, self._queue, self._wake = life.owner, life.queues[who], life.wakes[who]
-        self._report_due = False
+        self._report_due = 0.0
 
     async def run(self) -> None:
         """Register, heartbeat, report; after a failure again."""
@@ -98,7 +100,7 @@ class Actor:
 
         if not await self._call("register", register):
             self._queue.clear()  # the report that follows says all of it
-        self._report_due = True
+        self._report_due = 0.0
 
     async def _heartbeat(self) -> int:
         storages = tuple(
@@ -111,7 +113,7 @@ class Actor:
             copies=self._life.copies,
             failed_volumes=self._owner.failed_volumes,
         )
-        wants = self._report_due
+        wants = self._owner.loop.time() >= self._report_due
 
         def hear(keeper: Keeper) -> Answer:
             answer = keeper.hear(beat, wants_lease=wants)
@@ -138,14 +140,14 @@ class Actor:
     async def _report(self, lease: int) -> None:
         await self._send_news()
         listed = [_listed(storage, self._life.map) for storage in self._owner.disks.volumes]
-        self._report_due = False
+        self._report_due = self._owner.loop.time() + REPORT_SECONDS
         context = ReportContext(lease)
         try:
             known = await self._call(
                 "report", lambda keeper: keeper.intake.report(self._owner.id, listed, context)
             )
         except BaseException as problem:
-            self._report_due = True
+            self._report_due = 0.0
             if isinstance(problem, REFUSALS):
                 return
             raise

@@ -47,6 +47,9 @@ class Watcher(Protocol):
     def executes(self, datanode: str, who: str, command: object) -> None:
         """A command is carried out."""
 
+    def starts(self, datanode: str) -> None:
+        """A DataNode's process begins: what its last one was told is forgotten."""
+
     def gone(self, datanode: str, stored: Stored, why: str) -> None:
         """A replica's files are no more."""
 
@@ -96,6 +99,7 @@ class Datanode:
         if self.machine.runs:
             return
         self.lives += 1
+        self.watcher.starts(self.name)
         process = Process(self.name, self.loop)
         self.machine.process = process
         self.life = process.context.run(Life, self, process)

@@ -69,12 +69,15 @@ def _trouble(world: "World") -> str:
 def _differs(world: "World", life: NameNodeLife) -> str:
     """Where a NameNode's map says something else than the disks."""
     blocks = life.cluster.blocks
+    lost = {one.file_id for one in world.oracle.truth.blocks.values() if one.may_be_lost}
     for block_id, known in world.oracle.truth.blocks.items():
         slot = blocks.index.get(block_id)
         if slot is None:
             return f"{life.name} does not know {block_id}"
         if not known.complete:
-            continue
+            if known.file_id in lost:
+                continue  # nobody can make it whole
+            return f"the file of {block_id} is still open"
         if blocks.columns.stage(slot) is not Stage.COMPLETE:
             return f"{block_id} is not complete on {life.name}"
         told = {
@@ -85,4 +88,7 @@ def _differs(world: "World", life: NameNodeLife) -> str:
         there = world.oracle.good_places(block_id)
         if told != there:
             return f"{life.name} has {block_id} on {sorted(told)}, and it is on {sorted(there)}"
+        wanted = 0 if known.may_be_lost else min(known.wanted[-1][1], len(world.datanodes))
+        if wanted and len(there) != wanted:
+            return f"{block_id} is on {sorted(there)}, {wanted} replicas are wanted"
     return ""

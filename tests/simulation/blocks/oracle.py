@@ -171,6 +171,10 @@ class Oracle:
 
     # ---- replicas ----
 
+    def starts(self, datanode: str) -> None:
+        """Its former process had not carried out all that it was told."""
+        self._doomed = {one for one in self._doomed if one[0] != datanode}
+
     def gone(self, datanode: str, stored: Stored, why: str) -> None:
         """A replica's files are no more."""
         block_id = stored.replica.block.block_id
@@ -203,7 +207,7 @@ class Oracle:
         """Every acknowledged byte is somewhere, if not too many disks were lost."""
         self.checks += 1
         known = self.truth.blocks.get(block_id)
-        if known is None or known.lost >= known.excused or not (known.complete or known.acked):
+        if known is None or known.may_be_lost or not (known.complete or known.acked):
             return
         if self._holders(block_id, known):
             return

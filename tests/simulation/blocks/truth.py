@@ -27,6 +27,7 @@ class Known:
     good replicas on disks that were lost for good, and ``excused`` is how many may be.
     """
 
+    file_id: int
     stamp: int
     length: int
     complete: bool
@@ -34,6 +35,11 @@ class Known:
     excused: int
     acked: int = 0
     lost: int = 0
+
+    @property
+    def may_be_lost(self) -> bool:
+        """Whether so many disks with a good replica were lost that nobody can have one."""
+        return self.lost >= self.excused
 
     def least_wanted(self, since: float) -> int:
         """The smallest replication that it has had since then."""
@@ -77,6 +83,7 @@ class Truth:
         match change:
             case BlockAdded():
                 self.blocks[change.block_id] = Known(
+                    change.file_id,
                     change.stamp,
                     change.length,
                     change.complete,
@@ -99,6 +106,7 @@ class Truth:
             case BlocksMoved() | ReplicationSet():
                 for block_id in change.block_ids:
                     known = self.blocks[block_id]
+                    known.file_id = getattr(change, "file_id", known.file_id)
                     known.wanted.append((self.clock(), change.expected))
                     known.excused = min(known.excused, change.expected)
             case StampGiven() | BlockIdGiven():
