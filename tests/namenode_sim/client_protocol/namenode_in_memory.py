@@ -174,13 +174,16 @@ class NamedGroups:
         return GROUPS.get(user, frozenset())
 
 
-def serve(*, settings: Settings | None = None, namespace: Namespace | None = None) -> Served:
+def serve(
+    *, settings: Settings | None = None, namespace: Namespace | None = None, active: bool = True
+) -> Served:
     """A new NameNode in memory; give a namespace to go on from one, as after a failover."""
     log, gate = MemoryLog(), OpenGate()
     served = namespace or Namespace.empty(SUPERUSER)
     cluster = Cluster("BP-1-127.0.0.1-1", BlockState(), random.Random(1))
     cluster.belong_to(served)
-    activate(cluster.blocks)
+    if active:
+        activate(cluster.blocks)
     face = ClientFace(
         served,
         log,
