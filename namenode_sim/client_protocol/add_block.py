@@ -45,7 +45,7 @@ def add_block(scene: Scene, request: calls.AddBlockRequestProto) -> EditPlan:
     file = check_lease(scene, route, request.clientName, request.fileId)
     if file.block_type == STRIPED:
         raise io_error(f"{route.path} is striped; this NameNode writes no striped files")
-    if _is_retry(scene, route.path, file, previous):
+    if is_retry(scene, route.path, file, previous):
         return _last_again(scene, route.path, file, request)
     blocks = blocks_now(scene, file)
     if len(blocks) > 1 and stage_of(scene, blocks[-2]) is not Stage.COMPLETE:
@@ -69,7 +69,7 @@ def add_block(scene: Scene, request: calls.AddBlockRequestProto) -> EditPlan:
     return EditPlan(ops, lambda: _added(scene, new, places, offset))
 
 
-def _is_retry(scene: Scene, path: str, file: INodeFile, previous: Block | None) -> bool:
+def is_retry(scene: Scene, path: str, file: INodeFile, previous: Block | None) -> bool:
     """Whether the call was carried out before (FSDirWriteFileOp.analyzeFileState).
 
     Raises:

@@ -56,7 +56,7 @@ def _expect_anew(state: BlockState, slot: Slot, locations: tuple[Location, ...])
 
 
 BUGS: Final[dict[str, Planting]] = {
-    "a repeated addBlock is refused": replacing(add_block, "_is_retry", _never),
+    "a repeated addBlock is refused": replacing(add_block, "is_retry", _never),
     "the next addBlock does not tell a block's length": replacing(add_block, "committed", _nothing),
     "a file is closed with the lengths that edits have told": replacing(
         block_writes, "blocks_now", _logged_blocks
