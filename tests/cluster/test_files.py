@@ -79,6 +79,7 @@ def test_the_shell_puts_reads_appends_and_cuts(stage: Stage, tmp_path: Path) -> 
     assert "hdfs://ns1" in shell(stage, "-df", "/")
 
 
+@pytest.mark.row("B31", because="its name says so without the number of the row")
 def test_files_live_through_the_death_of_namenodes_and_a_datanode(stage: Stage) -> None:
     names = Workload(stage.client, root="/kills-names")
     files = FileWorkload(stage.client, root="/kills", writers=3, seed=7)

@@ -134,6 +134,7 @@ async def test_a_block_behind_one_that_lacks_replicas_may_be_added_but_no_third(
     await add_block(served, "/f", two)
 
 
+@pytest.mark.row("B23", because="the case in which the answer alone was lost")
 async def test_a_repeated_call_gets_the_block_of_the_first() -> None:
     served = await opened()
     first = await add_block(served, "/f")
@@ -145,6 +146,7 @@ async def test_a_repeated_call_gets_the_block_of_the_first() -> None:
     assert len(served.log.frames) == edits + 3
 
 
+@pytest.mark.row("B23", because="the case in which the first active has told the block and died")
 async def test_after_a_failover_a_repetition_gets_the_same_block_at_new_places() -> None:
     old = await opened()
     first = await add_block(old, "/f")

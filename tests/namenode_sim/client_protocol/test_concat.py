@@ -37,6 +37,7 @@ async def test_the_blocks_of_the_sources_come_behind_the_target_s() -> None:
     assert not len(served.cluster.blocks.invalidations)
 
 
+@pytest.mark.row("B11", because="concat is one of the calls that are repeated there")
 @pytest.mark.parametrize("failed_over", [False, True], ids=["here", "after a failover"])
 async def test_a_repeated_concat_is_not_done_twice(*, failed_over: bool) -> None:
     served = await prepared()

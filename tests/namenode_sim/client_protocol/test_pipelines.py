@@ -57,6 +57,7 @@ def update(
     }
 
 
+@pytest.mark.row("B27", because="the case in which a DataNode fails while a block is written")
 async def test_a_pipeline_goes_on_under_a_new_stamp() -> None:
     served, found = await writing()
     gone = found.locs[2].id.datanodeUuid
@@ -78,6 +79,7 @@ async def test_a_pipeline_goes_on_under_a_new_stamp() -> None:
     assert await served.complete("/f", last=sized(new, 120))
 
 
+@pytest.mark.row("B27", because="the case in which a DataNode fails at the end of a block")
 async def test_a_replica_that_was_final_before_its_client_told_the_stamp_counts() -> None:
     """At a block's end DataNodes finalize it under the new stamp before the client calls."""
     served, found = await writing()
@@ -89,6 +91,7 @@ async def test_a_replica_that_was_final_before_its_client_told_the_stamp_counts(
     assert await served.complete("/f", last=new)
 
 
+@pytest.mark.row("B11", because="updatePipeline is one of the calls that are repeated there")
 @pytest.mark.parametrize("failed_over", [False, True], ids=["here", "after a failover"])
 async def test_a_repeated_update_is_not_done_twice(*, failed_over: bool) -> None:
     served, found = await writing()

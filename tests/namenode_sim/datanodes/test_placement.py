@@ -152,6 +152,7 @@ UNFIT: dict[str, tuple[Callable[[Node], None], NotTaken]] = {
 }
 
 
+@pytest.mark.row("B14", because="each reason for which a DataNode is not taken is a case")
 @pytest.mark.parametrize(("spoil", "reason"), UNFIT.values(), ids=UNFIT.keys())
 def test_an_unfit_datanode_is_not_taken(spoil: Callable[[Node], None], reason: NotTaken) -> None:
     told: list[NotTaken] = []
