@@ -151,7 +151,8 @@ def _new_places(
         ),
         local_write=AddBlockFlagProto.NO_LOCAL_WRITE not in flags,
     )
-    choice = choose(nodes.values(), wish, scene.now, scene.cluster.draw)
+    cluster = scene.cluster
+    choice = choose(nodes.values(), wish, scene.now, cluster.draw, cluster.placement)
     if len(choice.places) < scene.settings.min_replication:
         raise _nowhere(scene, path, choice, len(wish.excluded))
     return choice.places

@@ -119,7 +119,7 @@ def _by_distance(scene: Scene, places: Iterable[Place]) -> list[Place]:
 
     def key(place: Place) -> tuple[bool, int, float]:
         node, _ = place
-        stale = is_stale(node, scene.now)
+        stale = is_stale(node, scene.now, cluster.placement.stale_seconds)
         return stale, distance_from(local, node), cluster.draw.random()
 
     return sorted(places, key=key)

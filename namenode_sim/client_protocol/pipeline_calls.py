@@ -50,7 +50,8 @@ def get_additional_datanode(
         chosen=tuple(existing),
         excluded=uuids(request.excludes),
     )
-    choice = choose(scene.cluster.nodes.values(), wish, scene.now, scene.cluster.draw)
+    cluster = scene.cluster
+    choice = choose(cluster.nodes.values(), wish, scene.now, cluster.draw, cluster.placement)
     block = block_at(scene, told_block(request.blk), -1, [*existing, *choice.places])
     return calls.GetAdditionalDatanodeResponseProto(block=block)
 

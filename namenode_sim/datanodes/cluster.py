@@ -28,6 +28,7 @@ from namenode_sim.blocks.safemode import (
 )
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.model import Draw, Node, NodeStorage
+from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.datanodes.storage_policies import (
     DEFAULT_POLICY_ID,
     POLICIES,
@@ -41,10 +42,12 @@ class Cluster:
     """``pool`` is the block pool's id; ``nodes`` are by uuid, dead ones included.
 
     ``term`` counts the changes of the role: work that was begun in another is not gone on with.
+    ``placement`` says when a DataNode is avoided.
     """
 
     __slots__ = (
-        "_by_number", "_namespace", "blocks", "draw", "nodes", "pool", "rules", "safe_mode", "term",
+        "_by_number", "_namespace", "blocks", "draw", "nodes", "placement", "pool", "rules",
+        "safe_mode", "term",
     )  # fmt: skip
 
     def __init__(
@@ -54,6 +57,7 @@ class Cluster:
         self.term = 0
         self.blocks = blocks
         self.draw = draw
+        self.placement = PlacementRules()
         self.rules = SafeModeRules() if rules is None else rules
         self.nodes: dict[str, Node] = {}
         self.safe_mode: SafeMode = begin(self.rules, self.counts())

@@ -56,7 +56,7 @@ def plan_copy(cluster: Cluster, missing: Missing, policy: StoragePolicy, now: fl
         excluded=_others(cluster, missing),
         copy=True,
     )
-    targets = choose(cluster.nodes.values(), wish, now, cluster.draw).places
+    targets = choose(cluster.nodes.values(), wish, now, cluster.draw, cluster.placement).places
     if not targets or (lacking <= 0 and not _new_rack(live, targets)):
         return None
     return Copy(source, targets)

@@ -18,7 +18,7 @@ STALE_SECONDS: Final = 30.0
 """The default of dfs.namenode.stale.datanode.interval."""
 
 
-def is_stale(node: Node, now: float, stale_seconds: float = STALE_SECONDS) -> bool:
+def is_stale(node: Node, now: float, stale_seconds: float) -> bool:
     """Whether a DataNode may be gone: it was silent for a while, or its connection broke."""
     return node.broken or now - node.last_heard > stale_seconds
 

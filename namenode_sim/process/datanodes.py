@@ -15,6 +15,7 @@ from namenode_sim.datanode_protocol.face import DatanodeFace
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.liveness import LivenessRules, dead_after
+from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.datanodes.registry import NamespaceIds, RegistryRules
 from namenode_sim.datanodes.report_leases import LeaseRules
 from namenode_sim.namespace.namespace import Namespace
@@ -42,7 +43,7 @@ def keeper_rules(conf: Configuration, info: NamespaceInfo) -> KeeperRules:
             most=conf.get(keys.REPORT_LEASES), seconds=conf.get(keys.REPORT_LEASE_LENGTH)
         ),
         liveness=LivenessRules(
-            stale_seconds=max(conf.get(keys.STALE_AFTER), SILENT_HEARTBEATS * heartbeat),
+            stale_seconds=_stale_after(conf),
             dead_seconds=dead_after(heartbeat, conf.get(keys.RECHECK)),
         ),
         deletions_at_once=max(deletions, round(DELETIONS_A_SECOND * heartbeat)),
@@ -83,8 +84,15 @@ def cluster_of(conf: Configuration, pool: str, namespace: Namespace) -> Cluster:
         extension_seconds=conf.get(keys.SAFE_EXTENSION),
     )
     cluster = Cluster(pool, blocks, random.Random(), rules)
+    cluster.placement = PlacementRules(stale_seconds=_stale_after(conf))
     cluster.belong_to(namespace)
     return cluster
+
+
+def _stale_after(conf: Configuration) -> float:
+    """So long a DataNode may be silent until it is avoided; a lost heartbeat or two are nothing."""
+    heartbeat = conf.get(keys_datanode.HEARTBEAT_INTERVAL)
+    return max(conf.get(keys.STALE_AFTER), SILENT_HEARTBEATS * heartbeat)
 
 
 def standing_of(namenode: NameNode) -> Standing:

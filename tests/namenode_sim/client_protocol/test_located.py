@@ -7,6 +7,7 @@ import pytest
 from namenode_sim.blocks.model import CorruptMark, ReplicaState
 from namenode_sim.blocks.model import Reason as Damage
 from namenode_sim.client_protocol.model import Settings
+from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import HdfsFileStatusProto, LocatedBlockProto
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
@@ -167,3 +168,15 @@ async def test_a_listing_ends_after_so_many_locations() -> None:
     assert [entry.path for entry in await listed(served, "/d")] == [b"a", b"b"]
     rest = await listed(served, "/d", startAfter=b"b")
     assert [entry.path for entry in rest] == [b"c", b"d"]
+
+
+async def test_how_long_a_datanode_may_be_silent_is_a_setting() -> None:
+    served = with_datanodes(serve())
+    await written(served, "/f", 10)
+    served.cluster.placement = PlacementRules(stale_seconds=1000.0)
+    served.cluster.nodes["d1"].last_heard = time.monotonic() - 100
+    first = {names((await locations(served, "/f")).blocks[0])[0] for _ in range(50)}
+    assert first == {"d1", "d2", "d3"}
+    served.cluster.placement = PlacementRules(stale_seconds=30.0)
+    for _ in range(20):
+        assert names((await locations(served, "/f")).blocks[0])[-1] == "d1"
