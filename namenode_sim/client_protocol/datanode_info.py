@@ -11,7 +11,15 @@ def info_of(node: Node, now: float, now_ms: int) -> DatanodeInfoProto:
 
     ``now`` and ``now_ms`` are the same moment, as monotonic seconds and as Unix milliseconds.
     """
-    rooms = [storage.room for storage in node.storages.values()]
+    capacity = used = remaining = pool_used = non_dfs_used = blocks = 0
+    for storage in node.storages.values():  # one loop: every located block needs this thrice
+        room = storage.room
+        capacity += room.capacity
+        used += room.used
+        remaining += room.remaining
+        pool_used += room.pool_used
+        non_dfs_used += room.non_dfs_used
+        blocks += len(storage.held.slots)
     who = node.id
     return DatanodeInfoProto(
         id=DatanodeIDProto(
@@ -23,15 +31,15 @@ def info_of(node: Node, now: float, now_ms: int) -> DatanodeInfoProto:
             ipcPort=who.ipc_port,
             infoSecurePort=who.info_secure_port,
         ),
-        capacity=sum(room.capacity for room in rooms),
-        dfsUsed=sum(room.used for room in rooms),
-        remaining=sum(room.remaining for room in rooms),
-        blockPoolUsed=sum(room.pool_used for room in rooms),
-        nonDfsUsed=sum(room.non_dfs_used for room in rooms),
+        capacity=capacity,
+        dfsUsed=used,
+        remaining=remaining,
+        blockPoolUsed=pool_used,
+        nonDfsUsed=non_dfs_used,
         lastUpdate=max(0, now_ms - int((now - node.last_heard) * 1000)),
         lastUpdateMonotonic=max(0, int(node.last_heard * 1000)),
         xceiverCount=node.transceivers,
         location=node.rack,
-        numBlocks=sum(len(storage.held.slots) for storage in node.storages.values()),
+        numBlocks=blocks,
         softwareVersion=node.software_version,
     )

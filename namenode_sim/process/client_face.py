@@ -281,8 +281,8 @@ class ClientFace:
 
     async def _set_safe_mode(self, call: Call, request: calls.SetSafeModeRequestProto) -> Message:
         """Switch safe mode, on a standby too where the caller does not mind."""
+        is_get = request.action == SafeModeActionProto.SAFEMODE_GET
         if request.checked:
-            is_get = request.action == SafeModeActionProto.SAFEMODE_GET
             await self._admit(call, "setSafeMode", writes=not is_get)
         else:
             await self.groups.learn(call.user)
@@ -290,8 +290,9 @@ class ClientFace:
             answer = switch(self.scene(call).caller, request, self.cluster)
         except FsError as error:
             raise RemoteFault(error.java_class, error.message) from error
-        action = SafeModeActionProto.Name(request.action)
-        log.info("safe_mode.asked", action=action, user=call.user, on=answer.result)
+        if not is_get:
+            action = SafeModeActionProto.Name(request.action)
+            log.info("safe_mode.switched", action=action, user=call.user, on=answer.result)
         await self.log.durable(self.namespace.last_applied)
         return answer
 

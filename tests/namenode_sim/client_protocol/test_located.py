@@ -1,12 +1,15 @@
 """Where blocks are: which of them, at which replicas, in which order."""
 
 import time
+from dataclasses import astuple
 
 import pytest
 
 from namenode_sim.blocks.model import CorruptMark, ReplicaState
 from namenode_sim.blocks.model import Reason as Damage
+from namenode_sim.client_protocol.datanode_info import info_of
 from namenode_sim.client_protocol.model import Settings
+from namenode_sim.datanodes.model import Room
 from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import HdfsFileStatusProto, LocatedBlockProto
@@ -125,6 +128,17 @@ async def test_the_nearest_come_first_and_who_may_be_gone_comes_last() -> None:
     assert await order("10.0.0.1") == ["d2", "d3", "d1"]
     served.cluster.nodes["d2"].last_heard = time.monotonic() - 100
     assert (await order("10.0.0.1"))[0] == "d3"
+
+
+async def test_a_datanodes_sizes_are_those_of_its_storages() -> None:
+    served = serve()
+    node = joined(served.cluster, "d1", storages=2)
+    rooms = (Room(1000, 200, 30, 4, 5), Room(6000, 700, 80, 9, 1))
+    for storage, room in zip(node.storages.values(), rooms, strict=True):
+        storage.room = room
+    found = info_of(node, 0.0, 0)
+    sizes = (found.capacity, found.dfsUsed, found.remaining, found.blockPoolUsed)
+    assert (*sizes, found.nonDfsUsed) == tuple(map(sum, zip(*map(astuple, rooms), strict=True)))
 
 
 async def test_a_datanode_is_described() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from google.protobuf.message import Message
+from structlog.testing import capture_logs
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION, RETRIABLE, SAFE_MODE_EXCEPTION
@@ -92,6 +93,17 @@ async def test_all_are_asked_but_who_minds_asks_the_active() -> None:
     await switch(served, GET, checked=True)
     await switch(served, ENTER, checked=True)
     assert served.gate.admitted[-2:] == [("setSafeMode", False), ("setSafeMode", True)]
+
+
+async def test_a_switch_is_logged_and_a_question_is_not() -> None:
+    served = await prepared()
+    with capture_logs() as logged:
+        await switch(served, GET)
+        await switch(served, ENTER)
+        await switch(served, GET)
+    assert [(line["event"], line["action"]) for line in logged] == [
+        ("safe_mode.switched", "SAFEMODE_ENTER")
+    ]
 
 
 @pytest.mark.row("B13")
