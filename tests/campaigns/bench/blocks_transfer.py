@@ -14,7 +14,6 @@ from typing import Final
 
 from tests.campaigns.bench.cpu import cpu_seconds
 from tests.campaigns.bench.report import Row, unmeasured
-from tests.interop.hadoop_jars import JarsMissing
 from tests.interop.hadoop_server import Hadoop, JavaObject, running_hadoop
 from tests.interop.our_datanodes import java_name_node, our_data_nodes
 
@@ -80,21 +79,25 @@ class Side:
 
 
 def transfer_rows() -> list[Row]:
-    """``-put`` of a file with three replicas and ``-cat``, beside Hadoop's DataNodes."""
-    try:
-        with TemporaryDirectory(prefix="nnha-bench-") as folder:
-            theirs, ours = _measured(Path(folder))
-    except JarsMissing as missing:
-        return [
-            unmeasured(name, _UNIT, f">= {bar}", str(missing))
-            for name, bar in ((_PUT, _PUT_BAR), (_CAT, _CAT_BAR))
-        ]
+    """``-put`` of a file with three replicas and ``-cat``, beside Hadoop's DataNodes.
+
+    Raises:
+        JarsMissing: if Hadoop's jar is not here.
+    """
+    with TemporaryDirectory(prefix="nnha-bench-") as folder:
+        theirs, ours = _measured(Path(folder))
     return [
         _beside(_PUT, _PUT_BAR, ours.put_seconds, theirs.put_seconds),
         _beside(_CAT, _CAT_BAR, ours.cat_seconds, theirs.cat_seconds),
         _cpu("-put, CPU of a DataNode of ours", ours.put_cpu, len(_NAMES)),
         _cpu("-cat, CPU of a DataNode of ours", ours.cat_cpu, 1),
     ]
+
+
+def unmeasured_rows(why: str) -> list[Row]:
+    """The rows of figures that cannot be had."""
+    bars = ((_PUT, _PUT_BAR), (_CAT, _CAT_BAR))
+    return [unmeasured(name, _UNIT, f">= {bar}", why) for name, bar in bars]
 
 
 def _beside(name: str, bar: float, ours: list[float], theirs: list[float]) -> Row:

@@ -2,9 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy.local.cluster import zkfc_of
@@ -13,7 +13,7 @@ from deploy.local.java import Java, class_path, find_java
 from deploy.local.layout import JOURNALNODES, NAMENODES, Layout, plan
 from deploy.local.ports import HOST
 from deploy.local.processes import Supervisor, wait_until
-from deploy.local.site import core_site, hdfs_site, site_xml
+from deploy.local.site import core_site, datanode_overrides, hdfs_site, site_xml
 from deploy.local.zookeeper import LOG4J2, start_zookeeper, wait_for_zookeeper
 from ha.conf.topology import HostPort
 from tests.interop.hadoop_jars import server_jar
@@ -27,20 +27,28 @@ HEALTHY = "Entering state SERVICE_HEALTHY"
 _MAINS = {
     "journalnode": "org.apache.hadoop.hdfs.qjournal.server.JournalNode",
     "namenode": "org.apache.hadoop.hdfs.server.namenode.NameNode",
+    "datanode": "org.apache.hadoop.hdfs.server.datanode.DataNode",
     "zkfc": "org.apache.hadoop.hdfs.tools.DFSZKFailoverController",
 }
 # As docs/reference/operations.md#comparison-load says; all else is the JVM's default.
-_HEAP_MEGABYTES = {"journalnode": 256, "namenode": 512, "zkfc": 128}
+_HEAP_MEGABYTES = {"journalnode": 256, "namenode": 512, "zkfc": 128, "datanode": 256}
 
 
 @dataclass(slots=True)
 class HadoopCluster:
-    """The parts have the names that ours have: zookeeper, jn1-jn3, nn1, nn2, zkfc-nn1, zkfc-nn2."""
+    """The parts have the names that ours have: zookeeper, jn1-jn3, nn1, nn2, zkfc-nn1, zkfc-nn2.
+
+    So have its DataNodes, where there are any.
+    """
 
     layout: Layout
     supervisor: Supervisor
     java: Java
     class_path: str
+    more_keys: Mapping[str, str] = field(default_factory=dict)
+    """Of hdfs-site.xml, in place of our own of the same name."""
+    more_heap: Mapping[str, int] = field(default_factory=dict)
+    """The megabytes of a kind of daemon that needs more than usual."""
 
     @property
     def conf_dir(self) -> Path:
@@ -72,10 +80,21 @@ class HadoopCluster:
         shutil.copytree(self.layout.name_dir(first), self.layout.name_dir(second))
         self._finish("format-zk", "zkfc", first, "-formatZK", "-force", "-nonInteractive")
         for name in NAMENODES:
-            self.start(name, "namenode", f"-Ddfs.ha.namenode.id={name}")
+            self.start_namenode(name)
+        for name in self.layout.datanodes:
+            keys = datanode_overrides(self.layout, name)
+            self.start(name, "datanode", *(f"-D{key}={value}" for key, value in keys.items()))
         for name in NAMENODES:
-            self.start(zkfc_of(name), "zkfc", f"-Ddfs.ha.namenode.id={name}")
+            self.start_zkfc(name)
             self.wait_for_candidate(name, 0)
+
+    def start_namenode(self, name: str) -> None:
+        """Start a NameNode, and do not wait for it."""
+        self.start(name, "namenode", f"-Ddfs.ha.namenode.id={name}")
+
+    def start_zkfc(self, namenode: str) -> None:
+        """Start the ZKFC beside a NameNode, and do not wait for it."""
+        self.start(zkfc_of(namenode), "zkfc", f"-Ddfs.ha.namenode.id={namenode}")
 
     def start(self, name: str, program: str, *options: str) -> None:
         """Start one part, and do not wait for it."""
@@ -121,7 +140,7 @@ class HadoopCluster:
         directory = self.layout.directory
         return [
             str(self.java.executable),
-            f"-Xmx{_HEAP_MEGABYTES[program]}m",
+            f"-Xmx{self.more_heap.get(program, _HEAP_MEGABYTES[program])}m",
             f"-Dlog4j2.configurationFile={directory / 'log4j2.properties'}",
             f"-Dhadoop.log.dir={directory}",
             "-cp",
@@ -136,6 +155,7 @@ class HadoopCluster:
             "dfs.ha.fencing.methods": "shell(/bin/true)",
             "dfs.ha.tail-edits.in-progress": "false",  # Hadoop's default
             "dfs.webhdfs.enabled": "false",
+            **self.more_keys,
         }
         (self.conf_dir / "core-site.xml").write_text(site_xml(core_site(self.layout)))
         (self.conf_dir / "hdfs-site.xml").write_text(site_xml(keys))
@@ -144,22 +164,31 @@ class HadoopCluster:
 
 
 @contextmanager
-def hadoop_cluster(directory: Path) -> Iterator[HadoopCluster]:
+def hadoop_cluster(
+    directory: Path,
+    *,
+    datanodes: int = 0,
+    more_keys: Mapping[str, str] | None = None,
+    more_heap: Mapping[str, int] | None = None,
+) -> Iterator[HadoopCluster]:
     """A running cluster until the block ends.
 
     Raises:
         JarsMissing, LocalClusterError: Hadoop's jar or a Java is not here, or a part fails.
     """
+    directory.mkdir(parents=True, exist_ok=True)
     # The server's jar lacks a few of ZooKeeper's classes that its own ZKFC needs.
     zookeeper = class_path("netty-*.jar", first=relocated_zookeeper(directory))
     jars = class_path(*JARS, first=server_jar())
-    layout = plan(directory)
+    layout = plan(directory, datanodes=datanodes)
     with Supervisor(layout.directory) as supervisor:
         cluster = HadoopCluster(
             layout=layout,
             supervisor=supervisor,
             java=find_java(),
             class_path=os.pathsep.join((str(layout.conf_dir), zookeeper, jars)),
+            more_keys=more_keys or {},
+            more_heap=more_heap or {},
         )
         cluster.up()
         yield cluster

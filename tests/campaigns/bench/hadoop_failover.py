@@ -88,7 +88,7 @@ def _switch(
     workload.wait_for_more(WRITES_AFTER, deadline_seconds=DEADLINE_SECONDS)
     longest = workload.longest_call_seconds(began)
     if not cluster.supervisor.processes[old].running:
-        cluster.start(old, "namenode", f"-Ddfs.ha.namenode.id={old}")
+        cluster.start_namenode(old)
         cluster.wait_for_candidate(old, logged)
     watch.until_ready_standby(old)
     return Switch(took, longest, {"active": took})
