@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
-_NO_BLOCKS = "this NameNode has no DataNodes: it stores no blocks and sends no commands"
+_NOT_OF_FILES = (
+    "nnha keeps files without it: what it would change is fixed, or not done (docs/not-here-yet.md)"
+)
 _SAFE_MODE_LOOKS = "safe mode is looked at once a second, and copies are made only after it"
 _CLIENTS = "Hadoop's clients read it, and none of nnha's daemons does"
 _NO_KERBEROS = (
@@ -32,7 +34,7 @@ _SNAPSHOTS = (
 _REASONS: Mapping[str, str] = {
     "nnha's NameNode always takes Hadoop's default": """
         dfs.corruptfilesreturned.max dfs.namenode.max-lock-hold-to-release-lease-ms""",
-    _NO_BLOCKS: """
+    _NOT_OF_FILES: """
         dfs.data.transfer.protection dfs.datanode.balance.bandwidthPerSec
         dfs.datanode.data.dir.perm dfs.datanode.handler.count dfs.datanode.https.address
         dfs.datanode.keytab.file dfs.datanode.kerberos.principal
