@@ -3,7 +3,6 @@
 See docs/reference/datanodes.md#storage-policies.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -52,15 +51,15 @@ class StoragePolicy:
         A type that is ``unavailable`` is replaced by the first fallback that is not; with none,
         that replica is left out.
         """
-        present = Counter(have)
+        present = list(have)
         left: list[StorageType] = []
         for kind in self.types(count):
-            if present[kind]:
-                present[kind] -= 1
+            if kind in present:
+                present.remove(kind)
             else:
                 left.append(kind)
         # Replicas on other types than the policy's count, too: what is there need not be made.
-        left = left[: max(0, len(left) - present.total())]
+        left = left[: max(0, len(left) - len(present))]
         fallbacks = self.replication_fallback if copy else self.creation_fallback
         barred = UNSERVED | set(unavailable)
         instead = next((kind for kind in fallbacks if kind not in barred), None)
