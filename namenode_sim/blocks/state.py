@@ -296,6 +296,10 @@ class BlockState:
         known = {one.storage: one for one in (*current, *final)}
         asked = tuple(known.get(one.storage, one) for one in locations)
         others = tuple(one for one in final if one not in asked)
+        # A replica that fell out of a pipeline and is in the next one is not corrupt any more.
+        for one in asked:
+            if one.storage in self.corrupt.get(slot, ()):
+                self._remove_cell(slot, self.storages.at(one.storage))
         self.constructions[slot] = replace(construction, locations=asked + others)
 
     def invalidate(self, number: StorageNumber, block_id: int, stamp: int) -> None:

@@ -26,8 +26,6 @@ from tests.simulation.blocks.wires import Broken
 HEARTBEAT_SECONDS: Final = 3.0
 CALL_SECONDS: Final = 6.0
 PAUSE_SECONDS: Final = 1.0
-REPORT_SECONDS: Final = 60.0
-"""What six hours stand for: between full reports that nobody has asked for."""
 CAPACITY: Final = 1 << 40
 OURS: Final = "3.5.0-nnha"
 JAVA: Final = "3.5.0"
@@ -140,7 +138,7 @@ class Actor:
     async def _report(self, lease: int) -> None:
         await self._send_news()
         listed = [_listed(storage, self._life.map) for storage in self._owner.disks.volumes]
-        self._report_due = self._owner.loop.time() + REPORT_SECONDS
+        self._report_due = self._owner.loop.time() + self._owner.report_seconds
         context = ReportContext(lease)
         try:
             known = await self._call(

@@ -50,8 +50,8 @@ class GaveUp(Exception):
 class Ledger(Protocol):
     """Who notes what clients were told."""
 
-    def given(self, block: Block) -> None:
-        """A block id with a stamp was given out."""
+    def given(self, block: Block, places: int) -> None:
+        """A block id with a stamp was given out, and so many DataNodes to write it to."""
 
     def restamped(self, block_id: int, stamp: int) -> None:
         """A new stamp was given out for a block."""
@@ -220,7 +220,10 @@ class _Writer:
             request.previous.CopyFrom(self.previous)
         answer = await self.client.insist("addBlock", request, calls.AddBlockResponseProto)
         located: LocatedBlockProto = answer.block
-        self.client.ledger.given(block(located.b.blockId, located.b.generationStamp))
+        made = block(located.b.blockId, located.b.generationStamp)
+        self.client.ledger.given(made, len(located.locs))
+        if not located.locs:
+            raise GaveUp(f"{made} has no DataNode")
         return located
 
     async def _complete(self) -> None:

@@ -78,11 +78,12 @@ class Datanode:
         volumes: int,
         java: bool,
         deletion_seconds: float,
+        report_seconds: float,
     ) -> None:
         self.name, self.number, self.java = name, number, java
         self.loop, self.wires, self.watcher, self.random = loop, wires, watcher, random
         self.namenodes, self._tasks = namenodes, tasks
-        self.deletion_seconds = deletion_seconds
+        self.deletion_seconds, self.report_seconds = deletion_seconds, report_seconds
         self.uuid = f"{name}-uuid"
         self.disks = Disks({self.storage(index): {} for index in range(volumes)})
         self.machine: Machine = wires.machine(name)

@@ -79,3 +79,13 @@ class Deeds:
             calls.SetReplicationRequestProto(src=path, replication=new),
             calls.SetReplicationResponseProto,
         )
+
+
+async def shrink_all(client: Client) -> None:
+    """Have every file want one replica only."""
+    for number in range(PATHS):
+        request = calls.SetReplicationRequestProto(src=f"/f{number}", replication=1)
+        try:
+            await client.ask("setReplication", request, calls.SetReplicationResponseProto)
+        except (RemoteFault, GaveUp):
+            continue

@@ -5,9 +5,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from namenode_sim.blocks.model import Stage
+from namenode_sim.blocks.safemode import force_exit
 from namenode_sim.datanodes.model import StorageState
 from namenode_sim.term.role import Role
 from tests.simulation.blocks.namenode import NameNodeLife
+from tests.simulation.blocks.nemesis import NEVER
 from tests.simulation.blocks.strikes import NAMENODES
 from tests.simulation.engine.verdict import Violated
 
@@ -54,6 +56,8 @@ def _trouble(world: "World") -> str:
         return f"{len(actives)} of {len(world.lives)} NameNodes are active"
     active = actives[0]
     if active.cluster.safe_mode.is_on():
+        if any(known.may_be_lost for known in world.oracle.truth.blocks.values()):
+            active.cluster.set_safe_mode(force_exit())  # an operator knows that nothing more comes
         return f"{active.name} is in safe mode"
     for storage in active.cluster.blocks.storages:
         node, place = active.cluster.place(storage.number)
@@ -79,6 +83,8 @@ def _differs(world: "World", life: NameNodeLife) -> str:
                 continue  # nobody can make it whole
             return f"the file of {block_id} is still open"
         if blocks.columns.stage(slot) is not Stage.COMPLETE:
+            if known.may_be_lost:
+                continue
             return f"{block_id} is not complete on {life.name}"
         told = {
             life.cluster.place(number)[0].id.host
@@ -88,7 +94,9 @@ def _differs(world: "World", life: NameNodeLife) -> str:
         there = world.oracle.good_places(block_id)
         if told != there:
             return f"{life.name} has {block_id} on {sorted(told)}, and it is on {sorted(there)}"
-        wanted = 0 if known.may_be_lost else min(known.wanted[-1][1], len(world.datanodes))
+        # What a recovery left behind on a DataNode keeps copies off until its next full report.
+        unclear = known.may_be_lost or world.swarm.report_seconds == NEVER
+        wanted = 0 if unclear else min(known.wanted[-1][1], len(world.datanodes))
         if wanted and len(there) != wanted:
             return f"{block_id} is on {sorted(there)}, {wanted} replicas are wanted"
     return ""

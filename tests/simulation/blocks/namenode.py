@@ -1,7 +1,7 @@
 """One life of a NameNode's process: the product's parts, put together as its daemon does it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
@@ -19,13 +19,8 @@ from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.judging import RedundancyRules
 from namenode_sim.datanodes.liveness import LivenessRules
-from namenode_sim.datanodes.pending import Place
-from namenode_sim.datanodes.placement import Wish, choose
-from namenode_sim.datanodes.reconstruction import Wanted
-from namenode_sim.datanodes.redundancy import ROUND_SECONDS, Redundancy
 from namenode_sim.datanodes.registry import RegistryRules
 from namenode_sim.datanodes.report_leases import LeaseRules
-from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.client_face import ClientFace
 from namenode_sim.process.datanodes import standing_of
@@ -44,6 +39,7 @@ RULES: Final = KeeperRules(
     registry=RegistryRules(namespace=IDS),
     leases=LeaseRules(most=2, seconds=20.0),
     liveness=LivenessRules(stale_seconds=10.0, dead_seconds=40.0),
+    redundancy=RedundancyRules(pending_seconds=15.0, excess_seconds=30.0),
 )
 SAFE_MODE: Final = SafeModeRules(extension_seconds=3.0)
 SETTINGS: Final = Settings(block_size=BLOCK_SIZE, min_block_size=1, hard_lease_seconds=30.0)
@@ -97,18 +93,6 @@ def replayed(journal: Journal, through: TxId) -> Namespace:
     return namespace
 
 
-def _targets(cluster: Cluster, wanted: Wanted, now: float) -> Sequence[Place]:
-    wish = Wish(
-        count=wanted.copies,
-        size=BLOCK_SIZE,
-        policy=POLICIES[DEFAULT_POLICY_ID],
-        chosen=wanted.chosen,
-        excluded=wanted.excluded,
-        copy=True,
-    )
-    return choose(cluster.nodes.values(), wish, now, cluster.draw).places
-
-
 class NameNodeLife:
     """A NameNode that has loaded its image, and stands by."""
 
@@ -155,9 +139,6 @@ class NameNodeLife:
             clock=loop.time,
             wall_clock=lambda: BIRTH + loop.time(),
         )
-        self.redundancy = Redundancy(
-            self.cluster, _targets, RedundancyRules(pending_seconds=15.0, excess_seconds=30.0)
-        )
         methods = self.face.protocol().methods
         self.methods: dict[str, tuple[type[Message], Handle]] = {
             method: (served.request, served.handle) for method, served in methods.items()
@@ -185,18 +166,10 @@ class NameNodeLife:
         """Begin; called in the process."""
         self.namenode.start()
         duties = self.keeper.duties() | {
-            "redundancy": self._redundancy(),
             "leases": self._leases(),
         }
         for name, work in duties.items():
             supervised(work, name, self.namenode.end_because)
-
-    async def _redundancy(self) -> None:
-        while True:
-            self.redundancy.begin_round(self.loop.time())
-            while self.redundancy.work(self.loop.time()):
-                await asyncio.sleep(0)
-            await asyncio.sleep(ROUND_SECONDS)
 
     async def _leases(self) -> None:
         while True:

@@ -8,7 +8,9 @@ from typing import Final
 MESSAGE_KINDS: Final = ("lose-request", "lose-answer", "delay-request", "delay-answer")
 NAMENODE_KINDS: Final = ("kill-namenode", "freeze-namenode", "switch", "cut-journal", "safe-mode")
 DATANODE_KINDS: Final = ("kill-datanode", "freeze-datanode", "cut-datanode", "wipe-volume")
-WIDE_KINDS: Final = ("restart-all",)
+WIDE_KINDS: Final = ("restart-all", "shrink")
+"""Everything restarts; or every file wants one replica, and the active goes soon after."""
+NEVER: Final = 1e9
 EVENT_KINDS: Final = (*NAMENODE_KINDS, *DATANODE_KINDS, *WIDE_KINDS)
 
 
@@ -17,7 +19,8 @@ class Swarm:
     """What this seed is about.
 
     ``java``: how many of the DataNodes are like Java's, whose deletions take up to
-    ``deletion_seconds``.  ``fenced``: who takes over kills whom it follows.
+    ``deletion_seconds``.  ``report_seconds`` are between full reports that nobody has asked for;
+    in most worlds there is none.  ``fenced``: who takes over kills whom it follows.
     """
 
     datanodes: int
@@ -26,6 +29,7 @@ class Swarm:
     clients: int
     replication: int
     deletion_seconds: float
+    report_seconds: float
     fenced: bool
     held: bool
     horizon: float
@@ -45,6 +49,7 @@ class Swarm:
             clients=rng.choice((1, 2, 3)),
             replication=rng.choice((1, 2, 3, 3)),
             deletion_seconds=rng.choice((0.5, 5.0, 20.0)),
+            report_seconds=rng.choice((60.0, NEVER, NEVER)),
             fenced=rng.random() < 0.4,
             held=rng.random() < 0.5,
             horizon=rng.choice((30.0, 60.0)),

@@ -245,8 +245,10 @@ class Oracle:
 
     # ---- clients ----
 
-    def given(self, block: Block) -> None:
-        """A block id with a stamp was given out."""
+    def given(self, block: Block, places: int) -> None:
+        """A block id with a stamp was given out, and so many DataNodes to write it to."""
+        if not places:
+            self.violated("P7", f"{block} was given out with no DataNode to write it to")
         if self._ids.setdefault(block.block_id, block.stamp) != block.stamp:
             self.violated("P4", f"{block} was given out as stamp {self._ids[block.block_id]}")
         self.restamped(block.block_id, block.stamp)

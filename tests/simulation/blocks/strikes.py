@@ -33,6 +33,7 @@ class Strikes:
             "cut-datanode": self._cut_datanode,
             "wipe-volume": self._wipe_volume,
             "restart-all": self._restart_all,
+            "shrink": self._shrink,
         }
 
     def happen(self, event: Event) -> None:
@@ -125,3 +126,8 @@ class Strikes:
         for owner in self._world.datanodes.values():
             owner.kill()
             self._world.loop.call_later(1 + event.lasts / 8, owner.start)
+
+    def _shrink(self, event: Event) -> None:
+        self._world.shrink()
+        strike = self._kill_namenode if event.victim % 2 else self._freeze_namenode
+        self._world.loop.call_later(event.other % 80 / 10, strike, event)

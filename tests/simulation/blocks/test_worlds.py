@@ -1,5 +1,6 @@
 """A bounded walk through simulated lives of blocks; `./run soak blocks` walks much further."""
 
+import pytest
 from click.testing import CliRunner
 
 from tests.simulation.blocks.__main__ import main as show
@@ -16,12 +17,26 @@ from tests.simulation.engine.walks import (
 PORTION_SECONDS = 8.0
 LEAST_SEEDS = 20
 MOST_SEEDS = 100
+FOUND = (25, 51, 1_249)
+"""Seeds that once broke an invariant.
+
+25: a replica that had fallen out of a pipeline, and was in the next one, stayed corrupt in the map
+(told in a unit test as well).  1249: an active that was without its read lease for a moment was obeyed by
+nobody until its next edit (likewise).  51 was a flaw of the model, whose DataNodes reported in full
+only when they were asked: what a recovery leaves behind keeps copies off until the next report.
+"""
 
 
 def test_no_acknowledged_byte_is_lost_and_maps_come_to_say_what_is_true() -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
     closed = walk(SIMULATION, 1, least=LEAST_SEEDS, most=MOST_SEEDS, cpu_seconds=PORTION_SECONDS)
     assert closed > 2, "hardly any file is written in these worlds"
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_a_world_that_once_broke_stays_whole(seed: int) -> None:
+    outcome = run(seed)
+    assert outcome.violation is None, outcome.violation
 
 
 def test_the_same_seed_leaves_the_same_trace() -> None:

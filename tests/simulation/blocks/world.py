@@ -15,7 +15,7 @@ from namenode_sim.term.role import Role
 from tests.simulation.blocks.actor import Actor
 from tests.simulation.blocks.client import Client
 from tests.simulation.blocks.datanode import Datanode, Life
-from tests.simulation.blocks.deeds import Deeds
+from tests.simulation.blocks.deeds import Deeds, shrink_all
 from tests.simulation.blocks.executor import Executor
 from tests.simulation.blocks.liveness import demand_order
 from tests.simulation.blocks.model_journal import Journal
@@ -89,6 +89,7 @@ class World:
                 volumes=swarm.volumes,
                 java=number <= swarm.java,
                 deletion_seconds=swarm.deletion_seconds,
+                report_seconds=swarm.report_seconds,
             )
 
     def _tasks(self, life: Life) -> Iterable[Coroutine[Any, Any, None]]:
@@ -144,6 +145,13 @@ class World:
         self.clients.append(client)
         deeds = Deeds(client, self.swarm.replication, self.trace, self.oracle)
         told(process.spawn(deeds.until(ends)), self.loop)
+
+    def shrink(self) -> None:
+        """Have every file that there is want one replica only."""
+        for client in self.clients[:1]:
+            process = self.wires.machine(client.name).process
+            if process is not None:
+                told(process.spawn(shrink_all(client)), self.loop)
 
     async def _look(self) -> None:
         await asyncio.sleep(LOOK_SECONDS)

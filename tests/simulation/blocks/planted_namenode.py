@@ -1,0 +1,184 @@
+"""Bugs of a NameNode: claims, orders, reports, and what becomes of them at a failover."""
+
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from journal.model import TxId
+from namenode_sim.blocks import follow, incoming, reports
+from namenode_sim.blocks.invalidations import Invalidations
+from namenode_sim.blocks.model import Storage, StorageNumber
+from namenode_sim.blocks.state import BlockState
+from namenode_sim.blocks.waiting import Told, Waiting
+from namenode_sim.client_protocol import add_block, block_recovery, table
+from namenode_sim.client_protocol.model import EditPlan
+from namenode_sim.datanode_protocol import intake, keeper
+from namenode_sim.datanode_protocol.keeper import Standing
+from namenode_sim.datanodes import judging
+from namenode_sim.process import datanodes
+from namenode_sim.term.namenode import NameNode
+from tests.simulation.blocks import namenode
+from tests.simulation.engine.mutants import Planting, all_of, replacing
+
+_ALL_DURABLE = TxId(1 << 62)
+
+
+def confirmed_over_activation() -> Planting:
+    """A new active trusts what storages have reported to a standby."""
+
+    def activate(state: BlockState) -> None:
+        before = [(one, one.confirmed, one.heartbeated) for one in state.storages]
+        incoming.activate(state)
+        for storage, _, heartbeated in before:
+            storage.confirmed, storage.heartbeated = True, heartbeated
+
+    return replacing(keeper, "activate", activate)
+
+
+def any_report_confirms() -> Planting:
+    """A report that was made before its DataNode obeyed us confirms."""
+
+    def finish(_: BlockState, storage: Storage, **_more: object) -> None:
+        storage.reports += 1
+        storage.needs_full_report = False
+        storage.confirmed = True
+
+    return replacing(intake, "finish", finish)
+
+
+def unconfirmed_counts() -> Planting:
+    """Excess replicas are chosen as if every storage were confirmed."""
+    return replacing(judging, "_doubtful", lambda _cluster, _counts: frozenset())
+
+
+def orders_outlive_terms() -> Planting:
+    """What an active had queued for deletion leaves when it is active again."""
+    return replacing(Invalidations, "clear", lambda _self: None)
+
+
+def orders_before_their_edits() -> Planting:
+    """A deletion leaves before the edit that it rests on is durable."""
+    take_due = Invalidations.take_due
+
+    def at_once(
+        self: Invalidations, number: StorageNumber, _durable: TxId, limit: int
+    ) -> list[tuple[int, int]]:
+        return take_due(self, number, _ALL_DURABLE, limit)
+
+    return replacing(Invalidations, "take_due", at_once)
+
+
+def claims_what_is_written() -> Planting:
+    """The claim is the last edit that was written, durable or not."""
+    standing_of = datanodes.standing_of
+
+    def standing(owner: NameNode) -> Standing:
+        found = standing_of(owner)
+        return found if owner.edit_log is None else replace(found, durable=owner.edit_log.last_txid)
+
+    return replacing(namenode, "standing_of", standing)
+
+
+def waiting_forgotten() -> Planting:
+    """A standby drops what its edits do not explain yet."""
+    return replacing(incoming, "_wait", lambda *_: None)
+
+
+def oldest_waits() -> Planting:
+    """Of several reports about one replica the first one waits, and newer ones are lost."""
+    put, forget = Waiting.put, Waiting.forget
+
+    def put_first(
+        self: Waiting, block_id: int, number: StorageNumber, told: Told
+    ) -> set[StorageNumber]:
+        if block_id in self.blocks_of(number):
+            return set()
+        return put(self, block_id, number, told)
+
+    def forget_none(self: Waiting, block_id: int, number: StorageNumber) -> None:
+        del self, block_id, number
+
+    def drop_storage(self: Waiting, number: StorageNumber) -> None:
+        for block_id in self.blocks_of(number):
+            forget(self, block_id, number)
+
+    return all_of(
+        replacing(Waiting, "put", put_first),
+        replacing(Waiting, "forget", forget_none),
+        replacing(Waiting, "drop_storage", drop_storage),
+    )
+
+
+def late_stamp_is_corrupt() -> Planting:
+    """A report with an old stamp that comes late marks the new replica corrupt."""
+    return replacing(incoming, "_holds_now", lambda *_: False)
+
+
+def report_undoes_news() -> Planting:
+    """A full report removes what came after it was made."""
+    compare = reports.compare
+
+    def forgetful(state: BlockState, storage: Storage, part: Any, _made_after: float) -> Any:  # noqa: ANN401
+        return compare(state, storage, part, float("inf"))
+
+    return replacing(intake, "compare", forgetful)
+
+
+def old_stamps_stay() -> Planting:
+    """After a pipeline's recovery those that fell out of it still count as its locations."""
+    return replacing(follow, "_restamp", lambda *_: None)
+
+
+def retry_is_a_new_block() -> Planting:
+    """A repeated addBlock gets another block."""
+    is_retry = add_block.is_retry
+
+    def never(*arguments: Any) -> bool:  # noqa: ANN401
+        is_retry(*arguments)
+        return False
+
+    return replacing(add_block, "is_retry", never)
+
+
+def retry_has_no_place() -> Planting:
+    """A repeated addBlock after a failover gets its block without a DataNode."""
+    return replacing(add_block, "_new_places", _only_new(add_block._new_places))
+
+
+def _only_new(choose: Any) -> Any:  # noqa: ANN401
+    def places(scene: Any, path: str, file: Any, request: Any) -> Any:  # noqa: ANN401
+        blocks = file.blocks
+        again = bool(blocks) and not request.HasField("previous")
+        return () if again else choose(scene, path, file, request)
+
+    return places
+
+
+def stamp_not_logged() -> Planting:
+    """A new stamp is told, and no edit says that it was given out."""
+    call = table.WRITES["updateBlockForPipeline"]
+
+    def plan(scene: Any, request: Any) -> EditPlan:  # noqa: ANN401
+        return replace(call.plan(scene, request), ops=())
+
+    def plant(stack: ExitStack) -> None:
+        changed = {"updateBlockForPipeline": replace(call, plan=plan)}
+        stack.enter_context(patch.dict(table.WRITES, changed))
+
+    return plant
+
+
+def any_recovery_commits() -> Planting:
+    """The result of a recovery counts that was not the last one ordered."""
+    return replacing(block_recovery, "_check_recovery", lambda *_: None)
+
+
+def registration_keeps_trust() -> Planting:
+    """A DataNode that comes again is trusted as before."""
+
+    def registered(self: BlockState, node: str) -> None:
+        for storage in self.storages.nodes.get(node, ()):
+            storage.reports = 0
+
+    return replacing(BlockState, "registered", registered)
