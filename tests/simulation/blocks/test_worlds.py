@@ -21,9 +21,10 @@ FOUND = (25, 51, 1_249)
 """Seeds that once broke an invariant.
 
 25: a replica that had fallen out of a pipeline, and was in the next one, stayed corrupt in the map
-(told in a unit test as well).  1249: an active that was without its read lease for a moment was obeyed by
-nobody until its next edit (likewise).  51 was a flaw of the model, whose DataNodes reported in full
-only when they were asked: what a recovery leaves behind keeps copies off until the next report.
+(told in a unit test as well).  1249: an active that was without its read lease for a moment was
+obeyed by nobody until its next edit (likewise).  51 was a flaw of the model, whose DataNodes
+reported in full only when they were asked: what a recovery leaves behind keeps copies off until
+the next report.
 """
 
 
