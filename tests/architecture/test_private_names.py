@@ -36,6 +36,8 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
         "namenode_sim/datanode_protocol/test_planted.py": 2,
         "namenode_sim/datanodes/redundancy_planted.py": 9,
         "namenode_sim/namespace/test_changes.py": 4,
+        "simulation/blocks/planted_datanode.py": 4,
+        "simulation/blocks/planted_namenode.py": 7,
         "simulation/failover/planted_control.py": 16,
         "simulation/failover/planted_elector.py": 35,
         "simulation/journal/planted_limits.py": 1,
