@@ -13,6 +13,8 @@ from namenode_sim.client_protocol.errors import FsError, io_error
 from namenode_sim.client_protocol.located import blocks_now
 from namenode_sim.client_protocol.model import Scene
 from namenode_sim.client_protocol.open_files import close_edit
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.model import StorageState
 from namenode_sim.datanodes.recovery import begin, can_be_led
 from namenode_sim.edits.ops import Op, ReassignLease, SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
@@ -106,7 +108,20 @@ def _step(
             )
         )
     seconds = None if began is None else scene.now - began
-    return release(found, seconds, scene.settings.block_recovery_seconds)
+    limit = scene.settings.block_recovery_seconds
+    return release(found, seconds, limit, all_told=_all_have_told(scene.cluster))
+
+
+def _all_have_told(cluster: Cluster) -> bool:
+    """Whether there are DataNodes, and all that live have reported to this active."""
+    told = [
+        storage.held.confirmed
+        for node in cluster.nodes.values()
+        if node.alive
+        for storage in node.storages.values()
+        if storage.state is not StorageState.FAILED
+    ]
+    return bool(told) and all(told)
 
 
 def _recover(scene: Scene, file: INodeFile, path: str, new_holder: str | None) -> Released:

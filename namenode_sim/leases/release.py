@@ -61,11 +61,16 @@ Step = CloseFile | DropLastAndClose | RecoverLast | RecoveryRuns | BlocksWait | 
 
 
 def release(
-    blocks: Sequence[LastBlock], recovering_seconds: float | None, recovery_timeout_seconds: float
+    blocks: Sequence[LastBlock],
+    recovering_seconds: float | None,
+    recovery_timeout_seconds: float,
+    *,
+    all_told: bool = True,
 ) -> Step:
     """Decide on the next step for an open file.
 
     ``recovering_seconds`` is the time since a recovery of the last block began, None if none did.
+    ``all_told``: all DataNodes have told what they hold since this NameNode is active.
     """
     waiting = [block for block in blocks if block.stage is not Stage.COMPLETE]
     if not waiting:
@@ -81,7 +86,8 @@ def release(
         if last.stage is Stage.COMPLETE or last.enough:
             return CloseFile()
     elif last.places == 0 and last.length == 0:
-        waits = before is not None and not before.enough
+        # A new active may be asked before the DataNode that holds acknowledged bytes is back.
+        waits = not all_told or (before is not None and not before.enough)
         return BlocksWait() if waits else DropLastAndClose()
     if recovering_seconds is not None and recovering_seconds < recovery_timeout_seconds:
         return RecoveryRuns(recovering_seconds)

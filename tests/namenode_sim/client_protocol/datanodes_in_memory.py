@@ -21,13 +21,14 @@ POOL = "BP-1-127.0.0.1-1"
 def joined(
     cluster: Cluster, name: str, *, rack: str = DEFAULT_RACK, ip: str = "", storages: int = 1
 ) -> Node:
-    """A DataNode that has registered and heartbeated."""
+    """A DataNode that has registered, heartbeated, and reported that it holds nothing."""
     number = len(cluster.nodes) + 1
     who = DatanodeId(name, ip or f"10.0.0.{number}", name, 9866, 9864, 9867)
     node = Node(who, "3.5.0", time.monotonic(), rack)
     cluster.nodes[name] = node
     for index in range(storages):
-        cluster.add_storage(node, f"DS-{name}-{index}").room = ROOM
+        storage = cluster.add_storage(node, f"DS-{name}-{index}")
+        storage.room, storage.held.confirmed = ROOM, True
     return node
 
 

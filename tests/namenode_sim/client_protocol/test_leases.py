@@ -10,6 +10,7 @@ from namenode_sim.client_protocol.model import Settings
 from namenode_sim.edits.ops import AddBlock
 from namenode_sim.edits.values import Block
 from namenode_sim.leases.taking import SOFT_LIMIT_SECONDS
+from tests.namenode_sim.client_protocol.datanodes_in_memory import joined
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
 AT_ONCE = Settings(hard_lease_seconds=-1.0)
@@ -51,10 +52,16 @@ def with_a_block(served: Served, path: str) -> None:
 
 
 async def test_a_block_that_no_datanode_has_goes_with_its_writer() -> None:
+    """Not before all have told: one that is not back yet may hold acknowledged bytes."""
     served = serve(settings=AT_ONCE)
     await served.create("/f")
     with_a_block(served, "/f")
     assert not await served.complete("/f")
+    assert await served.face.release_expired_leases() == 0
+    late = joined(served.cluster, "d1").storages["DS-d1-0"].held
+    late.confirmed = False
+    assert await served.face.release_expired_leases() == 0
+    late.confirmed = True
     assert await served.face.release_expired_leases() == 1
     file = served.namespace.tree.file("/f")
     assert (file.blocks, file.under_construction) == ((), None)
