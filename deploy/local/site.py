@@ -42,10 +42,11 @@ def hdfs_site(layout: Layout) -> dict[str, str]:
         "dfs.heartbeat.interval": "1s",
         "dfs.namenode.heartbeat.recheck-interval": "5000",
         "dfs.namenode.safemode.extension": "1000",
+    }
+    if layout.datanodes:
         # With three DataNodes nobody can take the place of one that died in a pipeline; clients
         # give up an append then, unless this is set.
-        "dfs.client.block.write.replace-datanode-on-failure.best-effort": "true",
-    }
+        site["dfs.client.block.write.replace-datanode-on-failure.best-effort"] = "true"
     for name, ports in layout.namenodes.items():
         own = f"{ns}.{name}"
         site |= {

@@ -4,7 +4,6 @@ See docs/reference/blocks.md#rounds.
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -37,8 +36,9 @@ class Upkeep:
         if now >= self._next_round:
             self._next_round = now + ROUND_SECONDS
             self.redundancy.begin_round(now)
-        began = time.monotonic()
+        clock = asyncio.get_running_loop().time
+        began = clock()
         while self.redundancy.work(self._clock(), JUDGED_AT_ONCE):
-            if time.monotonic() >= began + SLICE_SECONDS:
+            if clock() >= began + SLICE_SECONDS:
                 await asyncio.sleep(0)
-                began = time.monotonic()
+                began = clock()

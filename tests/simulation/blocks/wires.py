@@ -24,7 +24,7 @@ class Machine:
     def __init__(self, name: str) -> None:
         self.name = name
         self.process: Process | None = None
-        self.waiting: set[asyncio.Future[Any]] = set()
+        self.waiting: dict[asyncio.Future[Any], None] = {}
         """Callers whose calls are being served: they hear at once that the process has ended."""
 
     @property
@@ -62,7 +62,7 @@ class Wires:
 
     def ended(self, machine: Machine) -> None:
         """A process has ended: the kernel ends its connections."""
-        waiting, machine.waiting = machine.waiting, set()
+        waiting, machine.waiting = machine.waiting, {}
         for done in waiting:
             self.loop.call_later(REFUSED_SECONDS, _break, done)
 
@@ -96,7 +96,7 @@ class _Call(Generic[T]):
         elif there.process is None or not there.process.alive:
             self._wires.loop.call_later(REFUSED_SECONDS, self.fail)
         elif self._here is None or self._here.alive:
-            there.waiting.add(self.done)
+            there.waiting[self.done] = None
             there.process.spawn(self._serve())
 
     async def _serve(self) -> None:
@@ -109,7 +109,7 @@ class _Call(Generic[T]):
         except Exception as problem:  # noqa: BLE001 - it is the caller's to see
             failure = problem
         if self._there is not None:
-            self._there.waiting.discard(self.done)
+            self._there.waiting.pop(self.done, None)
             if PROCESS.get() is not self._there.process:
                 return  # an earlier life of it: its connection has ended
         origin, target = self.link
