@@ -182,6 +182,7 @@ def _show_status(place: Place, answers: Answers) -> None:
             Column(name, justify="right", overflow="fold")
             for name in ("promised", "writer", "last txid", "committed", "behind", "open")
         ),
+        Column("via", overflow="fold"),
         Column("free", justify="right", overflow="fold"),
         title=f"journal {place.uri.journal_id}",
         title_justify="left",
@@ -193,7 +194,7 @@ def _show_status(place: Place, answers: Answers) -> None:
     for node, answer in answers.items():
         state = state_of(node, answers)
         if isinstance(answer, JournalError):
-            table.add_row(node, state, *["?"] * 7)
+            table.add_row(node, state, *["?"] * 8)
             continue
         table.add_row(
             node,
@@ -204,6 +205,7 @@ def _show_status(place: Place, answers: Answers) -> None:
             _number(answer, "committed_txid"),
             f"{behind(answer, answers):,}",
             _number(answer, "open_segment_first_txid"),
+            _via(answer) or "-",
             _free(answer),
         )
     out = console()
@@ -271,6 +273,13 @@ def _number(answer: pb.JournalStatus, field: str) -> str:
     return f"{getattr(answer, field):,}" if answer.HasField(field) else "-"  # type: ignore[arg-type]
 
 
+def _via(answer: pb.JournalStatus) -> str | None:
+    """What carries the batches of the open segment, as far as the node knows; None without one."""
+    if not answer.HasField("open_segment_first_txid"):
+        return None
+    return "lane" if answer.write_lanes else "rpc"
+
+
 def _free(answer: pb.JournalStatus) -> str:
     part = 100 * answer.disk_free_bytes / max(1, answer.disk_total_bytes)
     return f"{part:.0f}% {answer.disk_free_bytes / 2**30:.0f}G"
@@ -296,6 +305,8 @@ def _status_json(node: NodeName, answers: Answers) -> dict[str, object]:
         "committed_txid": given("committed_txid"),
         "behind": behind(told, answers) if known else None,
         "open_segment": given("open_segment_first_txid"),
+        "via": _via(told),
+        "write_lanes": told.write_lanes if known else None,
         "learner": told.is_learner if known else None,
         "incarnation": told.incarnation or None,
         "damaged_segments": list(told.damaged_segments) if known else None,

@@ -198,16 +198,14 @@ class DiscardFiles:
 
 
 UpgradeEffect = TakeSnapshot | PersistNamespace | DropPrevious | RestorePrevious | DiscardFiles
-Effect = (
+RareEffect = (
     FormatStorage
     | PersistAdmission
     | PersistPromise
     | PersistWriter
     | PersistReadLease
-    | RememberCommitted
     | CreateSegment
     | RecordSegment
-    | AppendEdits
     | AbandonSegment
     | FinalizeSegment
     | PersistDecision
@@ -220,6 +218,8 @@ Effect = (
     | AdoptFetched
     | UpgradeEffect
 )
+Effect = AppendEdits | RememberCommitted | RareEffect
+"""A batch has the first two only, which can share a sync; nothing else can."""
 
 
 @dataclass(frozen=True, slots=True)

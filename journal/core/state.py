@@ -119,6 +119,33 @@ class JournalState:
         """The closed segment that starts there."""
         return self.segments.get(first)
 
+    def after_batch(
+        self, serial: int, committed: TxId, claimed: TxId, next_txid: TxId
+    ) -> "JournalState":
+        """The state behind a batch of the open segment; ``replace`` would cost three times this."""
+        opened = self.open
+        assert opened is not None  # who asks has seen it
+        return JournalState(
+            self.namespace,
+            self.occupied,
+            self.incarnation,
+            self.learner,
+            self.start_heard,
+            self.promised,
+            self.writer,
+            serial,
+            committed,
+            claimed,
+            self.purged,
+            self.read_lease_micros,
+            self.previous,
+            self.upgrade_begun,
+            OpenSegment(opened.first, next_txid, b"", opened.writer, opened.layout_version),
+            self.segments,
+            self.decisions,
+            self.damaged,
+        )
+
     def with_segment(self, segment: Segment) -> "JournalState":
         """Put a closed segment into the catalogue, in place of one with the same start."""
         entries = {**self.segments, segment.first: segment}

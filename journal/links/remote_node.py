@@ -6,8 +6,11 @@ from typing import TypedDict, TypeVar
 
 from google.protobuf.message import Message
 
+from journal.lane import KEY_BYTES, Hello, Offer
 from journal.links.grpc_link import GrpcLink
+from journal.links.lane_client import Lane
 from journal.links.link import LinkFactory, WriteStream
+from journal.links.outgoing import Edits, Outgoing
 from journal.links.segment_url import segment_url
 from journal.messages import namespace_message, namespace_of, segment_message
 from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, Segment, TxId
@@ -48,6 +51,8 @@ class RemoteNode:
         self._link = journal.link(host, port)
         self.learner: str | None = None
         """The incarnation of a node that said it is a learner when it last took up a segment."""
+        self.lanes: Offer | None = None
+        """Where the node takes lanes, as it last said; each time it says so is another object."""
 
     async def close(self) -> None:
         """Drop the connection and whatever is under way on it."""
@@ -73,6 +78,22 @@ class RemoteNode:
     def open_write_stream(self) -> WriteStream:
         """A new stream for batches and heartbeats."""
         return self._link.open_write_stream()
+
+    async def open_lane(self, offer: Offer, deadline_seconds: float) -> Lane:
+        """A lane to the process that has offered it; raises Unavailable."""
+        journal = self._journal
+        hello = Hello(offer.key, journal.journal_id, journal.namespace_id)
+        return await Lane.open(self.host, offer.port, hello, deadline_seconds)
+
+    def outgoing(
+        self, epoch: Epoch, serial: int, committed: TxId | None, edits: Edits | None
+    ) -> Outgoing:
+        """A batch, or without edits a heartbeat, for whatever carries it."""
+        return Outgoing.of(serial, epoch, committed, self._journal.read_lease_micros, edits)
+
+    def on_a_stream(self, message: Outgoing) -> pb.WriteRequest:
+        info = self.request_info(message.epoch, message.serial, message.committed)
+        return message.on_a_stream(info)
 
     def request_info(self, epoch: Epoch, serial: int, committed: TxId | None) -> pb.RequestInfo:
         """The header that each call of a writer carries."""
@@ -145,7 +166,9 @@ class RemoteNode:
             namespace_info=namespace_message(namespace),
             epoch=epoch,
         )
-        return await self._link.call("NewEpoch", request, pb.NewEpochReply, timeout_seconds)
+        reply = await self._link.call("NewEpoch", request, pb.NewEpochReply, timeout_seconds)
+        self._offered(reply)
+        return reply
 
     async def start_segment(
         self, info: pb.RequestInfo, first: TxId, layout_version: int, timeout_seconds: float
@@ -323,7 +346,13 @@ class RemoteNode:
 
     def _resumed(self, reply: pb.ResumeSegmentReply) -> TxId:
         self.learner = reply.incarnation if reply.is_learner else None
+        self._offered(reply)
         return TxId(reply.next_txid)
+
+    def _offered(self, reply: pb.NewEpochReply | pb.ResumeSegmentReply) -> None:
+        # A node of an earlier version says nothing; one of any other key length is no node of ours.
+        usable = reply.lane_port and len(reply.lane_key) == KEY_BYTES
+        self.lanes = Offer(reply.lane_port, reply.lane_key) if usable else None
 
     async def manifest(
         self, since: TxId, *, in_progress: bool, timeout_seconds: float

@@ -14,6 +14,7 @@ from ha.conf.keys import journal as keys
 from ha.conf.keys.cluster import NAMESERVICES
 from ha.conf.keys.key import Key
 from ha.conf.keys.namenode import IMAGE_TRANSFER_BANDWIDTH, TAIL_IN_PROGRESS
+from ha.conf.keys.units import Unset
 from ha.conf.topology import HostPort
 from ha.console.log_options import log_options
 from ha.console.options import configuration
@@ -82,14 +83,18 @@ def read_settings(conf: Configuration) -> NodeSettings:
     if not configured and folders:
         # Every journal then lies in a nameservice's own folder; there is none for the rest.
         folder = next(iter(folders.values()))
+    rpc_host = _bind_host(conf, keys.RPC_BIND, keys.RPC, rpc.host)
+    lane_host, lane_port = _lane_address(conf, rpc_host)
     return NodeSettings(
         folder=folder,
         folders=folders,
         folder_mode=folder_mode,
-        rpc_host=_bind_host(conf, keys.RPC_BIND, keys.RPC, rpc.host),
+        rpc_host=rpc_host,
         rpc_port=rpc.port,
         hadoop_host=(conf.get(keys.HADOOP_RPC_BIND) or hadoop.host) if hadoop else None,
         hadoop_port=hadoop.port if hadoop else 0,
+        lane_host=lane_host,
+        lane_port=lane_port,
         http_host=_bind_host(conf, keys.HTTP_BIND, keys.HTTP, http.host),
         http_port=http.port,
         edits_cache_bytes=edits_cache_bytes(conf),
@@ -118,6 +123,8 @@ def doors(settings: NodeSettings) -> list[Door]:
     ]
     if settings.hadoop_host is not None:
         found.append(Door(keys.HADOOP_RPC.name, settings.hadoop_host, settings.hadoop_port))
+    if settings.lane_host is not None:
+        found.append(Door(keys.WRITE_LANES.name, settings.lane_host, settings.lane_port))
     return found
 
 
@@ -159,6 +166,17 @@ def _serving_rate(conf: Configuration) -> int:
     """
     said = conf.raw(IMAGE_TRANSFER_BANDWIDTH.name) is not None
     return conf.get(IMAGE_TRANSFER_BANDWIDTH) if said else 0
+
+
+def _lane_address(conf: Configuration, rpc_host: str) -> tuple[str | None, int]:
+    """Where write lanes are taken; unless it is said, where gRPC is, on any free port."""
+    match conf.get(keys.WRITE_LANES):
+        case HostPort() as said:
+            return said.host, said.port
+        case Unset.OFF:
+            return None, 0
+        case Unset.CHOSEN:
+            return rpc_host, 0
 
 
 def _bind_host(

@@ -12,6 +12,7 @@ import structlog
 from ha.daemon.endpoint import Endpoint
 from journal.errors import StorageFailed
 from journal.node.faces.grpc_face import build_server
+from journal.node.lane import Lanes
 from journal.node.node import JournalNode
 from journal.node.peers import Own
 from journal.node.settings import NodeSettings
@@ -39,11 +40,13 @@ class JournalNodeDaemon:
         self._node: JournalNode | None = None
         self._server: Any = None
         self._hadoop: RpcServer | None = None
+        self._lanes: Lanes | None = None
         self._endpoint: Endpoint | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._started_millis = int(time.time() * 1000)
         self.rpc_port = 0
         self.hadoop_port = 0
+        self.lane_port = 0
         self.http_port = 0
 
     @property
@@ -75,6 +78,7 @@ class JournalNodeDaemon:
             "journalnode.started",
             rpc=f"{self._settings.rpc_host}:{self.rpc_port}",
             hadoop_rpc=self._hadoop_address(),
+            write_lanes=self._lane_address(),
             http=f"{self._settings.http_host}:{self.http_port}",
         )
 
@@ -86,6 +90,9 @@ class JournalNodeDaemon:
         if self._hadoop is not None:
             await self._hadoop.stop()
             self._hadoop = None
+        if self._lanes is not None:
+            await asyncio.to_thread(self._lanes.stop)
+            self._lanes = None
         if self._preparing is not None:
             self._preparing.cancel()
             await asyncio.gather(self._preparing, return_exceptions=True)
@@ -126,10 +133,21 @@ class JournalNodeDaemon:
         host = f"[{settings.rpc_host}]" if ":" in settings.rpc_host else settings.rpc_host
         with _binding("dfs.journalnode.rpc-address", settings.rpc_host, settings.rpc_port):
             self.rpc_port = server.add_insecure_port(f"{host}:{settings.rpc_port}")
+        await self._take_lanes(node)
         await server.start()
         self._server = server
         await self._listen_for_hadoop(node)
         node.begin_upkeep(Own(settings.rpc_host, self.rpc_port, self.hadoop_port))
+
+    async def _take_lanes(self, node: JournalNode) -> None:
+        """Before gRPC is served: its first answer may offer one."""
+        host, port = self._settings.lane_host, self._settings.lane_port
+        if host is None:
+            return
+        lanes = Lanes(node)
+        with _binding("nnha.journalnode.write-lane-address", host, port):
+            self.lane_port = await asyncio.to_thread(lanes.start, host, port)
+        self._lanes = node.lanes = lanes
 
     async def _listen_for_hadoop(self, node: JournalNode) -> None:
         """A port of its own: gRPC cannot be given a connection that somebody else has accepted."""
@@ -159,6 +177,10 @@ class JournalNodeDaemon:
         host = self._settings.hadoop_host
         return None if host is None else f"{host}:{self.hadoop_port}"
 
+    def _lane_address(self) -> str | None:
+        host = self._settings.lane_host
+        return None if host is None else f"{host}:{self.lane_port}"
+
     def _rpc_address(self) -> str:
         return f"{self._settings.rpc_host}:{self.rpc_port}"
 
@@ -167,6 +189,7 @@ class JournalNodeDaemon:
             "role": "journalnode",
             "address": self._rpc_address(),
             "hadoop_rpc_address": self._hadoop_address(),
+            "write_lane_address": self._lane_address(),
             "http_address": f"{self._settings.http_host}:{self.http_port}",
             "journals": self.node.status(),
         }

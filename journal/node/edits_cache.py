@@ -4,7 +4,7 @@ See docs/reference/journal-node.md#edits-from-memory.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -99,29 +99,15 @@ class EditsCache:
         Raises:
             NotCached: if ``since`` is not kept.
         """
+        return gather(self.batches_from(since), since, max_txns=max_txns, max_bytes=max_bytes)
+
+    def batches_from(self, since: TxId) -> list[Batch]:
+        """The batches from the one on that holds this edit; raises NotCached."""
         held = self.range
         if held is None or not held[0] <= since <= held[1]:
             raise self._miss(since)
         at = bisect_right(self._batches, since, key=lambda batch: batch.first) - 1
-        layout, last_wanted = self._batches[at].layout_version, since + max(1, max_txns) - 1
-        parts: list[bytes] = []
-        writers: list[tuple[TxId, Epoch]] = []
-        reached, room = TxId(since - 1), max_bytes
-        for batch in self._batches[at:]:
-            if batch.layout_version != layout or batch.first > last_wanted:
-                break
-            last, records = _cut(batch, TxId(reached + 1), TxId(last_wanted))
-            if len(records) > room:
-                last, records = _fitting(records, TxId(reached + 1), room, needed=not parts)
-            if last > reached:
-                parts.append(records)
-                if writers and writers[-1][1] == batch.writer:
-                    writers.pop()
-                writers.append((last, batch.writer))
-                reached, room = last, room - len(records)
-            if reached != min(batch.last, last_wanted):
-                break
-        return Retrieved(reached - since + 1, layout, b"".join(parts), tuple(writers))
+        return self._batches[at:]
 
     def keep_only(self, segments: Iterable[Segment]) -> None:
         """Take back every edit from the first one on that lies in none of these segments."""
@@ -147,6 +133,29 @@ class EditsCache:
             kept = f"what is kept in memory is {oldest}-{self._batches[-1].last}"
             missed, why = max(0, begins - since), kept
         return NotCached(f"transaction {since}: {why}", missed=missed)
+
+
+def gather(batches: Sequence[Batch], since: TxId, *, max_txns: int, max_bytes: int) -> Retrieved:
+    """What ``retrieve`` tells of these batches, of which the first holds ``since``."""
+    layout, last_wanted = batches[0].layout_version, since + max(1, max_txns) - 1
+    parts: list[bytes] = []
+    writers: list[tuple[TxId, Epoch]] = []
+    reached, room = TxId(since - 1), max_bytes
+    for batch in batches:
+        if batch.layout_version != layout or batch.first > last_wanted:
+            break
+        last, records = _cut(batch, TxId(reached + 1), TxId(last_wanted))
+        if len(records) > room:
+            last, records = _fitting(records, TxId(reached + 1), room, needed=not parts)
+        if last > reached:
+            parts.append(records)
+            if writers and writers[-1][1] == batch.writer:
+                writers.pop()
+            writers.append((last, batch.writer))
+            reached, room = last, room - len(records)
+        if reached != min(batch.last, last_wanted):
+            break
+    return Retrieved(reached - since + 1, layout, b"".join(parts), tuple(writers))
 
 
 def _cut(batch: Batch, first: TxId, last: TxId) -> tuple[TxId, bytes]:

@@ -4,7 +4,6 @@ See docs/reference/journal-node.md#jmx.
 """
 
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from importlib.metadata import PackageNotFoundError, version
@@ -93,7 +92,7 @@ def _journal(owner: JournalOwner) -> Bean:
         "tag.Context": "dfs",
         "tag.JournalId": journal,
         **counted,
-        **owner.recent_syncs.attributes(time.monotonic()),
+        **owner.recent_syncs,
         "LastWrittenTxId": last,
         "CurrentLagTxns": max(0, state.claimed - last),
         "LastWriterEpoch": state.writer if formatted else -1,

@@ -1,12 +1,14 @@
 """What a JournalNode counts; every series is labelled with its journal."""
 
+import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from journal.core.effects import AppendEdits
 from journal.core.state import JournalState
 from journal.model import JournalId
 from journal.node.percentiles import RecentSyncs
@@ -89,17 +91,22 @@ class Counts:
         self._batches = BATCHES.labels(journal_id)
         self._transactions = TRANSACTIONS.labels(journal_id)
         self._bytes = BYTES.labels(journal_id)
-        self.recent = RecentSyncs()
-        """The same, for /jmx."""
+        self._recent, self._lock = RecentSyncs(), threading.Lock()
 
-    def synced(self, seconds: float, *, batches: int, transactions: int, size: int) -> None:
-        """A group of batches has become durable."""
+    def synced(self, seconds: float, appends: Sequence[AppendEdits]) -> None:
+        """A group of batches has become durable; a lane's thread may say so."""
         self._seconds.observe(seconds)
-        self.recent.add(time.monotonic(), seconds)
+        with self._lock:
+            self._recent.add(time.monotonic(), seconds)
         self._groups.inc()
-        self._batches.inc(batches)
-        self._transactions.inc(transactions)
-        self._bytes.inc(size)
+        self._batches.inc(len(appends))
+        self._transactions.inc(sum(append.count for append in appends))
+        self._bytes.inc(sum(len(append.records) for append in appends))
+
+    def recent_syncs(self) -> Mapping[str, int]:
+        """How long the last syncs took, for /jmx."""
+        with self._lock:
+            return self._recent.attributes(time.monotonic())
 
 
 class Watched(Protocol):

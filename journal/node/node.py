@@ -24,6 +24,7 @@ from journal.node.scrub import scrub_forever
 from journal.node.settings import NodeSettings
 from journal.node.sources import require_peers
 from journal.node.sync import JournalSync
+from journal.node.taken_lanes import TakenLanes
 from journal.storage.disk import Disk
 from journal.storage.files import RealFiles
 from journal.storage.layout import JOURNAL_FOLDERS, why_bad_journal_id
@@ -62,6 +63,7 @@ class JournalNode:
     def __init__(self, settings: NodeSettings) -> None:
         self.settings = settings
         self.http_port = 0
+        self.lanes: TakenLanes | None = None
         self._journals: dict[str, _Open] = {}
         self._creating = asyncio.Lock()
         self._fetching: set[tuple[JournalId, TxId]] = set()

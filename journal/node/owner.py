@@ -1,9 +1,8 @@
-"""One task owns one journal: effects durable, then state remembered, then the answer given."""
+"""Who has the turn owns the journal: effects durable, then state remembered, then the answer."""
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,35 +22,24 @@ from journal.core.requests import (
     Request,
     Stamped,
 )
-from journal.core.state import JournalState, digest_unknown, learn_digest
-from journal.errors import Fenced, JournalError, OutOfSync, StorageFailed
+from journal.core.state import JournalState
+from journal.errors import Fenced, JournalError, StorageFailed
 from journal.model import JournalId, TxId
 from journal.node import metrics
+from journal.node.contents import with_contents
 from journal.node.decision_log import narrate
 from journal.node.disk_wait import Patience
 from journal.node.edits_cache import EditsCache, Retrieved
-from journal.node.percentiles import RecentSyncs
+from journal.node.inbox import Inbox, Waiting, refuse, tell
 from journal.node.recent_edits import RecentEdits
-from journal.node.request_group import (
-    Decided,
-    Waiting,
-    batch_bytes,
-    compared_segment,
-    decide,
-    reopened_segment,
-)
+from journal.node.request_group import Decided, decide
+from journal.node.turn import Turn
 from journal.storage.disk import Disk
 
 log = structlog.get_logger()
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MAX_WAITING: Final = 1024
-"""Requests that may wait for one journal; writers keep at most a few under way."""
-MAX_WAITING_BYTES: Final = 256 * 1024 * 1024
-"""Batches that may wait for one journal, together; a slow disk must not fill the memory."""
-MAX_GROUP_BYTES: Final = 8 * 1024 * 1024
-"""Batches that share one sync are at most this large together, or one batch."""
 SLOW_SYNC_SECONDS: Final = 1.0
 
 
@@ -62,9 +50,10 @@ _CHEAP: Final = (AppendEdits, RememberCommitted)
 class JournalOwner:
     """Serves one journal.  Nobody else touches its state or its disk.
 
-    Blocking calls run in one thread of the journal's own, so that a slow disk delays neither
-    the event loop nor another journal.  A caller that gives up changes nothing: what it asked
-    for is carried out whole or not at all.
+    A task serves what the event loop receives, a lane's thread what its connection brings; each
+    while it has the ``Turn``.  Blocking calls of the loop's run in one thread of the journal's own,
+    so that a slow disk delays neither the event loop nor another journal.  A caller that gives up
+    changes nothing: what it asked for is carried out whole or not at all.
     """
 
     def __init__(
@@ -75,22 +64,26 @@ class JournalOwner:
         cache: EditsCache | None = None,
         patience: Patience | None = None,
         max_read_lease_seconds: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``clock`` is asked by threads, too; a loop's own may stand still between its turns."""
         self.journal_id = journal_id
         self.recent = RecentEdits(journal_id, cache)
         self._disk = disk
         self._state = state
         self._max_lease_micros = int(max_read_lease_seconds * 1e6)
-        self._waiting: deque[Waiting] = deque()
-        self._waiting_bytes = 0
+        self._inbox = Inbox()
         self._wake = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
         self._busy = False
         self._stopping = False
         self._failed_because: str | None = None
-        self._writer_heard = asyncio.get_running_loop().time()
+        self._clock = clock
+        self._writer_heard = clock()
         self._late: _Late | None = None
         self._patience = patience if patience is not None else Patience()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal {journal_id}")
+        self._turn = Turn(self._thread)
         self._counts = metrics.Counts(journal_id)
         self._task = asyncio.create_task(self._work(), name=f"journal {journal_id}")
         metrics.watch(journal_id, self)
@@ -101,9 +94,19 @@ class JournalOwner:
         return self._state
 
     @property
-    def recent_syncs(self) -> RecentSyncs:
-        """How long the last ones took."""
-        return self._counts.recent
+    def turn(self) -> Turn:
+        """Whose the journal is just now."""
+        return self._turn
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for their turn on the event loop."""
+        return len(self._inbox)
+
+    @property
+    def recent_syncs(self) -> Mapping[str, int]:
+        """How long the last ones took, for /jmx."""
+        return self._counts.recent_syncs()
 
     @property
     def failed_because(self) -> str | None:
@@ -116,7 +119,7 @@ class JournalOwner:
         A process before ours heard nobody later than that.  Never more than the truth: the next
         writer lets that much of its predecessor's read lease pass as over.
         """
-        return asyncio.get_running_loop().time() - self._writer_heard
+        return self._clock() - self._writer_heard
 
     async def ask(self, request: Request) -> Reply:
         """Have a request decided and carried out, even if the caller gives up waiting.
@@ -136,21 +139,39 @@ class JournalOwner:
         """
         self._require_running()
         require_short_lease(request, self._max_lease_micros)
-        size = batch_bytes(request)
-        if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + size > MAX_WAITING_BYTES:
-            raise OutOfSync(
-                f"{len(self._waiting)} requests, {self._waiting_bytes} bytes, are waiting already"
-            )
-        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        # The caller may be gone when an error arrives; asyncio need not complain about that.
-        answer.add_done_callback(_seen)
-        waiting = Waiting(request, answer)
-        if self._served_at_once(waiting):
-            return answer
-        self._waiting.append(waiting)
-        self._waiting_bytes += size
-        self._wake.set()
-        return answer
+        self._inbox.require_room(request)
+        waiting = Waiting(request)
+        if not self._served_at_once(waiting):
+            self._inbox.put(waiting)
+            self._wake.set()
+        return waiting.answer
+
+    def serve_here(self, request: Journal | Heartbeat) -> None:
+        """Have a batch or a heartbeat decided and carried out by the thread that calls; it waits.
+
+        Raises:
+            Rejected, InvariantBroken: the answer is no.
+            StorageFailed: the journal has stopped, or stops now.
+        """
+        with self._turn.of_a_thread():
+            self._require_running()
+            require_short_lease(request, self._max_lease_micros)
+            try:
+                decided = decide(self._state, (request,))
+                self._hear(decided)
+                if decided.effects:
+                    began = time.perf_counter()
+                    self._disk.run(decided.effects)
+                    self._count(decided.effects, time.perf_counter() - began)
+                self._remember(decided)
+            except Exception as failure:
+                self._fail_with(failure, ())
+                # Whoever waits on the loop must learn of it.
+                self._loop.call_soon_threadsafe(self._wake.set)
+                raise StorageFailed(f"{failure}") from failure
+        ((_, answer),) = decided.answers
+        if isinstance(answer, JournalError):
+            raise answer
 
     def read(self, request: GetJournalState | GetEditLogManifest) -> Reply:
         """Answer from what is durable, without waiting behind writers."""
@@ -171,9 +192,26 @@ class JournalOwner:
         return self.recent.answer(self._state, since, max_txns)
 
     async def in_thread(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run blocking work on this journal's thread."""
+        """Run blocking work on this journal's thread, when it is our turn.
+
+        The turn lasts as long as the work, whatever becomes of the caller.
+        """
         self._require_running()
-        return await self._blocking(lambda: work(*args, **kwargs))
+        if not self._turn.try_now():
+            await self._turn.take()
+            try:
+                self._require_running()
+            except StorageFailed:
+                self._turn.give_back()
+                raise
+        working = self._loop.run_in_executor(self._thread, partial(work, *args, **kwargs))
+        working.add_done_callback(self._worked)
+        return await asyncio.shield(working)
+
+    def _worked(self, work: "asyncio.Future[T]") -> None:
+        self._turn.give_back()
+        if not work.cancelled() and isinstance(work.exception(), StorageFailed):
+            self._fail_with_disk()
 
     @property
     def disk(self) -> Disk:
@@ -191,7 +229,9 @@ class JournalOwner:
         self._stopping = True
         self._wake.set()
         await self._task
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._disk.close)
+        await self._turn.take()
+        await self._loop.run_in_executor(self._thread, self._disk.close)
+        self._turn.give_back()
         self._thread.shutdown()
 
     def _require_running(self) -> None:
@@ -204,93 +244,99 @@ class JournalOwner:
             raise StorageFailed(f"journal {self.journal_id} is being closed")
 
     async def _work(self) -> None:
-        while self._late is not None or not self._stopping:
-            late, self._late = self._late, None
-            if late is None and not self._waiting:
+        while self._late is not None or not self._ended:
+            if self._late is not None:
+                late, self._late = self._late, None
+                await self._finish(late)
+            elif self._inbox:
+                self._busy = True
+                await self._turn.take()
+                try:
+                    await self._serve_next()
+                finally:
+                    self._turn.give_back()
+            else:
                 self._busy = False
                 self._wake.clear()
                 await self._wake.wait()
-                continue
-            self._busy = True
-            group = self._next_group() if late is None else late.group
-            try:
-                await (self._serve(group) if late is None else self._finish(late))
-            except Exception as failure:  # noqa: BLE001 - it is logged and ends the journal
-                self._fail_with(failure, group)
-            if self._failed_because is not None:
-                break
-        closing = StorageFailed(self._failed_because or f"journal {self.journal_id} is closed")
-        _refuse(self._waiting, closing)
-        self._waiting.clear()
+        why = self._failed_because or f"journal {self.journal_id} is closed"
+        self._inbox.refuse_all(StorageFailed(why))
+
+    @property
+    def _ended(self) -> bool:
+        return self._stopping or self._failed_because is not None
+
+    async def _serve_next(self) -> None:
+        if self._failed_because is not None:
+            return  # while we waited for our turn
+        group = self._inbox.next_group()
+        try:
+            await self._serve(group)
+        except Exception as failure:  # noqa: BLE001 - it is logged and ends the journal
+            self._fail_with(failure, group)
 
     def _fail_with(self, failure: Exception, group: Sequence[Waiting]) -> None:
         """Memory and disk may differ now.  Only a reload can tell what is there."""
         self.fail(str(failure) or repr(failure))
         if not isinstance(failure, StorageFailed):
             log.error("journal.unexpected", journal=self.journal_id, exc_info=failure)
-        _refuse(group, StorageFailed(f"{failure}"))
+        refuse(group, StorageFailed(f"{failure}"))
 
     def _served_at_once(self, waiting: Waiting) -> bool:
         """Serve a batch or a heartbeat on the spot: nothing is before it, and the disk is quick.
 
         False leaves it to the task; what was decided here is forgotten then.
         """
-        if self._busy or self._waiting or not self._patience.worth_it:
+        if self._busy or self._inbox or not self._patience.worth_it:
             return False
-        if not isinstance(waiting.request, Journal | Heartbeat):
+        if not isinstance(waiting.request, Journal | Heartbeat) or not self._turn.try_now():
             return False
-        decided = decide(self._state, (waiting,))
-        if not all(isinstance(effect, _CHEAP) for effect in decided.effects):
-            return False
-        self._hear(decided)
-        if not decided.effects:
-            self._remember(decided)
+        late: _Late | None = None
+        try:
+            decided = decide(self._state, (waiting.request,))
+            if not all(isinstance(effect, _CHEAP) for effect in decided.effects):
+                return False
+            self._hear(decided)
+            if not decided.effects:
+                self._remember(decided)
+                tell((waiting,), decided.answers)
+                return True
+            began = time.perf_counter()
+            run = partial(self._disk.run, decided.effects)
+            late = _Late(waiting, decided, self._patience.run(self._thread, run), began)
+            if late.under_way.done():
+                self._conclude(late)
+                late = None
+            else:
+                self._busy, self._late = True, late
+                self._wake.set()
             return True
-        began = time.perf_counter()
-        under_way = self._patience.run(self._thread, partial(self._disk.run, decided.effects))
-        late = _Late(decided, under_way, began)
-        if under_way.done():
-            self._conclude(late)
-        else:
-            self._busy, self._late = True, late
-            self._wake.set()
-        return True
+        finally:
+            if late is None:
+                self._turn.give_back()
 
     async def _finish(self, late: "_Late") -> None:
-        await asyncio.wait([asyncio.wrap_future(late.under_way)])
-        self._conclude(late)
+        try:
+            await asyncio.wait([asyncio.wrap_future(late.under_way)])
+            self._conclude(late)
+        finally:
+            self._turn.give_back()
 
     def _conclude(self, late: "_Late") -> None:
         failure = late.under_way.exception()
         if isinstance(failure, Exception):
-            self._fail_with(failure, late.group)
+            self._fail_with(failure, (late.waiting,))
             return
         late.under_way.result()
         self._count(late.decided.effects, time.perf_counter() - late.began)
         self._remember(late.decided)
-
-    def _next_group(self) -> Sequence[Waiting]:
-        """The next request, or all batches and heartbeats that stand at the head together.
-
-        One sync makes a whole group durable, whichever streams its batches came from.
-        """
-        group = [self._waiting.popleft()]
-        size = batch_bytes(group[0].request)
-        while (
-            self._waiting
-            and isinstance(group[0].request, Journal | Heartbeat)
-            and isinstance(self._waiting[0].request, Journal | Heartbeat)
-            and size + batch_bytes(self._waiting[0].request) <= MAX_GROUP_BYTES
-        ):
-            size += batch_bytes(self._waiting[0].request)
-            group.append(self._waiting.popleft())
-        self._waiting_bytes -= size
-        return group
+        tell((late.waiting,), late.decided.answers)
 
     async def _serve(self, group: Sequence[Waiting]) -> None:
         # Only a request that stands alone is judged by contents.
-        state = await self._with_digest(self._state, group[0].request)
-        decided = decide(state, group)
+        asked = group[0].request
+        state = await with_contents(self.journal_id, self._state, asked, self._disk, self._blocking)
+        decided = decide(state, [waiting.request for waiting in group])
         self._hear(decided)
         if decided.effects:
             await self._carry_out(decided.effects)
@@ -298,52 +344,20 @@ class JournalOwner:
             loaded = await self._blocking(self._disk.load)
             decided = replace(decided, state=replace(loaded, serial=decided.state.serial))
         self._remember(decided)
+        tell(group, decided.answers)
 
     def _remember(self, decided: Decided) -> None:
-        """Everything decided is durable: keep it in mind, then answer."""
-        asked = ((waiting.request, answer) for waiting, answer in decided.answers)
-        self.recent.follow(self._state, decided.state, asked)
+        """Everything decided is durable: keep it in mind; whoever waits may be told then."""
+        self.recent.follow(self._state, decided.state, decided.answers)
         self._state = decided.state
-        for waiting, answer in decided.answers:
-            narrate(self.journal_id, waiting.request, answer, decided.state)
-            if waiting.answer.done():
-                continue
-            if isinstance(answer, JournalError):
-                waiting.answer.set_exception(answer)
-            else:
-                waiting.answer.set_result(answer)
+        for request, answer in decided.answers:
+            narrate(self.journal_id, request, answer, decided.state)
 
     def _hear(self, decided: Decided) -> None:
         """Note that a writer spoke.  One that is fenced has no lease any more."""
-        for waiting, answer in decided.answers:
-            if isinstance(waiting.request, Stamped) and not isinstance(answer, Fenced):
-                self._writer_heard = asyncio.get_running_loop().time()
-
-    async def _with_digest(self, state: JournalState, request: Request) -> JournalState:
-        """Rules that compare contents need the digest of what we hold."""
-        look = self._disk.reread
-        first = reopened_segment(state, request)
-        if first is None:
-            look, first = self._disk.digest, compared_segment(state, request)
-            if first is None or not digest_unknown(state, first):
-                return state
-        segment = (
-            state.open.as_segment()
-            if state.open is not None and state.open.first == first
-            else state.segments[first]
-        )
-        try:
-            learned = await self._blocking(partial(look, segment))
-        except StorageFailed as damage:
-            if self._disk.failed_because is not None:
-                raise
-            return self._with_damage(state, first, str(damage))
-        return learn_digest(state, learned)
-
-    def _with_damage(self, state: JournalState, first: TxId, why: str) -> JournalState:
-        metrics.CORRUPT.labels(self.journal_id).inc()
-        log.error("segment.damaged", journal=self.journal_id, segment=first, because=why)
-        return state.with_damage(first, why)
+        for request, answer in decided.answers:
+            if isinstance(request, Stamped) and not isinstance(answer, Fenced):
+                self._writer_heard = self._clock()
 
     async def _carry_out(self, effects: Sequence[Effect]) -> None:
         began = time.perf_counter()
@@ -356,43 +370,27 @@ class JournalOwner:
         appends = [effect for effect in effects if isinstance(effect, AppendEdits)]
         if not appends:
             return
-        self._counts.synced(
-            took,
-            batches=len(appends),
-            transactions=sum(append.count for append in appends),
-            size=sum(len(append.records) for append in appends),
-        )
+        self._counts.synced(took, appends)
         if took > SLOW_SYNC_SECONDS:
             log.warning("journal.slow_sync", journal=self.journal_id, seconds=round(took, 3))
 
     async def _blocking(self, work: Callable[[], T]) -> T:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+            return await self._loop.run_in_executor(self._thread, work)
         except StorageFailed:
-            if self._disk.failed_because is not None:
-                self.fail(self._disk.failed_because)
+            self._fail_with_disk()
             raise
+
+    def _fail_with_disk(self) -> None:
+        if self._disk.failed_because is not None:
+            self.fail(self._disk.failed_because)
 
 
 @dataclass(frozen=True, slots=True)
 class _Late:
-    """A sync that was started on the spot."""
+    """A sync that was started on the spot; the turn lasts until it is concluded."""
 
+    waiting: Waiting
     decided: Decided
     under_way: Future[None]
     began: float
-
-    @property
-    def group(self) -> Sequence[Waiting]:
-        return [waiting for waiting, _ in self.decided.answers]
-
-
-def _seen(done: asyncio.Future[Reply]) -> None:
-    if not done.cancelled():
-        done.exception()
-
-
-def _refuse(group: Sequence[Waiting] | deque[Waiting], why: StorageFailed) -> None:
-    for waiting in group:
-        if not waiting.answer.done():
-            waiting.answer.set_exception(why)

@@ -1,5 +1,6 @@
 """Keeps a journal's edits cache true to what is durable, and answers readers from it."""
 
+import threading
 from collections.abc import Iterable
 from typing import Final
 
@@ -11,7 +12,7 @@ from journal.core.state import JournalState
 from journal.errors import AheadOfNode, BadRequest, CacheMiss, JournalError
 from journal.model import NO_TXID, JournalId, Segment, TxId
 from journal.node import metrics
-from journal.node.edits_cache import Batch, EditsCache, NotCached, Retrieved
+from journal.node.edits_cache import Batch, EditsCache, NotCached, Retrieved, gather
 
 MAX_ANSWER_TXNS: Final = 100_000
 MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
@@ -19,11 +20,16 @@ MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
 
 
 class RecentEdits:
-    """The newest edits of one journal in memory; with no cache every question is a miss."""
+    """The newest edits of one journal in memory; with no cache every question is a miss.
+
+    A lane's thread may store some while the event loop answers a reader, so the cache is locked;
+    only as long as it is looked at, for the batches themselves never change.
+    """
 
     def __init__(self, journal_id: JournalId, cache: EditsCache | None) -> None:
         self._journal_id = journal_id
         self._cache = cache
+        self._lock = threading.Lock()
 
     def follow(
         self,
@@ -39,12 +45,13 @@ class RecentEdits:
         """
         if self._cache is None:
             return
-        for request, answer in answered:
-            if isinstance(request, Journal) and isinstance(answer, Done):
-                self._store(request, before)
-        if not _same_writing(before, after):
-            # Last, as the same group may have written for an older writer before that.
-            self._cache.keep_only(_still_true(before, after))
+        with self._lock:
+            for request, answer in answered:
+                if isinstance(request, Journal) and isinstance(answer, Done):
+                    self._store(request, before)
+            if not _same_writing(before, after):
+                # Last, as the same group may have written for an older writer before that.
+                self._cache.keep_only(_still_true(before, after))
         metrics.CACHE_BYTES.labels(self._journal_id).set(self._cache.size_bytes)
 
     def answer(self, state: JournalState, since: TxId, max_txns: int) -> Retrieved:
@@ -72,13 +79,14 @@ class RecentEdits:
             metrics.EMPTY_ANSWERS.labels(journal).inc()
             return Retrieved(0, 0, b"", ())
         try:
-            found = self._cache.retrieve(
-                since, max_txns=min(max_txns, MAX_ANSWER_TXNS), max_bytes=MAX_ANSWER_BYTES
-            )
+            with self._lock:
+                batches = self._cache.batches_from(since)
         except NotCached as miss:
             metrics.CACHE_MISSES.labels(journal).inc()
             metrics.CACHE_MISSED.labels(journal).inc(miss.missed)
             raise
+        most = min(max_txns, MAX_ANSWER_TXNS)
+        found = gather(batches, since, max_txns=most, max_bytes=MAX_ANSWER_BYTES)
         metrics.SERVED_EDITS.labels(journal).inc(found.count)
         metrics.SERVED_EDIT_BYTES.labels(journal).inc(len(found.records))
         return found

@@ -1,7 +1,6 @@
-"""What waits for a journal, and what a group of it comes to; no I/O."""
+"""What a group of requests to a journal comes to; no I/O."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from journal.core.effects import Effect
@@ -24,16 +23,9 @@ from journal.core.requests import (
     ResumeSegment,
 )
 from journal.core.state import JournalState, digest_unknown
+from journal.core.usual_batch import usual_batch
 from journal.errors import InvariantBroken, JournalError, Rejected
 from journal.model import TxId
-
-
-@dataclass(slots=True)
-class Waiting:
-    """A request and whoever waits for its answer."""
-
-    request: Request
-    answer: asyncio.Future[Reply]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +34,23 @@ class Decided:
 
     state: JournalState
     effects: Sequence[Effect]
-    answers: Sequence[tuple[Waiting, Reply | JournalError]]
+    answers: Sequence[tuple[Request, Reply | JournalError]]
 
 
-def decide(state: JournalState, group: Sequence[Waiting]) -> Decided:
+def decide(state: JournalState, group: Iterable[Request]) -> Decided:
     """Let each request meet the state that those before it leave."""
     effects: list[Effect] = []
-    answers: list[tuple[Waiting, Reply | JournalError]] = []
-    for waiting in group:
+    answers: list[tuple[Request, Reply | JournalError]] = []
+    for request in group:
+        usual = usual_batch(state, request) if isinstance(request, Journal) else None
         try:
-            result = step(state, waiting.request)
+            result = step(state, request) if usual is None else usual
         except (Rejected, InvariantBroken) as refusal:
-            answers.append((waiting, refusal))
+            answers.append((request, refusal))
             continue
         state = result.state
         effects.extend(result.effects)
-        answers.append((waiting, result.reply))
+        answers.append((request, result.reply))
     return Decided(state, effects, answers)
 
 

@@ -17,7 +17,7 @@ from journal.node import metrics
 from journal.node.owner import JournalOwner
 from journal.node.settings import NodeSettings
 from journal.node.throttle import Throttle
-from journal.storage.disk import Download
+from journal.storage.download import Download
 from journal.storage.segment_file import SegmentCheck, SegmentReading
 
 log = structlog.get_logger()

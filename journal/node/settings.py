@@ -13,7 +13,8 @@ class NodeSettings:
     """Addresses, folders and limits of one node.
 
     ``folders`` has the folder of each nameservice that has its own; ``folder`` is for the rest.
-    Ports may be 0, for any.  Without a ``hadoop_host`` no Hadoop RPC is served.
+    Ports may be 0, for any.  Without a ``hadoop_host`` no Hadoop RPC is served, and without a
+    ``lane_host`` no write lane is taken.
     ``peers`` has the nodes of each journal that is to be synced in the background, this node
     among them or not.  With a ``hadoop_port_of_peers`` they may be Hadoop's.  A learner may vote by
     their word after ``claim_seconds`` at the earliest, and then looks each ``admission_seconds``.
@@ -30,6 +31,8 @@ class NodeSettings:
     rpc_port: int = 0
     hadoop_host: str | None = None
     hadoop_port: int = 0
+    lane_host: str | None = None
+    lane_port: int = 0
     http_host: str = "127.0.0.1"
     http_port: int = 0
     edits_cache_bytes: int = 0

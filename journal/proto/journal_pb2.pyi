@@ -275,12 +275,18 @@ class NewEpochReply(_message.Message):
     PREVIOUS_WRITER_HEARD_MICROS_AGO_FIELD_NUMBER: _builtins.int
     INCARNATION_FIELD_NUMBER: _builtins.int
     PREVIOUS_READ_LEASE_MICROS_FIELD_NUMBER: _builtins.int
+    LANE_PORT_FIELD_NUMBER: _builtins.int
+    LANE_KEY_FIELD_NUMBER: _builtins.int
     last_segment_txid: _builtins.int
     previous_writer_heard_micros_ago: _builtins.int
     """How long ago an older writer was last heard, or this node began to serve, whichever is less."""
     incarnation: _builtins.str
     previous_read_lease_micros: _builtins.int
     """The longest read lease that an older writer may still hold, as far as this node was told."""
+    lane_port: _builtins.int
+    """Where this process takes batches and heartbeats on a connection of their own; 0 is nowhere."""
+    lane_key: _builtins.bytes
+    """What such a connection begins with; it ties the connection to this process, and proves nothing."""
     def __init__(
         self,
         *,
@@ -288,10 +294,12 @@ class NewEpochReply(_message.Message):
         previous_writer_heard_micros_ago: _builtins.int = ...,
         incarnation: _builtins.str = ...,
         previous_read_lease_micros: _builtins.int = ...,
+        lane_port: _builtins.int = ...,
+        lane_key: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_last_segment_txid", b"_last_segment_txid", "last_segment_txid", b"last_segment_txid"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_segment_txid", b"_last_segment_txid", "incarnation", b"incarnation", "last_segment_txid", b"last_segment_txid", "previous_read_lease_micros", b"previous_read_lease_micros", "previous_writer_heard_micros_ago", b"previous_writer_heard_micros_ago"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_segment_txid", b"_last_segment_txid", "incarnation", b"incarnation", "lane_key", b"lane_key", "lane_port", b"lane_port", "last_segment_txid", b"last_segment_txid", "previous_read_lease_micros", b"previous_read_lease_micros", "previous_writer_heard_micros_ago", b"previous_writer_heard_micros_ago"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_segment_txid: _TypeAlias = _typing.Literal["last_segment_txid"]  # noqa: Y015
     _WhichOneofArgType__last_segment_txid: _TypeAlias = _typing.Literal["_last_segment_txid", b"_last_segment_txid"]  # noqa: Y015
@@ -698,6 +706,7 @@ class JournalStatus(_message.Message):
     IS_LEARNER_FIELD_NUMBER: _builtins.int
     DAMAGED_SEGMENTS_FIELD_NUMBER: _builtins.int
     DISK_WARNING_FIELD_NUMBER: _builtins.int
+    WRITE_LANES_FIELD_NUMBER: _builtins.int
     is_formatted: _builtins.bool
     last_promised_epoch: _builtins.int
     last_writer_epoch: _builtins.int
@@ -715,6 +724,8 @@ class JournalStatus(_message.Message):
     """A learner has no vote until a writer admits it."""
     disk_warning: _builtins.str
     """Present when less room is left than dfs.journalnode.disk.warn-free-bytes asks for."""
+    write_lanes: _builtins.int
+    """Writers that are connected by a lane."""
     @_builtins.property
     def namespace_info(self) -> Global___NamespaceInfo: ...
     @_builtins.property
@@ -739,10 +750,11 @@ class JournalStatus(_message.Message):
         is_learner: _builtins.bool = ...,
         damaged_segments: _abc.Iterable[_builtins.int] | None = ...,
         disk_warning: _builtins.str | None = ...,
+        write_lanes: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_disk_warning", b"_disk_warning", "_failed_because", b"_failed_because", "_last_written_txid", b"_last_written_txid", "_namespace_info", b"_namespace_info", "_open_segment_first_txid", b"_open_segment_first_txid", "committed_txid", b"committed_txid", "disk_warning", b"disk_warning", "failed_because", b"failed_because", "last_written_txid", b"last_written_txid", "namespace_info", b"namespace_info", "open_segment_first_txid", b"open_segment_first_txid"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_disk_warning", b"_disk_warning", "_failed_because", b"_failed_because", "_last_written_txid", b"_last_written_txid", "_namespace_info", b"_namespace_info", "_open_segment_first_txid", b"_open_segment_first_txid", "committed_txid", b"committed_txid", "damaged_segments", b"damaged_segments", "disk_free_bytes", b"disk_free_bytes", "disk_total_bytes", b"disk_total_bytes", "disk_warning", b"disk_warning", "failed_because", b"failed_because", "http_port", b"http_port", "incarnation", b"incarnation", "is_formatted", b"is_formatted", "is_learner", b"is_learner", "last_promised_epoch", b"last_promised_epoch", "last_writer_epoch", b"last_writer_epoch", "last_written_txid", b"last_written_txid", "namespace_info", b"namespace_info", "open_segment_first_txid", b"open_segment_first_txid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid", "_disk_warning", b"_disk_warning", "_failed_because", b"_failed_because", "_last_written_txid", b"_last_written_txid", "_namespace_info", b"_namespace_info", "_open_segment_first_txid", b"_open_segment_first_txid", "committed_txid", b"committed_txid", "damaged_segments", b"damaged_segments", "disk_free_bytes", b"disk_free_bytes", "disk_total_bytes", b"disk_total_bytes", "disk_warning", b"disk_warning", "failed_because", b"failed_because", "http_port", b"http_port", "incarnation", b"incarnation", "is_formatted", b"is_formatted", "is_learner", b"is_learner", "last_promised_epoch", b"last_promised_epoch", "last_writer_epoch", b"last_writer_epoch", "last_written_txid", b"last_written_txid", "namespace_info", b"namespace_info", "open_segment_first_txid", b"open_segment_first_txid", "write_lanes", b"write_lanes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__committed_txid: _TypeAlias = _typing.Literal["committed_txid"]  # noqa: Y015
     _WhichOneofArgType__committed_txid: _TypeAlias = _typing.Literal["_committed_txid", b"_committed_txid"]  # noqa: Y015
@@ -804,21 +816,28 @@ class ResumeSegmentReply(_message.Message):
     NEXT_TXID_FIELD_NUMBER: _builtins.int
     IS_LEARNER_FIELD_NUMBER: _builtins.int
     INCARNATION_FIELD_NUMBER: _builtins.int
+    LANE_PORT_FIELD_NUMBER: _builtins.int
+    LANE_KEY_FIELD_NUMBER: _builtins.int
     next_txid: _builtins.int
     """The next txid that the node will take."""
     is_learner: _builtins.bool
     """A learner's acknowledgements count for nothing until this incarnation of it is admitted."""
     incarnation: _builtins.str
+    lane_port: _builtins.int
+    """As in NewEpochReply."""
+    lane_key: _builtins.bytes
     def __init__(
         self,
         *,
         next_txid: _builtins.int = ...,
         is_learner: _builtins.bool = ...,
         incarnation: _builtins.str = ...,
+        lane_port: _builtins.int = ...,
+        lane_key: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["incarnation", b"incarnation", "is_learner", b"is_learner", "next_txid", b"next_txid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["incarnation", b"incarnation", "is_learner", b"is_learner", "lane_key", b"lane_key", "lane_port", b"lane_port", "next_txid", b"next_txid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -25,6 +25,7 @@ from journal.core.effects import (
     PersistReadLease,
     PersistWriter,
     PurgeFiles,
+    RareEffect,
     RecordSegment,
     RememberCommitted,
     ReopenSegment,
@@ -35,9 +36,10 @@ from journal.errors import StorageFailed, ensure
 from journal.frame import file_header
 from journal.model import Epoch, Segment, TxId
 from journal.storage import layout, upgrade
+from journal.storage.download import Download
 from journal.storage.files import (
     Files,
-    OpenFile,
+    InPlaceFile,
     RealFiles,
     remove_durably,
     write_durably,
@@ -64,7 +66,7 @@ from journal.storage.small_files import (
 
 
 class Disk:
-    """One journal's folder.  Every call blocks; all come from one thread.
+    """One journal's folder.  Every call blocks; one comes after the other, whoever calls.
 
     Raises StorageFailed from any call once a write or a sync has failed: what the disk then
     holds is unknown until the folder is loaded again (docs/reference/journal-node.md#failed-disks).
@@ -78,6 +80,7 @@ class Disk:
         self._current = root / layout.CURRENT
         self._writing: Writing | None = None
         self._abandoned: Writing | None = None
+        self._committed: InPlaceFile | None = None
         self._ends: dict[TxId, int] = {}
         self._downloading: set[Path] = set()
         self._failed: str | None = None
@@ -101,17 +104,19 @@ class Disk:
         committed: TxId | None = None
         with self._working("write to the journal"):
             for effect in effects:
-                if isinstance(effect, RememberCommitted):
-                    committed = effect.txid
-                    continue
-                if not isinstance(effect, AppendEdits):
-                    self._sync()
-                if not isinstance(effect, LEAVE_SEGMENTS_ALONE):
+                if isinstance(effect, AppendEdits):
                     self._abandoned = None
-                self._carry_out(effect)
+                    self._append(effect.segment_first, effect.records)
+                elif isinstance(effect, RememberCommitted):
+                    committed = effect.txid
+                else:
+                    self._sync()
+                    if not isinstance(effect, LEAVE_SEGMENTS_ALONE):
+                        self._abandoned = None
+                    self._carry_out(effect)
             self._sync()
             if committed is not None:
-                self._files.overwrite(self._current / layout.COMMITTED, committed_bytes(committed))
+                self._remember(committed)
 
     def digest(self, segment: Segment) -> Segment:
         """The segment with its content digest, computed from the file if need be.
@@ -153,12 +158,12 @@ class Disk:
             self.digest(segment)
         return Extent(path, self._ends[segment.first])
 
-    def begin_download(self, first: TxId, epoch: Epoch) -> "Download":
+    def begin_download(self, first: TxId, epoch: Epoch) -> Download:
         """A file beside the segment for the bytes of a recovery."""
         with self._working("create a file for a recovery"):
             path = self._current / layout.download_name(first, epoch)
             self._downloading.add(path)
-            return Download(self, path, self._files.create(path))
+            return self._download(path)
 
     def path_of(self, segment: Segment) -> Path:
         """Where a closed segment's file lies, or should."""
@@ -175,12 +180,16 @@ class Disk:
         except OSError as failure:
             raise StorageFailed(f"could not list {self._current}: {failure}") from failure
 
-    def begin_fetch(self, segment: Segment) -> "Download":
+    def begin_fetch(self, segment: Segment) -> Download:
         """A file outside ``current`` for a finalized segment of a peer."""
         with self._working("create a file for a peer's segment"):
             path = self._root / layout.FETCHED / segment.name()
             self._files.make_folder(path.parent)
-            return Download(self, path, self._files.create(path))
+            return self._download(path)
+
+    def _download(self, path: Path) -> Download:
+        file, forget = self._files.create(path), self._downloading.discard
+        return Download(self._files, path, file, working=self._working, forget=forget)
 
     def drop_fetched(self, segment: Segment) -> None:
         """Remove a peer's segment that was fetched and is not wanted any more."""
@@ -188,7 +197,8 @@ class Disk:
             self._files.remove(self._root / layout.FETCHED / segment.name())
 
     def close(self) -> None:
-        """Close the open file, if any."""
+        """Close what is open."""
+        self._forget_committed()
         if self._writing is not None:
             self._writing.file.close()
             self._writing = None
@@ -204,8 +214,21 @@ class Disk:
             self.close()
             raise StorageFailed(self._failed) from failure
 
-    def _carry_out(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case each
+    def _remember(self, committed: TxId) -> None:
+        # Its descriptor is kept: to open and close the file costs ten times as much as to write.
+        if self._committed is None:
+            self._committed = self._files.open_in_place(self._current / layout.COMMITTED)
+        self._committed.overwrite(committed_bytes(committed))
+
+    def _forget_committed(self) -> None:
+        """Another folder takes the place of the one whose file is open, or none does."""
+        if self._committed is not None:
+            self._committed.close()
+            self._committed = None
+
+    def _carry_out(self, effect: RareEffect) -> None:  # noqa: C901, PLR0912 - one case each
         if isinstance(effect, UpgradeEffect):
+            self._forget_committed()
             for first in upgrade.carry_out(self._files, self._root, effect):
                 self._ends.pop(first, None)
             return
@@ -221,16 +244,12 @@ class Disk:
                 self._write(layout.WRITER, epoch_text(epoch))
             case PersistReadLease(micros):
                 self._write(layout.READ_LEASE, txid_text(TxId(micros)))
-            case RememberCommitted():
-                pass  # run() writes the last one only
             case MoveAside(first):
                 self._move_aside(first, "stale")
             case CreateSegment(first, layout_version, writer):
                 self._create(SegmentRecord(first, writer, layout_version))
             case RecordSegment(segment):
                 self._record(record_of(segment, self._ends[segment.first]))
-            case AppendEdits(segment_first, _, records):
-                self._append(segment_first, records)
             case AbandonSegment(first, empty):
                 self._abandon(first, empty=empty)
             case FinalizeSegment(segment):
@@ -364,34 +383,3 @@ class Disk:
         if layout.in_progress_name(segment.first) in self._files.names(self._current):
             self._move_aside(segment.first, "stale")
         self._ends[segment.first] = end
-
-
-class Download:
-    """The file that a recovery's bytes go to.  Ends with ``finish`` or ``discard``."""
-
-    def __init__(self, disk: Disk, path: Path, file: OpenFile) -> None:
-        self._disk = disk
-        self._path = path
-        self._file = file
-
-    def append(self, data: bytes) -> None:
-        with self._disk._working("write a recovery's bytes"):
-            self._file.append(data)
-
-    def finish(self) -> None:
-        """Make the bytes and their name durable.
-
-        The name too: a decision that outlives a power cut without its bytes can neither be
-        rolled forward nor taken back.
-        """
-        with self._disk._working("sync a recovery's bytes"):
-            self._file.sync()
-            self._file.close()
-            self._disk._files.sync_folder(self._path.parent)
-
-    def discard(self) -> None:
-        """Forget the bytes: the source did not hold what was decided."""
-        self._file.close()
-        with self._disk._working("drop a recovery's bytes"):
-            self._disk._files.remove(self._path)
-        self._disk._downloading.discard(self._path)

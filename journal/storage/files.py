@@ -28,6 +28,16 @@ class OpenFile(Protocol):
         """Let go of it; closing twice is fine."""
 
 
+class InPlaceFile(Protocol):
+    """A file that is written over from its beginning."""
+
+    def overwrite(self, data: bytes) -> None:
+        """Write it; not durable."""
+
+    def close(self) -> None:
+        """Let go of it; closing twice is fine."""
+
+
 class Files(Protocol):
     """What storage asks of a file system.  All of it may raise OSError."""
 
@@ -52,8 +62,8 @@ class Files(Protocol):
     def reopen(self, path: Path) -> OpenFile:
         """A file that exists, to append to it."""
 
-    def overwrite(self, path: Path, data: bytes) -> None:
-        """Write over a file's beginning, creating it if need be; not durable."""
+    def open_in_place(self, path: Path) -> InPlaceFile:
+        """A file whose beginning is written over again and again, created if need be."""
 
     def truncate(self, path: Path, size: int) -> None:
         """Cut a file, durably."""
@@ -77,8 +87,8 @@ class Files(Protocol):
         """Create a folder that only its owner can read, and the folders above it."""
 
 
-class _AppendFile:
-    """An OpenFile on a descriptor."""
+class _RealFile:
+    """An OpenFile, and an InPlaceFile."""
 
     def __init__(self, path: Path, flags: int = os.O_CREAT | os.O_TRUNC) -> None:
         self._fd: int | None = os.open(path, os.O_WRONLY | flags, 0o600)
@@ -88,6 +98,10 @@ class _AppendFile:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(self._fd, rest) :]
+
+    def overwrite(self, data: bytes) -> None:
+        assert self._fd is not None
+        os.pwrite(self._fd, data, 0)
 
     def sync(self) -> None:
         assert self._fd is not None
@@ -131,17 +145,13 @@ class RealFiles:
                 yield mapped  # type: ignore[misc] # an mmap slices like bytes
 
     def create(self, path: Path) -> OpenFile:
-        return _AppendFile(path)
+        return _RealFile(path)
 
     def reopen(self, path: Path) -> OpenFile:
-        return _AppendFile(path, os.O_APPEND)
+        return _RealFile(path, os.O_APPEND)
 
-    def overwrite(self, path: Path, data: bytes) -> None:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
-            os.pwrite(fd, data, 0)
-        finally:
-            os.close(fd)
+    def open_in_place(self, path: Path) -> InPlaceFile:
+        return _RealFile(path, os.O_CREAT)
 
     def truncate(self, path: Path, size: int) -> None:
         with path.open("r+b") as file:

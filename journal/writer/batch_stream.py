@@ -1,50 +1,151 @@
-"""The stream of batches and heartbeats to one node: one request under way, one reply for each."""
+"""The way of batches and heartbeats to one node: one under way, one reply for each.
+
+Either a lane or a stream carries them, never both: docs/reference/quorum-journal.md#write-lanes.
+"""
 
 import asyncio
+from typing import Final, Literal
 
 import grpc
 import grpc.aio
+import structlog
 
 from journal.errors import JournalError, Unavailable
+from journal.lane import Offer
 from journal.links import codec
 from journal.links.grpc_link import translated
+from journal.links.lane_client import Done, Lane
 from journal.links.link import WriteStream
+from journal.links.outgoing import Outgoing
 from journal.links.remote_node import RemoteNode
 from journal.proto import journal_pb2 as pb
 from journal.refusals import error_of
 
+log = structlog.get_logger()
+
+Via = Literal["lane", "stream", "none"]
+LANE: Final = "lane"
+
 
 class WriteLine:
-    """Opened when it is first needed, and anew after each failure."""
+    """Opened when it is first needed, and anew after each failure.
+
+    A lane is tried once for each time that the node has offered one, right after the node has
+    opened the segment; the stream carries what no lane does.
+    """
 
     def __init__(self, remote: RemoteNode, deadline_seconds: float) -> None:
         self._remote = remote
         self._deadline_seconds = deadline_seconds
         self._stream: WriteStream | None = None
+        self._lane: Lane | None = None
+        self._ended: Lane | None = None
+        self._tried: Offer | None = None
+        self._told = False
         self._unbroken = False
 
     def begin(self) -> None:
         """The node has the segment open now, whatever became of the last stream to it."""
-        if self._stream is not None and self._stream.done():
+        if self._stream is not None and (self._stream.done() or self._fresh_offer() is not None):
+            # Nothing is under way on it, and a lane is used only when no stream is.
+            self._stream.cancel()
             self._stream = None
+        if self._lane is not None and self._lane.closed:
+            self._forget_lane()
+            self._tried = None  # what has ended a lane may have been the network
         self._unbroken = True
 
     @property
     def unbroken(self) -> bool:
-        """Whether no stream has ended since then: else the node may have restarted meanwhile."""
-        return self._unbroken and not (self._stream is not None and self._stream.done())
+        """Whether nothing has ended since then: else the node may have restarted meanwhile."""
+        if not self._unbroken or (self._lane is not None and self._lane.closed):
+            return False
+        return self._stream is None or not self._stream.done()
 
-    async def exchange(self, request: pb.WriteRequest) -> None:
+    @property
+    def ready(self) -> bool:
+        """Whether a message can be pushed: a lane carries them, and none is under way."""
+        return self._unbroken and self._lane is not None and self._lane.idle
+
+    @property
+    def via(self) -> Via:
+        """What carries them now."""
+        if self._lane is not None and not self._lane.closed:
+            return LANE
+        return "none" if self._stream is None or self._stream.done() else "stream"
+
+    def push(self, message: Outgoing, done: Done) -> None:
+        """Send over the lane that is ``ready``, in this turn of the event loop."""
+        assert self._lane is not None
+        self._lane.send(message, done)
+
+    async def exchange(self, message: Outgoing) -> None:
         """Send one request and wait for its reply.
 
         Raises:
             Rejected, StorageFailed, InvariantBroken: the node's no.
             Unavailable: no answer; whether the node acted is unknown.
         """
+        lane = await self._usable_lane()
+        if lane is not None:
+            await lane.exchange(message)
+            return
+        reply = await self._over_the_stream(self._remote.on_a_stream(message))
+        if not isinstance(reply, pb.WriteReply) or reply.serial != message.serial:
+            self.drop()
+            raise Unavailable("the stream of writes ended, or its replies do not match")
+        if reply.HasField("refusal"):
+            raise error_of(reply.refusal)
+
+    def drop(self) -> None:
+        """End both; the next request opens one of them."""
+        self._unbroken = False
+        if self._stream is not None:
+            self._stream.cancel()
+            self._stream = None
+        if self._lane is not None:
+            self._lane.drop()
+
+    def _forget_lane(self) -> None:
+        self._ended, self._lane, self._unbroken = self._lane, None, False
+
+    def _fresh_offer(self) -> Offer | None:
+        """What the node has offered since we last tried, if anything."""
+        offer = self._remote.lanes
+        return None if offer is self._tried else offer
+
+    async def _usable_lane(self) -> Lane | None:
+        if self._lane is not None and self._lane.closed:
+            self._forget_lane()
+        if self._ended is not None:
+            await self._ended.wait_closed()
+            self._ended = None
+        if self._lane is not None:
+            return self._lane
+        offer = self._fresh_offer()
+        if not self._unbroken or self._stream is not None or offer is None:
+            return None
+        self._tried = offer
+        try:
+            self._lane = await self._remote.open_lane(offer, self._deadline_seconds)
+        except Unavailable as failure:
+            if not self._told:
+                log.warning(
+                    "journal.lane_unavailable",
+                    node=self._remote.name,
+                    port=offer.port,
+                    because=str(failure),
+                )
+            self._told = True
+            return None
+        self._told = False
+        return self._lane
+
+    async def _over_the_stream(self, request: pb.WriteRequest) -> object:
         deadline = self._deadline_seconds
         try:
             async with asyncio.timeout(deadline):
-                reply = await self._converse(request)
+                return await self._converse(request)
         except TimeoutError:
             self.drop()
             raise Unavailable(f"no answer within {deadline:g} s") from None
@@ -53,18 +154,6 @@ class WriteLine:
             raise await _why_ended(stream, failure) from None
         except grpc.aio.UsageError as failure:
             raise Unavailable(f"the connection is closed: {failure}") from None
-        if not isinstance(reply, pb.WriteReply) or reply.serial != request.info.serial:
-            self.drop()
-            raise Unavailable("the stream of writes ended, or its replies do not match")
-        if reply.HasField("refusal"):
-            raise error_of(reply.refusal)
-
-    def drop(self) -> None:
-        """End the stream; the next request opens another."""
-        self._unbroken = False
-        if self._stream is not None:
-            self._stream.cancel()
-            self._stream = None
 
     async def _converse(self, request: pb.WriteRequest) -> object:
         if self._stream is None or self._stream.done():

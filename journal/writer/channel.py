@@ -3,8 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any
 
 import structlog
 
@@ -13,33 +11,25 @@ from journal.links import metrics
 from journal.links.quorum_call import QuorumCall, T
 from journal.links.remote_node import RemoteNode
 from journal.links.settings import NODE_PATIENCE, WriterSettings
-from journal.model import NO_EPOCH, NO_TXID, Epoch, TxId
-from journal.proto import journal_pb2 as pb
+from journal.model import NO_TXID, TxId
+from journal.writer.asks import Ask, fail_all
 from journal.writer.batch_stream import WriteLine
 from journal.writer.channel_status import ChannelStatus
+from journal.writer.reconnection import Reconnection
 from journal.writer.rejoin import Sources, rejoin, reopen
-from journal.writer.window import Window
+from journal.writer.stamps import Stamps
+from journal.writer.window import Message, Window
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class _Ask:
-    """A call in its place between the batches: its turn comes when ``after`` is next."""
-
-    perform: Callable[[], Awaitable[Any]]
-    call: QuorumCall[Any]
-    after: TxId
-    starts: TxId | None
 
 
 class NodeChannel:
     """Sends one node everything in the order in which the writer asked for it.
 
-    A cursor into the writer's window: one message is under way, and what was written meanwhile
-    goes into the next, so that a slow node catches up in few round trips and a quick one never
-    waits.  A node that fails a message is lost; it is asked again and again to take part in the
-    segment that is open, and is sent what it lacks.
+    A cursor into the writer's window: one message is under way, and what was written meanwhile goes
+    into the next, so that a slow node catches up in few round trips and a quick one never waits.  A
+    node that fails a message is lost; it is asked again and again to take part, and sent what it
+    lacks.
     """
 
     def __init__(
@@ -53,20 +43,20 @@ class NodeChannel:
     ) -> None:
         self.name = remote.name
         self.remote = remote
-        self.epoch = NO_EPOCH
+        self.stamps = Stamps(remote, window)
         self._window = window
         self._settings = settings
         self._sources = sources
         self._admit = admit
         self._line = WriteLine(remote, NODE_PATIENCE * settings.write_txns_timeout_seconds)
-        self._asks: deque[_Ask] = deque()
+        self._asks: deque[Ask] = deque()
         self._starts_queued = 0
         self._waiter: asyncio.Future[None] | None = None
         self._pump: asyncio.Task[None] | None = None
         self._rejoining: asyncio.Task[TxId] | None = None
-        self._reconnected: asyncio.Task[None] | None = None
+        self._reconnection = Reconnection(remote, self._reconnected)
+        self._pushed: Message | None = None
         self._retry_at = 0.0
-        self._serial = 0
         self._next = TxId(0)
         self._seq = 0
         self._acked = NO_TXID
@@ -117,6 +107,7 @@ class NodeChannel:
             last_error=self._last_error,
             queued_bytes=self._window.queued_bytes(self.name),
             learner=self._learner is not None or isinstance(self._lost_because, NotAdmitted),
+            via=self._line.via,
         )
 
     def admitted(self) -> None:
@@ -124,12 +115,6 @@ class NodeChannel:
         log.info("journal.node_admitted", node=self.name, acked=self._acked)
         self._learner = self._last_error = None
         self._window.admitted(self.name, self._acked)
-
-    def info(self) -> pb.RequestInfo:
-        """A header for the request that is sent next; its serial is taken now."""
-        serial = self._serial
-        self._serial += 1
-        return self.remote.request_info(Epoch(self.epoch), serial, self._window.committed or None)
 
     def ask(
         self,
@@ -149,7 +134,7 @@ class NodeChannel:
             self._starts_queued += 1
             if self._rejoining is not None:
                 self._rejoining.cancel()  # of a segment that is over
-        self._asks.append(_Ask(perform, call, self._window.next, starts))
+        self._asks.append(Ask(perform, call, self._window.next, starts))
         if self._pump is None:
             self._pump = asyncio.create_task(self._run(), name=f"journal {self.name}")
             self._pump.add_done_callback(self._stopped)
@@ -161,9 +146,10 @@ class NodeChannel:
             waiting = self._window.queued_bytes(self.name) - size
             self._lose(Unavailable(f"too far behind: {waiting} bytes of edits wait for it"))
         elif self._lost_because is None:
-            waiter = self._waiter
-            if waiter is not None and not waiter.done():
-                waiter.set_result(None)
+            if self._can_push():
+                self._push()
+            else:
+                self.wake()
 
     def wake(self) -> None:
         """Something has changed that this channel may have waited for."""
@@ -177,7 +163,7 @@ class NodeChannel:
 
     async def heartbeat(self) -> None:
         """Tell what is committed, and let who came back open the segment; for use in ``ask``."""
-        await self._line.exchange(pb.WriteRequest(info=self.info(), heartbeat=pb.Heartbeat()))
+        await self._line.exchange(self.stamps.outgoing(None))
         first, idle = self._window.segment_first, not self._window.holds(self._seq)
         if self.takes_part and idle and first is not None and not self._line.unbroken:
             try:
@@ -190,17 +176,48 @@ class NodeChannel:
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.wait([self._pump])
-        self._forget_connection()
+        self._reconnection.forget()
         self._line.drop()
-        self._fail_asks(Unavailable("the writer was closed"))
+        fail_all(self._asks, self.name, Unavailable("the writer was closed"))
         await self.remote.close()
         metrics.forget(self.name, self)
 
-    # ---- the pump: the only one that talks to the node ----
+    # ---- without the pump: while it sleeps, and a lane carries the batches ----
+
+    def _can_push(self) -> bool:
+        return (
+            self._line.ready
+            and not self._asks
+            and self.takes_part
+            and self._window.holds(self._seq)
+            and self._waiter is not None
+            and not self._waiter.done()
+        )
+
+    def _push(self) -> None:
+        """Send what comes next in this turn of the event loop; no task is woken for it."""
+        self._pushed = message = self._next_message()
+        self._line.push(self.stamps.outgoing(message), self._answered)
+
+    def _answered(self, error: JournalError | None) -> None:
+        """What was pushed is durable there, or the node is lost."""
+        message, self._pushed = self._pushed, None
+        if error is not None or message is None:
+            self._lose(error or Unavailable("nothing was under way"))
+            return
+        self._written(message)
+        if self._can_push():
+            self._push()
+        elif self._asks or self._lost_because is not None or self._window.holds(self._seq):
+            self.wake()
+
+    # ---- the pump: nobody else talks to the node while it is awake ----
 
     async def _run(self) -> None:
         while True:
-            if self._asks and self._is_due(self._asks[0]):
+            if self._pushed is not None:
+                await self._sleep(None)
+            elif self._asks and self._is_due(self._asks[0]):
                 await self._perform(self._asks.popleft())
             elif self._lost_because is not None:
                 await self._while_lost()
@@ -209,7 +226,7 @@ class NodeChannel:
             else:
                 await self._sleep(None)
 
-    def _is_due(self, ask: _Ask) -> bool:
+    def _is_due(self, ask: Ask) -> bool:
         return not self._writing or self._lost_because is not None or ask.after <= self._next
 
     async def _sleep(self, seconds: float | None) -> bool:
@@ -225,7 +242,7 @@ class NodeChannel:
             return False
         return True
 
-    async def _perform(self, ask: _Ask) -> None:
+    async def _perform(self, ask: Ask) -> None:
         try:
             result = await ask.perform()
         except JournalError as error:
@@ -233,7 +250,7 @@ class NodeChannel:
                 self._starts_queued -= 1
             if ask.starts is not None or self._forgot_us(error):
                 self._lose(error)
-            self._note(error)
+            self._last_error = str(error)
             ask.call.fail(self.name, error)
             return
         if ask.starts is not None:
@@ -250,21 +267,21 @@ class NodeChannel:
         return isinstance(error, NotAdmitted) and self._learner is None and self.takes_part
 
     async def _write(self) -> None:
-        limit = self._settings.merged_write_limit_bytes
-        message = self._window.message(self._seq, self._next, limit)
-        body = pb.Batch(
-            segment_first_txid=message.segment_first,
-            first_txid=message.first,
-            count=message.last - message.first + 1,
-            records=message.records,
-        )
+        message = self._next_message()
         try:
             if not self._line.unbroken:
                 await self._reopen(message.segment_first)
-            await self._line.exchange(pb.WriteRequest(info=self.info(), batch=body))
+            await self._line.exchange(self.stamps.outgoing(message))
         except JournalError as error:
             self._lose(error)
             return
+        self._written(message)
+
+    def _next_message(self) -> Message:
+        limit = self._settings.merged_write_limit_bytes
+        return self._window.message(self._seq, self._next, limit)
+
+    def _written(self, message: Message) -> None:
         self._seq, self._next = message.seq, TxId(message.last + 1)
         self._acked = message.last
         self._window.acked(self.name, message.last, message.seq)
@@ -272,7 +289,13 @@ class NodeChannel:
     async def _reopen(self, first: TxId) -> None:
         settings, layout = self._settings, self._window.layout_version
         await reopen(
-            self.remote, first, self._next, layout, self.info, settings, learner=self._learner
+            self.remote,
+            first,
+            self._next,
+            layout,
+            self.stamps.info,
+            settings,
+            learner=self._learner,
         )
         self._line.begin()
 
@@ -282,12 +305,15 @@ class NodeChannel:
         interval = self._settings.heartbeat_interval_seconds
         if self._window.segment_first is None:
             if not await self._sleep(interval):
-                await self._heartbeat()
+                try:
+                    await self.heartbeat()
+                except JournalError as error:
+                    self._last_error = str(error)
             return
         loop = asyncio.get_running_loop()
         wait = self._retry_at - loop.time()
         if wait > 0:
-            self._watch_connection()
+            self._reconnection.watch()
             await self._sleep(wait)
             return
         self._retry_at = loop.time() + interval
@@ -298,7 +324,7 @@ class NodeChannel:
             rejoin(
                 self.remote,
                 self._window,
-                self.info,
+                self.stamps.info,
                 lambda mark: self._sources(self.name, mark),
                 self._settings,
             )
@@ -313,7 +339,7 @@ class NodeChannel:
             return
         failure = attempt.exception()
         if isinstance(failure, JournalError):
-            self._note(failure)
+            self._last_error = str(failure)
         elif failure is not None:
             raise failure
         else:
@@ -321,12 +347,12 @@ class NodeChannel:
 
     def _take_up(self, following: TxId) -> None:
         """The node has everything before this edit, and waits for it."""
-        self._forget_connection()
+        self._reconnection.forget()
         window = self._window
         self._next, self._seq = following, window.seq_at(following)
         self._writing, self._lost_because, self._last_error = True, None, None
-        before = TxId(following - 1)
-        self._acked = before if following != window.segment_first else min(self._acked, before)
+        before, none_yet = TxId(following - 1), following == window.segment_first
+        self._acked = min(self._acked, before) if none_yet else before
         self._catching_up_to = TxId(window.next - 1) if following < window.next else NO_TXID
         self._learner = self.remote.learner
         self._line.begin()
@@ -334,7 +360,7 @@ class NodeChannel:
         window.takes_part(self.name, self._seq, learner=why)
         window.acked(self.name, self._acked, self._seq)
         if why is not None:
-            self._note(why)
+            self._last_error = str(why)
             self._admit(self)
         log.info(
             "journal.node_rejoined",
@@ -345,27 +371,9 @@ class NodeChannel:
             learner=self._learner,
         )
 
-    async def _heartbeat(self) -> None:
-        try:
-            await self.heartbeat()
-        except JournalError as error:
-            self._note(error)
-
-    def _watch_connection(self) -> None:
-        """Ask again at once when a node that could not be reached can be."""
-        if self._reconnected is None:
-            self._reconnected = asyncio.create_task(self.remote.wait_until_reconnected())
-            self._reconnected.add_done_callback(self._connection_changed)
-
-    def _connection_changed(self, watch: asyncio.Task[None]) -> None:
-        self._reconnected = None
-        if not watch.cancelled() and watch.exception() is None:
-            self._retry_at = 0.0
-            self.wake()
-
-    def _forget_connection(self) -> None:
-        if self._reconnected is not None:
-            self._reconnected.cancel()
+    def _reconnected(self) -> None:
+        self._retry_at = 0.0
+        self.wake()
 
     # ---- small matters ----
 
@@ -374,17 +382,10 @@ class NodeChannel:
             log.warning("journal.node_lost", node=self.name, reason=str(error), acked=self._acked)
             self._retry_at = 0.0
         self._lost_because = self._lost_because or error
-        self._note(error)
+        self._last_error = str(error)
         if not self._starts_queued:
             self._window.failed(self.name, error)
         self.wake()
-
-    def _note(self, error: JournalError) -> None:
-        self._last_error = str(error)
-
-    def _fail_asks(self, error: JournalError) -> None:
-        while self._asks:
-            self._asks.popleft().call.fail(self.name, error)
 
     def _stopped(self, pump: asyncio.Task[None]) -> None:
         if pump.cancelled() or (bug := pump.exception()) is None:
@@ -393,7 +394,7 @@ class NodeChannel:
         crashed = Unavailable(f"the channel crashed: {bug!r}")
         self._starts_queued = 0
         self._lose(crashed)
-        self._fail_asks(crashed)
+        fail_all(self._asks, self.name, crashed)
 
     def _lag(self) -> int:
         return max(0, self._window.committed - max(self._acked, 0))

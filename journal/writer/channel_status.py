@@ -10,7 +10,8 @@ class ChannelStatus:
     """One node on a status page.
 
     ``in_sync`` says that it takes part in the open segment and has caught up with it.  A
-    ``learner`` is fed like the others, but does not count before it is admitted.
+    ``learner`` is fed like the others, but does not count before it is admitted.  ``via`` is what
+    carries its batches: ``lane``, ``stream``, or ``none`` while nothing does.
     """
 
     node: NodeName
@@ -20,3 +21,4 @@ class ChannelStatus:
     last_error: str | None
     queued_bytes: int = 0
     learner: bool = False
+    via: str = "none"

@@ -16,8 +16,9 @@ import structlog
 from journal.errors import BadRequest, InvariantBroken, JournalError, Unavailable, ensure
 from journal.frame import scan
 from journal.links import metrics
+from journal.links.countdown import STEPS, Countdown
 from journal.links.link import MAX_BATCH_BYTES
-from journal.links.quorum_call import STEPS, Countdown, quorum_lost
+from journal.links.quorum_call import quorum_lost
 from journal.model import LAYOUT_VERSION, NO_TXID, NodeName, TxId
 from journal.quorum import majority_of
 

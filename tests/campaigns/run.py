@@ -17,6 +17,7 @@ CAMPAIGNS: Final = {
         "java": "tests.campaigns.soak.java:main",
         "journal": "tests.campaigns.soak.journal:main",
         "kill": "deploy.local.soak:kill",
+        "lane": "tests.campaigns.soak.lane:main",
         "newcomer": "tests.campaigns.soak.newcomer:main",
         "zkfc": "tests.campaigns.soak.zkfc:main",
     },

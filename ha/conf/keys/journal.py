@@ -9,6 +9,7 @@ from ha.conf.keys.units import (
     flag,
     fraction,
     host_port,
+    host_port_or_off,
     one_of,
     optional_host_port,
     optional_text,
@@ -44,6 +45,14 @@ HADOOP_RPC = Key(
     "off where it is not set",
 )
 HADOOP_RPC_BIND = Key("nnha.journalnode.hadoop-rpc-bind-host", optional_text, "", _G, "listen here")
+WRITE_LANES = Key(
+    "nnha.journalnode.write-lane-address",
+    host_port_or_off,
+    "off",
+    _G,
+    "where writers may have a connection of their own for batches; empty = the RPC host and any "
+    "free port, off = nowhere",
+)
 HTTP = Key("dfs.journalnode.http-address", host_port(default_port=8480), "0.0.0.0:8480", _G, "")
 HTTP_BIND = Key("dfs.journalnode.http-bind-host", optional_text, "", _G, "listen here")
 SYNC = Key("dfs.journalnode.enable.sync", flag, "true", _G, "fetch missed segments from peers")

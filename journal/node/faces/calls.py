@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 from google.protobuf.message import Message
 
 from journal.core import replies, requests
+from journal.lane import Offer
 from journal.messages import namespace_message
 from journal.model import LAYOUT_VERSION
 from journal.node.faces import grpc_codec as codec
@@ -22,6 +23,9 @@ from journal.storage.incarnation import random_id
 
 Q = TypeVar("Q", bound=Message)
 R = TypeVar("R")
+
+
+NO_LANES: Final = Offer(0, b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +43,16 @@ class Answered(Generic[R]):
     reply: R
     owner: JournalOwner
     http_port: int
+    lanes: Offer
 
 
 def _owner_of(node: JournalNode, message: Any) -> JournalOwner:  # noqa: ANN401 - any request
     """The journal that a request names, in its writer's header or by itself."""
     return node.owner_of(getattr(message, "info", message).journal_id)
+
+
+def _offer(node: JournalNode) -> Offer:
+    return NO_LANES if node.lanes is None else node.lanes.offer
 
 
 def _order(request: type[Q], convert: Callable[[Q], requests.Request]) -> Row:
@@ -68,7 +77,7 @@ def _question(
         owner = _owner_of(node, message)
         told = await owner.ask(convert(message))
         assert isinstance(told, reply)
-        return answer(Answered(told, owner, node.http_port))
+        return answer(Answered(told, owner, node.http_port, _offer(node)))
 
     return Row(request, handle)
 
@@ -85,7 +94,7 @@ def _reading(
         owner = _owner_of(node, message)
         told = owner.read(convert(message))
         assert isinstance(told, reply)
-        return answer(Answered(told, owner, node.http_port))
+        return answer(Answered(told, owner, node.http_port, _offer(node)))
 
     return Row(request, handle)
 
@@ -124,7 +133,7 @@ async def _catch_up(node: JournalNode, message: pb.CatchUpRequest) -> Message:
     layout = message.layout_version or LAYOUT_VERSION
     asked = requests.CatchUp(stamp(message.info), segment(message.segment), layout)
     next_txid = await node.catch_up(owner, asked, tuple(message.source_urls))
-    return codec.resumed(next_txid, owner.state)
+    return codec.resumed(next_txid, owner.state, _offer(node))
 
 
 async def _journaled_edits(node: JournalNode, message: pb.GetJournaledEditsRequest) -> Message:
@@ -146,6 +155,7 @@ async def _status(node: JournalNode, message: pb.JournalRequest) -> Message:
         disk=node.disk_bytes(owner.journal_id),
         failed_because=owner.failed_because,
         disk_warning=node.disk_warning(owner.journal_id),
+        write_lanes=0 if node.lanes is None else node.lanes.open_to(owner.journal_id),
     )
 
 
@@ -170,6 +180,8 @@ CALLS: Final[Mapping[str, Row]] = {
             incarnation=a.owner.state.incarnation,
             previous_writer_heard_micros_ago=int(a.owner.writer_heard_seconds_ago() * 1e6),
             previous_read_lease_micros=a.owner.state.read_lease_micros,
+            lane_port=a.lanes.port,
+            lane_key=a.lanes.key,
         ),
     ),
     "PrepareRecovery": _question(
@@ -198,7 +210,7 @@ CALLS: Final[Mapping[str, Row]] = {
             stamp(m.info), txid(m.first_txid), m.layout_version or LAYOUT_VERSION
         ),
         replies.Resumed,
-        lambda a: codec.resumed(a.reply.next_txid, a.owner.state),
+        lambda a: codec.resumed(a.reply.next_txid, a.owner.state, a.lanes),
     ),
     "CatchUp": Row(pb.CatchUpRequest, _catch_up),
     "FinalizeLogSegment": _order(

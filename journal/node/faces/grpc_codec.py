@@ -5,6 +5,7 @@ from typing import Final
 from journal.core import replies, requests
 from journal.core.state import JournalState
 from journal.errors import BadRequest
+from journal.lane import Offer
 from journal.messages import namespace_message, namespace_of, segment_message
 from journal.model import NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 from journal.node.edits_cache import Retrieved
@@ -60,10 +61,14 @@ def write(message: pb.WriteRequest) -> requests.Journal | requests.Heartbeat:
     return requests.Heartbeat(stamp(message.info))
 
 
-def resumed(next_txid: TxId, state: JournalState) -> pb.ResumeSegmentReply:
-    """Where a node goes on, and whether it counts."""
+def resumed(next_txid: TxId, state: JournalState, lanes: Offer) -> pb.ResumeSegmentReply:
+    """Where a node goes on, whether it counts, and where it takes lanes."""
     return pb.ResumeSegmentReply(
-        next_txid=next_txid, is_learner=state.learner, incarnation=state.incarnation
+        next_txid=next_txid,
+        is_learner=state.learner,
+        incarnation=state.incarnation,
+        lane_port=lanes.port,
+        lane_key=lanes.key,
     )
 
 
@@ -133,6 +138,7 @@ def status(
     disk: tuple[int, int],
     failed_because: str | None,
     disk_warning: str | None = None,
+    write_lanes: int = 0,
 ) -> pb.JournalStatus:
     """All that a person may want to know; ``disk`` is free and total bytes."""
     message = pb.JournalStatus(
@@ -145,6 +151,7 @@ def status(
         incarnation=state.incarnation,
         is_learner=state.learner,
         damaged_segments=sorted(state.damaged),
+        write_lanes=write_lanes,
     )
     if state.namespace is not None:
         message.namespace_info.CopyFrom(namespace_message(state.namespace))

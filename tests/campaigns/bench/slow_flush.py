@@ -8,12 +8,12 @@ from journal.storage import files
 FLUSH_SECONDS = 0.005
 
 if __name__ == "__main__":
-    quick = files._AppendFile.sync
+    quick = files._RealFile.sync
 
-    def slow(self: files._AppendFile) -> None:
+    def slow(self: files._RealFile) -> None:
         """What a disk without a cache of its own would do."""
         time.sleep(FLUSH_SECONDS)
         quick(self)
 
-    files._AppendFile.sync = slow  # type: ignore[method-assign]
+    files._RealFile.sync = slow  # type: ignore[method-assign]
     main()

@@ -1,4 +1,4 @@
-"""One writer over gRPC and over Hadoop RPC, on the same JournalNodes in the same run."""
+"""One writer over gRPC, over Hadoop RPC and over write lanes, on nodes of the same run."""
 
 import asyncio
 import json
@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.local.layout import JOURNALNODES, plan
@@ -28,14 +29,32 @@ SECONDS = 1.2
 HADOOP_KEY = "nnha.journalnode.hadoop-rpc-address"
 
 
-def start_nodes(running: ExitStack, directory: Path) -> tuple[list[int], list[int]]:
-    """Three JournalNode processes; their gRPC ports and their Hadoop RPC ports."""
+EDITS_KEY = "dfs.namenode.shared.edits.dir"
+LANE_KEY = "nnha.journalnode.write-lane-address"
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Of three JournalNode processes."""
+
+    grpc: list[int]
+    hadoop: list[int]
+
+
+def start_nodes(running: ExitStack, directory: Path, *, lanes: str) -> Ports:
+    """Three JournalNode processes, with write lanes at that address or ``off``."""
     directory.mkdir(exist_ok=True)
     layout = plan(directory)
     write_conf_dir(layout)
     supervisor = running.enter_context(Supervisor(directory))
     for name in JOURNALNODES:
-        keys = {**journalnode_overrides(layout, name), HADOOP_KEY: "127.0.0.1:0"}
+        # Without named journals a node makes any; each transport has one of its own.
+        keys = {
+            **journalnode_overrides(layout, name),
+            EDITS_KEY: "",
+            HADOOP_KEY: "127.0.0.1:0",
+            LANE_KEY: lanes,
+        }
         command = [sys.executable, "-m", "ha.cli.main", "journalnode"]
         options = [f"-D{key}={value}" for key, value in keys.items()]
         supervisor.start(name, [*command, "--conf-dir", str(layout.conf_dir), *options])
@@ -47,7 +66,7 @@ def start_nodes(running: ExitStack, directory: Path) -> tuple[list[int], list[in
         assert answer is not None
         status = json.loads(answer[1])
         hadoop.append(int(status["hadoop_rpc_address"].rpartition(":")[2]))
-    return [layout.journalnodes[name].rpc for name in JOURNALNODES], hadoop
+    return Ports([layout.journalnodes[name].rpc for name in JOURNALNODES], hadoop)
 
 
 class Pen:
@@ -58,9 +77,12 @@ class Pen:
         self._next = 1
 
     async def open(self) -> None:
-        await self._writer.format()
-        await self._writer.become_writer()
-        await self._writer.start_segment(TxId(1))
+        """Take over, behind what the last round has left."""
+        if True not in (await self._writer.formatted()).values():
+            await self._writer.format()
+        won = await self._writer.become_writer()
+        self._next = won.last_txid + 1
+        await self._writer.start_segment(TxId(self._next))
 
     async def commit(self, edits: int) -> None:
         """One batch of edits of 200 bytes."""
@@ -91,15 +113,17 @@ async def latencies(ports: Sequence[int], link: LinkFactory, name: str) -> list[
     return found
 
 
-def rows(grpc_ports: Sequence[int], hadoop_ports: Sequence[int]) -> list[Row]:
-    """Each transport's p50 and p99; rounds take turns, so that a busy moment meets both."""
+def rows(without: Ports, with_lanes: Ports) -> list[Row]:
+    """Each transport's p50 and p99; rounds take turns, so that a busy moment meets them all."""
     over_grpc: list[list[float]] = []
     over_hadoop: list[list[float]] = []
-    for turn in range(ROUNDS):
-        over_grpc.append(asyncio.run(latencies(grpc_ports, GrpcLink, f"grpc{turn}")))
-        over_hadoop.append(asyncio.run(latencies(hadoop_ports, HadoopLink, f"hadoop{turn}")))
-    grpc50, hadoop50 = (_median(runs, 0.5) for runs in (over_grpc, over_hadoop))
-    grpc99, hadoop99 = (_median(runs, 0.99) for runs in (over_grpc, over_hadoop))
+    over_lanes: list[list[float]] = []
+    for _ in range(ROUNDS):
+        over_grpc.append(asyncio.run(latencies(without.grpc, GrpcLink, "grpc")))
+        over_hadoop.append(asyncio.run(latencies(without.hadoop, HadoopLink, "hadoop")))
+        over_lanes.append(asyncio.run(latencies(with_lanes.grpc, GrpcLink, "lane")))
+    grpc50, hadoop50, lane50 = (_median(r, 0.5) for r in (over_grpc, over_hadoop, over_lanes))
+    grpc99, hadoop99, lane99 = (_median(r, 0.99) for r in (over_grpc, over_hadoop, over_lanes))
     beside = f"gRPC: {grpc50:.3f} ms"
     return [
         Row("commit p50 over gRPC, 1 caller", grpc50, "ms", "-", None, "-"),
@@ -107,6 +131,9 @@ def rows(grpc_ports: Sequence[int], hadoop_ports: Sequence[int]) -> list[Row]:
         Row("commit p50 over Hadoop RPC, 1 caller", hadoop50, "ms", "-", None, beside),
         Row("commit p99 over Hadoop RPC, 1 caller", hadoop99, "ms", "-", None, beside),
         Row("Hadoop RPC / gRPC, p50", hadoop50 / grpc50, "ratio", "-", None, beside),
+        Row("commit p50 over write lanes, 1 caller", lane50, "ms", "-", None, beside),
+        Row("commit p99 over write lanes, 1 caller", lane99, "ms", "-", None, beside),
+        Row("write lanes / gRPC, p50", lane50 / grpc50, "ratio", "-", None, beside),
     ]
 
 
@@ -114,7 +141,8 @@ def transport_rows() -> list[Row]:
     """The rows, on nodes of their own."""
     with ExitStack() as running:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory()))
-        return rows(*start_nodes(running, directory))
+        without = start_nodes(running, directory / "without", lanes="off")
+        return rows(without, start_nodes(running, directory / "lanes", lanes="127.0.0.1:0"))
 
 
 def _median(runs: Sequence[Sequence[float]], share: float) -> float:

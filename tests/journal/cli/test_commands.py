@@ -21,7 +21,8 @@ from tests.journal.writer.journal_cluster import (
 
 NODE_KEYS = {
     "node", "reachable", "reason", "state", "formatted", "promised_epoch", "writer_epoch",
-    "last_txid", "committed_txid", "behind", "open_segment", "learner", "incarnation",
+    "last_txid", "committed_txid", "behind", "open_segment", "via", "write_lanes",
+    "learner", "incarnation",
     "damaged_segments", "failed_because", "disk_free_bytes", "disk_total_bytes", "disk_warning",
 }  # fmt: skip
 
@@ -49,7 +50,7 @@ async def test_status_has_the_same_keys_whether_a_node_answers_or_not(
     assert all(set(row) == NODE_KEYS for row in rows)
     assert rows[2]["state"] == "down"
     text = (await run(nodes, tmp_path, "status")).output
-    headings = "node state promised writer last txid committed behind open free"
+    headings = "node state promised writer last txid committed behind open via free"
     assert headings.split() in [line.split() for line in text.splitlines()]
     assert "2 of 3 nodes serve and vote; the quorum could lose no more node" in text
 

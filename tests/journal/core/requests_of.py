@@ -248,10 +248,9 @@ class MemoryFiles:
     def reopen(self, path: Path) -> "_MemoryFile":
         return _MemoryFile(self, self._inode(path))
 
-    def overwrite(self, path: Path, data: bytes) -> None:
+    def open_in_place(self, path: Path) -> "_MemoryFile":
         self._changing()
-        inode = self.names_cached.setdefault(path, _Inode())
-        inode.cached[: len(data)] = data
+        return _MemoryFile(self, self.names_cached.setdefault(path, _Inode()))
 
     def truncate(self, path: Path, size: int) -> None:
         self._changing()
@@ -312,6 +311,10 @@ class _MemoryFile:
             self._inode.cached += data[: len(data) // 2]
             raise
         self._inode.cached += data
+
+    def overwrite(self, data: bytes) -> None:
+        self._files._changing()
+        self._inode.cached[: len(data)] = data
 
     def sync(self) -> None:
         self._files._changing()

@@ -183,7 +183,7 @@ async def test_batches_that_wait_share_a_sync_and_hold_up_nobody(tmp_path: Path)
         batches = [client.batch(writer, 1, i, i) for i in range(1, 301)]
         writing = asyncio.create_task(client.write(batches))
         try:
-            await until(lambda: len(owner._waiting) > 32, "batches that wait")
+            await until(lambda: owner.waiting > 32, "batches that wait")
             assert (await client.status()).last_written_txid == 0
         finally:
             hangs.set()

@@ -5,7 +5,7 @@ from typing import Any, Final
 from journal.storage.files import RealFiles
 
 _CHANGING: Final = frozenset(
-    {"create", "overwrite", "truncate", "sync_file", "sync_folder", "rename", "remove", "link"}
+    {"create", "open_in_place", "truncate", "sync_file", "sync_folder", "rename", "remove", "link"}
 )
 
 

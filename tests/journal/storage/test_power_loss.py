@@ -50,7 +50,7 @@ pytestmark = GCC.mark  # for the shim that records file operations
 
 PLANTS = {
     "folders are not synced": "RealFiles.sync_folder = lambda self, folder: None",
-    "edits are not synced": "files._AppendFile.sync = lambda self: None",
+    "edits are not synced": "files._RealFile.sync = lambda self: None",
     "nothing is": "files.os.fsync = files.os.fdatasync = lambda fd: None",
 }
 

@@ -108,6 +108,10 @@ class Network:
         """Let nothing through, in this direction."""
         self._cuts[link] = self._cuts.get(link, 0) + 1
 
+    def is_cut(self, link: Link) -> bool:
+        """Whether nothing gets through, in this direction."""
+        return link in self._cuts
+
     def heal(self, link: Link) -> None:
         """Take one cut back; what was held arrives."""
         left = self._cuts.get(link, 0) - 1

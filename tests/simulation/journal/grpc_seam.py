@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 
 from tests.simulation.engine.clock import PROCESS, Process
 from tests.simulation.engine.network import Network
+from tests.simulation.journal.lane_seam import LaneBoard
 
 Serializer = Callable[[Message], bytes]
 Deserializer = Callable[[bytes], Message]
@@ -88,6 +89,7 @@ class Switchboard:
 
     network: Network
     servers: dict[str, Server]
+    lanes: LaneBoard
 
     def channel(self, target: str, options: object = None) -> "SimulatedChannel":
         """What ``grpc.aio.insecure_channel`` gives in the simulated world."""
@@ -252,6 +254,7 @@ class SimulatedStream:
         if self._failure is not None:
             raise asyncio.InvalidStateError("RPC already finished.")
         data = self._serialize(request)
+        self._channel.board.lanes.stream_used(self._channel.process, self._channel.machine)
         channel, network = self._channel, self._channel.board.network
         self._due = network.post(
             channel.link,

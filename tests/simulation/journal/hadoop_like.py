@@ -33,7 +33,7 @@ def _keep_out(channel: NodeChannel) -> None:
     """Neither ask the node to take part again, nor give it a vote."""
 
     async def waits() -> None:
-        channel._note(OutOfSync("left out until the next segment"))
+        channel._last_error = "left out until the next segment"
 
     async def reopens(first: int) -> None:
         raise OutOfSync(f"segment {first} cannot be opened again")

@@ -38,6 +38,8 @@ from tests.simulation.journal.grpc_seam import (
 )
 from tests.simulation.journal.haste import Haste
 from tests.simulation.journal.http_seam import Page
+from tests.simulation.journal.lane_seam import LaneEnd, NodeLanes
+from tests.simulation.journal.lane_seam import Respond as LaneRespond
 from tests.simulation.journal.platter import Blow, Platter, SimulatedFiles
 from tests.simulation.journal.swarm import Upkeep
 
@@ -70,6 +72,8 @@ class Machine:
         self._trace = trace
         self._rng = faults.random("machine", name)
         self._ids = faults.random("incarnations", name)
+        self._lane_keys = faults.random("lane keys", name)
+        self.takes_lanes = False
         self._methods: dict[str, Handler] = {}
         self._node: JournalNode | None = None
 
@@ -113,6 +117,7 @@ class Machine:
             return
         node = JournalNode(self._settings())
         node.http_port = HTTP_PORT
+        node.lanes = NodeLanes(self._lane_keys) if self.takes_lanes else None
         patience = cast(Any, Haste(self._faults.random("haste")))
         self.owner = JournalOwner(
             JOURNAL,
@@ -121,6 +126,7 @@ class Machine:
             EditsCache(self.cache_bytes),
             patience,
             max_read_lease_seconds=MAX_LEASE_SECONDS,
+            clock=self._loop.time,
         )
         node._journals[JOURNAL] = _Open(self.owner, cast(Any, None), self.root)
         self._node = node
@@ -211,6 +217,23 @@ class Machine:
             return _Stream(queue, None)
         work = partial(serve_stream, self._methods[method], queue, respond)
         return _Stream(queue, process.spawn(self._guarded(work, respond)))
+
+    def lane_end(self, respond: LaneRespond) -> LaneEnd | None:
+        """Take a lane; None where no process runs."""
+        process, node = self.process, self._node
+        if process is None or not process.alive or node is None:
+            return None
+
+        async def until_killed() -> None:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                if not self.silent and not self._faults.over:
+                    respond(None)
+                raise
+
+        process.spawn(until_killed())
+        return LaneEnd(node, process, self._loop, respond)
 
     def get(self, query: dict[str, str], respond: Callable[[Page | None], None]) -> None:
         """Serve a segment over HTTP."""

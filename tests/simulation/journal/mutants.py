@@ -9,6 +9,7 @@ from journal.core.effects import (
     PersistWriter,
 )
 from tests.simulation.engine.mutants import Mutant
+from tests.simulation.journal import planted_lanes as lanes
 from tests.simulation.journal import planted_limits as limits
 from tests.simulation.journal import planted_protocol as protocol
 from tests.simulation.journal import planted_reads as reads
@@ -26,6 +27,7 @@ _CHECKS: Final = _CORE + "rules.py::test_the_first_failing_check_answers"
 _LIMITS: Final = _CORE + "limits.py::test_it_is_refused_and_changes_nothing"
 _WORD: Final = _SIM + "voters_word.py::test_"
 _LEFT: Final = _CORE + "rejoin.py::test_a_twin_does_not_reopen_what_the_writer_has_left"
+_LANE: Final = "tests/journal/node/test_lane.py::test_"
 _DURABLE: Final = "tests/journal/test_durable.py::test_"
 
 MUTANTS: Final = (
@@ -141,6 +143,23 @@ MUTANTS: Final = (
            _SIM + "found.py::test_what_rots_behind_the_scan_of_the_start_is_not_voted_with"),
     Mutant("damage refused by stopping", rules.damage_stops_the_node(), 0,
            _SIM + "found.py::test_what_rots_behind_the_scan_of_the_start_is_not_voted_with"),
+    # ---- write lanes ----
+    Mutant("lane takes any epoch", lanes.any_epoch(), 1500,
+           _LANE + "a_fenced_writer_is_told_so_by_kind"),
+    Mutant("lane takes any serial", lanes.any_serial(), 0,
+           _LANE + "what_grpc_refuses_a_lane_refuses[a serial again]"),
+    Mutant("lane takes any file system", lanes.any_file_system(), 0,
+           _LANE + "a_lane_of_another_file_system_writes_nothing"),
+    Mutant("lane takes any lease", lanes.any_lease(), 0,
+           _LANE + "what_grpc_refuses_a_lane_refuses[an endless lease]"),
+    Mutant("lane takes an older process's key", lanes.any_key(), 0,
+           _LANE + "a_key_of_an_older_process_opens_nothing"),
+    Mutant("lane answers before the flush", lanes.answers_before_the_flush(), 1500,
+           _SIM + "lanes.py::test_what_a_lane_has_acknowledged_survives_a_power_cut"),
+    Mutant("lane does not wait for its turn", lanes.without_its_turn(), 0,
+           "tests/journal/node/test_turn.py::test_a_thread_waits_while_the_loop_has_it"),
+    Mutant("lane and stream at once", lanes.both_ways_at_once(), 1500,
+           _SIM + "lanes.py::test_a_stream_carries_nothing_while_a_lane_is_open"),
     # ---- sync, damage, purge ----
     Mutant("sync takes other edits", rules.download_unchecked(), 0,
            "tests/journal/node/test_transfer.py::test_a_peer_that_lies_is_not_believed_by_the_syncer"),

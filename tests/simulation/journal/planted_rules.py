@@ -13,7 +13,7 @@ from journal.core.upgrade import step as upgrade_step
 from journal.errors import BadRequest
 from journal.links import codec
 from journal.model import Epoch, Segment, TxId
-from journal.node import owner, recent_edits, segment_fetch
+from journal.node import contents, recent_edits, segment_fetch
 from journal.recovery import Held
 from journal.storage.segment_file import SegmentCheck
 from journal.writer import learner_admission, window
@@ -86,7 +86,7 @@ def resume_whatever_was_left() -> Planting:
 
 def resume_trusts_the_scan() -> Planting:
     """What a file holds when it is opened again is taken for what a start has found in it."""
-    return replacing(owner, "reopened_segment", lambda state, request: None)
+    return replacing(contents, "reopened_segment", lambda state, request: None)
 
 
 def damage_stops_the_node() -> Planting:

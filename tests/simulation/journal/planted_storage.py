@@ -9,6 +9,7 @@ from journal.core.effects import Effect
 from journal.model import NO_EPOCH
 from journal.node.owner import JournalOwner
 from journal.storage import disk, layout, load
+from journal.storage.download import Download
 from journal.storage.files import Files, with_contents
 from journal.storage.records import record_of
 from journal.storage.segment_file import SegmentCheck
@@ -105,7 +106,7 @@ def finalize_not_synced() -> Planting:
 
 
 def download_not_synced() -> Planting:
-    return replacing(disk.Download, "finish", lambda self: self._file.close())
+    return replacing(Download, "finish", lambda self: self._file.close())
 
 
 def download_not_verified() -> Planting:

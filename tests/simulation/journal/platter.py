@@ -235,11 +235,9 @@ class SimulatedFiles:
     def reopen(self, path: Path) -> "_OpenFile":
         return _OpenFile(self, self._inode(path))
 
-    def overwrite(self, path: Path, data: bytes) -> None:
+    def open_in_place(self, path: Path) -> "_OpenFile":
         self.change()
-        inode = self._platter.cached.get(path) or self._platter.create(path)
-        inode.cached[: len(data)] = data
-        inode.in_place = True
+        return _OpenFile(self, self._platter.cached.get(path) or self._platter.create(path))
 
     def truncate(self, path: Path, size: int) -> None:
         self.change()
@@ -281,6 +279,12 @@ class SimulatedFiles:
                 inode.cached += data[: self._rng.randint(0, len(data))]
             raise
         inode.cached += data
+
+    def overwrite(self, inode: Inode, data: bytes) -> None:
+        """Write over the beginning."""
+        self.change()
+        inode.cached[: len(data)] = data
+        inode.in_place = True
 
     def sync(self, inode: Inode) -> None:
         """Make contents durable.  After an error chance has said what is there, once and for all:
@@ -333,6 +337,9 @@ class _OpenFile:
 
     def append(self, data: bytes) -> None:
         self._files.append(self._inode, data)
+
+    def overwrite(self, data: bytes) -> None:
+        self._files.overwrite(self._inode, data)
 
     def sync(self) -> None:
         self._files.sync(self._inode)

@@ -25,13 +25,15 @@ from tests.simulation.journal.world import World
 Scene = Callable[["Stage"], Awaitable[None]]
 
 
-def perform(*scenes: Scene, nodes: int = 3) -> Outcome:
+def perform(*scenes: Scene, nodes: int = 3, lanes: bool = False) -> Outcome:
     """Play these scenes, heal the world, and let a clean writer and reader conclude.
+
+    With ``lanes`` the nodes take write lanes.
 
     Raises:
         Violated: an invariant broke.
     """
-    world = World(0, None, True, calm(nodes))
+    world = World(0, None, True, replace(calm(nodes), lanes=lanes))
     stage = Stage(world)
     world.network.silence = 0.0
     world.network.script = stage.judge
@@ -53,6 +55,9 @@ class Stage:
     """(writer, node, method) of requests that never arrive; an empty method means all."""
     arrivals: dict[tuple[str, str], Action] = field(default_factory=dict)
     """What happens just before a (node, method) request arrives, once."""
+    holding: set[Link] = field(default_factory=set)
+    """Where the next batch or heartbeat is held up on its way."""
+    held: list[Action] = field(default_factory=list)
     failure: BaseException | None = None
     writers: int = 0
 
@@ -95,11 +100,22 @@ class Stage:
         if {(*link, ""), (*link, what)} & self.lost:
             return None
 
+        if link in self.holding and what == "Write":
+            self.holding.discard(link)
+            self.held.append(arrive)
+            return (lambda: None), lost
+
         def after_the_event() -> None:
             self.arrivals.pop((link[1], what), lambda: None)()
             arrive()
 
         return after_the_event, lost
+
+    def let_go(self) -> None:
+        """What was held up arrives now."""
+        for arrive in self.held:
+            arrive()
+        self.held.clear()
 
     def finalized(self, node: str) -> dict[int, Run]:
         """The finalized segments on a node's platter."""

@@ -69,10 +69,15 @@ class Swarm:
     held: bool
     unclosed: float
     upkeep: Upkeep = Upkeep()
+    lanes: bool = False
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
-        """The options of a seed."""
+        """The options of a seed.  In every fourth one the nodes take write lanes."""
+        return replace(cls._drawn(seed), lanes=seed % 4 == 0)
+
+    @classmethod
+    def _drawn(cls, seed: int) -> "Swarm":
         rng = Random(seed)
         rates = {
             kind: rng.choice((0.01, 0.04, 0.15)) if rng.random() < 0.4 else 0.0

@@ -23,6 +23,7 @@ from tests.simulation.journal import byzantine
 from tests.simulation.journal.contender import Contender, Habits, Life
 from tests.simulation.journal.grpc_seam import Switchboard
 from tests.simulation.journal.http_seam import session_maker
+from tests.simulation.journal.lane_seam import LaneBoard
 from tests.simulation.journal.liveness import go_on, heal
 from tests.simulation.journal.machine import Machine, open_simulated
 from tests.simulation.journal.nemesis import Event, cuts, plan
@@ -66,7 +67,10 @@ class World:
         }
         for machine in self.machines.values():
             machine.peers, machine.upkeep = tuple(self.machines), self.swarm.upkeep
+            machine.takes_lanes = self.swarm.lanes
             machine.format()
+        lane_servers: Any = self.machines
+        self.lanes = LaneBoard(self.network, lane_servers)
         platters = {name: machine.platter for name, machine in self.machines.items()}
         self.oracle = Oracle(platters, self.trace)
         self.writers: dict[str, Process] = {}
@@ -77,7 +81,7 @@ class World:
     def in_place(self) -> Iterator[None]:
         """The simulated world in place of the real one: two clients, one way to open a file."""
         servers: Any = self.machines
-        board = Switchboard(self.network, servers)
+        board = Switchboard(self.network, servers, self.lanes)
         config = structlog.get_config()
         level = 20 if self.trace.keep else 50
         structlog.configure(
@@ -89,6 +93,7 @@ class World:
             with (
                 patch.object(grpc.aio, "insecure_channel", board.channel),
                 patch.object(aiohttp, "ClientSession", session_maker(self.network, servers)),
+                patch.object(self.loop, "create_connection", self.lanes.connect),
                 patch.object(transfer, "_open", open_simulated),
                 patch.object(scrub, "_read", self._read),
             ):
@@ -277,8 +282,9 @@ class World:
             stopped = machine.owner.failed_because
             if stopped is not None and not machine.disk_was_hurt:
                 raise Violated("I15", f"{machine.name} stops on a sound disk: {stopped}")
-        if self.oracle.violation is not None:
-            raise self.oracle.violation
+        for violation in (self.oracle.violation, self.lanes.violation):
+            if violation is not None:
+                raise violation
         if self.loop.steps > _MAX_STEPS:
             raise Stuck(f"{self.loop.steps} steps, and no end")
 

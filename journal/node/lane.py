@@ -1,0 +1,231 @@
+"""Where a node takes write lanes: a listener, and a thread for each connection.
+
+A thread waits for a message, has the journal's owner carry it out on the spot, and answers.  So a
+batch meets no event loop, no task and no other thread; one disk that hangs stops its own lanes and
+nothing else.
+"""
+
+import secrets
+import socket
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from typing import Final
+
+import structlog
+
+from journal.errors import JournalError
+from journal.lane import (
+    HEADER_BYTES,
+    HELLO_BYTES,
+    KEY_BYTES,
+    LEAST_LENGTH,
+    LENGTH_BYTES,
+    WELCOME,
+    NoLane,
+    Offer,
+    hello_of,
+    rest_of_hello,
+)
+from journal.node.faces.lane_codec import LaneFace, face_of, most_bytes
+from journal.node.node import JournalNode
+
+log = structlog.get_logger()
+
+MAX_LANES: Final = 64
+HELLO_SECONDS: Final = 5.0
+_REST_SECONDS: Final = 0.1
+_READ_BYTES: Final = 256 * 1024
+_KEEPALIVE: Final = (
+    (socket.SO_KEEPALIVE, socket.SOL_SOCKET, 1),
+    (socket.TCP_KEEPIDLE, socket.IPPROTO_TCP, 30),
+    (socket.TCP_KEEPINTVL, socket.IPPROTO_TCP, 10),
+    (socket.TCP_KEEPCNT, socket.IPPROTO_TCP, 3),
+)
+"""A writer whose machine is gone says nothing more, and must not keep its place for ever."""
+
+
+class Lanes:
+    """Takes lanes for one node process, from ``start`` to ``stop``."""
+
+    def __init__(self, node: JournalNode) -> None:
+        self._node = node
+        self._lock = threading.Lock()
+        self._threads: dict[socket.socket, threading.Thread] = {}
+        self._open: Counter[str] = Counter()
+        self._listener: socket.socket | None = None
+        self._stopping = threading.Event()
+        self._accepting: threading.Thread | None = None
+        self._offer = Offer(0, secrets.token_bytes(KEY_BYTES))
+
+    @property
+    def offer(self) -> Offer:
+        """What writers are told."""
+        return self._offer
+
+    def open_to(self, journal_id: str) -> int:
+        """How many lanes a journal has."""
+        with self._lock:
+            return self._open[journal_id]
+
+    def start(self, host: str, port: int) -> int:
+        """Listen; which port it is.
+
+        Raises:
+            OSError: the address cannot be bound.
+        """
+        family, _, _, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.create_server(address[:2], family=family, backlog=MAX_LANES)
+        bound: int = listener.getsockname()[1]
+        self._listener, self._offer = listener, Offer(bound, self._offer.key)
+        self._accepting = threading.Thread(
+            target=self._accept, args=(listener,), name="write lanes", daemon=True
+        )
+        self._accepting.start()
+        return bound
+
+    def stop(self) -> None:
+        """Close the listener and every lane; what is under way is carried out and ends first."""
+        listener = self._listener
+        if listener is None or self._accepting is None:
+            return
+        self._stopping.set()
+        _shut(listener)
+        self._accepting.join()
+        listener.close()
+        with self._lock:
+            threads = dict(self._threads)
+        for connection in threads:
+            _shut(connection)
+        for thread in threads.values():
+            thread.join()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while not self._stopping.is_set():
+            try:
+                connection, peer = listener.accept()
+            except OSError as failure:
+                # Too many open files, or a peer that has gone: the next one may do better.
+                if not self._stopping.wait(_REST_SECONDS):
+                    log.warning("journal.lane_not_accepted", because=str(failure))
+                continue
+            thread = threading.Thread(
+                target=self._serve, args=(connection, peer), name="write lane", daemon=True
+            )
+            with self._lock:
+                full = len(self._threads) >= MAX_LANES
+                if not full:
+                    self._threads[connection] = thread
+            if full:
+                log.warning("journal.lane_refused", peer=peer[0], because=f"{MAX_LANES} are open")
+                connection.close()
+                continue
+            thread.start()
+
+    def _serve(self, connection: socket.socket, peer: tuple[str, int]) -> None:
+        """A lane from its first byte to its end; nothing that goes wrong in it ends another."""
+        try:
+            with connection:
+                self._converse(connection, peer)
+        except (NoLane, JournalError) as no:
+            log.warning("journal.lane_refused", peer=peer[0], because=str(no))
+        except OSError as gone:
+            log.info("journal.lane_lost", peer=peer[0], because=str(gone))
+        except Exception:
+            log.exception("journal.lane_crashed", peer=peer[0])
+        finally:
+            with self._lock:
+                del self._threads[connection]
+
+    def _converse(self, connection: socket.socket, peer: tuple[str, int]) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for option, level, value in _KEEPALIVE:
+            connection.setsockopt(level, option, value)
+        face = self._greet(connection)
+        journal = face.owner.journal_id
+        with self._lock:
+            self._open[journal] += 1
+        log.info("journal.lane_opened", journal=journal, peer=peer[0])
+        try:
+            connection.sendall(WELCOME)
+            incoming = Incoming(connection, most_bytes(self._node))
+            while (message := incoming.next()) is not None:
+                connection.sendall(face.answered(*message))
+        finally:
+            with self._lock:
+                self._open[journal] -= 1
+        log.info("journal.lane_closed", journal=journal, peer=peer[0])
+
+    def _greet(self, connection: socket.socket) -> LaneFace:
+        ends = time.monotonic() + HELLO_SECONDS
+        head = _exactly(connection, HELLO_BYTES, ends)
+        rest = _exactly(connection, rest_of_hello(head), ends)
+        connection.settimeout(None)
+        return face_of(self._node, self._offer, hello_of(head, rest))
+
+
+class Incoming:
+    """The messages of one connection, whole."""
+
+    def __init__(self, connection: socket.socket, most: int) -> None:
+        self._connection = connection
+        self._most = most
+        self._rest = b""
+
+    def next(self) -> tuple[bytes, bytes] | None:
+        """The next message, as its header and its records; None when the writer has gone.
+
+        Raises:
+            NoLane: its length is none that a message has; nothing more is read then.
+        """
+        rest = self._rest
+        while len(rest) < HEADER_BYTES:
+            data = self._connection.recv(_READ_BYTES)
+            if not data:
+                return None
+            rest = rest + data if rest else data
+        length = int.from_bytes(rest[:LENGTH_BYTES])
+        if not LEAST_LENGTH <= length <= self._most:
+            raise NoLane(f"a message of {length} bytes; at most {self._most} are read")
+        head, end = rest[:HEADER_BYTES], LENGTH_BYTES + length
+        if len(rest) >= end:
+            self._rest = rest[end:]
+            return head, rest[HEADER_BYTES:end]
+        self._rest = b""
+        records = bytearray(end - HEADER_BYTES)
+        have = len(rest) - HEADER_BYTES
+        records[:have] = rest[HEADER_BYTES:]
+        missing = memoryview(records)[have:]
+        while missing:
+            got = self._connection.recv_into(missing)
+            if not got:
+                return None
+            missing = missing[got:]
+        return head, bytes(records)
+
+
+def _exactly(connection: socket.socket, size: int, ends: float) -> bytes:
+    """So many bytes, before this instant of the monotonic clock; raises NoLane."""
+    data = b""
+    while len(data) < size:
+        left = ends - time.monotonic()
+        if left <= 0:
+            raise NoLane(f"it has not said who it is within {HELLO_SECONDS:g} s")
+        connection.settimeout(left)
+        try:
+            more = connection.recv(size - len(data))
+        except TimeoutError:
+            continue
+        if not more:
+            raise NoLane("it was gone before it had said who it is")
+        data += more
+    return data
+
+
+def _shut(connection: socket.socket) -> None:
+    """Wake whoever waits in a call on it."""
+    with suppress(OSError):  # nobody is at the other end any more
+        connection.shutdown(socket.SHUT_RDWR)

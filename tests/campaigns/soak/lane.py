@@ -1,0 +1,218 @@
+"""``./run soak lane``: write lanes are cut under load; whatever was acknowledged is read back.
+
+Three real nodes in this process, on real sockets and disks.  One strike after the other: a lane is
+cut, or a node is started again, while callers write.  The next comes when all nodes are in sync,
+for a writer that loses two at once ends, as it should.
+"""
+
+import asyncio
+import json
+import random
+import socket
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import click
+import structlog
+
+from journal.errors import JournalError
+from journal.model import TxId
+from journal.node.lane import Lanes
+from journal.writer.writer import QuorumWriter
+from tests.journal.node.process import until
+from tests.journal.writer.journal_cluster import QUICK, Nodes, edits
+
+HOST = "127.0.0.1"
+CALLERS = 6
+MOST_PADDING = 200_000
+"""Some batches are in several pieces on their way when the lane is cut."""
+RESTARTS = 0.1
+ROLLS = 0.15
+
+
+@dataclass(slots=True)
+class Told:
+    """What a soak came to."""
+
+    seed: int
+    cuts: int = 0
+    restarts: int = 0
+    rolls: int = 0
+    writers: int = 0
+    acknowledged: int = 0
+    ends: list[str] = field(default_factory=list)
+    """Why writers ended."""
+    lost: list[int] = field(default_factory=list)
+    over_lanes: int = 0
+    """Strikes before which all three nodes were written to over lanes."""
+
+
+class Load:
+    """Callers that write, one batch after the other, and remember what was acknowledged."""
+
+    def __init__(self, nodes: Nodes, rng: random.Random, told: Told) -> None:
+        self._nodes = nodes
+        self._rng = rng
+        self._told = told
+        self.next_txid = 1
+        self._replacing = asyncio.Lock()
+        self._may_write = asyncio.Event()
+        self._under_way = 0
+        self.acknowledged: dict[int, bytes] = {}
+        self.writer: QuorumWriter | None = None
+
+    async def begin(self) -> None:
+        """A writer takes over, and goes on behind the last edit that there is."""
+        writer = self._nodes.writer(QUICK)
+        self._told.writers += 1
+        won = await writer.become_writer()
+        self.next_txid = won.last_txid + 1
+        await writer.start_segment(TxId(self.next_txid))
+        self.writer = writer
+        self._may_write.set()
+
+    async def end(self) -> None:
+        if self.writer is not None:
+            await self.writer.close()
+
+    async def write_until(self, over: asyncio.Event) -> None:
+        """One caller."""
+        while not over.is_set():
+            await self._may_write.wait()
+            writer, txid = self.writer, self.next_txid
+            assert writer is not None
+            padding = self._rng.choice((0, 10, 1000, MOST_PADDING))
+            records = edits(txid, txid, "x" * self._rng.randint(0, padding))
+            self.next_txid += 1
+            self._under_way += 1
+            try:
+                await writer.write(TxId(txid), 1, records)
+            except asyncio.CancelledError:
+                await self._replace(writer)  # it was closed under this write
+            except JournalError as end:
+                self._told.ends.append(str(end))
+                await self._replace(writer)
+            else:
+                self.acknowledged[txid] = records
+            finally:
+                self._under_way -= 1
+
+    async def roll(self) -> None:
+        """The next segment, while nobody writes."""
+        self._may_write.clear()
+        await until(lambda: self._under_way == 0, "the end of what is under way")
+        if self._may_write.is_set() or self.writer is None:
+            return  # another writer has taken over meanwhile
+        last = TxId(self.next_txid - 1)
+        try:
+            await self.writer.finalize_segment(last)
+            await self.writer.start_segment(TxId(last + 1))
+        except JournalError as end:
+            self._told.ends.append(str(end))
+            await self._replace(self.writer)
+            return
+        self._told.rolls += 1
+        self._may_write.set()
+
+    async def _replace(self, dead: QuorumWriter) -> None:
+        async with self._replacing:
+            if self.writer is dead:
+                self._may_write.clear()
+                await dead.close()
+                await self.begin()
+
+
+async def soak(folder: Path, count: int, seed: int) -> Told:
+    """So many strikes, and then a clean writer and reader."""
+    told, rng = Told(seed), random.Random(seed)
+    nodes = Nodes(folder)
+    nodes.extra["lane_host"] = HOST
+    await nodes.start()
+    try:
+        await nodes.format()
+        load, over = Load(nodes, rng, told), asyncio.Event()
+        await load.begin()
+        callers = [asyncio.create_task(load.write_until(over)) for _ in range(CALLERS)]
+        try:
+            for _ in range(count):
+                await _strike(nodes, load, rng, told)
+        finally:
+            over.set()
+            await asyncio.wait(callers)
+        for caller in callers:
+            caller.result()
+        await load.end()
+        await nodes.recover()
+        told.acknowledged = len(load.acknowledged)
+        told.lost = _missing(await nodes.read_all(), load.acknowledged)
+    finally:
+        await nodes.stop()
+    return told
+
+
+async def _strike(nodes: Nodes, load: Load, rng: random.Random, told: Told) -> None:
+    mark = load.next_txid  # not sent yet: who has it has noticed the last strike
+    await until(lambda: _in_sync(load, mark), "all nodes in sync")
+    writer = load.writer
+    if writer is not None and all(s.via == "lane" for s in writer.node_statuses()):
+        told.over_lanes += 1
+    await asyncio.sleep(rng.random() * 0.02)
+    which, kind = rng.randrange(3), rng.random()
+    if kind < RESTARTS:
+        await nodes.stop(which)
+        await nodes.start(which)
+        told.restarts += 1
+    elif kind < RESTARTS + ROLLS:
+        await load.roll()
+    else:
+        _cut(nodes, which, rng)
+        told.cuts += 1
+
+
+def _in_sync(load: Load, mark: int) -> bool:
+    writer = load.writer
+    return writer is not None and all(
+        status.in_sync and status.acked_txid >= mark for status in writer.node_statuses()
+    )
+
+
+def _cut(nodes: Nodes, which: int, rng: random.Random) -> None:
+    daemon = nodes.daemons[which]
+    assert daemon is not None
+    lanes = daemon.node.lanes
+    assert isinstance(lanes, Lanes)
+    how = rng.choice((socket.SHUT_RDWR, socket.SHUT_RD, socket.SHUT_WR))
+    for connection in list(lanes._threads):
+        try:
+            connection.shutdown(how)
+        except OSError:
+            continue  # it has ended by itself
+
+
+def _missing(read: bytes, acknowledged: dict[int, bytes]) -> list[int]:
+    """The edits that are not what was acknowledged; they follow each other in what was read."""
+    return [txid for txid, records in sorted(acknowledged.items()) if records not in read]
+
+
+@click.command("lane")
+@click.option("--count", default=200, show_default=True, help="Strikes.")
+@click.option("--seed", type=int, help="Of an earlier run, to draw the same strikes.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def main(count: int, seed: int | None, as_json: bool) -> None:
+    """Cut write lanes under load; fails if an acknowledged edit is gone or another one."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    seed = random.randrange(2**32) if seed is None else seed
+    with tempfile.TemporaryDirectory() as name:
+        told = asyncio.run(soak(Path(name), count, seed))
+    if as_json:
+        click.echo(json.dumps(asdict(told)))
+    else:
+        for end in told.ends[:5]:
+            click.echo(f"a writer ended: {end}")
+        click.echo(
+            f"{told.cuts} lanes cut, {told.restarts} nodes started again, {told.rolls} rolls, "
+            f"{told.writers} writers; {told.acknowledged} edits acknowledged, {len(told.lost)} lost"
+        )
+    if told.lost:
+        raise click.ClickException(f"--seed {seed}: lost {told.lost[:20]}")
