@@ -81,10 +81,14 @@ def is_retry(scene: Scene, path: str, file: INodeFile, previous: Block | None) -
         return False
     if last is None:
         raise _other_last(scene, path, previous, last)
-    is_complete = stage_of(scene, last) is Stage.COMPLETE
-    if previous is None and is_complete and last.num_bytes >= file.preferred_block_size:
+    if previous is None and _is_whole(scene, file, last):
         return False
-    if not same(previous, blocks[-2] if len(blocks) > 1 else None):
+    before = blocks[-2] if len(blocks) > 1 else None
+    if before is not None and previous is None and _is_whole(scene, file, before):
+        # Who appends behind a whole block names none; Hadoop fails its client here if the answer
+        # to the first call was lost.
+        before = None
+    if not same(previous, before):
         raise _other_last(scene, path, previous, last)
     if last.num_bytes:
         raise io_error(
@@ -92,6 +96,12 @@ def is_retry(scene: Scene, path: str, file: INodeFile, previous: Block | None) -
             f"contains {last.num_bytes} bytes"
         )
     return True
+
+
+def _is_whole(scene: Scene, file: INodeFile, block: Block) -> bool:
+    """Whether nobody writes to a block any more, and no more would go into it."""
+    complete = stage_of(scene, block) is Stage.COMPLETE
+    return complete and block.num_bytes >= file.preferred_block_size
 
 
 def _other_last(scene: Scene, path: str, previous: Block | None, last: Block | None) -> FsError:

@@ -13,7 +13,6 @@ from namenode_sim.client_protocol.errors import FsError, io_error
 from namenode_sim.client_protocol.located import blocks_now
 from namenode_sim.client_protocol.model import Scene
 from namenode_sim.client_protocol.open_files import close_edit
-from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import StorageState
 from namenode_sim.datanodes.recovery import begin, can_be_led
 from namenode_sim.edits.ops import Op, ReassignLease, SetGenstampV2, UpdateBlocks
@@ -26,6 +25,8 @@ from namenode_sim.leases.release import (
     LastBlock,
     RecoverLast,
     RecoveryRuns,
+    ReportsWait,
+    Step,
     release,
 )
 from namenode_sim.namespace.inode import INodeFile
@@ -78,6 +79,13 @@ def release_lease(
                 "DIR* NameSystem.internalReleaseLease: Failed to release lease for file "
                 f"{path}. Committed blocks are waiting to be minimally replicated.",
             )
+        case ReportsWait():
+            raise FsError(
+                ALREADY_BEING_CREATED,
+                "DIR* NameSystem.internalReleaseLease: Failed to release lease for file "
+                f"{path}. No DataNode has told of its last block yet, and not all DataNodes have "
+                "told what they hold since this NameNode started or became active. Ask again.",
+            )
         case Impossible():
             raise io_error(
                 "DIR* NameSystem.internalReleaseLease: attempt to release a create lock on "
@@ -87,9 +95,7 @@ def release_lease(
             assert_never(step)
 
 
-def _step(
-    scene: Scene, file: INodeFile
-) -> CloseFile | DropLastAndClose | RecoverLast | RecoveryRuns | BlocksWait | Impossible:
+def _step(scene: Scene, file: INodeFile) -> Step:
     state = scene.cluster.blocks
     began: float | None = None
     found: list[LastBlock] = []
@@ -109,19 +115,23 @@ def _step(
         )
     seconds = None if began is None else scene.now - began
     limit = scene.settings.block_recovery_seconds
-    return release(found, seconds, limit, all_told=_all_have_told(scene.cluster))
+    return release(found, seconds, limit, all_told=_all_have_told(scene))
 
 
-def _all_have_told(cluster: Cluster) -> bool:
-    """Whether there are DataNodes, and all that live have reported to this active."""
+def _all_have_told(scene: Scene) -> bool:
+    """Whether every DataNode that lives has registered here, and reported to this active.
+
+    Bad schedule: a NameNode that was just started is the active, and of all DataNodes only those
+    without the block have registered.
+    """
     told = [
         storage.held.confirmed
-        for node in cluster.nodes.values()
+        for node in scene.cluster.nodes.values()
         if node.alive
         for storage in node.storages.values()
         if storage.state is not StorageState.FAILED
     ]
-    return bool(told) and all(told)
+    return scene.now >= scene.cluster.registered_by and bool(told) and all(told)
 
 
 def _recover(scene: Scene, file: INodeFile, path: str, new_holder: str | None) -> Released:

@@ -3,7 +3,7 @@
 See docs/reference/datanode.md#block-recovery.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 
@@ -71,10 +71,15 @@ def agree(
             return Disagreement(f"finalized replicas of {block} have lengths {sorted(lengths)}")
         length = same[0].length
         same += [one for one in usable if one.state is ReplicaState.RBW and one.length == length]
-    length = min(lengths)
+    length = _common(lengths)
     if truncate_to is not None:
         same = [one for one in same if one.length >= truncate_to]
         if not same:
             return Disagreement(f"no replica of {block} has the {truncate_to} bytes to keep")
         length = truncate_to
     return Agreed(tuple(same), length)
+
+
+def _common(lengths: Iterable[int]) -> int:
+    """All that was acknowledged is in the shortest of replicas that were being written."""
+    return min(lengths)

@@ -68,6 +68,18 @@ class Executor:
             log.warning("datanode.commands_dropped", namenode=who, count=len(commands) - room)
         self._more.set()
 
+    def obey(self, who: NameNodeId) -> None:
+        """Drop what others have ordered.
+
+        Bad schedule: two NameNodes are obeyed in turn, and the first again, before this queue is
+        taken.  The second has counted a replica, and had others deleted; an order from the first
+        term of the first would delete it after all.
+        """
+        own = deque(ordered for ordered in self._queue if ordered[0] == who)
+        if dropped := len(self._queue) - len(own):
+            log.info("datanode.orders_of_others_dropped", count=dropped, obeyed=who)
+        self._queue = own
+
     async def run(self) -> None:
         """Until it is cancelled; what runs beside it ends with it."""
         try:

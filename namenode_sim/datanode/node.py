@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any, Final
 
 import structlog
@@ -28,7 +29,7 @@ from namenode_sim.datanode.name_node import Condition, NameNodeCalls
 from namenode_sim.datanode.scanner import Scanner
 from namenode_sim.datanode.settings import DataNodeSettings
 from namenode_sim.datanode.store import Announcement, Store
-from namenode_sim.datanode.volume import Volume
+from namenode_sim.datanode.volume import Volume, unusable
 from namenode_sim.datanode.volumes import Volumes
 from namenode_sim.datanode.xceiver import XceiverServer
 
@@ -137,6 +138,8 @@ class DataNode:
         if verdict is not Verdict.NOTHING_NEW:
             log.info("datanode.claim", namenode=who, txid=txid, verdict=verdict.value)
         self._claims = claims
+        if verdict is Verdict.OBEYED and self._joined is not None:
+            self._joined.executor.obey(who)
 
     def commanded(self, who: NameNodeId, commands: Sequence[Command]) -> None:
         """Queue what a NameNode commands."""
@@ -176,14 +179,21 @@ class DataNode:
             try:
                 self._volumes.append(Volume(directory))
             except UnusableVolume as problem:
-                log.warning("datanode.unusable_volume", why=str(problem))
-                self._unusable.append(str(directory.path))
-                if len(self._unusable) > self._settings.tolerated:
+                try:
+                    self._leave_out(directory.path, problem)
+                except UnusableVolume as one_too_many:
                     self._close_locks()
-                    raise ExitWith(1, str(problem)) from problem
+                    raise ExitWith(1, str(one_too_many)) from problem
         if not self._volumes:
             raise ExitWith(1, "no data directory can be used")
         self._claims = read_claims(volume.path for volume in self._volumes)
+
+    def _leave_out(self, path: Path, problem: UnusableVolume) -> None:
+        """Go on without a volume; raises ``problem`` if more are out than is tolerated."""
+        log.warning("datanode.unusable_volume", why=str(problem))
+        self._unusable.append(str(path))
+        if len(self._unusable) > self._settings.tolerated:
+            raise problem
 
     def _close_locks(self) -> None:
         for volume in self._volumes:
@@ -251,11 +261,19 @@ class DataNode:
                 "changed.",
             )
         (datanode_uuid,) = uuids
-        for volume in self._volumes:
-            if volume.version is None:
-                storage = StorageId(f"DS-{uuid.uuid4()}")
-                volume.format(NodeVersion(storage, datanode_uuid, namespace.cluster_id))
-            volume.join(namespace.pool_version)
+        for volume in list(self._volumes):
+            try:
+                if volume.version is None:
+                    storage = StorageId(f"DS-{uuid.uuid4()}")
+                    volume.format(NodeVersion(storage, datanode_uuid, namespace.cluster_id))
+                volume.join(namespace.pool_version)
+            except OSError as problem:
+                refusal = unusable(volume.path, problem)
+                self._leave_out(volume.path, refusal)
+                if len(self._volumes) == 1:
+                    raise refusal from problem
+                self._volumes.remove(volume)
+                volume.close()
 
     def _calls_of(self, who: NameNodeId) -> NameNodeCalls | None:
         return self._actors[who].calls

@@ -73,13 +73,13 @@ class Volume:
         except InUse as problem:
             raise UnusableVolume(self.path, problem.found, problem.advice) from problem
         except OSError as problem:
-            raise _unusable(self.path, problem) from problem
+            raise unusable(self.path, problem) from problem
         try:
             self.version = self._read_version()
             check_original(self.path)
         except OSError as problem:
             self._lock.release()
-            raise _unusable(self.path, problem) from problem
+            raise unusable(self.path, problem) from problem
         except BaseException:
             self._lock.release()
             raise
@@ -95,7 +95,7 @@ class Volume:
                 file, f"cannot be used: {problem}", "Point the DataNode to its own directory."
             ) from problem
         except OSError as problem:
-            raise _unusable(file, problem) from problem
+            raise unusable(file, problem) from problem
 
     def close(self) -> None:
         """Let others have the directory."""
@@ -108,7 +108,7 @@ class Volume:
         return self.version.storage
 
     def format(self, version: NodeVersion) -> None:
-        """Make the directory one of this DataNode, which has no blocks yet."""
+        """Make the directory one of this DataNode, without blocks; ``OSError`` where it cannot."""
         current = self.path / layout.CURRENT
         current.mkdir(mode=0o700, exist_ok=True)
         text = layout.node_version_text(version, comment=_now())
@@ -120,6 +120,7 @@ class Volume:
 
         Raises:
             UnusableVolume: if they are of another one.
+            OSError: if the disk refuses.
         """
         folder = self.path / layout.CURRENT / pool.pool
         file = folder / layout.CURRENT / layout.VERSION
@@ -142,7 +143,8 @@ class Volume:
             (folder / layout.CURRENT / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         if found is None:
             write_durably(file, layout.pool_version_text(pool, comment=_now()))
-        shutil.rmtree(folder / layout.TMP, ignore_errors=True)
+        if (folder / layout.TMP).exists():
+            shutil.rmtree(folder / layout.TMP)
         (folder / layout.TMP).mkdir(mode=0o700)
         (folder / layout.CURRENT / layout.OLD_REPLICA_LIST).unlink(missing_ok=True)
         self._pool = folder
@@ -286,7 +288,7 @@ def _files(folder: Path) -> Iterator[Path]:
             yield Path(name) / file
 
 
-def _unusable(path: Path, problem: OSError) -> UnusableVolume:
+def unusable(path: Path, problem: OSError) -> UnusableVolume:
     return UnusableVolume(
         path,
         f"cannot be used: {problem}",

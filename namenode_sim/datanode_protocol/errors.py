@@ -17,3 +17,23 @@ class Overtaken(Exception):
             f"registered anew or died, or the role of this NameNode changed. What was judged "
             f"stays; the DataNode may report again"
         )
+
+
+class PageNotHad(Exception):
+    """A page of a DataNode could not be read; the message says why."""
+
+
+class LeaseLapsed(Exception):
+    """The active is without its read lease, and does not say what it is.
+
+    Bad schedule: it calls itself a standby for a moment, and the active with the same transaction
+    afterwards.  A DataNode of Hadoop's takes that for an old claim, and obeys nobody until the
+    next edit (BPOfferService.updateActorStatesFromHeartbeat).
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This NameNode was the active, and is without its read lease: a majority of the "
+            "JournalNodes has not answered in time. The heartbeat was taken in, and nothing is "
+            "ordered; whom the DataNode obeys stays as it is"
+        )

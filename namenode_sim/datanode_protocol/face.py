@@ -23,7 +23,7 @@ from ha.rpc.java_names import (
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from journal.model import NamespaceInfo
 from namenode_sim.blocks.errors import BlocksError
-from namenode_sim.datanode_protocol.errors import BadMessage, Overtaken
+from namenode_sim.datanode_protocol.errors import BadMessage, LeaseLapsed, Overtaken
 from namenode_sim.datanode_protocol.intake import ReportContext
 from namenode_sim.datanode_protocol.keeper import Answer, Keeper
 from namenode_sim.datanode_protocol.messages import (
@@ -41,9 +41,11 @@ from namenode_sim.datanode_protocol.metrics import REFUSED
 from namenode_sim.datanodes.errors import (
     DatanodesError,
     LeaseNotHeld,
+    NotRegistered,
     StrangeNamespace,
     VersionTooOld,
 )
+from namenode_sim.datanodes.model import is_hadoops
 from namenode_sim.datanodes.registry import Registration
 from namenode_sim.proto import datanode_protocol_pb2 as pb
 from namenode_sim.proto import namenode_protocol_pb2 as nn
@@ -126,6 +128,8 @@ class DatanodeFace:
         who = self._speaker(call, request.registration)
         heartbeat = heartbeat_of(request, who.id)
         answer = self.keeper.hear(heartbeat, wants_lease=request.requestFullBlockReportLease)
+        if answer.standing.lapsed and is_hadoops(who.software_version):
+            raise LeaseLapsed
         return self._answer(answer)
 
     def _answer(self, answer: Answer) -> Message:
@@ -157,7 +161,13 @@ class DatanodeFace:
     ) -> Message:
         who = self._speaker(call, request.registration)
         self._check_pool(call, request.blockPoolId)
-        await self.keeper.intake.receive(who.id, news_of(request))
+        try:
+            await self.keeper.intake.receive(who.id, news_of(request))
+        except NotRegistered as unknown:
+            # The full report that follows its registration says all of it.  A refusal that comes
+            # while it registers ends the thread of Hadoop's DataNode, which begins again after
+            # five silent seconds (IncrementalBlockReportManager.putMissing).
+            log.info("datanodes.news_dropped", datanode=who.id.uuid, why=str(unknown))
         return pb.BlockReceivedAndDeletedResponseProto()
 
     async def _error(self, call: Call, request: pb.ErrorReportRequestProto) -> Message:
@@ -194,7 +204,7 @@ def _method(request: type[Message], handle: Callable[[Call, Any], Awaitable[Mess
     async def served(call: Call, message: Any) -> Message:  # noqa: ANN401 - what its type says
         try:
             return await handle(call, message)
-        except (DatanodesError, BlocksError, BadMessage, Overtaken) as refusal:
+        except (DatanodesError, BlocksError, BadMessage, Overtaken, LeaseLapsed) as refusal:
             REFUSED.labels(call.method).inc()
             log.warning("datanodes.refused", method=call.method, host=call.host, why=str(refusal))
             java = next(

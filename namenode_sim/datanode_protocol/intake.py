@@ -17,6 +17,7 @@ from namenode_sim.datanode_protocol.messages import MAX_STORAGES, ListedStorage,
 from namenode_sim.datanode_protocol.metrics import REPORT_DIFFERENCES, REPORT_SECONDS
 from namenode_sim.datanode_protocol.slices import SLICE_ITEMS, in_slices
 from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.draining import note_deletions
 from namenode_sim.datanodes.errors import NotRegistered
 from namenode_sim.datanodes.heartbeat import is_registered
 from namenode_sim.datanodes.model import DatanodeId, Node, NodeStorage, StorageState, StorageType
@@ -149,7 +150,7 @@ class Intake:
         if not goes_on():
             raise Overtaken(node.id.uuid)
         storage = self._storage(node, news.uuid, news.type, news.state).held
-        steps = _receiving(self._cluster, storage, news, began)
+        steps = _receiving(self._cluster, node, storage, news, began)
         if not await in_slices(steps, goes_on):
             raise Overtaken(node.id.uuid)
 
@@ -179,11 +180,14 @@ def _settling(cluster: Cluster, storage: Storage, differences: Differences) -> I
         yield end - start
 
 
-def _receiving(cluster: Cluster, storage: Storage, news: StorageNews, now: float) -> Iterator[int]:
+def _receiving(
+    cluster: Cluster, node: Node, storage: Storage, news: StorageNews, now: float
+) -> Iterator[int]:
     step = SLICE_ITEMS // 10
     for start in range(0, len(news.items), step):
         some = news.items[start : start + step]
         receive(cluster.blocks, storage, some, now)
+        note_deletions(node, some, now)
         yield len(some)
-    for block_id, node in news.hints:
-        note_hint(cluster, block_id, node)
+    for block_id, to_free in news.hints:
+        note_hint(cluster, block_id, to_free)

@@ -14,10 +14,12 @@ import structlog
 
 from journal.model import TxId
 from namenode_sim.blocks.incoming import activate
+from namenode_sim.datanode_protocol.drain_check import DrainCheck, ReadPage, read_page
 from namenode_sim.datanode_protocol.gone import GoneStorages
 from namenode_sim.datanode_protocol.intake import Intake
 from namenode_sim.datanode_protocol.metrics import (
     COMMANDS,
+    UNDRAINED,
     measure,
     measure_redundancy,
 )
@@ -25,6 +27,7 @@ from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
 from namenode_sim.datanode_protocol.upkeep import Upkeep
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.damage import Damaged, check_known, note_damage
+from namenode_sim.datanodes.draining import DrainRules, awaits_drain, note_orders, undrained
 from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.heartbeat import (
     Command,
@@ -60,15 +63,20 @@ class KeeperRules:
     leases: LeaseRules = LeaseRules()
     liveness: LivenessRules = LivenessRules()
     redundancy: RedundancyRules = RedundancyRules()
+    draining: DrainRules = DrainRules()
     deletions_at_once: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Whether this NameNode may say that it is the active, and its last durable edit."""
+    """Whether this NameNode may say that it is the active, and its last durable edit.
+
+    ``lapsed``: it has the role, and is without its read lease; another one may be the active.
+    """
 
     active: bool
     durable: TxId
+    lapsed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +103,12 @@ class Keeper:
         *,
         has_caught_up: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
+        read: ReadPage = read_page,
     ) -> None:
-        """``has_caught_up``: whether all edits of the journal have been applied once."""
+        """``has_caught_up``: whether all edits of the journal have been applied once.
+
+        ``read`` reads the pages of DataNodes.
+        """
         self.cluster = cluster
         self.rules = rules
         self.standing = standing
@@ -106,7 +118,10 @@ class Keeper:
         self._clock = clock
         self.gone = GoneStorages(cluster)
         self.upkeep = Upkeep(Redundancy(cluster, rules.redundancy), clock)
+        self.drain_check = DrainCheck(cluster, rules.draining, clock, read)
         self._watch = Watch.begun(clock())
+        cluster.registered_by = clock() + rules.liveness.dead_seconds
+        cluster.on_damage = _log_damage
 
     # ---- the role ----
 
@@ -121,7 +136,7 @@ class Keeper:
         self.cluster.term += 1
         self.leases.clear()
         for node in self.cluster.nodes.values():
-            node.told_active = node.obeys = False
+            node.forget_claim()
             node.copy_orders.clear()
             node.recovery_orders.clear()
         waited = len(blocks.waiting)
@@ -176,12 +191,13 @@ class Keeper:
         self._hear(node, heartbeat, now)
         commands: tuple[Command, ...] = ()
         if standing.active:
-            claimed(node)
+            claimed(node, now)
             if not self.cluster.safe_mode.is_on():
                 commands = self._orders(node, standing.durable, now)
         lease = NO_LEASE
         if wants_lease or self._solicits(node, standing, now):
-            lease = self.leases.give(node.id.uuid, now, after_claim=standing.active)
+            confirms = standing.active and not self._awaits_drain(node)
+            lease = self.leases.give(node.id.uuid, now, after_claim=confirms)
         return Answer(standing, commands, lease)
 
     def damaged(self, found: Sequence[Damaged]) -> None:
@@ -212,7 +228,12 @@ class Keeper:
         for command in commands:
             COMMANDS.labels(type(command).__name__.lower()).inc()
             _log_command(node, command)
+            if isinstance(command, Delete) and self._awaits_drain(node):
+                note_orders(node, (block_id for block_id, _ in command.replicas))
         return commands
+
+    def _awaits_drain(self, node: Node) -> bool:
+        return awaits_drain(node, self.rules.draining)
 
     def _solicits(self, node: Node, standing: Standing, now: float) -> bool:
         """Whether a DataNode is asked for a report: what its storages hold is not certain."""
@@ -220,8 +241,9 @@ class Keeper:
             return False
         if self.leases.has(node.id.uuid, now):
             return False
+        could_confirm = not self._awaits_drain(node)
         return any(
-            storage.held.needs_full_report or not storage.held.confirmed
+            storage.held.needs_full_report or (could_confirm and not storage.held.confirmed)
             for storage in node.storages.values()
             if storage.state is not StorageState.FAILED
         )
@@ -231,7 +253,8 @@ class Keeper:
     def summary(self) -> Mapping[str, object]:
         """What operators are told of blocks and DataNodes."""
         tip = self.safe_mode.tip() or None
-        return files_summary(self.cluster, self.rules.liveness, tip, self._clock())
+        rules = self.rules
+        return files_summary(self.cluster, rules.liveness, rules.draining, tip, self._clock())
 
     def duties(self) -> dict[str, Coroutine[Any, Any, None]]:
         """What is to run as long as the NameNode does."""
@@ -239,6 +262,7 @@ class Keeper:
             "watch-datanodes": self._look_on(),
             "empty-storages": self.gone.run(),
             "keep-replicas": self.upkeep.run(),
+            "drain-datanodes": self.drain_check.run(),
         }
 
     async def _look_on(self) -> None:
@@ -247,6 +271,7 @@ class Keeper:
             if self._clock() >= self._watch.last_look + LOOK_SECONDS:
                 self.look()
             measure(self.cluster, self.rules.liveness, self._clock())
+            UNDRAINED.set(undrained(self.cluster, self.rules.draining))
             measure_redundancy(self.cluster, self.upkeep.redundancy)
             await asyncio.sleep(self.safe_mode.look_again_seconds)
 
@@ -281,3 +306,7 @@ def _log_command(node: Node, command: Command) -> None:
         count=count,
         blocks=blocks,
     )
+
+
+def _log_damage(block_id: int, stamp: int, datanode: str) -> None:
+    log.warning("datanodes.damaged_replica", block=block_id, stamp=stamp, datanode=datanode)

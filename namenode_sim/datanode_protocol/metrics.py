@@ -15,6 +15,10 @@ WAITING = Gauge("nnha_waiting_reports", "Reports of replicas that wait for an ed
 UNCONFIRMED = Gauge(
     "nnha_storages_unconfirmed", "Storages without a full report since this NameNode is active"
 )
+UNDRAINED = Gauge(
+    "nnha_datanodes_undrained",
+    "DataNodes that may still carry out deletions of the former active",
+)
 INVALIDATING = Gauge("nnha_invalidating_replicas", "Replicas that DataNodes are still to delete")
 NEEDED = Gauge("nnha_needed_blocks", "Blocks that lack replicas, by urgency", ["priority"])
 MISSING_SINGLE = Gauge(

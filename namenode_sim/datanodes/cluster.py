@@ -5,7 +5,7 @@ It is changed in place, always within one call, by its one owner (the keeper).
 See docs/reference/datanodes.md#cluster.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from namenode_sim.blocks.follow import follow, load
@@ -43,11 +43,13 @@ class Cluster:
 
     ``term`` counts the changes of the role: work that was begun in another is not gone on with.
     ``placement`` says when a DataNode is avoided.
+    From ``registered_by`` on, in monotonic seconds, a DataNode that has not registered is dead.
+    ``on_damage`` hears the block, its stamp and the DataNode of each replica that is found damaged.
     """
 
     __slots__ = (
-        "_by_number", "_namespace", "blocks", "draw", "nodes", "placement", "pool", "rules",
-        "safe_mode", "term",
+        "_by_number", "_namespace", "blocks", "draw", "nodes", "on_damage", "placement", "pool",
+        "registered_by", "rules", "safe_mode", "term",
     )  # fmt: skip
 
     def __init__(
@@ -58,6 +60,8 @@ class Cluster:
         self.blocks = blocks
         self.draw = draw
         self.placement = PlacementRules()
+        self.registered_by = 0.0
+        self.on_damage: Callable[[int, int, str], None] = lambda *_: None
         self.rules = SafeModeRules() if rules is None else rules
         self.nodes: dict[str, Node] = {}
         self.safe_mode: SafeMode = begin(self.rules, self.counts())

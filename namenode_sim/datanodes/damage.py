@@ -42,6 +42,7 @@ def note_damage(cluster: Cluster, damaged: Damaged) -> None:
     if storage is not None and blocks.is_good(slot, storage.number):
         mark = CorruptMark(Reason.CORRUPTION_REPORTED, damaged.stamp)
         blocks.mark_corrupt(slot, storage, mark)
+        cluster.on_damage(damaged.block_id, damaged.stamp, damaged.datanode)
 
 
 def _holding(cluster: Cluster, slot: Slot, datanode: str) -> Storage | None:

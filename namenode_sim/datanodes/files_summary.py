@@ -7,11 +7,16 @@ from collections.abc import Mapping
 
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.draining import DrainRules, undrained
 from namenode_sim.datanodes.liveness import LivenessRules
 
 
 def files_summary(
-    cluster: Cluster, liveness: LivenessRules, safe_mode: str | None, now: float
+    cluster: Cluster,
+    liveness: LivenessRules,
+    draining: DrainRules,
+    safe_mode: str | None,
+    now: float,
 ) -> Mapping[str, object]:
     """Counts of DataNodes and blocks, and sizes in bytes; ``safe_mode`` is what it waits for.
 
@@ -26,6 +31,7 @@ def files_summary(
         "live_datanodes": len(alive),
         "stale_datanodes": sum(liveness.is_stale(node, now) for node in alive),
         "dead_datanodes": len(nodes) - len(alive),
+        "undrained_datanodes": undrained(cluster, draining),
         "capacity_bytes": sum(room.capacity for room in rooms),
         "used_bytes": sum(room.used for room in rooms),
         "remaining_bytes": sum(room.remaining for room in rooms),

@@ -140,8 +140,10 @@ def hear(cluster: Cluster, node: Node, heartbeat: Heartbeat, now: float) -> tupl
     return tuple(failed)
 
 
-def claimed(node: Node) -> None:
+def claimed(node: Node, now: float) -> None:
     """Note that the answer says that this NameNode is the active."""
+    if node.told_active and not node.obeys:
+        node.drain.quiet_since = now
     node.obeys, node.told_active = node.told_active, True
     for storage in node.storages.values():
         storage.held.heartbeated = True

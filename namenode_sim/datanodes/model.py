@@ -45,6 +45,18 @@ class StorageState(Enum):
     FAILED = "failed"
 
 
+OUR_VERSIONS_END: Final = "-nnha"
+
+
+def is_hadoops(software_version: str) -> bool:
+    """Whether a DataNode of this version keeps to Hadoop's order of things, and not to ours.
+
+    Ours removes a replica from its map before it reports, and obeys its last NameNode again
+    without a newer transaction.
+    """
+    return not software_version.endswith(OUR_VERSIONS_END)
+
+
 @dataclass(frozen=True, slots=True)
 class DatanodeId:
     """A DataNode as it registered: its uuid, and where it listens."""
@@ -103,6 +115,24 @@ class RecoveryOrder:
     cause: TxId
 
 
+@dataclass(slots=True)
+class Drain:
+    """How far a DataNode is with what a former active has ordered; times are monotonic seconds.
+
+    ``done``: nothing of it is left.  ``commands_done``: no command of it runs or waits.
+    ``first_heartbeats``: how many its page told of first.  ``ask_from``: the page is not to be
+    read before.  ``quiet_since``: from then on it has deleted only what was ``asked`` of it.
+    """
+
+    done: bool = False
+    commands_done: bool = False
+    first_heartbeats: int | None = None
+    page_unreadable: bool = False
+    ask_from: float = 0.0
+    quiet_since: float = 0.0
+    asked: set[int] = field(default_factory=set)
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """A DataNode that has registered.
@@ -129,3 +159,9 @@ class Node:
     copy_orders: deque[CopyOrder] = field(default_factory=deque)
     recovery_orders: deque[RecoveryOrder] = field(default_factory=deque)
     storages: dict[str, NodeStorage] = field(default_factory=dict)
+    drain: Drain = field(default_factory=Drain)
+
+    def forget_claim(self) -> None:
+        """Nothing is known of whom it obeys, nor of what it is still to do."""
+        self.told_active = self.obeys = False
+        self.drain = Drain()

@@ -84,9 +84,8 @@ class Redundancy:
             return
         self._see_nodes()
         self._give_up_copies(now)
+        self._repeat_deletions(now)
         blocks = cluster.blocks
-        for slot, number in blocks.doomed.overdue(now - rules.excess_seconds, REPEATED_AT_ONCE):
-            blocks.doom(slot, number, now)
         self._rounds += 1
         if self._rounds % ROUNDS_UNTIL_REREAD == 0:
             blocks.needed.reread()
@@ -152,6 +151,17 @@ class Redundancy:
                 storage.held.scheduled.take(now)
         self.timeouts += len(overdue)
         self._touch(overdue)
+
+    def _repeat_deletions(self, now: float) -> None:
+        """Order again what nobody has told to be gone, and ask for a report.
+
+        Bad schedule: news of a replica reaches the NameNode after that of its deletion, from a
+        connection that broke meanwhile.  The DataNode has nothing to delete, and tells nothing.
+        """
+        blocks, before = self._around.cluster.blocks, now - self._around.rules.excess_seconds
+        for slot, number in blocks.doomed.overdue(before, REPEATED_AT_ONCE):
+            blocks.doom(slot, number, now)
+            blocks.storages.at(number).needs_full_report = True
 
     def _touch(self, block_ids: list[int]) -> None:
         blocks = self._around.cluster.blocks

@@ -79,7 +79,7 @@ def register(
         cluster.blocks.registered(who.uuid)
     known.id, known.software_version, known.last_heard = who, registration.software_version, now
     known.alive, known.broken, known.must_register = True, False, False
-    known.told_active = known.obeys = False
+    known.forget_claim()
     known.failed_volumes = -1  # a storage that its first heartbeat does not name has been replaced
     known.registrations += 1
     return Registered(known, replaced)

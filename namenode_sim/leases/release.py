@@ -51,13 +51,26 @@ class BlocksWait:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportsWait:
+    """No DataNode is known to have the last block, and some have not told what they have."""
+
+
+@dataclass(frozen=True, slots=True)
 class Impossible:
     """More blocks are open than one writer can have open."""
 
     open_blocks: int
 
 
-Step = CloseFile | DropLastAndClose | RecoverLast | RecoveryRuns | BlocksWait | Impossible
+Step = (
+    CloseFile
+    | DropLastAndClose
+    | RecoverLast
+    | RecoveryRuns
+    | BlocksWait
+    | ReportsWait
+    | Impossible
+)
 
 
 def release(
@@ -70,7 +83,8 @@ def release(
     """Decide on the next step for an open file.
 
     ``recovering_seconds`` is the time since a recovery of the last block began, None if none did.
-    ``all_told``: all DataNodes have told what they hold since this NameNode is active.
+    ``all_told``: all DataNodes had time to register here, and those that did have told what they
+    hold since this NameNode is active.
     """
     waiting = [block for block in blocks if block.stage is not Stage.COMPLETE]
     if not waiting:
@@ -86,9 +100,10 @@ def release(
         if last.stage is Stage.COMPLETE or last.enough:
             return CloseFile()
     elif last.places == 0 and last.length == 0:
+        if before is not None and not before.enough:
+            return BlocksWait()
         # A new active may be asked before the DataNode that holds acknowledged bytes is back.
-        waits = not all_told or (before is not None and not before.enough)
-        return BlocksWait() if waits else DropLastAndClose()
+        return DropLastAndClose() if all_told else ReportsWait()
     if recovering_seconds is not None and recovering_seconds < recovery_timeout_seconds:
         return RecoveryRuns(recovering_seconds)
     return RecoverLast()

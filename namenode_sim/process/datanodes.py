@@ -14,6 +14,8 @@ from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanode_protocol.face import DatanodeFace
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
 from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.draining import DrainRules
+from namenode_sim.datanodes.judging import RedundancyRules
 from namenode_sim.datanodes.liveness import LivenessRules, dead_after
 from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.datanodes.registry import NamespaceIds, RegistryRules
@@ -45,6 +47,16 @@ def keeper_rules(conf: Configuration, info: NamespaceInfo) -> KeeperRules:
         liveness=LivenessRules(
             stale_seconds=_stale_after(conf),
             dead_seconds=dead_after(heartbeat, conf.get(keys.RECHECK)),
+        ),
+        redundancy=RedundancyRules(
+            work_per_node=conf.get(keys.COPIES_A_ROUND),
+            pending_seconds=conf.get(keys.COPY_TIMEOUT),
+            excess_seconds=conf.get(keys.EXCESS_TIMEOUT),
+            late_seconds=conf.get(keys.LATE_HEARTBEATS) * heartbeat,
+            delete_corrupt_at_once=conf.get(keys.CORRUPT_AT_ONCE),
+        ),
+        draining=DrainRules(
+            check=conf.get(keys.DRAIN_CHECK), quiet_seconds=conf.get(keys.QUIET_PERIOD)
         ),
         deletions_at_once=max(deletions, round(DELETIONS_A_SECOND * heartbeat)),
     )
@@ -106,4 +118,6 @@ def standing_of(namenode: NameNode) -> Standing:
         return Standing(active=False, durable=namenode.namespace.last_applied)
     active = namenode.state.role is Role.ACTIVE and writer is not None
     leased = writer is not None and writer.read_lease.valid()
-    return Standing(active=active and leased, durable=edit_log.committed_txid)
+    return Standing(
+        active=active and leased, durable=edit_log.committed_txid, lapsed=active and not leased
+    )

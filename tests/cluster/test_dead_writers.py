@@ -108,6 +108,7 @@ def abandoned(cluster: Cluster, path: str, data: bytes) -> None:
     client.process.kill()
 
 
+@pytest.mark.row("B24", "B26")
 def test_the_file_of_a_killed_client_is_closed_with_all_that_it_had_flushed(
     cluster: Cluster,
 ) -> None:
@@ -128,6 +129,7 @@ def test_the_file_of_a_killed_client_is_closed_with_all_that_it_had_flushed(
         assert client.read("/f") == b""
 
 
+@pytest.mark.row("B9")
 def test_a_truncation_and_a_recovery_outlive_the_active_namenode(cluster: Cluster) -> None:
     abandoned(cluster, "/f", DATA[:300_001])
     with java_client(cluster) as client:
@@ -152,6 +154,7 @@ def test_a_truncation_and_a_recovery_outlive_the_active_namenode(cluster: Cluste
         assert client.read("/.snapshot/s/g") == DATA
 
 
+@pytest.mark.row("B26")
 def test_files_are_joined(cluster: Cluster) -> None:
     with java_client(cluster) as client:
         for number in range(3):

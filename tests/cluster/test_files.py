@@ -5,6 +5,8 @@ import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,11 +14,11 @@ from rich.console import Console
 
 from deploy.local import site
 from deploy.local.dfs import fs_shell
-from deploy.local.file_workload import FileWorkload
+from deploy.local.file_workload import Expected, FileWorkload
 from deploy.local.processes import wait_until
 from deploy.local.screen import Screen
-from deploy.local.stage import Stage, staged
-from deploy.local.trial import kill_active, settle
+from deploy.local.stage import Stage, request_failover, staged
+from deploy.local.trial import kill_active, other, settle
 from deploy.local.workload import Workload
 from spark.engine.session import SparkSettings, spark_started
 from tests.clients.environment import run_script
@@ -24,6 +26,7 @@ from tests.clients.environment import run_script
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 DATANODES = 3
+FENCED_FILES = 20
 SHELL_SECONDS = 120.0
 CALL_SECONDS = 120.0
 SCRIPTS = Path(__file__).parent.parent / "clients"
@@ -127,7 +130,8 @@ def test_other_clients_write_and_read_through_a_failover(stage: Stage) -> None:
     run_script(SCRIPTS / "snakebite_metadata.py", *addresses, folder)
 
 
-def test_spark_writes_and_reads_a_table_while_the_active_is_killed(
+@pytest.mark.row("B32")
+def test_b32_spark_writes_and_reads_a_table_while_the_active_is_killed(
     stage: Stage, tmp_path: Path
 ) -> None:
     layout = stage.cluster.layout
@@ -151,3 +155,105 @@ def test_spark_writes_and_reads_a_table_while_the_active_is_killed(
         killed.result()
         found = session.read.parquet("hdfs://ns1/spark/table").selectExpr("sum(id)", "count(id)")
         assert tuple(found.collect()[0]) == (199_999 * 100_000, 200_000)
+
+
+@pytest.mark.row("B5")
+def test_b5_replication_goes_up_and_down_through_failovers(stage: Stage) -> None:
+    """Two clients change it all the time, the role moves four times: no block is missing."""
+    files, wanted = stage.files.expected, random.Random(5)
+    client = stage.client.files()
+    for number in range(FENCED_FILES):
+        path, content = f"/fenced/f{number}", bytes([number]) * 50_000
+        client.write(path, [content], block_size=1 << 20)
+        files[path] = Expected(content)
+    ends = Event()
+
+    def change(seed: int) -> int:
+        own, draw, count = stage.client.files(), random.Random(seed), 0
+        while not ends.is_set():
+            path = f"/fenced/f{draw.randrange(FENCED_FILES)}"
+            assert own.set_replication(path, draw.randint(1, DATANODES))
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(2) as beside:
+        changes = [beside.submit(change, seed) for seed in (1, 2)]
+        try:
+            old = stage.cluster.wait_for_active()
+            for name in (old, other(old), old):
+                request_failover(stage.cluster, name, other(name))
+                settle(stage.cluster, name)
+            stage.cluster.kill(other(old))
+            wait_until(
+                lambda: stage.cluster.active_namenodes() == [old],
+                what=f"{old} to be active again",
+                deadline_seconds=CALL_SECONDS,
+            )
+        finally:
+            ends.set()
+        assert all(each.result() > 10 for each in changes)
+    for number in range(FENCED_FILES):
+        client.set_replication(f"/fenced/f{number}", wanted.randint(2, DATANODES))
+    stage.files.wait_until_whole()
+    assert stage.files.check_all() == FENCED_FILES * 50_000
+    assert not stage.files.wrong
+
+
+@pytest.mark.row("B9")
+def test_b9_a_stream_goes_on_over_failovers_and_without_a_datanode(stage: Stage) -> None:
+    """In the midst of a block, at addBlock behind it, and at complete: another active each time."""
+    content, client, cluster = random.Random(9).randbytes(3_200_000), stage.client, stage.cluster
+    stream: Any = client.on_files(
+        lambda files: files.create(client.path("/pipeline"), True, 4096, DATANODES, 1 << 20)
+    )
+
+    def write(begin: int, end: int) -> None:
+        stream.write(content[begin:end])
+        stream.hflush()
+
+    write(0, 700_000)
+    old = cluster.wait_for_active()
+    cluster.kill(old)
+    cluster.kill(cluster.datanodes[0])
+    write(700_000, 2_400_000)
+    cluster.start(old)
+    settle(cluster, old)
+    request_failover(cluster, other(old), old)
+    write(2_400_000, 3_000_000)
+    cluster.kill(old)
+    stream.write(content[3_000_000:])
+    stream.close()
+    cluster.heal()
+    assert client.read("/pipeline") == content
+
+
+@pytest.mark.row("B17")
+def test_b17_a_client_reads_around_a_flipped_bit_which_is_then_mended(stage: Stage) -> None:
+    content = random.Random(17).randbytes(200_000)
+    stage.client.files().write("/flipped", [content], block_size=1 << 20)
+    data = stage.cluster.layout.directory / "data"
+
+    def replicas() -> list[Path]:
+        whole = (path for path in data.rglob("finalized/**/blk_*") if path.suffix != ".meta")
+        return [path for path in whole if path.stat().st_size == len(content)]
+
+    wait_until(
+        lambda: len(replicas()) == DATANODES, what="all replicas", deadline_seconds=CALL_SECONDS
+    )
+    for path in replicas()[:2]:
+        damaged = bytearray(path.read_bytes())
+        damaged[123_456] ^= 32
+        path.write_bytes(damaged)
+
+    def is_mended() -> bool:
+        assert stage.client.read("/flipped") == content  # whichever replica it begins with
+        return [path.read_bytes() for path in replicas()] == [content] * DATANODES
+
+    wait_until(
+        is_mended,
+        what="the damaged replicas to be found by the reader, and replaced",
+        deadline_seconds=CALL_SECONDS,
+        poll_seconds=0.5,
+    )
+    active = stage.cluster.wait_for_active()
+    assert "datanodes.damaged_replica" in stage.cluster.logs()[active].read_text()

@@ -5,9 +5,10 @@ py4j's gateway runs beside Hadoop's classes, so nothing is compiled.
 
 import logging
 import os
+import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,6 +32,8 @@ JARS = (
     "py4j-*.jar",
 )
 HEAP_MEGABYTES = 768
+COMPILE_SECONDS = 120.0
+SOURCES = Path(__file__).parent / "java"
 
 SMALL_AND_LOCAL = {
     # A few kilobytes make files of several blocks.
@@ -57,6 +60,8 @@ class Hadoop:
 
     gateway: JavaObject
     folder: Path
+    classes: dict[str, JavaObject] = field(default_factory=dict)
+    """Those that were compiled; py4j takes two of one name for the same."""
 
     @property
     def hadoop(self) -> JavaObject:
@@ -78,6 +83,18 @@ class Hadoop:
         """A constant of the enum ``kind``, a class name below ``org.apache.hadoop``."""
         cls = self.gateway.jvm.java.lang.Class.forName(f"org.apache.hadoop.{kind}")
         return cls.getField(name).get(None)
+
+    def compiled(self, name: str) -> JavaObject:
+        """A new object of a class below ``java`` here, which is compiled beside Hadoop's once."""
+        jvm, folder = self.gateway.jvm, self.folder / "classes"
+        if name not in self.classes:
+            folder.mkdir(exist_ok=True)
+            class_path = jvm.java.lang.System.getProperty("java.class.path")
+            compile_java(SOURCES / f"{name.replace('.', '/')}.java", class_path, folder)
+            urls = self.array(jvm.java.net.URL, [jvm.java.net.URL(f"{folder.as_uri()}/")])
+            self.classes[name] = jvm.java.net.URLClassLoader(urls).loadClass(name)
+        made = self.classes[name].getConstructor(self.array(jvm.java.lang.Class, []))
+        return made.newInstance(self.array(jvm.java.lang.Object, []))
 
     def path(self, path: str) -> JavaObject:
         return self.hadoop.fs.Path(path)
@@ -191,6 +208,19 @@ class Hadoop:
         code = tool.OfflineEditsViewer().go(str(edits), str(output), "xml", flags, visitor)
         if code != 0:
             raise AssertionError(f"Hadoop cannot read {edits}; its log says why")
+
+
+def compile_java(source: Path, class_path: str, folder: Path) -> None:
+    """Have the class files of one source; raises AssertionError with what the compiler says."""
+    compiler = ["-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn"]
+    done = subprocess.run(
+        [find_java().executable, *compiler, "-cp", class_path, "-d", folder, source],
+        capture_output=True,
+        text=True,
+        timeout=COMPILE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, f"{source}: {done.stderr[-2000:]}"
 
 
 @contextmanager

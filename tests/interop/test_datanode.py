@@ -99,6 +99,7 @@ def test_three_replicas_then_one_then_three(world: World) -> None:
     assert world.read("/three") == DATA
 
 
+@pytest.mark.row("B24", "B25", "B26")
 def test_append_truncate_and_recovery_of_a_lease(world: World) -> None:
     for name in ("dn1", "dn2", "dn3"):
         world.nodes.start(name)
@@ -133,6 +134,7 @@ def test_append_truncate_and_recovery_of_a_lease(world: World) -> None:
     assert world.read("/left") == DATA[:3000]
 
 
+@pytest.mark.row("B22")
 @pytest.mark.parametrize("victim", [0, 1, 2])
 def test_one_is_killed_in_mid_write(world: World, victim: int) -> None:
     names = ["dn1", "dn2", "dn3"]
@@ -149,6 +151,7 @@ def test_one_is_killed_in_mid_write(world: World, victim: int) -> None:
     world.wait_for_replicas("/written", 3)
 
 
+@pytest.mark.row("B17")
 def test_a_damaged_replica_is_found_and_replaced(world: World) -> None:
     for name in ("dn1", "dn2", "dn3"):
         world.nodes.start(name)
@@ -173,6 +176,7 @@ def block_files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("blk_*") if path.suffix != ".meta"]
 
 
+@pytest.mark.row("B33")
 def test_each_starts_on_the_other_s_directory(hadoop: Hadoop, tmp_path: Path) -> None:
     with java_name_node(hadoop, tmp_path) as cluster, our_data_nodes(tmp_path, cluster) as nodes:
         world = made(hadoop, cluster, nodes, tmp_path)
@@ -215,8 +219,9 @@ def java_data_node(hadoop: Hadoop, cluster: JavaObject, directory: Path) -> Java
     return node
 
 
+@pytest.mark.row("B33")
 @pytest.mark.parametrize("first", ["java", "ours"])
-def test_both_stand_in_one_pipeline(hadoop: Hadoop, tmp_path: Path, first: str) -> None:
+def test_b33_both_stand_in_one_pipeline(hadoop: Hadoop, tmp_path: Path, first: str) -> None:
     with java_name_node(hadoop, tmp_path) as cluster, our_data_nodes(tmp_path, cluster) as nodes:
         world = made(hadoop, cluster, nodes, tmp_path)
         theirs = [java_data_node(hadoop, cluster, tmp_path / "java1")]

@@ -1,25 +1,41 @@
 """Hadoop's own DataNode at NameNodes of ours: handshake, reports, orders, a failover."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from namenode_sim.datanode.node import DataNode
+from namenode_sim.datanode_protocol.drain_check import read_page
+from namenode_sim.datanode_protocol.keeper import KeeperRules
+from namenode_sim.datanodes.draining import (
+    Bean,
+    Deletions,
+    DrainRules,
+    query_of,
+    question_to,
+    read,
+)
 from namenode_sim.datanodes.model import Node
+from namenode_sim.datanodes.redundancy import note_hint
 from namenode_sim.edits import ops
 from namenode_sim.term.role import Role
-from tests.interop.hadoop_server import Hadoop
+from tests.interop.hadoop_server import Hadoop, JavaObject
 from tests.namenode_sim.datanode.block_client import Place, hang_up, write_whole
 from tests.namenode_sim.datanode.stores import block
 from tests.namenode_sim.datanode_protocol.served import (
+    RULES,
     NameNode,
+    data_node,
     given,
     hold_alike,
     name_node,
     seen,
 )
+from tests.needs import JAVA_COMPILER
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -56,8 +72,23 @@ async def java_datanode(hadoop: Hadoop, folder: Path, *served: NameNode) -> Asyn
         await asyncio.to_thread(node.shutdown)  # type: ignore[attr-defined]
 
 
+@contextmanager
+def deletions_held_up(hadoop: Hadoop, held: JavaObject) -> Iterator[None]:
+    """No DataNode of Hadoop's deletes anything until it is let go."""
+    injector = hadoop.hadoop.hdfs.server.datanode.DataNodeFaultInjector
+    before = injector.get()
+    injector.set(held)
+    try:
+        yield
+    finally:
+        held.release()
+        injector.set(before)
+
+
 def known(served: NameNode) -> Node | None:
-    return next(iter(served.cluster.nodes.values()), None)
+    """Hadoop's DataNode."""
+    nodes = served.cluster.nodes.values()
+    return next((node for node in nodes if node.software_version == "3.5.0"), None)
 
 
 def has_reported(served: NameNode) -> bool:
@@ -72,6 +103,7 @@ def is_confirmed(served: NameNode) -> bool:
     return node is not None and all(one.held.confirmed for one in node.storages.values())
 
 
+@pytest.mark.row("B6")
 async def test_it_serves_our_pair_through_a_failover(hadoop: Hadoop, tmp_path: Path) -> None:
     one, two = block(0, 1001), block(1, 1002)
     async with name_node(active=True) as active, name_node() as standby:
@@ -100,3 +132,98 @@ async def test_it_serves_our_pair_through_a_failover(hadoop: Hadoop, tmp_path: P
             await seen(lambda: is_confirmed(standby))
             standby.apply(ops.Delete(f"/{two.block_id}", 30))
             await seen(lambda: len(list(tmp_path.rglob(f"blk_{two.block_id}"))) == 0)
+
+
+PATH, ID = "/two-replicas", block().block_id
+OTHERS_BYTES = 1 << 28
+"""Our DataNode leaves so much to others, and so has the fuller storage, which is emptied first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The former active has ordered Hadoop's DataNode to delete its replica, which takes long.
+
+    ``active`` is the new one, which finds that there is one replica too many.
+    """
+
+    active: NameNode
+    held: JavaObject
+    ours: DataNode
+    folder: Path
+
+    @property
+    def replicas(self) -> list[str]:
+        """On whose disks there is one."""
+        found = self.folder.rglob(f"blk_{ID}")
+        return sorted(path.relative_to(self.folder).parts[0] for path in found)
+
+    @property
+    def java(self) -> Node:
+        node = known(self.active)
+        assert node is not None
+        return node
+
+
+@asynccontextmanager
+async def taken_over(hadoop: Hadoop, folder: Path, rules: KeeperRules) -> AsyncIterator[Scene]:
+    held = await asyncio.to_thread(hadoop.compiled, "nnha.HeldDeletions")
+    async with AsyncExitStack() as running:
+        former = await running.enter_async_context(name_node(active=True))
+        active = await running.enter_async_context(name_node(rules=rules))
+        both = (former, active)
+        ours = await running.enter_async_context(
+            data_node(folder / "ours", *both, kept_free=OTHERS_BYTES)
+        )
+        await running.enter_async_context(java_datanode(hadoop, folder, *both))
+        await seen(lambda: has_reported(former), lambda: has_reported(active))
+        node, data_port = known(former), ours.status()["data_port"]
+        assert node is not None
+        assert isinstance(data_port, int)
+        for served in both:
+            served.apply(*given(ID, block().stamp, len(DATA), PATH), ops.SetReplication(PATH, 2))
+        await write_whole([Place(data_port), Place(node.id.transfer_port)], block(), DATA)
+        await seen(*(lambda served=served: len(served.holders(ID)) == 2 for served in both))
+        await seen(lambda: is_confirmed(former))
+        running.enter_context(deletions_held_up(hadoop, held))
+        former.apply(ops.SetReplication(PATH, 1))
+        note_hint(former.cluster, ID, node.id.uuid)
+        await seen(held.hasBegun)
+        former.become(Role.CLOSING, Role.STANDBY)
+        active.apply(ops.SetReplication(PATH, 1), ops.StartLogSegment())
+        active.become_active()
+        yield Scene(active, held, ours, folder)
+
+
+def are_confirmed(served: NameNode) -> bool:
+    return all(storage.confirmed for storage in served.cluster.blocks.storages)
+
+
+@JAVA_COMPILER.mark
+@pytest.mark.row("B34")
+async def test_b34_no_replica_is_lost_by_a_deletion_that_takes_long(
+    hadoop: Hadoop, tmp_path: Path
+) -> None:
+    async with taken_over(hadoop, tmp_path, RULES) as scene:
+        active = scene.active
+        await seen(lambda: scene.java.drain.commands_done)
+        found = await read_page(scene.java.id, query_of(question_to(active.cluster, scene.java)))
+        assert read(Bean.DELETIONS, found) == Deletions(1)
+        assert len(active.holders(ID)) == 2
+        assert len(active.cluster.blocks.postponed) == 1
+        scene.held.release()
+        await seen(lambda: are_confirmed(active))
+        await seen(lambda: len(active.cluster.blocks.postponed) == 0)
+        assert len(active.cluster.blocks.invalidations) == 0
+        (holder,) = active.holders(ID)
+        assert holder not in scene.java.storages
+        assert scene.replicas == ["ours"]
+
+
+@JAVA_COMPILER.mark
+async def test_by_hadoops_rule_the_last_replica_is_lost(hadoop: Hadoop, tmp_path: Path) -> None:
+    rules = replace(RULES, draining=DrainRules(check=False))
+    async with taken_over(hadoop, tmp_path, rules) as scene:
+        await seen(lambda: scene.replicas == ["java"])
+        assert are_confirmed(scene.active)
+        scene.held.release()
+        await seen(lambda: scene.replicas == [])

@@ -1,4 +1,4 @@
-"""ZooKeeper, three JournalNodes, two NameNodes and their ZKFCs; each Hadoop's or ours at a time."""
+"""ZooKeeper, JournalNodes, NameNodes, ZKFCs and DataNodes; each Hadoop's or ours at a time."""
 
 import asyncio
 import shutil
@@ -56,7 +56,11 @@ class MixedCluster:
     # -- starting ------------------------------------------------------------------------------
 
     def up(self, *, journalnodes: Kind, namenodes: Kind, zkfcs: Kind) -> None:
-        """Format everything and start it; raises LocalClusterError with the log of what failed."""
+        """Format everything and start it; DataNodes are of the NameNodes' kind.
+
+        Raises:
+            LocalClusterError: with the log of what failed.
+        """
         server = start_zookeeper(
             self.supervisor, java=self.programs.java, port=self.layout.zookeeper
         )
@@ -78,6 +82,8 @@ class MixedCluster:
         for name in NAMENODES:
             self.start_zkfc(name, zkfcs)
         self.wait_for_pair()
+        for name in self.layout.datanodes:
+            self.start_datanode(name, namenodes)
 
     def launch(self, name: str, kind: Kind) -> ManagedProcess:
         """Start one part and do not wait for it."""
@@ -85,6 +91,8 @@ class MixedCluster:
             command = self.programs.journalnode(name, kind)
         elif name in self.layout.namenodes:
             command = self.programs.namenode(name, kind)
+        elif name in self.layout.datanodes:
+            command = self.programs.datanode(name, kind)
         else:
             command = self.programs.zkfc(name.removeprefix("zkfc-"), kind)
         self.kinds[name] = kind
@@ -110,6 +118,12 @@ class MixedCluster:
         logged = self.log_size(name)
         self.launch(name, kind)
         self.wait_for_candidate(namenode, behind=logged)
+
+    def start_datanode(self, name: str, kind: Kind) -> None:
+        """Start it, and wait until it obeys the active NameNode and the other one knows it."""
+        self.launch(name, kind)
+        url = self.layout.datanode_url(name)
+        self._wait(lambda: state.datanode_serves(url), f"{name} to be taken by both NameNodes")
 
     def finish(self, name: str, command: list[str]) -> str:
         """Run a command of this cluster to its end; what it printed.
@@ -235,14 +249,18 @@ class MixedCluster:
 
 @contextmanager
 def mixed_cluster(
-    directory: Path, *, more_keys: Mapping[str, str] | None = None, quick: bool = True
+    directory: Path,
+    *,
+    more_keys: Mapping[str, str] | None = None,
+    quick: bool = True,
+    datanodes: int = 0,
 ) -> Iterator[MixedCluster]:
     """A cluster of which nothing is started yet; all of it ends with the block.
 
     Raises:
         JarsMissing, LocalClusterError: Hadoop's jar or a Java is not here.
     """
-    layout = plan(directory)
+    layout = plan(directory, datanodes=datanodes)
     # JournalNodes have one port for each purpose, on addresses of their own: some are left over.
     grpc_port = layout.journalnodes[JOURNALNODES[1]].rpc
     programs = Programs(layout, grpc_port, find_java(), hadoop_class_path(layout), quick)

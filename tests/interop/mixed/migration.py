@@ -52,6 +52,10 @@ def namenode_steps(cluster: MixedCluster, kind: Kind) -> Iterator[Step]:
     yield from (Step(name, kind) for name in (other(active), active))
 
 
+def datanode_steps(cluster: MixedCluster, kind: Kind) -> Iterator[Step]:
+    yield from (Step(name, kind) for name in cluster.layout.datanodes)
+
+
 def play(cluster: MixedCluster, step: Step) -> None:
     """Replace one daemon, and wait until the cluster is as redundant as before.
 
@@ -62,6 +66,9 @@ def play(cluster: MixedCluster, step: Step) -> None:
         _move_journalnode(cluster, step)
     elif step.part in NAMENODES:
         _move_namenode(cluster, step)
+    elif step.part in cluster.layout.datanodes:
+        cluster.stop(step.part)
+        cluster.start_datanode(step.part, step.kind)
     else:
         _move_zkfc(cluster, step)
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from deploy.local.cluster import Cluster
 from deploy.local.java import Java, class_path
 from deploy.local.layout import JOURNALNODES, NAMESERVICE, JournalNodePorts, Layout
 from deploy.local.ports import HOST
-from deploy.local.site import core_site, hdfs_site, site_xml
+from deploy.local.site import core_site, datanode_overrides, hdfs_site, site_xml
 from deploy.local.zookeeper import LOG4J2
 from tests import ROOT
 from tests.interop.hadoop_jars import server_jar
@@ -19,13 +20,21 @@ from tests.interop.relocated import relocated_zookeeper
 
 MAINS = {
     "journalnode": "org.apache.hadoop.hdfs.qjournal.server.JournalNode",
+    "datanode": "org.apache.hadoop.hdfs.server.datanode.DataNode",
     "namenode": "org.apache.hadoop.hdfs.server.namenode.NameNode",
     "zkfc": "org.apache.hadoop.hdfs.tools.DFSZKFailoverController",
     "haadmin": "org.apache.hadoop.hdfs.tools.DFSHAAdmin",
     "dfsadmin": "org.apache.hadoop.hdfs.tools.DFSAdmin",
 }
 # As docs/reference/operations.md#comparison-load says.
-HEAP_MEGABYTES = {"journalnode": 256, "namenode": 512, "zkfc": 128, "haadmin": 128, "dfsadmin": 128}
+HEAP_MEGABYTES = {
+    "journalnode": 256,
+    "datanode": 256,
+    "namenode": 512,
+    "zkfc": 128,
+    "haadmin": 128,
+    "dfsadmin": 128,
+}
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """A NameNode is back in half the time on a machine with two cores."""
 
@@ -115,6 +124,13 @@ class Programs:
     def zkfc(self, namenode: str, kind: Kind, *options: str) -> list[str]:
         return self._with_id("zkfc", namenode, kind, *options)
 
+    def datanode(self, name: str, kind: Kind) -> list[str]:
+        """Both kinds use the same directory and ports."""
+        keys = [f"{key}={value}" for key, value in datanode_overrides(self.layout, name).items()]
+        if kind is Kind.HADOOP:
+            return self.hadoop("datanode", *(f"-D{key}" for key in keys))
+        return self.ours("datanode", *(word for key in keys for word in ("-D", key)))
+
     def hadoop(self, program: str, *arguments: str) -> list[str]:
         """A program of Hadoop."""
         directory = self.layout.directory
@@ -142,6 +158,19 @@ class Programs:
         if kind is Kind.HADOOP:
             return self.hadoop(program, f"-D{own_id}", *options)
         return self.ours(program, "-D", own_id, *options)
+
+
+def run_hadoops_datanodes(cluster: Cluster, count: int) -> None:
+    """Have the last ``count`` DataNodes of a local cluster be Hadoop's.
+
+    Raises:
+        JarsMissing, LocalClusterError: the jar or one of PySpark's is not here.
+    """
+    layout = cluster.layout
+    programs = Programs(layout, 0, cluster.java, hadoop_class_path(layout), quick=True)
+    (layout.directory / "log4j2.properties").write_text(LOG4J2.format(level="info"))
+    for name in cluster.datanodes[len(cluster.datanodes) - count :]:
+        cluster.commands[name] = programs.datanode(name, Kind.HADOOP)
 
 
 def environment() -> dict[str, str]:

@@ -26,6 +26,7 @@ URGENCY: Final = {
 }
 
 
+@pytest.mark.row("B15")
 @pytest.mark.parametrize(
     ("live", "coming", "expected", "spread", "wanted"), URGENCY.values(), ids=URGENCY
 )
@@ -45,6 +46,7 @@ def queues(blocks: int, columns: BlockColumns | None = None) -> tuple[Needed, li
     return Needed(columns), slots
 
 
+@pytest.mark.row("B15")
 def test_urgent_blocks_come_first_and_each_round_goes_on() -> None:
     needed, slots = queues(6)
     for slot in slots[:3]:

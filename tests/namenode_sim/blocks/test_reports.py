@@ -133,6 +133,7 @@ def test_a_copy_of_an_old_block_does_not_hide_the_one_after_it() -> None:
     assert len(state.waiting) == 1
 
 
+@pytest.mark.row("B10")
 def test_an_append_while_a_standby_lags_corrupts_nothing() -> None:
     # RBW with the new stamp, FINALIZED with it, and only then the edits of the append.
     state, one, _ = a_map(*written())
@@ -150,6 +151,45 @@ def test_an_append_while_a_standby_lags_corrupts_nothing() -> None:
     after(state, closed(stamp=1002, length=900))
     incoming.activate(state)
     assert (good(state), corrupt(state)) == (["n1"], [])
+
+
+APPENDS = 5
+
+
+@pytest.mark.row("B10")
+@pytest.mark.parametrize("readable", range(3 * APPENDS + 3))
+def test_b10_a_standby_that_cannot_read_edits_during_appends_corrupts_nothing(
+    readable: int,
+) -> None:
+    """It reads so many edits at once, and the others only when it becomes the active."""
+    edits: list[list[BlockChange]] = [added(), closed(length=100)]
+    news: dict[int, list[Told]] = {
+        0: [Reported(RBW, 1001, 0)],
+        1: [Reported(FINALIZED, 1001, 100)],
+    }
+    for stamp in range(1002, 1002 + APPENDS):
+        length = (stamp - 1000) * 100
+        edits.append([BlockSettled(B, length - 100, stamp - 1, complete=False)])
+        edits.append([StampGiven(stamp), BlockSettled(B, length - 100, stamp, complete=False)])
+        news[len(edits) - 1] = [
+            Reported(RBW, stamp, length - 100),
+            Reported(FINALIZED, stamp, length),
+        ]
+        edits.append(closed(stamp=stamp, length=length))
+    state, one, other = a_map()
+    for number, edit in enumerate(edits):
+        if number < readable:
+            after(state, edit)
+        for item in news.get(number, ()):
+            told(state, one, (B, item))
+            told(state, other, (B, item))
+    assert orders(state) == {}
+    for edit in edits[readable:]:
+        after(state, edit)
+    incoming.activate(state)
+    check(state)
+    assert (good(state), corrupt(state), len(state.waiting)) == (["n1", "n2"], [], 0)
+    assert orders(state) == {}
 
 
 def test_a_report_of_a_replica_being_written_that_is_held_up_until_after_the_close() -> None:

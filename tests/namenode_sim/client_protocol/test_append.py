@@ -32,6 +32,7 @@ async def append(served: Served, src: str = "/f", **more: object) -> calls.Appen
     return answer
 
 
+@pytest.mark.row("B26")
 async def test_a_block_that_is_not_full_goes_on() -> None:
     served = with_datanodes(serve())
     first, last = await written(served, "/f", BLOCK, 700)
@@ -74,6 +75,7 @@ async def test_an_empty_file_has_no_block_to_go_on_with() -> None:
     assert not (await append(served)).HasField("block")
 
 
+@pytest.mark.row("B26")
 async def test_a_repeated_call_gets_the_same_block() -> None:
     served = with_datanodes(serve())
     await written(served, "/f", 700)

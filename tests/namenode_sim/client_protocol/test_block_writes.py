@@ -169,6 +169,21 @@ async def test_an_append_to_a_full_block_needs_no_previous() -> None:
     served.namespace.apply(served.log.append(op), op)
     added = await add_block(served, "/f")
     assert added.offset == 1 << 27
+    # The active dies before it answers; Hadoop's NameNode fails the client's second call.
+    assert shown(await add_block(served, "/f")) == shown(added)
+    new = with_datanodes(serve(namespace=served.log.replayed()))
+    again = await add_block(new, "/f")
+    assert (again.b, again.offset) == (added.b, added.offset)
+
+
+async def test_a_block_that_is_not_full_must_be_named_also_by_a_repetition() -> None:
+    served = await opened()
+    first = await add_block(served, "/f")
+    await add_block(served, "/f", sized(first.b, 9))
+    report(served, sized(first.b, 9), "d1")
+    assert stage(served, first.b) is Stage.COMPLETE
+    with pytest.raises(RemoteFault, match="does not match actual last block"):
+        await add_block(served, "/f")
 
 
 Step = Callable[[Served, ExtendedBlockProto], Awaitable[object]]

@@ -156,8 +156,11 @@ async def test_set_replication_orders_deletions_at_once() -> None:
     assert answer.pending_deletion_blocks == 2
 
 
+@pytest.mark.row("B17")
 async def test_a_reader_reports_damage() -> None:
     kept = Kept(4)
+    told: list[tuple[int, int, str]] = []
+    kept.served.cluster.on_damage = lambda *replica: told.append(replica)
     block = await kept.file("/f", "d1", "d2", "d3")
     await kept.damaged(block, "d2")
     assert await kept.stats() == (1, 1, 0, 0)
@@ -165,8 +168,10 @@ async def test_a_reader_reports_damage() -> None:
     assert sorted(place.id.datanodeUuid for place in found.locs) == ["d1", "d3"]
     await kept.damaged(block, "d2")
     assert await kept.stats() == (1, 1, 0, 0)
+    assert told == [(block.blockId, block.generationStamp, "d2")], "once"
 
 
+@pytest.mark.row("B17")
 async def test_a_block_that_is_damaged_everywhere_is_served_as_corrupt() -> None:
     kept = Kept()
     block = await kept.file("/f", "d1", "d2", "d3")

@@ -26,6 +26,7 @@ async def prepared() -> Served:
     return served
 
 
+@pytest.mark.row("B26")
 async def test_the_blocks_of_the_sources_come_behind_the_target_s() -> None:
     served = await prepared()
     await served.call("concat", trg="/d/t", srcs=["/d/b", "/d/a"])
@@ -74,6 +75,7 @@ REFUSED = {
 }  # fmt: skip
 
 
+@pytest.mark.row("B26")
 @pytest.mark.parametrize(("target", "sources", "message"), REFUSED.values(), ids=REFUSED.keys())
 async def test_refused(target: str, sources: list[str], message: str) -> None:
     served = await prepared()

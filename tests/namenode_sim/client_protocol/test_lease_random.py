@@ -14,6 +14,7 @@ STEPS = 80
 MOST_SEEDS = 600
 
 
+@pytest.mark.row("B24")
 async def test_nothing_acknowledged_is_lost_and_every_file_is_closed() -> None:
     for seed in range(SEEDS):
         await run(seed, STEPS)

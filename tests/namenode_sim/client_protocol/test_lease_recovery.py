@@ -14,6 +14,7 @@ from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     locations,
     report,
     sized,
+    with_datanodes,
 )
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 from tests.namenode_sim.client_protocol.recovering_datanodes import (
@@ -36,6 +37,7 @@ def edits_since(served: Served, count: int) -> list[Op]:
 # ---- the way through ----
 
 
+@pytest.mark.row("B24")
 async def test_recover_lease_has_the_shortest_replica_win() -> None:
     served, disks, block = await half_written()
     edits = len(served.log.frames)
@@ -171,6 +173,18 @@ async def test_without_a_living_datanode_nothing_is_lost() -> None:
     assert disks.leader() == "d2"
 
 
+async def test_an_untouched_block_waits_until_every_datanode_that_lives_is_known() -> None:
+    before, _, _ = await half_written()
+    served = with_datanodes(serve(namespace=before.log.replayed()))
+    served.cluster.registered_by = time.monotonic() + 1000.0
+    with pytest.raises(RemoteFault, match="No DataNode has told of its last block yet"):
+        await recover_lease(served)
+    assert len(served.namespace.tree.file("/f").blocks) == 1
+    served.cluster.registered_by = time.monotonic()
+    assert await recover_lease(served)
+    assert served.namespace.tree.file("/f").blocks == ()
+
+
 async def test_after_the_soft_limit_a_writer_waits_for_the_recovery_that_it_causes() -> None:
     served, disks, _ = await half_written()
     served.face.leases.renew("writer", time.monotonic() - SOFT_LIMIT_SECONDS - 1)
@@ -194,6 +208,32 @@ async def test_the_namenode_recovers_what_the_hard_limit_gives_it() -> None:
     assert served.namespace.tree.leases == {}
 
 
+@pytest.mark.row("B24")
+async def test_b24_an_open_file_outlives_a_rename_and_a_restart_and_loses_its_dead_writer() -> None:
+    before, disks, block = await half_written()
+    await before.mkdirs("/d")
+    await before.call("rename2", src="/f", dst="/d/g", overwriteDest=False)
+    await before.call("rename2", src="/d", dst="/e", overwriteDest=False)
+    settings = Settings(hard_lease_seconds=0.0)
+    served = with_datanodes(serve(settings=settings, namespace=before.log.replayed()))
+    served.log.frames, disks.served = list(before.log.frames), served
+    file = served.namespace.tree.file("/e/g")
+    assert served.namespace.tree.leases == {"writer": {file.id}}
+    disks.tell_all(block.blockId)
+    assert await served.face.release_expired_leases() == 0, "the limit begins anew with a start"
+    served.face.leases.renew("writer", time.monotonic() - 1)
+    assert await served.face.release_expired_leases() == 1
+    (holder,) = served.namespace.tree.leases
+    assert holder.startswith("HDFS_NameNode-")
+    result = disks.lead(disks.leader())
+    await commit(served, result)
+    assert served.namespace.tree.leases == {}
+    assert served.namespace.tree.file("/e/g").length() == 500
+    assert holders(served, block.blockId) == ["d1", "d2", "d3"]
+    with pytest.raises(RemoteFault, match="File is not open for writing: /e/g"):
+        await served.complete("/e/g")  # its writer comes back
+
+
 async def test_a_recovery_that_failed_is_ordered_again_by_itself() -> None:
     served, disks, _ = await half_written()
     await recover_lease(served)
@@ -213,6 +253,7 @@ async def test_a_committed_block_waits_for_its_replica() -> None:
     assert disks.served.namespace.tree.leases == {}
 
 
+@pytest.mark.row("B24")
 async def test_who_may_not_write_a_file_cannot_take_it() -> None:
     served, _, _ = await half_written()
     with pytest.raises(RemoteFault, match="Permission denied: user=carol, access=WRITE"):

@@ -28,6 +28,7 @@ async def test_within_the_soft_limit_a_file_is_its_writer_s() -> None:
         await served.call("append", src="/f", clientName="other")
 
 
+@pytest.mark.row("B24")
 async def test_after_the_soft_limit_another_writer_takes_it() -> None:
     served = serve()
     await served.create("/f")
@@ -67,6 +68,7 @@ async def test_a_block_that_no_datanode_has_goes_with_its_writer() -> None:
     assert (file.blocks, file.under_construction) == ((), None)
 
 
+@pytest.mark.row("B24")
 async def test_after_the_hard_limit_files_are_closed() -> None:
     served = serve(settings=AT_ONCE)
     for path in ("/a", "/b"):

@@ -31,6 +31,7 @@ async def live(seed: int) -> World:
     return world
 
 
+@pytest.mark.row("B9")
 @pytest.mark.parametrize("start", range(0, SEEDS, 10))
 def test_every_file_holds_what_its_writer_wrote(start: int) -> None:
     worlds = [asyncio.run(live(seed)) for seed in range(start, start + 10)]

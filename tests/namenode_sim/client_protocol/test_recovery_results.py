@@ -27,6 +27,7 @@ from tests.namenode_sim.client_protocol.recovering_datanodes import (
 )
 
 
+@pytest.mark.row("B24")
 async def test_a_result_of_another_recovery_is_refused() -> None:
     served, disks, block = await half_written()
     await recover_lease(served)
@@ -45,6 +46,7 @@ async def test_a_result_of_another_recovery_is_refused() -> None:
     await commit(served, result)
 
 
+@pytest.mark.row("B9")
 async def test_the_next_active_refuses_recoveries_of_the_former_one() -> None:
     served, disks, _ = await half_written()
     await recover_lease(served)
@@ -89,6 +91,7 @@ REFUSED: dict[Callable[[Request], None], str] = {
 }
 
 
+@pytest.mark.row("B24")
 @pytest.mark.parametrize("change", REFUSED, ids=lambda change: change.__name__)
 async def test_a_result_is_refused(change: Callable[[Request], None]) -> None:
     served, disks, _ = await half_written()
@@ -104,6 +107,7 @@ async def test_a_result_is_refused(change: Callable[[Request], None]) -> None:
     assert served.namespace.tree.leases == {}
 
 
+@pytest.mark.row("B24")
 async def test_the_file_of_a_result_may_be_gone() -> None:
     served, disks, _ = await half_written()
     await recover_lease(served)
@@ -160,6 +164,7 @@ async def test_a_block_is_not_deleted_while_one_who_has_it_does_not_answer() -> 
     assert served.cluster.blocks.index.get(block.blockId) is None
 
 
+@pytest.mark.row("B24")
 async def test_a_file_is_closed_where_it_was_renamed_to() -> None:
     served, disks, _ = await half_written()
     await recover_lease(served)

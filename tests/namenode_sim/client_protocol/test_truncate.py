@@ -73,6 +73,7 @@ async def test_to_the_length_that_it_has() -> None:
     assert len(served.log.frames) == edits
 
 
+@pytest.mark.row("B26")
 @pytest.mark.parametrize("length", [0, 1000])
 async def test_to_the_end_of_a_block_is_done_at_once(length: int) -> None:
     served, _, (first, last) = await file_of(1000, 700)
@@ -84,6 +85,7 @@ async def test_to_the_end_of_a_block_is_done_at_once(length: int) -> None:
     assert orders == {last.blockId} | ({first.blockId} if not length else set())
 
 
+@pytest.mark.row("B26")
 async def test_inside_a_block_its_replicas_are_cut() -> None:
     served, disks, (first, last) = await file_of(1000, 700)
     edits = len(served.log.frames)
@@ -110,6 +112,7 @@ async def closes(served: Served, disks: Disks) -> bool:
     return served.namespace.tree.file("/d/f").under_construction is None
 
 
+@pytest.mark.row("B26")
 async def test_a_block_that_a_snapshot_has_is_copied() -> None:
     served, disks, (block,) = await file_of(700)
     await served.call("allowSnapshot", snapshotRoot="/d")

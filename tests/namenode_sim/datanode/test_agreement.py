@@ -30,8 +30,9 @@ CASES: dict[str, tuple[list[Replica], int | None, tuple[str, int] | str]] = {
 }
 
 
+@pytest.mark.row("B25")
 @pytest.mark.parametrize("case", CASES)
-def test_agreements(case: str) -> None:
+def test_b25_agreements(case: str) -> None:
     replicas, truncate_to, expected = CASES[case]
     found = [Found(node, state, block(), length) for node, state, length in replicas]
     match agree(block(), found, truncate_to):

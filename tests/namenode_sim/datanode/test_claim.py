@@ -44,6 +44,7 @@ ROWS = {
 }  # fmt: skip
 
 
+@pytest.mark.row("B29")
 @pytest.mark.parametrize("row", ROWS)
 def test_claims(row: str) -> None:
     before, who, said, txid, after, verdict = ROWS[row]

@@ -27,7 +27,14 @@ from tests.namenode_sim.datanode.block_client import (
     read,
     write_whole,
 )
-from tests.namenode_sim.datanode.name_nodes import NameNode, name_node, rounds, seen, settings
+from tests.namenode_sim.datanode.name_nodes import (
+    NameNode,
+    name_node,
+    rounds,
+    seen,
+    settings,
+    started,
+)
 from tests.namenode_sim.datanode.stores import block
 from tests.needs import MOUNT
 
@@ -154,6 +161,75 @@ def place(running: DataNode) -> Place:
     return Place(port)
 
 
+@contextlib.contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """As the kernel makes a file system after errors of its disk."""
+    subprocess.run(["mount", "--bind", str(folder), str(folder)], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.row("B22")
+@MOUNT.mark
+async def test_b22_a_volume_that_became_read_only_is_out_until_it_is_repaired(
+    tmp_path: Path,
+) -> None:
+    folders = [tmp_path / name for name in "ab"]
+    async with name_node() as model:
+        async with started(settings(folders, [model], tolerated=1), model) as running:
+            for number in range(4):
+                await write_whole([place(running)], block(number), DATA)
+            with read_only(folders[0]):
+                for number in range(4):
+                    assert await read(place(running), block(number), 0, len(DATA)) == DATA
+                said = [await refusal(place(running), number) for number in (4, 5)]
+                assert sorted(map(bool, said)) == [False, True], "volumes take turns"
+                assert f"{folders[0]} failed: [Errno 30] Read-only file system" in "".join(said)
+                await seen(lambda: model.heartbeats[-1].failedVolumes == 1)
+                assert running.status()["failed_volumes"] == [str(folders[0])]
+                assert await refusal(place(running), 6) == ""
+        async with started(settings(folders, [model], tolerated=1), model) as running:
+            assert running.status()["failed_volumes"] == []
+            assert running.status()["replicas"] == 6
+            for number in range(4):
+                assert await read(place(running), block(number), 0, len(DATA)) == DATA
+
+
+@MOUNT.mark
+@pytest.mark.parametrize("below", ["", "current"])
+async def test_a_start_on_a_volume_that_is_read_only_is_refused_or_tolerated(
+    tmp_path: Path, below: str
+) -> None:
+    folders = [tmp_path / name for name in "ab"]
+    async with name_node() as model:
+        both = settings(folders, [model], tolerated=1)
+        async with started(both, model) as running:
+            for number in range(4):
+                await write_whole([place(running)], block(number), DATA)
+        with read_only(folders[0] / below):
+            with pytest.raises(ExitWith, match=f"{folders[0]}.*Read-only file system"):
+                await DataNode(settings(folders[:1], [model])).run(asyncio.Event())
+            heard = len(model.heartbeats)
+            async with started(both, model) as running:
+                assert model.heartbeats[heard].failedVolumes == 1
+                assert running.status()["failed_volumes"] == [str(folders[0])]
+                assert running.status()["replicas"] == 2
+        async with started(both, model) as running:
+            assert running.status()["replicas"] == 4
+
+
+async def refusal(of: Place, number: int) -> str:
+    """Why a DataNode takes no new block; empty, and the block is written, where it does."""
+    writing = await begin([of], block(number))
+    if writing.set_up.status == OK:
+        await writing.write(DATA)
+        await writing.close()
+    return writing.set_up.message
+
+
 async def broken_volume(running: DataNode, folder: Path, model: NameNode) -> None:
     """Take a disk away, and let a reader find it."""
     shutil.rmtree(folder / "current")
@@ -166,6 +242,7 @@ async def broken_volume(running: DataNode, folder: Path, model: NameNode) -> Non
     await seen(lambda: model.heartbeats[-1].failedVolumes == failed + 1)
 
 
+@pytest.mark.row("B22")
 async def test_failed_volumes_are_told_of_and_too_many_end_it(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in "ab"]
     async with name_node() as model:

@@ -59,6 +59,7 @@ def told(model: NameNode) -> list[tuple[int, int]]:
     return [(one.block.blockId, one.status) for one in model.news]
 
 
+@pytest.mark.row("B29")
 async def test_it_registers_and_says_what_it_has(
     tmp_path: Path, active: NameNode, standby: NameNode
 ) -> None:
@@ -114,6 +115,7 @@ async def test_a_long_report_has_a_call_for_each_volume(
         assert {(one.id, one.leaseId) for one in contexts} == {(contexts[0].id, 7)}
 
 
+@pytest.mark.row("B29")
 async def test_news_are_kept_until_they_are_answered(tmp_path: Path, active: NameNode) -> None:
     async with data_node(tmp_path, active) as node:
         active.failures = 2
@@ -139,6 +141,7 @@ async def test_deletions_on_command(tmp_path: Path, active: NameNode) -> None:
         assert await read(place(node), block(2), 0, len(DATA)) == DATA
 
 
+@pytest.mark.row("B29")
 async def test_who_is_not_obeyed_commands_nothing(
     tmp_path: Path, active: NameNode, standby: NameNode
 ) -> None:
@@ -161,6 +164,7 @@ async def test_who_is_not_obeyed_commands_nothing(
         await seen(lambda: node.status()["replicas"] == 0)
 
 
+@pytest.mark.row("B29")
 async def test_the_highest_claim_outlives_a_restart(tmp_path: Path, active: NameNode) -> None:
     async with data_node(tmp_path, active) as node:
         await seen(lambda: node.status()["obeyed"] == "nn1")
@@ -173,6 +177,7 @@ async def test_the_highest_claim_outlives_a_restart(tmp_path: Path, active: Name
         assert node.status()["obeyed"] == "nn1"
 
 
+@pytest.mark.row("B29")
 async def test_register_is_done_again_on_command(tmp_path: Path, active: NameNode) -> None:
     async with data_node(tmp_path, active):
         await rounds(active)
@@ -209,6 +214,7 @@ def transfer(blocks: list[Block], to: Place) -> pb.DatanodeCommandProto:
     )
 
 
+@pytest.mark.row("B25")
 async def test_a_recovery_makes_replicas_equal(tmp_path: Path, active: NameNode) -> None:
     async with (
         data_node(tmp_path / "a", active) as one,
@@ -264,13 +270,17 @@ async def refused(folders: list[Path], model: NameNode) -> str:
 
 
 async def test_directories_of_another_cluster_end_it(tmp_path: Path, active: NameNode) -> None:
-    async with data_node(tmp_path, active):
-        pass
+    async with data_node(tmp_path, active) as node:
+        await write_whole([place(node)], block(), DATA)
     before = (tmp_path / "current/VERSION").read_bytes()
     active.cluster_id = "CID-2"
     message = await refused([tmp_path], active)
     assert "belongs to cluster CID-1, the NameNode to CID-2" in message
     assert (tmp_path / "current/VERSION").read_bytes() == before
+    assert len(active.registrations) == 1
+    active.cluster_id = "CID-1"
+    async with data_node(tmp_path, active) as node:
+        assert await read(place(node), block(), 0, len(DATA)) == DATA
 
 
 async def test_a_copied_directory_ends_it(tmp_path: Path, active: NameNode) -> None:
@@ -285,12 +295,19 @@ async def test_a_copied_directory_ends_it(tmp_path: Path, active: NameNode) -> N
 async def test_a_copy_of_a_whole_data_node_ends_before_it_registers(
     tmp_path: Path, active: NameNode
 ) -> None:
-    async with data_node(tmp_path / "a", active):
+    async with data_node(tmp_path / "a", active) as node:
+        await write_whole([place(node)], block(), DATA)
         shutil.copytree(tmp_path / "a", tmp_path / "b")
         assert "was copied from another data directory" in await refused([tmp_path / "b"], active)
+        await rounds(active)
+        assert await read(place(node), block(), 0, len(DATA)) == DATA
     assert len(active.registrations) == 1
+    assert [path.read_bytes() for path in (tmp_path / "b").rglob(f"blk_{block().block_id}")] == [
+        DATA
+    ]
 
 
+@pytest.mark.row("B29")
 async def test_a_name_node_of_another_cluster_does_not_end_it(
     tmp_path: Path, active: NameNode, standby: NameNode
 ) -> None:
@@ -308,6 +325,7 @@ async def test_a_name_node_of_another_cluster_does_not_end_it(
     await task
 
 
+@pytest.mark.row("B22")
 async def test_no_usable_directory_ends_it(tmp_path: Path, active: NameNode) -> None:
     (tmp_path / "file").write_text("in the way")
     assert "cannot be used" in await refused([tmp_path / "file"], active)
@@ -322,6 +340,7 @@ async def test_no_usable_directory_ends_it(tmp_path: Path, active: NameNode) -> 
     await task
 
 
+@pytest.mark.row("B29")
 async def test_it_waits_for_name_nodes_that_come_later(tmp_path: Path) -> None:
     async with name_node() as gone:
         port = gone.port

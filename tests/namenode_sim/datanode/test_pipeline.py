@@ -1,6 +1,7 @@
 """Three DataNodes in a pipeline on real sockets: writes, reads, failures in the middle."""
 
 import pytest
+import structlog.testing
 
 from namenode_sim.datanode.checksums import checksums_of
 from namenode_sim.datanode.connection import PeerLost
@@ -54,6 +55,7 @@ async def test_reads_share_a_connection_and_refusals_do_not_end_it(nodes: list[N
     peer.close()
 
 
+@pytest.mark.row("B26")
 async def test_an_open_block_is_read_up_to_what_all_have(nodes: list[Node]) -> None:
     writing = await begin(places(nodes), block())
     await writing.write(DATA[:700])
@@ -101,6 +103,7 @@ async def test_a_flipped_bit_is_found_by_the_reader(nodes: list[Node]) -> None:
     assert await read(nodes[0].place, block(), 0, len(DATA)) == DATA
 
 
+@pytest.mark.row("B26")
 async def test_append_in_mid_chunk(nodes: list[Node]) -> None:
     await write_whole(places(nodes), block(), DATA[:700])
     writing = await begin(
@@ -140,6 +143,7 @@ async def failure_seen(writing: Writing) -> None:
         pass
 
 
+@pytest.mark.row("B22")
 @pytest.mark.parametrize("victim", [0, 1, 2])
 async def test_a_node_dies_in_mid_write_and_the_client_goes_on(
     nodes: list[Node], victim: int
@@ -250,22 +254,43 @@ async def test_a_client_that_stops_in_mid_block_leaves_what_it_has_sent(nodes: l
     for one in nodes:
         await idle(one)
         assert readable_length(one.store.find(block())) == 1000
+        assert await read(one.place, block(), 0, 1000) == DATA[:1000]
 
 
-@pytest.mark.parametrize("case", ["gap", "checksum", "too few sums", "short end"])
+BAD_PACKETS = {
+    "gap": "at 2048, and the bytes from 1024 on have not come",
+    "the next but one first": "at 1536, and the bytes from 1024 on have not come",
+    "checksum": "the chunk at 1024 does not fit its checksum",
+    "beyond its chunk": "at 900, inside a chunk, goes beyond it",
+    "short end": "ends at 500, and 1024 bytes have come",
+}
+"""Each with what the DataNode's log says of it; its client is hung up on, as Hadoop's is."""
+
+
+@pytest.mark.parametrize("case", BAD_PACKETS)
 async def test_bad_packets_end_the_write(nodes: list[Node], case: str) -> None:
+    with structlog.testing.capture_logs() as lines:
+        await _bad_packet(nodes, case)
+    (why,) = [line["why"] for line in lines if line["event"] == "datanode.operation_failed"]
+    assert BAD_PACKETS[case] in why
+    assert await read(nodes[0].place, block(), 0, 1024) == DATA[:1024]
+
+
+async def _bad_packet(nodes: list[Node], case: str) -> None:
     writing = await begin(places(nodes[:1]), block())
     await writing.write(DATA[:1024])
     match case:
         case "gap":
             await writing.send(DATA[:512], at=2048)
+        case "the next but one first":
+            await writing.send(DATA[1536:2048], at=1536)
+            await writing.send(DATA[1024:1536], at=1024)
         case "checksum":
             await writing.send(DATA[:512], bad_sum=True)
             assert list((await writing.ack()).reply) == [pb.Status.ERROR_CHECKSUM]
-        case "too few sums":
-            await writing.send(DATA[:600], at=900)  # goes beyond the chunk that it begins in
+        case "beyond its chunk":
+            await writing.send(DATA[:600], at=900)
         case _:
-            writing = writing
             await writing.send(b"", at=500)
             await writing.ack()
             await writing.end()

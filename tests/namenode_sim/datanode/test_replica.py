@@ -121,8 +121,9 @@ def told(outcome: Next | Refused, before: Replica | None) -> str:
             return name(outcome.replica) + dropped
 
 
+@pytest.mark.row("B25")
 @pytest.mark.parametrize("row", TABLE)
-def test_every_operation_on_every_replica(row: str) -> None:
+def test_b25_every_operation_on_every_replica(row: str) -> None:
     operation, expected = TABLE[row]
     found = tuple(told(decide(operation, state), state) for state in STATES.values())
     assert found == expected

@@ -95,6 +95,7 @@ async def test_a_suspected_block_is_read_though_none_is_unasked(tmp_path: Path) 
     await kept.volumes.close()
 
 
+@pytest.mark.row("B29")
 async def test_name_nodes_hear_of_damage_even_later(tmp_path: Path) -> None:
     async with name_node() as active, data_node(tmp_path, active) as node:
         await write_whole([place(node)], block(), DATA)

@@ -151,6 +151,7 @@ async def test_a_block_token_changes_nothing_for_there_are_none(nodes: list[Node
             with pytest.raises(PeerLost, match="has closed"):
                 await peer.read(1, seconds=SECONDS)
         peer.abort()
+    assert await read(nodes[0].place, block(), 0, len(DATA)) == DATA
 
 
 async def test_another_pool_is_refused(nodes: list[Node]) -> None:

@@ -40,6 +40,7 @@ class DataNode:
     failed: set[str] = field(default_factory=set)
     failed_volumes: int = 0
     port: int = 0
+    version: str = "3.5.0-nnha"
 
     @property
     def id(self) -> DatanodeId:
@@ -56,7 +57,7 @@ class DataNode:
         return all(one.held.confirmed for one in self.node.storages.values())
 
     def register(self) -> Node:
-        return self.at.keeper.register(Registration(self.id, IDS, "3.5.0-nnha"))
+        return self.at.keeper.register(Registration(self.id, IDS, self.version))
 
     def heartbeat(self, *, wants_lease: bool = False) -> Answer:
         return self.at.keeper.hear(self.heart(), wants_lease=wants_lease)

@@ -23,6 +23,8 @@ from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanode.claim import NameNodeId
 from namenode_sim.datanode.name_node import NameNodeCalls
 from namenode_sim.datanode.node import DataNode
+from namenode_sim.datanode.scanner import ScanRhythm
+from namenode_sim.datanode_protocol.drain_check import ReadPage, read_page
 from namenode_sim.datanode_protocol.face import DatanodeFace
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
 from namenode_sim.datanodes.cluster import Cluster
@@ -69,7 +71,8 @@ class NameNode:
 
     def standing(self) -> Standing:
         durable = TxId(self.namespace.last_applied - self.held_back)
-        return Standing(active=self.active and self.leased, durable=durable)
+        leased = self.active and self.leased
+        return Standing(active=leased, durable=durable, lapsed=self.active and not leased)
 
     def become(self, *roles: Role) -> None:
         for role in roles:
@@ -108,6 +111,7 @@ def in_memory(
     rules: KeeperRules = RULES,
     safe_mode: SafeModeRules | None = None,
     has_caught_up: Callable[[], bool] = lambda: True,
+    read: ReadPage = read_page,
 ) -> NameNode:
     """A standby without a port."""
     namespace = Namespace.empty("hdfs")
@@ -118,7 +122,12 @@ def in_memory(
         return made.standing()
 
     keeper = Keeper(
-        cluster, rules, standing, has_caught_up=has_caught_up, clock=clock or time.monotonic
+        cluster,
+        rules,
+        standing,
+        has_caught_up=has_caught_up,
+        clock=clock or time.monotonic,
+        read=read,
     )
     made = NameNode(namespace, keeper)
     return made
@@ -147,13 +156,24 @@ async def name_node(*, active: bool = False, rules: KeeperRules = RULES) -> Asyn
 
 
 @asynccontextmanager
-async def data_node(folder: Path, *served: NameNode) -> AsyncIterator[DataNode]:
-    """A DataNode, once all these NameNodes know it."""
+async def data_node(
+    folder: Path,
+    *served: NameNode,
+    more: Sequence[Path] = (),
+    scan: ScanRhythm | None = None,
+    kept_free: int = 0,
+) -> AsyncIterator[DataNode]:
+    """A DataNode, once all these NameNodes know it; ``more`` are volumes of which all may fail.
+
+    It leaves ``kept_free`` bytes of each volume to others.
+    """
     addresses = {
         NameNodeId(f"nn{number}"): HostPort("127.0.0.1", one.port)
         for number, one in enumerate(served, start=1)
     }
-    node = DataNode(replace(name_nodes.settings([folder], []), namenodes=addresses))
+    chosen = name_nodes.settings([folder, *more], [], tolerated=len(more))
+    chosen = replace(chosen, namenodes=addresses, scan=scan or chosen.scan)
+    node = DataNode(replace(chosen, kept_free=kept_free))
     stop = asyncio.Event()
     task = asyncio.create_task(node.run(stop))
     before = [_registrations(one) for one in served]

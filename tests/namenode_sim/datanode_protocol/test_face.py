@@ -1,6 +1,5 @@
 """DataNodes at NameNodes on real sockets: what they tell reaches the maps of active and standby."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +18,8 @@ from namenode_sim.datanode.identity import Identity, Namespace
 from namenode_sim.datanode.model import StorageId
 from namenode_sim.datanode.name_node import Condition, NameNodeCalls
 from namenode_sim.datanode.node import DataNode
+from namenode_sim.datanode.operations import News
+from namenode_sim.datanode.store import Announcement
 from namenode_sim.datanode.volumes import StorageUse
 from namenode_sim.edits import ops
 from namenode_sim.proto import datanode_protocol_pb2 as pb
@@ -40,19 +41,8 @@ from tests.namenode_sim.datanode_protocol.served import (
 )
 
 SPLIT_BLOCKS = 1000
+RECEIVED = Announcement(News.RECEIVED, StorageId("DS-1"), block(), 10)
 DATA = bytes(range(251)) * 40
-
-
-@pytest.fixture
-async def active() -> AsyncIterator[NameNode]:
-    async with name_node(active=True) as made:
-        yield made
-
-
-@pytest.fixture
-async def standby() -> AsyncIterator[NameNode]:
-    async with name_node() as made:
-        yield made
 
 
 def place(node: DataNode) -> Place:
@@ -61,6 +51,7 @@ def place(node: DataNode) -> Place:
     return Place(port)
 
 
+@pytest.mark.row("B6")
 async def test_what_a_datanode_tells_reaches_active_and_standby(
     tmp_path: Path, active: NameNode, standby: NameNode
 ) -> None:
@@ -187,9 +178,6 @@ async def test_refusals_have_the_classes_that_hadoops_datanodes_act_upon() -> No
         with pytest.raises(RemoteFault) as refused:
             await asked.full_report(who, [replica], {}, lease=lease + 1, split_blocks=SPLIT_BLOCKS)
         assert refused.value.java_class == INVALID_REPORT_LEASE
-        with pytest.raises(RemoteFault, match="uuid-2") as refused:
-            await asked.incremental(identity("uuid-2"), {}, {})
-        assert refused.value.java_class == IO_EXCEPTION
         with pytest.raises(RemoteFault, match="directories were copied") as refused:
             await asked.register(identity(port=1))
         assert refused.value.java_class == IO_EXCEPTION
@@ -240,6 +228,18 @@ async def test_the_version_says_who_is_active_and_that_reports_may_be_bytes(
         assert (info.blockPoolID, info.storageInfo.clusterID) == (POOL.pool, "CID-1")
 
 
+async def test_news_of_a_datanode_that_is_not_registered_are_dropped_and_not_refused(
+    active: NameNode,
+) -> None:
+    """Hadoop's would end a thread over the refusal; who registers reports everything."""
+    who, told = identity(), {StorageId("DS-1"): [RECEIVED]}
+    async with calls(active) as asked:
+        await asked.incremental(who, told, {})
+        assert active.cluster.nodes == {}
+        answer = await asked.heartbeat(who, WELL, wants_lease=True)
+        assert [one.cmdType for one in answer.cmds] == [pb.DatanodeCommandProto.RegisterCommand]
+
+
 @pytest.mark.row("B20")
 async def test_b20_a_lifeline_keeps_a_datanode_alive(active: NameNode) -> None:
     async with calls(active) as asked:
@@ -253,6 +253,35 @@ async def test_b20_a_lifeline_keeps_a_datanode_alive(active: NameNode) -> None:
             "sendLifeline", request, pb.LifelineResponseProto, deadline_seconds=10
         )
     assert node.last_heard > before
+
+
+async def beat(asked: NameNodeCalls, software_version: str) -> pb.HeartbeatResponseProto:
+    """A heartbeat of a DataNode of that version."""
+    registration = identity().registration
+    registration.softwareVersion = software_version
+    request = pb.HeartbeatRequestProto(registration=registration)
+    return await asked.connection.call(
+        "sendHeartbeat", request, pb.HeartbeatResponseProto, deadline_seconds=10
+    )
+
+
+async def test_an_active_without_its_lease_takes_no_hadoop_datanode_from_itself(
+    active: NameNode,
+) -> None:
+    """Ours obeys it again with the same transaction; Hadoop's would not, once told of a standby."""
+    async with calls(active) as asked:
+        await joined(asked, identity())
+        (node,) = active.cluster.nodes.values()
+        active.leased, before = False, node.last_heard
+        with pytest.raises(RemoteFault, match="without its read lease") as refused:
+            await beat(asked, "3.5.0")
+        assert refused.value.java_class == IO_EXCEPTION
+        assert node.last_heard > before
+        told = await beat(asked, "3.5.0-nnha")
+        assert told.haStatus.state == nn.NNHAStatusHeartbeatProto.STANDBY
+        active.leased = True
+        told = await beat(asked, "3.5.0")
+        assert told.haStatus.state == nn.NNHAStatusHeartbeatProto.ACTIVE
 
 
 async def test_damage_is_marked_by_the_active_only(active: NameNode, standby: NameNode) -> None:

@@ -126,6 +126,7 @@ async def test_b7_a_standby_orders_nothing_and_marks_nothing() -> None:
     assert [block_id for _, block_id, _, _ in blocks.invalidations] == [FIRST + 7]
 
 
+@pytest.mark.row("B2")
 async def test_demoted_it_forgets_its_orders() -> None:
     made, datanode = await some_of_each()
     made.become(Role.CLOSING, Role.STANDBY)

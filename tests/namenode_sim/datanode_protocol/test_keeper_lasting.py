@@ -82,6 +82,7 @@ FAILURES = {"it says so": (True, 0, True), "it is missing": (False, 1, True),
             "it is late": (False, 0, False)}  # fmt: skip
 
 
+@pytest.mark.row("B22")
 @pytest.mark.parametrize("how", FAILURES)
 async def test_failed_storages(how: str) -> None:
     said, failed_volumes, goes = FAILURES[how]
@@ -192,6 +193,7 @@ async def test_a_fresh_cluster_has_no_safe_mode() -> None:
     assert not made.cluster.safe_mode.is_on()
 
 
+@pytest.mark.row("B12")
 async def test_a_storage_that_has_reported_is_skipped_in_the_safe_mode_of_the_start() -> None:
     made, _, _ = starting()
     made.apply(*edits(0), *edits(1))

@@ -14,10 +14,12 @@ from namenode_sim.datanode_protocol.intake import Intake
 from namenode_sim.datanode_protocol.keeper import Keeper
 from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
 from namenode_sim.datanode_protocol.slices import in_slices as _in_slices
+from namenode_sim.datanodes import draining
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.errors import DatanodesError
 from namenode_sim.datanodes.heartbeat import orders as _orders
 from namenode_sim.datanodes.report_leases import Held, ReportLeases
+from tests.namenode_sim.datanode_protocol import test_drain as drain
 from tests.namenode_sim.datanode_protocol import test_keeper as tests
 from tests.namenode_sim.datanode_protocol import test_keeper_lasting as lasting
 
@@ -121,6 +123,30 @@ SLIPS = {
     "a storage is emptied though it is back": Slip(
         gone, "in_slices", _goes_on,
         lasting.test_one_that_comes_back_before_it_is_emptied_keeps_what_it_reports,
+    ),
+    "drain ignored": Slip(
+        keeper, "awaits_drain", lambda *_: False,
+        lambda: drain.test_b34_no_other_replica_goes_on_the_word_of_one_that_is_doomed("excess"),
+    ),
+    "asked before it obeys": Slip(
+        draining, "_is_asked", lambda node: node.alive,
+        drain.test_b34_nobody_is_asked_before_it_obeys,
+    ),
+    "a page of before the claim counts": Slip(
+        draining, "_all_done", lambda _, found: found.waiting == 0,
+        drain.test_a_page_that_was_counted_before_the_claim_proves_nothing,
+    ),
+    "deletions are asked for at once": Slip(
+        draining, "_all_done", lambda *_: True,
+        drain.test_b34_deletions_are_asked_for_once_no_command_runs,
+    ),
+    "deletions of others break no silence": Slip(
+        intake, "note_deletions", lambda *_: None,
+        drain.test_b34_a_deletion_that_we_did_not_order_ends_the_silence,
+    ),
+    "silence is not needed": Slip(
+        draining.DrainRules, "quiet_seconds", 0.0,
+        drain.test_b34_without_its_page_a_long_silence_is_needed,
     ),
 }  # fmt: skip
 

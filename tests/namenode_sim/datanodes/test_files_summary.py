@@ -3,6 +3,7 @@
 import dataclasses
 
 from ha.cli.cluster.files_view import FilesView, files_view
+from namenode_sim.datanodes.draining import DrainRules
 from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.liveness import LivenessRules
 from namenode_sim.datanodes.model import Room
@@ -12,7 +13,9 @@ ROOM = Room(capacity=1000, used=10, remaining=900)
 
 
 def told(few: Few, *, safe_mode: str | None = None) -> FilesView:
-    found = files_view(files_summary(few.cluster, LivenessRules(), safe_mode, few.now))
+    found = files_view(
+        files_summary(few.cluster, LivenessRules(), DrainRules(), safe_mode, few.now)
+    )
     assert found is not None
     return found
 
@@ -33,6 +36,7 @@ def test_the_command_reads_what_the_namenode_tells() -> None:
         under_replicated=0,
         missing=0,
         corrupt=0,
+        undrained_datanodes=3,
     )
 
 
@@ -57,3 +61,21 @@ def test_missing_blocks_are_not_counted_as_under_replicated() -> None:
     few.work()
     assert (told(few).missing, told(few).under_replicated) == (0, 1)
     assert dataclasses.astuple(told(few))[0] is None
+
+
+def test_live_datanodes_of_hadoops_are_counted_until_they_are_drained() -> None:
+    few = Few(["a", "b", "c"])
+    few.nodes["a"].drain.done = True
+    few.nodes["b"].alive = False
+    assert told(few).undrained_datanodes == 1
+    few.state.demote()
+    assert told(few).undrained_datanodes == 0
+
+
+def test_a_namenode_of_before_tells_nothing_of_that() -> None:
+    few = Few(["a"])
+    found = dict(files_summary(few.cluster, LivenessRules(), DrainRules(), None, few.now))
+    del found["undrained_datanodes"]
+    assert files_view(found) is not None
+    del found["missing"]
+    assert files_view(found) is None

@@ -45,6 +45,7 @@ def test_a_copy_rests_on_the_edits_that_were_applied() -> None:
     assert (order.block_id, order.cause) == (BLOCK, TxId(1))
 
 
+@pytest.mark.row("B15")
 def test_a_copy_that_does_not_come_is_ordered_again() -> None:
     few = Few("ab")
     few.block("a", expected=2)
@@ -57,6 +58,7 @@ def test_a_copy_that_does_not_come_is_ordered_again() -> None:
     assert (few.redundancy.timeouts, few.scheduled("b")) == (1, 1)
 
 
+@pytest.mark.row("B15")
 def test_a_replica_with_another_stamp_is_not_the_one_on_its_way() -> None:
     few = Few("ab")
     few.block("a", expected=2)
@@ -93,6 +95,7 @@ def test_a_written_block_waits_for_the_rest_of_its_pipeline() -> None:
     assert few.copies() in ({"a": ["c"]}, {"b": ["c"]}), "the third one never came"
 
 
+@pytest.mark.row("B12")
 def test_a_busy_datanode_is_no_source_but_for_the_last_replica() -> None:
     few = Few("abcd")
     for number in range(3):
@@ -105,6 +108,7 @@ def test_a_busy_datanode_is_no_source_but_for_the_last_replica() -> None:
     assert len(few.nodes["b"].copy_orders) == 2
 
 
+@pytest.mark.row("B12")
 def test_nothing_is_copied_in_safe_mode() -> None:
     few = Few("ab")
     few.block("a", expected=2)
@@ -177,6 +181,7 @@ def test_nothing_is_judged_in_the_safe_mode_of_the_start() -> None:
     assert few.state.needed.priority(slot) is None
 
 
+@pytest.mark.row("B2")
 def test_a_new_active_scans_all_blocks_and_forgets_the_former_orders() -> None:
     few = Few("abc")
     few.block("abc", expected=1)
@@ -246,6 +251,7 @@ def test_a_full_report_that_lacks_the_replica_settles_a_postponed_block() -> Non
     assert (few.losing(), slot in few.state.postponed) == ("", False)
 
 
+@pytest.mark.row("B12")
 def test_the_datanode_that_a_balancer_relieves_loses_its_replica() -> None:
     few = Few("abcd")
     few.block("abc", expected=3)
@@ -256,6 +262,7 @@ def test_the_datanode_that_a_balancer_relieves_loses_its_replica() -> None:
     assert few.losing() == "b"
 
 
+@pytest.mark.row("B15")
 def test_an_order_that_is_not_carried_out_is_repeated() -> None:
     few = Few("ab")
     few.block("ab", expected=1)
@@ -265,10 +272,14 @@ def test_an_order_that_is_not_carried_out_is_repeated() -> None:
     assert few.state.invalidations.take_due(number, TxId(1), 10) == [(BLOCK, STAMP)]
     few.round(3600)
     assert few.losing() == ""
+    assert not few.storages[name].held.needs_full_report
     few.round(1)
     assert few.losing() == name
+    # Where there is nothing to delete the DataNode tells nothing: only a report says so.
+    assert few.storages[name].held.needs_full_report
 
 
+@pytest.mark.row("B15")
 def test_a_datanode_that_registers_anew_gets_its_orders_again() -> None:
     few = Few("ab")
     few.block("ab", expected=1)
@@ -305,6 +316,7 @@ CORRUPT: Final = {
 """DataNodes, expected, where the block is, damaged ones, and those to be deleted."""
 
 
+@pytest.mark.row("B17")
 @pytest.mark.parametrize(
     ("nodes", "expected", "on", "damaged", "deleted"), CORRUPT.values(), ids=CORRUPT
 )
@@ -316,6 +328,7 @@ def test_corrupt_replicas(nodes: str, expected: int, on: str, damaged: str, dele
     assert few.losing() == deleted
 
 
+@pytest.mark.row("B17")
 def test_a_corrupt_replica_goes_when_its_copy_has_come() -> None:
     few = Few("abcd")
     slot = few.block("abc", expected=3)
@@ -337,6 +350,7 @@ def test_a_replica_that_fell_out_of_the_pipeline_goes_at_once() -> None:
     assert few.ordered() == [("c", BLOCK, STAMP - 1)]
 
 
+@pytest.mark.row("B12")
 def test_a_corrupt_replica_waits_for_unconfirmed_storages() -> None:
     few = Few("abcd")
     slot = few.block("abcd", expected=3)

@@ -4,6 +4,8 @@ import os
 from random import Random
 from typing import Final
 
+import pytest
+
 from tests.namenode_sim.datanodes.redundancy_oracle import Oracle
 from tests.namenode_sim.datanodes.redundancy_world import HAPPENINGS, World
 
@@ -27,6 +29,7 @@ def play(seed: int, steps: int = 150) -> None:
     oracle.ends_well()
 
 
+@pytest.mark.row("B5")
 def test_worlds() -> None:
     for seed in range(SEEDS):
         play(seed)

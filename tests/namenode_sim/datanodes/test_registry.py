@@ -56,6 +56,7 @@ VERSIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.row("B29")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_old_software_is_refused(version: str) -> None:
     made, asks = cluster(), told("u2", 1, version)

@@ -13,6 +13,7 @@ from namenode_sim.leases.release import (
     LastBlock,
     RecoverLast,
     RecoveryRuns,
+    ReportsWait,
     Step,
     release,
 )
@@ -55,13 +56,14 @@ CASES: dict[str, tuple[list[LastBlock], float | None, Step]] = {
 }  # fmt: skip
 
 
+@pytest.mark.row("B24")
 @pytest.mark.parametrize(("blocks", "recovering", "step"), CASES.values(), ids=CASES.keys())
 def test_a_step(blocks: list[LastBlock], recovering: float | None, step: Step) -> None:
     assert release(blocks, recovering, TIMEOUT) == step
 
 
 def test_no_block_is_dropped_before_all_datanodes_have_told() -> None:
-    assert release([COMPLETE, UNTOUCHED], None, TIMEOUT, all_told=False) == BlocksWait()
+    assert release([COMPLETE, UNTOUCHED], None, TIMEOUT, all_told=False) == ReportsWait()
 
 
 def test_a_file_is_closed_only_with_blocks_that_are_known() -> None:

@@ -69,6 +69,7 @@ CASES: dict[str, tuple[Writer | None, Caller, Answer]] = {
 }  # fmt: skip
 
 
+@pytest.mark.row("B24")
 @pytest.mark.parametrize(("writer", "caller", "answer"), CASES.values(), ids=CASES.keys())
 def test_a_caller_wants_a_file(writer: Writer | None, caller: Caller, answer: Answer) -> None:
     assert take("/f", writer, caller) == answer

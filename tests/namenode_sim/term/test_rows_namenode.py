@@ -96,7 +96,7 @@ async def two_segments(nodes: Nodes) -> tuple[int, int]:
         return first, last + 1
 
 
-@pytest.mark.row("8.7 FailureToReadEdits")
+@pytest.mark.row("8.7 FailureToReadEdits", "B10")
 async def test_failure_to_read_edits_skips_none(tmp_path: Path) -> None:
     """Edits behind those that cannot be read are not applied; mended, all are."""
     async with formatted_nodes(tmp_path) as nodes:
@@ -114,7 +114,7 @@ async def test_failure_to_read_edits_skips_none(tmp_path: Path) -> None:
             await until(lambda: standby.namespace.last_applied == last)
 
 
-@pytest.mark.row("8.7 FailureToReadEdits")
+@pytest.mark.row("8.7 FailureToReadEdits", "B10")
 async def test_failure_to_read_edits_aborts_the_transition(tmp_path: Path) -> None:
     async with formatted_nodes(tmp_path) as nodes:
         await two_segments(nodes)

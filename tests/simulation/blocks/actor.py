@@ -42,24 +42,29 @@ class Actor:
     def __init__(self, life: Life, who: str, keepers: Lookup) -> None:
         self._life, self._who, self._keepers = life, who, keepers
         self._owner, self._queue, self._wake = life.owner, life.queues[who], life.wakes[who]
-        self._report_due = 0.0
+        self._report_due = self._due = 0.0
+        self._registered = False
 
     async def run(self) -> None:
-        """Register, heartbeat, report; after a failure again."""
+        """Register, heartbeat, report; after a failure again.
+
+        One like Java's registers again only where it is asked to.
+        """
         while True:
             try:
+                if not (self._owner.java and self._registered):
+                    await self._register()
+                    self._due = self._owner.loop.time()
                 await self._serve()
             except (Broken, TimeoutError, *REFUSALS):
                 await asyncio.sleep(PAUSE_SECONDS * (0.5 + self._owner.random.random()))
 
     async def _serve(self) -> None:
         now = self._owner.loop.time
-        await self._register()
-        due = now()
         while True:
             lease = 0
-            if now() >= due:
-                due = now() + HEARTBEAT_SECONDS
+            if now() >= self._due:
+                self._due = now() + HEARTBEAT_SECONDS
                 lease = await self._heartbeat()
                 await self._send_news()
             elif self._queue.urgent:
@@ -70,7 +75,7 @@ class Actor:
             if self._queue.urgent:
                 continue
             try:
-                async with asyncio.timeout_at(due):
+                async with asyncio.timeout_at(self._due):
                     await self._wake.wait()
             except TimeoutError:
                 continue
@@ -98,7 +103,7 @@ class Actor:
 
         if not await self._call("register", register):
             self._queue.clear()  # the report that follows says all of it
-        self._report_due = 0.0
+        self._report_due, self._registered = 0.0, True
 
     async def _heartbeat(self) -> int:
         storages = tuple(

@@ -1,7 +1,7 @@
 """A simulated client: it writes, reads and changes files, and goes from NameNode to NameNode."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from random import Random
 from typing import Final, Protocol, TypeVar
@@ -59,8 +59,11 @@ class Ledger(Protocol):
     def sends(self, block_id: int, start: int, payload: bytes) -> None:
         """A writer sends these bytes of a block."""
 
-    def acked(self, block_id: int, length: int) -> None:
+    def acked(self, block: Block, length: int, pipeline: Iterable[str]) -> None:
         """All DataNodes have acknowledged so many bytes."""
+
+    def finished(self, block: Block, length: int, pipeline: Iterable[str]) -> None:
+        """All DataNodes have acknowledged the end of a block."""
 
     def completed(self, path: str) -> None:
         """A file was closed."""
@@ -257,6 +260,10 @@ class _BlockWriter:
 
     async def reopen(self, length: int) -> None:
         """Append to a whole block, under a new stamp."""
+        if not self.places:
+            # A pipeline of nobody would give the block a stamp that no replica has; Hadoop's client
+            # fails here too (DataStreamer.setPipelineInConstruction).
+            raise GaveUp(f"{self.block} has no DataNode")
         self.acked = self.sent = length
         stamp = await self._new_stamp()
         old = self.block
@@ -275,6 +282,7 @@ class _BlockWriter:
                     await self._packet(payload[self.acked - start :][:PACKET])
                 self.is_closing = True
                 await finish(self.client.name, self.places, self.block, end)
+                self.client.ledger.finished(self.block, end, self._names())
                 break
             except BadLink as bad:
                 await self._recover(bad)
@@ -287,7 +295,10 @@ class _BlockWriter:
         self.sent = max(self.sent, self.acked + len(part))
         await send(self.client.name, self.places, self.block, self.acked, part)
         self.acked += len(part)
-        self.client.ledger.acked(self.block.block_id, self.acked)
+        self.client.ledger.acked(self.block, self.acked, self._names())
+
+    def _names(self) -> list[str]:
+        return [place.owner.name for place in self.places]
 
     async def _set_up(
         self, operation: Callable[[StorageId], Operation], made: Block, *, again: bool

@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from namenode_sim.datanode.claim import (
     Claims,
@@ -34,6 +34,9 @@ from tests.simulation.blocks.told import told
 from tests.simulation.blocks.wires import Machine, Wires
 from tests.simulation.engine.clock import Process, VirtualLoop
 
+DELETED: Final = "deleted"
+"""Why a replica's files are gone: by an order, not with their disk."""
+
 
 class Watcher(Protocol):
     """Who judges what a DataNode does."""
@@ -46,6 +49,9 @@ class Watcher(Protocol):
 
     def executes(self, datanode: str, who: str, command: object) -> None:
         """A command is carried out."""
+
+    def drops(self, datanode: str, who: str, command: object) -> None:
+        """A command is not carried out."""
 
     def starts(self, datanode: str) -> None:
         """A DataNode's process begins: what its last one was told is forgotten."""
@@ -79,11 +85,13 @@ class Datanode:
         java: bool,
         deletion_seconds: float,
         report_seconds: float,
+        command_seconds: float,
     ) -> None:
         self.name, self.number, self.java = name, number, java
         self.loop, self.wires, self.watcher, self.random = loop, wires, watcher, random
         self.namenodes, self._tasks = namenodes, tasks
         self.deletion_seconds, self.report_seconds = deletion_seconds, report_seconds
+        self.command_seconds = command_seconds
         self.uuid = f"{name}-uuid"
         self.disks = Disks({self.storage(index): {} for index in range(volumes)})
         self.machine: Machine = wires.machine(name)
@@ -117,6 +125,15 @@ class Datanode:
     def replicas(self) -> dict[BlockId, Stored]:
         """What the running process knows."""
         return {} if self.life is None else self.life.map.known
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it runs, and NameNodes can hear it."""
+        process, network = self.machine.process, self.wires.network
+        if process is None or not process.alive or process.frozen:
+            return False
+        links = [(one, self.name) for one in self.namenodes]
+        return not any(network.is_cut(link) or network.is_cut(link[::-1]) for link in links)
 
     @property
     def id(self) -> DatanodeId:
@@ -160,9 +177,17 @@ class Life:
         if before.obeyed != self.claims.obeyed and not self.owner.java:
             self.owner.disks.claim = encode(self.claims)
         self.owner.watcher.heard(self.owner.name, who, said, txid, verdict)
+        if verdict is Heard.OBEYED:
+            self.drop_orders_of_others(who)
         for command in answer.commands:
             self.commands.append((who, command))
             self.more.set()
+
+    def drop_orders_of_others(self, who: str) -> None:
+        """As the product's executor does.  Hadoop's does not; its NameNode waits for its queue."""
+        for giver, command in [each for each in self.commands if each[0] != who]:
+            self.commands.remove((giver, command))
+            self.owner.watcher.drops(self.owner.name, giver, command)
 
     def delete(self, block: Block) -> None:
         """Delete a replica: out of the map at once, or when its files go; then tell."""
@@ -182,7 +207,7 @@ class Life:
         await asyncio.sleep(seconds)
         self.map.forget(stored)
         if self.owner.disks.remove(stored):
-            self.owner.watcher.gone(self.owner.name, stored, "deleted")
+            self.owner.watcher.gone(self.owner.name, stored, DELETED)
         if stored.replica.block.block_id not in self.map.known:
             self.announce(News.DELETED, stored.replica)
 

@@ -7,20 +7,22 @@ from ha.rpc.errors import RemoteFault
 from namenode_sim.proto import client_namenode_pb2 as calls
 from tests.simulation.blocks.client import Client, GaveUp
 from tests.simulation.blocks.namenode import BLOCK_SIZE
-from tests.simulation.blocks.oracle import Oracle
+from tests.simulation.blocks.nemesis import Swarm
 from tests.simulation.blocks.pipeline import BadLink
 from tests.simulation.engine.trace import Trace
 
 PATHS = 5
 LONGEST = 3 * BLOCK_SIZE
+APPENDING = (0, 0, 3, 3, 3, 3, 5, 7, 9, 9)
+"""What is done where files are appended to and recovered more than they are written."""
 
 
 class Deeds:
     """Draws what to do, and does it."""
 
-    def __init__(self, client: Client, replication: int, trace: Trace, oracle: Oracle) -> None:
-        self._client, self._replication = client, replication
-        self._trace, self._oracle = trace, oracle
+    def __init__(self, client: Client, swarm: Swarm, trace: Trace) -> None:
+        self._client, self._replication, self._trace = client, swarm.replication, trace
+        self._usual = not swarm.appending
         self._random: Random = client.random
 
     async def until(self, ends: float) -> None:
@@ -36,7 +38,7 @@ class Deeds:
     async def _one(self) -> None:
         client, random = self._client, self._random
         path = f"/f{random.randrange(PATHS)}"
-        match random.randrange(12):
+        match random.randrange(12) if self._usual else random.choice(APPENDING):
             case 0 | 1 | 2:
                 length = random.randrange(LONGEST)
                 self._trace.add(client.name, f"writes {length} bytes to {path}")
@@ -79,6 +81,12 @@ class Deeds:
             calls.SetReplicationRequestProto(src=path, replication=new),
             calls.SetReplicationResponseProto,
         )
+
+
+async def write_all(client: Client, replication: int) -> None:
+    """Have whole files at all paths."""
+    for number in range(PATHS):
+        await client.write(f"/f{number}", BLOCK_SIZE // 2, replication)
 
 
 async def shrink_all(client: Client) -> None:

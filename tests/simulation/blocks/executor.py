@@ -57,11 +57,15 @@ class Executor:
         while True:
             await life.more.wait()
             life.more.clear()
+            if life.owner.command_seconds:
+                await asyncio.sleep(life.owner.random.random() * life.owner.command_seconds)
             while life.commands:
                 who, command = life.commands.popleft()
                 if may_command(life, who):
                     self._watcher.executes(self._name, who, command)
                     self._execute(who, command)
+                else:
+                    self._watcher.drops(self._name, who, command)
                 await asyncio.sleep(0)
 
     def _execute(self, who: str, command: Command) -> None:
@@ -103,8 +107,9 @@ class Executor:
         ended: list[tuple[Datanode, StorageId]] = []
         length = 0
         try:
-            found = await self._ask_all(order, what)
-            agreed = agree(what, found, None if order.cut is None else order.cut.length)
+            found, silent = await self._ask_all(order, what)
+            cut = None if order.cut is None else order.cut.length
+            agreed = agree(what, found, cut, silent=silent)
             if isinstance(agreed, Disagreement):
                 return
             if isinstance(agreed, Agreed):
@@ -139,7 +144,8 @@ class Executor:
         except (*LOST, RemoteFault):
             return
 
-    async def _ask_all(self, order: Recovery, what: Block) -> list[Found[Datanode]]:
+    async def _ask_all(self, order: Recovery, what: Block) -> tuple[list[Found[Datanode]], int]:
+        """The replicas that there are, and how many DataNodes did not answer."""
         found = []
         silent = 0
         for node, _ in order.places:
@@ -157,7 +163,7 @@ class Executor:
                     found.append(Found(other, *begun))
         if silent == len(order.places):
             raise NotDone("nobody answers")
-        return found
+        return found, silent
 
     async def _ask(
         self, other: Datanode, what: Block, recovery_stamp: int

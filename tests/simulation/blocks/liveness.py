@@ -39,6 +39,7 @@ def _end_faults(world: "World") -> None:
     world.trace.add("-", "liveness: all faults end")
     world.network.heal_all()
     for machine in world.wires.machines.values():
+        machine.asleep_until = 0.0
         if machine.process is not None:
             machine.process.thaw()
     for name in NAMENODES:
@@ -64,6 +65,10 @@ def _trouble(world: "World") -> str:
         is_there = node.alive and place.state is StorageState.NORMAL
         if is_there and not storage.confirmed:
             return f"{storage.uuid} is not confirmed on {active.name}"
+    for owner in world.datanodes.values():
+        # Java's DataNodes obey an active that was without its lease only after its next edit.
+        if owner.life is not None and owner.life.claims.obeyed != active.name and not owner.java:
+            return f"{owner.name} obeys {owner.life.claims.obeyed}, not {active.name}"
     for life in world.lives.values():
         if trouble := _differs(world, life):
             return trouble

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from google.protobuf.message import Message
 
@@ -15,10 +15,13 @@ from journal.model import TxId
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.client_protocol.model import Settings
+from namenode_sim.datanode_protocol.gone import GoneStorages
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules
 from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.draining import DrainRules
 from namenode_sim.datanodes.judging import RedundancyRules
 from namenode_sim.datanodes.liveness import LivenessRules
+from namenode_sim.datanodes.model import Node
 from namenode_sim.datanodes.registry import RegistryRules
 from namenode_sim.datanodes.report_leases import LeaseRules
 from namenode_sim.namespace.namespace import Namespace
@@ -39,6 +42,7 @@ RULES: Final = KeeperRules(
     registry=RegistryRules(namespace=IDS),
     leases=LeaseRules(most=2, seconds=20.0),
     liveness=LivenessRules(stale_seconds=10.0, dead_seconds=40.0),
+    draining=DrainRules(check=False),
     redundancy=RedundancyRules(pending_seconds=15.0, excess_seconds=30.0),
 )
 SAFE_MODE: Final = SafeModeRules(extension_seconds=3.0)
@@ -105,9 +109,11 @@ class NameNodeLife:
         wires: Wires,
         random: Random,
         image: TxId,
+        settings: Settings,
     ) -> None:
         self.name, self.process, self.loop = name, process, loop
         self.active_since = 0.0
+        self.on_death: Callable[[NameNodeLife, str], None] = lambda _life, _host: None
         self.cluster = Cluster(POOL, BlockState(), random, SAFE_MODE)
         namespace = replayed(journal, image)
         self.cluster.belong_to(namespace)
@@ -127,13 +133,14 @@ class NameNodeLife:
             clock=loop.time,
         )
         self.keeper.safe_mode.await_edits()
+        self.keeper.gone = cast(GoneStorages, _Gone(self))
         self.face = ClientFace(
             namespace,
             self.namenode,
             gate,
             SUPERUSER,
             self.cluster,
-            settings=SETTINGS,
+            settings=settings,
             groups=NoGroups(),
             on_broken=self.namenode.end_because,
             clock=loop.time,
@@ -192,6 +199,20 @@ class NameNodeLife:
         except TransitionRefused:
             return False
         return True
+
+
+class _Gone:
+    """Storages that are gone; the oracle hears of each DataNode that is taken for dead."""
+
+    def __init__(self, life: NameNodeLife) -> None:
+        self._life, self._storages = life, GoneStorages(life.cluster)
+        self.add, self.run = self._storages.add, self._storages.run
+
+    def add_all(self, node: Node, *, for_good: bool = False) -> None:
+        """Note that all storages of a DataNode are gone."""
+        if not for_good:
+            self._life.on_death(self._life, node.id.host)
+        self._storages.add_all(node, for_good=for_good)
 
 
 async def served(

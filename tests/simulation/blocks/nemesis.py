@@ -1,17 +1,28 @@
 """Which faults a seed has (swarm testing), and the planned ones among them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
-MESSAGE_KINDS: Final = ("lose-request", "lose-answer", "delay-request", "delay-answer")
+USUAL_MESSAGE_KINDS: Final = ("lose-request", "lose-answer", "delay-request", "delay-answer")
+STRANDED: Final = ("news", "report", "commit")
+"""Requests to NameNodes that may be stranded by a rate of their own; all others share one."""
+STRAND_KINDS: Final = ("strand-request", *(f"strand-{what}" for what in STRANDED))
+"""The caller sees its connection end, and the request arrives all the same, only later."""
+MESSAGE_KINDS: Final = (*USUAL_MESSAGE_KINDS, *STRAND_KINDS)
 NAMENODE_KINDS: Final = ("kill-namenode", "freeze-namenode", "switch", "cut-journal", "safe-mode")
 DATANODE_KINDS: Final = ("kill-datanode", "freeze-datanode", "cut-datanode", "wipe-volume")
 WIDE_KINDS: Final = ("restart-all", "shrink")
 """Everything restarts; or every file wants one replica, and the active goes soon after."""
+AIMED_KINDS: Final = ("cut-power", "kill-client", "there-and-back", "long-freeze", "ghost", "nap")
+"""Bytes that were not synced go; a writer dies; the active changes twice; a NameNode sleeps; a
+former active goes on with its orders; the last that happens is a moment without the read lease."""
+EARLY: Final = {"long-freeze": 0.3}
+"""In which first part of a world an event happens that takes long."""
 NEVER: Final = 1e9
-EVENT_KINDS: Final = (*NAMENODE_KINDS, *DATANODE_KINDS, *WIDE_KINDS)
+USUAL_KINDS: Final = (*NAMENODE_KINDS, *DATANODE_KINDS, *WIDE_KINDS)
+EVENT_KINDS: Final = (*USUAL_KINDS, *AIMED_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +32,9 @@ class Swarm:
     ``java``: how many of the DataNodes are like Java's, whose deletions take up to
     ``deletion_seconds``.  ``report_seconds`` are between full reports that nobody has asked for;
     in most worlds there is none.  ``fenced``: who takes over kills whom it follows.
+    ``command_seconds``: so long DataNodes leave a command lying.  ``appending``: clients append and
+    recover more than they write.  ``prepared``: whole files are there when the faults begin.
+    ``recovery_seconds``: a recovery that takes longer is ordered anew.
     """
 
     datanodes: int
@@ -35,10 +49,24 @@ class Swarm:
     horizon: float
     rates: Mapping[str, float]
     events: Mapping[str, float]
+    command_seconds: float = 0.0
+    prepared: bool = False
+    recovery_seconds: float = 90.0
+    appending: bool = False
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
-        """The options of a seed."""
+        """The options of a seed; every other one is aimed at something."""
+        usual = cls._usual(seed)
+        if seed % 2 or seed in FOUND_BEFORE:
+            return usual
+        rng = Random(f"{seed} aims")
+        first, second = rng.sample(AIMS, 2)
+        aimed = first(usual, rng)
+        return second(aimed, rng) if rng.random() < SECOND_AIM else aimed
+
+    @classmethod
+    def _usual(cls, seed: int) -> "Swarm":
         rng = Random(f"{seed} blocks")
         few = 0.4
         datanodes = rng.choice((3, 3, 4, 5))
@@ -55,12 +83,98 @@ class Swarm:
             horizon=rng.choice((30.0, 60.0)),
             rates={
                 kind: rng.choice((0.005, 0.02, 0.08)) if rng.random() < few else 0.0
-                for kind in MESSAGE_KINDS
+                for kind in USUAL_MESSAGE_KINDS
             },
             events={
-                kind: rng.uniform(0.5, 2.5) if rng.random() < few else 0.0 for kind in EVENT_KINDS
+                kind: rng.uniform(0.5, 2.5) if rng.random() < few else 0.0 for kind in USUAL_KINDS
             },
         )
+
+    def having(self, **events: float) -> "Swarm":
+        """With so many more events of these kinds (written with _), one each at least."""
+        more = {kind.replace("_", "-"): rate for kind, rate in events.items()}
+        return replace(self, events={**self.events, **more})
+
+    def calmer(self, rng: Random) -> "Swarm":
+        """In most worlds without what every seed has: it would end most situations early."""
+        return replace(self, events={}, rates={}) if rng.random() < CALM else self
+
+
+Aim = Callable[[Swarm, Random], Swarm]
+FOUND_BEFORE: Final = frozenset({5062})
+"""Seeds that have broken something, and stay as they were."""
+SECOND_AIM: Final = 0.25
+CALM: Final = 0.7
+
+
+def _late_requests(swarm: Swarm, rng: Random) -> Swarm:
+    """NameNodes take requests from their queues whose senders have gone on."""
+    stranded = {kind: rng.choice((0.0, 0.02, 0.05)) for kind in STRAND_KINDS}
+    rates = {**swarm.rates, **stranded, rng.choice(STRAND_KINDS[1:]): 0.4}
+    java = rng.choice((0, 0, swarm.datanodes))
+    swarm = replace(swarm, rates=rates, java=java, deletion_seconds=0.0, appending=True)
+    swarm = replace(swarm, events={}) if rng.random() < CALM else swarm
+    return replace(swarm, prepared=True).having(kill_client=rng.uniform(0, 3))
+
+
+def _lost_power(swarm: Swarm, rng: Random) -> Swarm:
+    """DataNodes lose what they had not synced, in the midst of writing and of recoveries."""
+    swarm = replace(swarm.calmer(rng), replication=3, clients=3, recovery_seconds=5.0)
+    return swarm.having(cut_power=rng.uniform(1, 4), kill_client=rng.uniform(0.5, 2))
+
+
+def _dead_writers(swarm: Swarm, rng: Random) -> Swarm:
+    """Recoveries, several of one block, with DataNodes that come and go."""
+    swarm = replace(
+        swarm.calmer(rng), clients=3, appending=True, prepared=True, recovery_seconds=5.0
+    )
+    rates = {**swarm.rates, "strand-commit": rng.choice((0.0, 0.5))}
+    return replace(swarm, rates=rates).having(
+        kill_client=rng.uniform(1, 4),
+        kill_datanode=rng.uniform(0, 3),
+        switch=rng.uniform(0, 1.5),
+    )
+
+
+def _two_terms(swarm: Swarm, rng: Random) -> Swarm:
+    """A NameNode is active, is not, and is again, with orders that had not left."""
+    swarm = replace(swarm.calmer(rng), replication=3, clients=1, prepared=True, fenced=False)
+    return swarm.having(there_and_back=rng.uniform(1, 2))
+
+
+def _slow_hands(swarm: Swarm, rng: Random) -> Swarm:
+    """DataNodes leave commands lying while the active changes."""
+    return replace(_two_terms(swarm, rng), command_seconds=rng.choice((2.0, 8.0)))
+
+
+def _former_actives(swarm: Swarm, rng: Random) -> Swarm:
+    """A NameNode that slept through its end goes on, and DataNodes start meanwhile."""
+    swarm = replace(swarm.calmer(rng), replication=3, clients=1, prepared=True, fenced=False)
+    return swarm.having(ghost=rng.uniform(1, 3))
+
+
+def _lease_gaps(swarm: Swarm, rng: Random) -> Swarm:
+    """The active is without its read lease for a moment, and writes nothing."""
+    swarm = replace(swarm.calmer(rng), clients=1, horizon=30.0)
+    return swarm.having(nap=1.0, cut_journal=rng.uniform(0, 2))
+
+
+def _long_sleeps(swarm: Swarm, rng: Random) -> Swarm:
+    """A NameNode sleeps for longer than DataNodes may be silent."""
+    swarm = replace(swarm.calmer(rng), horizon=75.0, clients=1, fenced=False)
+    return swarm.having(long_freeze=rng.uniform(1, 2))
+
+
+def _from_nothing(swarm: Swarm, rng: Random) -> Swarm:
+    """Everything starts anew while many files are open."""
+    swarm = replace(swarm, clients=4)
+    return swarm.having(restart_all=rng.uniform(1, 2), kill_client=rng.uniform(0.5, 2))
+
+
+AIMS: Final[tuple[Aim, ...]] = (
+    _late_requests, _lost_power, _dead_writers, _two_terms, _slow_hands, _former_actives,
+    _lease_gaps, _long_sleeps, _from_nothing,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +197,14 @@ def plan(swarm: Swarm, rng: Random, begins: float) -> tuple[Event, ...]:
     """Draw the events."""
     events = [
         Event(
-            at=begins + rng.uniform(0, swarm.horizon),
+            at=begins + rng.uniform(0, swarm.horizon * EARLY.get(kind, 1.0)),
             kind=kind,
             victim=rng.randrange(1000),
             other=rng.randrange(1000),
             lasts=rng.choice((0.5, 3.0, 8.0, 20.0)) * (0.5 + rng.random()),
         )
         for kind in EVENT_KINDS
-        for rate in (swarm.events[kind],)
+        for rate in (swarm.events.get(kind, 0.0),)
         for _ in range(int(rate + rng.random()) if rate else 0)
     ]
     return tuple(sorted(events, key=lambda event: event.at))

@@ -3,29 +3,39 @@
 See docs/reference/invariants.md#blocks.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 from journal.model import TxId
 from namenode_sim.blocks.check import check
 from namenode_sim.blocks.errors import MapBroken
-from namenode_sim.blocks.model import Slot, Stage
-from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanode.claim import Said
 from namenode_sim.datanode.claim import Verdict as Heard
-from namenode_sim.datanode.model import Block, BlockId, Finalized, Replica, UnderRecovery
+from namenode_sim.datanode.model import (
+    BeingWritten,
+    Block,
+    BlockId,
+    Finalized,
+    Replica,
+    UnderRecovery,
+)
 from namenode_sim.datanode_protocol.keeper import Answer
 from namenode_sim.datanodes.heartbeat import Delete
 from namenode_sim.edits.ops import Op
 from namenode_sim.namespace.namespace import Namespace
-from tests.simulation.blocks.datanode import Datanode
+from tests.simulation.blocks.comparing import difference
+from tests.simulation.blocks.datanode import DELETED, Datanode
 from tests.simulation.blocks.datanode import block as named
 from tests.simulation.blocks.disks import Stored
 from tests.simulation.blocks.model_journal import Journal
-from tests.simulation.blocks.namenode import SUPERUSER, NameNodeLife
+from tests.simulation.blocks.namenode import RULES, SUPERUSER, NameNodeLife
 from tests.simulation.blocks.truth import Known, Truth
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Violated
+
+DEAD_SECONDS: Final = RULES.liveness.dead_seconds
+SLACK_SECONDS: Final = 8.0
 
 
 @dataclass(slots=True)
@@ -57,7 +67,12 @@ class Oracle:
         self._views: dict[str, View] = {}
         self._stamps: dict[int, int] = {}
         self._ids: dict[int, int] = {}
-        self._doomed: set[tuple[str, Block]] = set()
+        self._doomed: dict[tuple[str, Block], set[str]] = {}
+        """Replicas that a DataNode is about to delete, and who has told it to."""
+        self._ordered: set[tuple[str, Block]] = set()
+        """Every replica that a DataNode was ever told to delete."""
+        self._well_since: dict[str, float] = {}
+        self._clock = clock
         journal.on_durable = self.durable
 
     def violated(self, invariant: str, what: str) -> None:
@@ -76,7 +91,7 @@ class Oracle:
             self._trace.add("jn", f"{txid} {op}"[:150])
         for block_id in truth.touched & truth.blocks.keys():
             known = truth.blocks[block_id]
-            if known.complete and known.length < known.acked:
+            if known.complete and known.length < known.acked and not known.may_be_lost:
                 self.violated(
                     "P2", f"{block_id} was closed with {known.length} of {known.acked} acked bytes"
                 )
@@ -92,7 +107,7 @@ class Oracle:
     def answers(self, who: str, datanode: str, answer: Answer) -> None:
         """A NameNode answers a heartbeat: its claim, and its commands."""
         self.checks += 1
-        life, standing = self._lives[who], answer.standing
+        life, standing, overtaken = self._lives[who], answer.standing, False
         if standing.active:
             if standing.durable > self._journal.last:
                 self.violated(
@@ -106,12 +121,16 @@ class Oracle:
                     "P1", f"{who} begins with claim {standing.durable}, another had {others}"
                 )
             self._claims[life] = max(self._claims.get(life, -1), standing.durable)
+            # DataNodes that have heard of the other one drop what this one orders.
+            overtaken = standing.durable < others
         for command in answer.commands:
             if self._trace.keep:
                 self._trace.add(who, f"orders {datanode}: {command}"[:200])
             if isinstance(command, Delete):
                 for block_id, stamp in command.replicas:
-                    self._deletes(life, datanode, block_id, stamp)
+                    self._ordered.add((datanode, named(block_id, stamp)))
+                    if not overtaken:
+                        self._deletes(life, datanode, block_id, stamp)
 
     def _deletes(self, life: NameNodeLife, datanode: str, block_id: int, stamp: int) -> None:
         known = self.truth.blocks.get(block_id)
@@ -129,7 +148,7 @@ class Oracle:
             for one in self._datanodes[datanode].disks.of(BlockId(block_id))
             if one.replica.block.stamp == stamp and self._is_good(block_id, known, one)
         ]
-        self._doomed.add((datanode, named(block_id, stamp)))
+        self._doomed.setdefault((datanode, named(block_id, stamp)), set()).add(life.name)
         if not target or not known.complete:
             return
         left = self._others(block_id, known)
@@ -146,6 +165,7 @@ class Oracle:
         return sum(
             any(
                 self._is_good(block_id, known, one)
+                and not one.doomed
                 and (name, one.replica.block) not in self._doomed
                 for one in owner.disks.of(BlockId(block_id))
             )
@@ -169,26 +189,66 @@ class Oracle:
                 "P8", f"{datanode} does {command} for {who}, and {view.who} claims {view.txid}"
             )
 
+        # What it deletes is marked itself; a copy that comes afterwards is another replica.
+        self._answered(datanode, who, command)
+
+    def drops(self, datanode: str, who: str, command: object) -> None:
+        """A command is not carried out, since another NameNode is obeyed."""
+        self._answered(datanode, who, command)
+
+    def _answered(self, datanode: str, who: str, command: object) -> None:
+        """An order to delete waits no more."""
+        if isinstance(command, Delete):
+            for block_id, stamp in command.replicas:
+                which = datanode, named(block_id, stamp)
+                tellers = self._doomed.get(which, set())
+                tellers.discard(who)
+                if not tellers:
+                    self._doomed.pop(which, None)
+
     # ---- replicas ----
 
     def starts(self, datanode: str) -> None:
         """Its former process had not carried out all that it was told."""
-        self._doomed = {one for one in self._doomed if one[0] != datanode}
+        self._doomed = {one: who for one, who in self._doomed.items() if one[0] != datanode}
 
     def gone(self, datanode: str, stored: Stored, why: str) -> None:
         """A replica's files are no more."""
         block_id = stored.replica.block.block_id
         if self._trace.keep:
             self._trace.add(datanode, f"{stored.replica.block} is {why}")
-        self._doomed.discard((datanode, stored.replica.block))
+        which = datanode, stored.replica.block
+        self._doomed.pop(which, None)
+        if why == DELETED and which not in self._ordered:
+            self.violated("P8", f"{datanode} deletes {which[1]}, and nobody has told it to")
         known = self.truth.blocks.get(block_id)
         if known is None:
             return
-        if why != "deleted" and self._is_good(block_id, known, stored):
-            known.lost += 1
-            if not self._others(block_id, known):
-                known.excused = min(known.excused, known.lost)
+        if why != DELETED and self._is_good(block_id, known, stored):
+            self._count_lost(block_id, known)
         self._check_kept(block_id)
+
+    def shortened(self, datanode: str, stored: Stored, length: int) -> None:
+        """A DataNode's machine has lost its power: of this replica so many bytes are left."""
+        replica = stored.replica
+        assert isinstance(replica, BeingWritten)
+        block_id = replica.block.block_id
+        known = self.truth.blocks.get(block_id)
+        was_good = known is not None and self._is_good(block_id, known, stored)
+        stored.replica = replace(replica, length=length, acked=min(replica.acked, length))
+        stored.data = stored.data[:length]
+        if self._trace.keep:
+            self._trace.add(
+                datanode, f"{replica.block} has {length} of {replica.length} bytes left"
+            )
+        if known is not None and was_good and not self._is_good(block_id, known, stored):
+            self._count_lost(block_id, known)
+            self._check_kept(block_id)
+
+    def _count_lost(self, block_id: int, known: Known) -> None:
+        known.lost += 1
+        if not self._others(block_id, known):
+            known.excused = min(known.excused, known.lost)
 
     def whole(self, datanode: str, stored: Stored) -> None:
         """A replica was finalized."""
@@ -263,11 +323,29 @@ class Oracle:
         content = self.truth.content.get(block_id, b"")
         self.truth.content[block_id] = content[:start] + payload
 
-    def acked(self, block_id: int, length: int) -> None:
+    def acked(self, block: Block, length: int, pipeline: Iterable[str]) -> None:
         """All DataNodes of the pipeline have so many bytes."""
-        known = self.truth.blocks.get(block_id)
+        known = self.truth.blocks.get(block.block_id)
         if known is not None and not known.complete:
             known.acked = max(known.acked, length)
+        for name, stored in self._of(block, pipeline):
+            if isinstance(stored.replica, BeingWritten) and stored.replica.length < length:
+                self.violated(
+                    "P2", f"{name} has acknowledged {length} bytes of {block}, and not got them"
+                )
+
+    def finished(self, block: Block, length: int, pipeline: Iterable[str]) -> None:
+        """All DataNodes of the pipeline have acknowledged the end of a block."""
+        for name, stored in self._of(block, pipeline):
+            if stored.replica.length != length or not is_whole(stored.replica):
+                self.violated("P2", f"{name} has acknowledged the end of {block}: {stored.replica}")
+
+    def _of(self, block: Block, pipeline: Iterable[str]) -> Iterator[tuple[str, Stored]]:
+        """What running DataNodes of a pipeline know of this very block."""
+        for name in pipeline:
+            stored = self._datanodes[name].replicas().get(block.block_id)
+            if stored is not None and stored.replica.block == block:
+                yield name, stored
 
     def completed(self, path: str) -> None:
         """A file was closed."""
@@ -290,20 +368,26 @@ class Oracle:
                 check(life.cluster.blocks)
             except MapBroken as broken:
                 self.violated("P6", f"{life.name}: {broken}")
+        self._note_health()
         if len(lives) == 2 and all(life.shows_durable for life in lives):
             one, other = (life.cluster.blocks for life in lives)
-            if one.applied == other.applied:
-                self._compare(one, other)
+            if one.applied == other.applied and (where := difference(one, other)):
+                self.violated("P6", where)
 
-    def _compare(self, one: BlockState, other: BlockState) -> None:
-        first, second = dict(one.index), dict(other.index)
-        if first.keys() != second.keys():
-            self.violated("P6", f"blocks {first.keys() ^ second.keys()} are on one NameNode only")
-            return
-        for block_id, slot in first.items():
-            ours, theirs = _whole(one, slot), _whole(other, second[block_id])
-            if ours and theirs and ours != theirs:
-                self.violated("P6", f"{block_id} is {ours} here and {theirs} there")
+    def _note_health(self) -> None:
+        for name, owner in self._datanodes.items():
+            if owner.is_well:
+                self._well_since.setdefault(name, self._clock())
+            else:
+                self._well_since.pop(name, None)
+
+    def died(self, life: NameNodeLife, datanode: str) -> None:
+        """A NameNode takes a DataNode for dead."""
+        since = self._well_since.get(datanode, self._clock())
+        if self._clock() > since + DEAD_SECONDS + SLACK_SECONDS:
+            self.violated(
+                "P7", f"{life.name} takes {datanode} for dead, which is well since {since:.0f}"
+            )
 
 
 def is_whole(replica: Replica) -> bool:
@@ -311,9 +395,3 @@ def is_whole(replica: Replica) -> bool:
     if isinstance(replica, UnderRecovery):
         return is_whole(replica.original)
     return isinstance(replica, Finalized)
-
-
-def _whole(blocks: BlockState, slot: Slot) -> tuple[int, int] | None:
-    if blocks.columns.stage(slot) is not Stage.COMPLETE:
-        return None
-    return blocks.columns.stamps[slot], blocks.columns.lengths[slot]

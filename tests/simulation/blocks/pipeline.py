@@ -43,7 +43,7 @@ class Place:
 Pipeline = Sequence[Place]
 
 
-async def _onward(
+async def onward(
     origin: str, rest: Pipeline, what: str, seconds: float, step: Callable[[Pipeline], object]
 ) -> None:
     """Have the next DataNode, if there is one, and those behind it do their part."""
@@ -76,9 +76,9 @@ async def set_up(
         asked = operation(storage)
         stored = life.map.perform(asked)
         _announce(life, news_of(asked), stored)
-        await _onward(place.owner.name, rest[1:], "set-up", SETUP_SECONDS, step)
+        await onward(place.owner.name, rest[1:], "set-up", SETUP_SECONDS, step)
 
-    await _onward(origin, pipeline, "set-up", SETUP_SECONDS, step)
+    await onward(origin, pipeline, "set-up", SETUP_SECONDS, step)
 
 
 def _announce(life: Life, news: News | None, stored: Stored) -> None:
@@ -93,16 +93,21 @@ async def send(origin: str, pipeline: Pipeline, block: Block, start: int, payloa
 
     async def step(rest: Pipeline) -> None:
         life, end = _life(rest[0].owner), start + len(payload)
-        stored = _written(life, block)
-        if stored.replica.length < start:
-            raise NotDone(f"{block} has {stored.replica.length} bytes, and the packet {start} on")
-        stored.data = stored.data[:start] + payload + stored.data[end:]
-        stored.replica = received(stored.replica, end)
-        await _onward(life.owner.name, rest[1:], "packet", PACKET_SECONDS, step)
+        await write_packet(life, block, start, payload)
+        await onward(life.owner.name, rest[1:], "packet", PACKET_SECONDS, step)
         stored = _written(life, block)
         stored.replica = acknowledged(stored.replica, end, b"")
 
-    await _onward(origin, pipeline, "packet", PACKET_SECONDS, step)
+    await onward(origin, pipeline, "packet", PACKET_SECONDS, step)
+
+
+async def write_packet(life: Life, block: Block, start: int, payload: bytes) -> None:
+    """Write a packet's bytes; raises NotDone."""
+    stored, end = _written(life, block), start + len(payload)
+    if stored.replica.length < start:
+        raise NotDone(f"{block} has {stored.replica.length} bytes, and the packet {start} on")
+    stored.data = stored.data[:start] + payload + stored.data[end:]
+    stored.replica = received(stored.replica, end)
 
 
 async def finish(origin: str, pipeline: Pipeline, block: Block, length: int) -> None:
@@ -111,13 +116,18 @@ async def finish(origin: str, pipeline: Pipeline, block: Block, length: int) -> 
     async def step(rest: Pipeline) -> None:
         life = _life(rest[0].owner)
         _written(life, block)
-        await _onward(life.owner.name, rest[1:], "last packet", PACKET_SECONDS, step)
-        if _written(life, block).replica.length != length:
-            raise NotDone(f"{block} is not {length} bytes long")
-        stored = life.map.perform(Complete(block))
-        _announce(life, News.RECEIVED, stored)
+        await onward(life.owner.name, rest[1:], "last packet", PACKET_SECONDS, step)
+        await finalize(life, block, length)
 
-    await _onward(origin, pipeline, "last packet", PACKET_SECONDS, step)
+    await onward(origin, pipeline, "last packet", PACKET_SECONDS, step)
+
+
+async def finalize(life: Life, block: Block, length: int) -> None:
+    """Make a replica final, and tell; raises NotDone."""
+    if _written(life, block).replica.length != length:
+        raise NotDone(f"{block} is not {length} bytes long")
+    stored = life.map.perform(Complete(block))
+    _announce(life, News.RECEIVED, stored)
 
 
 def _written(life: Life, block: Block) -> Stored:

@@ -1,19 +1,25 @@
 """Bugs of a DataNode: whom it obeys, what it deletes, what a recovery makes of replicas."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
+from namenode_sim.datanode import agreement
 from namenode_sim.datanode import replica as replicas
 from namenode_sim.datanode.agreement import Agreed, Agreement, Found, agree
 from namenode_sim.datanode.claim import Claims, NameNodeId, Said, Verdict, hear
 from namenode_sim.datanode.model import Block, Replica
 from namenode_sim.datanode.operations import Invalidate
-from namenode_sim.datanode.replica import Next, Outcome, decide
+from namenode_sim.datanode.replica import Next, Outcome
 from namenode_sim.datanode_protocol.keeper import Answer
-from tests.simulation.blocks import datanode, executor
+from tests.simulation.blocks import datanode, executor, pipeline
 from tests.simulation.blocks.datanode import Life
+from tests.simulation.blocks.disks import NotDone
 from tests.simulation.engine.mutants import Planting, all_of, replacing
+
+LATE_SECONDS: Final = 0.2
 
 
 def claim_looked_at_too_early() -> Planting:
@@ -29,7 +35,13 @@ def claim_looked_at_too_early() -> Planting:
     return all_of(
         replacing(Life, "hear", hear_and_drop),
         replacing(executor, "may_command", lambda _life, _who: True),
+        earlier_terms_count(),
     )
+
+
+def earlier_terms_count() -> Planting:
+    """Orders stay in the queue while others are obeyed."""
+    return replacing(Life, "drop_orders_of_others", lambda _life, _who: None)
 
 
 def claim_forgotten() -> Planting:
@@ -60,14 +72,22 @@ def stepping_down_forgets() -> Planting:
 
 def any_stamp_deleted() -> Planting:
     """A replica is deleted whatever its stamp."""
-    return replacing(datanode, "decide", lambda _op, found: decide(Invalidate(found.block), found))
+    invalidate = replicas._invalidate
+
+    def careless(operation: Invalidate, found: Replica | None) -> Outcome:
+        block = operation.block if found is None else found.block
+        return invalidate(replace(operation, block=block), found)
+
+    return replacing(replicas, "_invalidate", careless)
 
 
 def all_states_take_part() -> Planting:
     """A recovery takes the shortest of all replicas, those of a former life included."""
 
-    def shortest(block: Block, found: Sequence[Found[Any]], truncate_to: int | None) -> Any:  # noqa: ANN401
-        agreed: Agreement[Any] = agree(block, found, truncate_to)
+    def shortest(
+        block: Block, found: Sequence[Found[Any]], truncate_to: int | None, *, silent: int = 0
+    ) -> Any:  # noqa: ANN401
+        agreed: Agreement[Any] = agree(block, found, truncate_to, silent=silent)
         usable = [one for one in found if one.block.stamp >= block.stamp and one.length > 0]
         if not isinstance(agreed, Agreed) or truncate_to is not None:
             return agreed
@@ -79,9 +99,11 @@ def all_states_take_part() -> Planting:
 def old_stamps_take_part() -> Planting:
     """A recovery takes replicas that fell out of the pipeline."""
 
-    def lenient(block: Block, found: Sequence[Found[Any]], truncate_to: int | None) -> Any:  # noqa: ANN401
+    def lenient(
+        block: Block, found: Sequence[Found[Any]], truncate_to: int | None, *, silent: int = 0
+    ) -> Any:  # noqa: ANN401
         raised = [replace(one, block=replace(one.block, stamp=block.stamp)) for one in found]
-        agreed: Agreement[Any] = agree(block, raised, truncate_to)
+        agreed: Agreement[Any] = agree(block, raised, truncate_to, silent=silent)
         if not isinstance(agreed, Agreed):
             return agreed
         taken = {id(one.node) for one in agreed.replicas}
@@ -112,3 +134,45 @@ def recovery_ends_any() -> Planting:
         return outcome
 
     return replacing(replicas, "_end_recovery", ends)
+
+
+def longest_taken() -> Planting:
+    """A recovery of replicas that were being written takes the longest."""
+    return replacing(agreement, "_common", max)
+
+
+def acked_before_written() -> Planting:
+    """A DataNode acknowledges a packet whose bytes it has not written yet."""
+
+    async def hasty(life: Life, block: Block, start: int, payload: bytes) -> None:
+        life.spawn(_late(write(life, block, start, payload)))
+
+    write = pipeline.write_packet
+    return replacing(pipeline, "write_packet", hasty)
+
+
+def acked_before_final() -> Planting:
+    """A DataNode acknowledges a block's end, and makes its replica final afterwards."""
+
+    async def hasty(life: Life, block: Block, length: int) -> None:
+        life.spawn(_late(finalize(life, block, length)))
+
+    finalize = pipeline.finalize
+    return replacing(pipeline, "finalize", hasty)
+
+
+async def _late(work: Coroutine[Any, Any, None]) -> None:
+    await asyncio.sleep(LATE_SECONDS)
+    with suppress(NotDone):
+        await work
+
+
+def errors_acknowledged() -> Planting:
+    """What a DataNode farther down says of a packet does not matter."""
+
+    async def deaf(*arguments: Any) -> None:  # noqa: ANN401
+        with suppress(pipeline.BadLink):
+            await onward(*arguments)
+
+    onward = pipeline.onward
+    return replacing(pipeline, "onward", deaf)

@@ -6,22 +6,24 @@ from typing import Any
 from unittest.mock import patch
 
 from journal.model import TxId
-from namenode_sim.blocks import follow, incoming, reports
+from namenode_sim.blocks import follow, incoming, safemode
 from namenode_sim.blocks.invalidations import Invalidations
 from namenode_sim.blocks.model import Storage, StorageNumber
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.blocks.waiting import Told, Waiting
-from namenode_sim.client_protocol import add_block, block_recovery, table
+from namenode_sim.client_protocol import add_block, block_recovery, block_writes, table
 from namenode_sim.client_protocol.model import EditPlan
 from namenode_sim.datanode_protocol import intake, keeper
-from namenode_sim.datanode_protocol.keeper import Standing
-from namenode_sim.datanodes import judging
+from namenode_sim.datanode_protocol.keeper import Keeper, Standing
+from namenode_sim.datanodes import cluster, judging, liveness
 from namenode_sim.process import datanodes
 from namenode_sim.term.namenode import NameNode
+from namenode_sim.term.role import Role
 from tests.simulation.blocks import namenode
 from tests.simulation.engine.mutants import Planting, all_of, replacing
 
 _ALL_DURABLE = TxId(1 << 62)
+_BEGIN = Keeper.__init__
 
 
 def confirmed_over_activation() -> Planting:
@@ -52,6 +54,16 @@ def unconfirmed_counts() -> Planting:
     return replacing(judging, "_doubtful", lambda _cluster, _counts: frozenset())
 
 
+def unregistered_are_dead() -> Planting:
+    """A NameNode that was just started takes the DataNodes that it knows for all that there are."""
+    return replacing(Keeper, "__init__", _knows_all)
+
+
+def _knows_all(self: Keeper, *args: Any, **more: Any) -> None:  # noqa: ANN401
+    _BEGIN(self, *args, **more)
+    self.cluster.registered_by = 0.0
+
+
 def orders_outlive_terms() -> Planting:
     """What an active had queued for deletion leaves when it is active again."""
     return replacing(Invalidations, "clear", lambda _self: None)
@@ -76,6 +88,18 @@ def claims_what_is_written() -> Planting:
     def standing(owner: NameNode) -> Standing:
         found = standing_of(owner)
         return found if owner.edit_log is None else replace(found, durable=owner.edit_log.last_txid)
+
+    return replacing(namenode, "standing_of", standing)
+
+
+def lease_not_asked() -> Planting:
+    """Who was the active says so without its read lease, too: for bugs of whom DataNodes obey."""
+    standing_of = datanodes.standing_of
+
+    def standing(owner: NameNode) -> Standing:
+        found = standing_of(owner)
+        is_open = owner.edit_log is not None and owner.writer is not None
+        return replace(found, active=is_open and owner.state.role is Role.ACTIVE)
 
     return replacing(namenode, "standing_of", standing)
 
@@ -117,12 +141,7 @@ def late_stamp_is_corrupt() -> Planting:
 
 def report_undoes_news() -> Planting:
     """A full report removes what came after it was made."""
-    compare = reports.compare
-
-    def forgetful(state: BlockState, storage: Storage, part: Any, _made_after: float) -> Any:  # noqa: ANN401
-        return compare(state, storage, part, float("inf"))
-
-    return replacing(intake, "compare", forgetful)
+    return replacing(incoming, "_remember", lambda *_: None)
 
 
 def old_stamps_stay() -> Planting:
@@ -172,6 +191,26 @@ def stamp_not_logged() -> Planting:
 def any_recovery_commits() -> Planting:
     """The result of a recovery counts that was not the last one ordered."""
     return replacing(block_recovery, "_check_recovery", lambda *_: None)
+
+
+def dead_after_a_sleep() -> Planting:
+    """Who has slept takes all DataNodes for dead that it did not hear meanwhile."""
+    return replacing(liveness, "LATE_FACTOR", 1e9)
+
+
+def safe_mode_counts_all() -> Planting:
+    """Safe mode waits for blocks that are still being written."""
+    counts_of = safemode.counts_of
+
+    def counted(state: BlockState, live_datanodes: int) -> safemode.Counts:
+        return replace(counts_of(state, live_datanodes), total=len(dict(state.index)))
+
+    return replacing(cluster, "counts_of", counted)
+
+
+def closed_uncounted() -> Planting:
+    """A file is closed though no DataNode has told of a whole replica of its last block."""
+    return replacing(block_writes, "would_complete", lambda *_: True)
 
 
 def registration_keeps_trust() -> Planting:

@@ -1,10 +1,11 @@
 """Carries out planned faults."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from namenode_sim.blocks.safemode import enter, force_exit
-from namenode_sim.datanode.model import StorageId
+from namenode_sim.datanode.model import BeingWritten, StorageId
 from namenode_sim.term.role import Role
 from tests.simulation.blocks.datanode import Datanode
 from tests.simulation.blocks.model_journal import JOURNAL
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from tests.simulation.blocks.world import World
 
 NAMENODES: Final = ("nn1", "nn2")
+LONG_FREEZE_SECONDS: Final = 42.0
+"""Longer than a DataNode may be silent."""
+GHOST_SECONDS: Final = 12.0
+NAP_SECONDS: Final = 2.6
+"""Longer than the read lease, and too short for a takeover."""
 
 
 class Strikes:
@@ -34,6 +40,12 @@ class Strikes:
             "wipe-volume": self._wipe_volume,
             "restart-all": self._restart_all,
             "shrink": self._shrink,
+            "cut-power": self._cut_power,
+            "kill-client": self._kill_client,
+            "there-and-back": self._there_and_back,
+            "long-freeze": self._long_freeze,
+            "ghost": self._ghost,
+            "nap": self._nap,
         }
 
     def happen(self, event: Event) -> None:
@@ -118,6 +130,63 @@ class Strikes:
         owner.disks.volumes[owner.storage(10 + owner.formatted)] = {}
         for stored in lost.values():
             self._world.oracle.gone(owner.name, stored, "lost with its disk")
+
+    def _cut_power(self, event: Event) -> None:
+        """A DataNode's machine goes, and often a writer; only what was synced stays."""
+        if event.other % 3:
+            self._kill_client(event)
+        owner = self._datanode(event)
+        owner.kill()
+        drawn = self._world.faults.random(event.name)
+        for stored in owner.disks.all():
+            if isinstance(stored.replica, BeingWritten):
+                kept = drawn.randrange(stored.replica.length + 1)
+                self._world.oracle.shortened(owner.name, stored, kept)
+        self._world.loop.call_later(event.lasts, owner.start)
+
+    # ---- all ----
+
+    def _kill_client(self, event: Event) -> None:
+        self._world.replace_client(event.victim)
+
+    def _there_and_back(self, event: Event) -> None:
+        """Orders are drawn up, some cannot leave, and the active changes, twice."""
+        process = self._datanode(event).machine.process
+        if process is not None and process.alive:
+            self._freeze(process, 5.0)
+        self._world.shrink()
+        wait = 2.0 + event.other % 30 / 10
+        self._world.loop.call_later(wait, self._world.switch)
+        self._world.loop.call_later(wait + 10.0 + event.lasts, self._world.switch)
+
+    def _ghost(self, event: Event) -> None:
+        """The active reaches the journal no more, nor its successor a DataNode that starts."""
+        world, at = self._world, self._world.loop.call_later
+        old = next((n for n, life in world.lives.items() if life.role is Role.ACTIVE), None)
+        if old is None:
+            return
+        new, owner = NAMENODES[old == NAMENODES[0]], self._datanode(event)
+        self._cut(owner.name, old, GHOST_SECONDS / 2)  # orders wait for it
+        world.shrink()
+        at(1.0, self._cut, old, JOURNAL, GHOST_SECONDS)
+        at(1.5 + event.other % 5 / 10, world.promote, new)
+        at(5.5, owner.kill)
+        at(5.6, self._cut, owner.name, new, GHOST_SECONDS / 2)
+        at(6.2, owner.start)
+
+    def _nap(self, event: Event) -> None:
+        """The last fault of a world: the active is without its read lease for a moment."""
+        wait = max(0.0, self._world.ends - NAP_SECONDS - self._world.loop.now)
+        self._world.loop.call_later(
+            wait, self._freeze_namenode, replace(event, lasts=NAP_SECONDS, other=1)
+        )
+
+    def _long_freeze(self, event: Event) -> None:
+        standbys = [one for one in self._world.lives.values() if one.role is Role.STANDBY]
+        for life in standbys[:1]:
+            seconds = LONG_FREEZE_SECONDS + event.lasts / 4
+            self._world.wires.machine(life.name).asleep_until = self._world.loop.now + seconds
+            self._freeze(life.process, seconds)
 
     def _restart_all(self, event: Event) -> None:
         for name in NAMENODES:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, Generic, TypeVar, cast
 
+from tests.simulation.blocks.nemesis import STRANDED
 from tests.simulation.engine.clock import PROCESS, Process, VirtualLoop
 from tests.simulation.engine.network import Link, Network
 from tests.simulation.engine.verdict import Violated
@@ -12,6 +13,7 @@ from tests.simulation.engine.verdict import Violated
 T = TypeVar("T")
 
 REFUSED_SECONDS: Final = 0.001
+STRANDED_SECONDS: Final = (0.3, 3.0, 12.0)
 
 
 class Broken(Exception):
@@ -24,6 +26,8 @@ class Machine:
     def __init__(self, name: str) -> None:
         self.name = name
         self.process: Process | None = None
+        self.asleep_until = 0.0
+        """Till then requests lie in the machine's sockets; its timers are the first to go on."""
         self.waiting: dict[asyncio.Future[Any], None] = {}
         """Callers whose calls are being served: they hear at once that the process has ended."""
 
@@ -39,6 +43,8 @@ class Wires:
     def __init__(self, loop: VirtualLoop, network: Network) -> None:
         self.loop, self.network = loop, network
         self.machines: dict[str, Machine] = {}
+        self.queueing: frozenset[str] = frozenset()
+        """Machines that take a request from their queue though its sender has gone on."""
 
     def machine(self, name: str) -> Machine:
         """The machine of this name."""
@@ -57,14 +63,33 @@ class Wires:
         if origin == target:
             return await handle()
         call = _Call(self, (origin, target), what, handle)
-        self.network.post(call.link, what, call.arrive, lost=call.fail)
+        place = f"{origin}>{target}"
+        kind = f"strand-{what if what in STRANDED else 'request'}"
+        if target in self.queueing and (name := self.network.faults.strikes(kind, place)):
+            self._strand(call, name)
+        else:
+            self.network.post(call.link, what, call.arrive, lost=call.fail)
         return await call.done
+
+    def _strand(self, call: "_Call[T]", name: str) -> None:
+        """The sender's connection ends; the request is served all the same, later."""
+        magnitude = self.network.faults.random(name)
+        seconds = magnitude.choice(STRANDED_SECONDS) * magnitude.random()
+        self.network.trace.add("net", f"{call.what} is stranded for {seconds:.3f} s", name)
+        self.loop.call_later(REFUSED_SECONDS, call.fail)
+        arrive = call.arrive_alone(self.machine(call.link[1]).process)
+        due = self.loop.now + seconds
+        self.network.post(call.link, call.what, arrive, lost=_nothing, not_before=due)
 
     def ended(self, machine: Machine) -> None:
         """A process has ended: the kernel ends its connections."""
         waiting, machine.waiting = machine.waiting, {}
         for done in waiting:
             self.loop.call_later(REFUSED_SECONDS, _break, done)
+
+
+def _nothing() -> None:
+    """Nobody waits any more."""
 
 
 def _break(done: "asyncio.Future[Any]") -> None:
@@ -78,7 +103,7 @@ class _Call(Generic[T]):
     def __init__(
         self, wires: Wires, link: Link, what: str, handle: Callable[[], Awaitable[T]]
     ) -> None:
-        self._wires, self.link, self._what, self._handle = wires, link, what, handle
+        self._wires, self.link, self.what, self._handle = wires, link, what, handle
         self.done: asyncio.Future[T] = wires.loop.create_future()
         self._there = wires.machines.get(link[1])
         self._here = PROCESS.get()
@@ -86,7 +111,7 @@ class _Call(Generic[T]):
     def fail(self) -> None:
         """The connection has ended."""
         if not self.done.done():
-            self.done.set_exception(Broken(f"{self._what} to {self.link[1]}"))
+            self.done.set_exception(Broken(f"{self.what} to {self.link[1]}"))
 
     def arrive(self) -> None:
         """The request is there."""
@@ -95,9 +120,28 @@ class _Call(Generic[T]):
             self._wires.loop.create_task(self._serve())
         elif there.process is None or not there.process.alive:
             self._wires.loop.call_later(REFUSED_SECONDS, self.fail)
+        elif there.asleep_until > self._wires.loop.now:
+            self._wires.loop.at(there.asleep_until + REFUSED_SECONDS, self.arrive)
         elif self._here is None or self._here.alive:
             there.waiting[self.done] = None
             there.process.spawn(self._serve())
+
+    def arrive_alone(self, process: Process | None) -> Callable[[], None]:
+        """How the request arrives at the process that it was sent to, whoever still waits."""
+
+        def arrive() -> None:
+            if process is not None and process.alive:
+                process.spawn(self._serve_alone())
+
+        return arrive
+
+    async def _serve_alone(self) -> None:
+        try:
+            await self._handle()
+        except Violated:
+            raise
+        except Exception:  # noqa: BLE001 - nobody is there to see it
+            return
 
     async def _serve(self) -> None:
         failure: Exception | None = None
@@ -114,7 +158,7 @@ class _Call(Generic[T]):
                 return  # an earlier life of it: its connection has ended
         origin, target = self.link
         take = partial(self._take, answer, failure)
-        self._wires.network.post((target, origin), self._what, take, lost=self.fail, answer=True)
+        self._wires.network.post((target, origin), self.what, take, lost=self.fail, answer=True)
 
     def _take(self, answer: T | None, failure: Exception | None) -> None:
         if self.done.done():

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Coroutine, Iterable, Iterator, MutableMapping, Set
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
@@ -15,11 +16,11 @@ from namenode_sim.term.role import Role
 from tests.simulation.blocks.actor import Actor
 from tests.simulation.blocks.client import Client
 from tests.simulation.blocks.datanode import Datanode, Life
-from tests.simulation.blocks.deeds import Deeds, shrink_all
+from tests.simulation.blocks.deeds import Deeds, shrink_all, write_all
 from tests.simulation.blocks.executor import Executor
 from tests.simulation.blocks.liveness import demand_order
 from tests.simulation.blocks.model_journal import Journal
-from tests.simulation.blocks.namenode import NameNodeLife
+from tests.simulation.blocks.namenode import SETTINGS, NameNodeLife
 from tests.simulation.blocks.nemesis import Swarm, plan
 from tests.simulation.blocks.oracle import Oracle
 from tests.simulation.blocks.strikes import NAMENODES, Strikes
@@ -59,6 +60,7 @@ class World:
         self.trace = Trace(lambda: self.loop.now, keep=keep_trace)
         self.network = Network(self.loop, self.faults, self.trace, held=self.swarm.held)
         self.wires = Wires(self.loop, self.network)
+        self.wires.queueing = frozenset(NAMENODES)
         self.journal = Journal()
         self.lives: dict[str, NameNodeLife] = {}
         self.datanodes: dict[str, Datanode] = {}
@@ -70,6 +72,7 @@ class World:
         self._idle = 0
         self._switching = False
         self.clients: list[Client] = []
+        self.ends = 0.0
         self._make_datanodes()
         self.loop.set_exception_handler(self._unhandled)
 
@@ -90,6 +93,7 @@ class World:
                 java=number <= swarm.java,
                 deletion_seconds=swarm.deletion_seconds,
                 report_seconds=swarm.report_seconds,
+                command_seconds=swarm.command_seconds,
             )
 
     def _tasks(self, life: Life) -> Iterable[Coroutine[Any, Any, None]]:
@@ -122,19 +126,27 @@ class World:
             if self.loop.now > FIRST_ACTIVE_BY:
                 raise Violated("L1", f"nobody is active after {FIRST_ACTIVE_BY} s")
         await asyncio.sleep(5.0)
+        if self.swarm.prepared:
+            await self._prepare()
         self.faults.over = False
         begins = self.loop.now
         strikes = Strikes(self)
         for event in plan(self.swarm, self.faults.random("plan"), begins):
             self.loop.at(event.at, strikes.happen, event)
-        ends = begins + self.swarm.horizon
+        ends = self.ends = begins + self.swarm.horizon
         for number in range(1, self.swarm.clients + 1):
             self._begin_client(f"c{number}", ends)
         while self.loop.now < ends:
             await self._look()
         await demand_order(self)
 
-    def _begin_client(self, name: str, ends: float) -> None:
+    async def _prepare(self) -> None:
+        client, process = self._new_client("c0")
+        done = told(process.spawn(write_all(client, self.swarm.replication)), self.loop)
+        while not done.done():
+            await self._look()
+
+    def _new_client(self, name: str) -> tuple[Client, Process]:
         process = Process(name, self.loop)
         self.wires.machine(name).process = process
         self.processes.append(process)
@@ -142,16 +154,29 @@ class World:
             name, self.loop, self.wires, self.datanodes, self.lives, self.oracle,
             self.faults.random("client", name),
         )  # fmt: skip
+        return client, process
+
+    def _begin_client(self, name: str, ends: float) -> None:
+        client, process = self._new_client(name)
         self.clients.append(client)
-        deeds = Deeds(client, self.swarm.replication, self.trace, self.oracle)
+        deeds = Deeds(client, self.swarm, self.trace)
         told(process.spawn(deeds.until(ends)), self.loop)
+
+    def _writers(self) -> list[tuple[Client, Process]]:
+        found = ((client, self.wires.machine(client.name).process) for client in self.clients)
+        return [(client, process) for client, process in found if process and process.alive]
 
     def shrink(self) -> None:
         """Have every file that there is want one replica only."""
-        for client in self.clients[:1]:
-            process = self.wires.machine(client.name).process
-            if process is not None:
-                told(process.spawn(shrink_all(client)), self.loop)
+        for client, process in self._writers()[:1]:
+            told(process.spawn(shrink_all(client)), self.loop)
+
+    def replace_client(self, number: int) -> None:
+        """A client's process ends; another one begins, which knows nothing of its files."""
+        alive = self._writers()
+        _, process = alive[number % len(alive)]
+        process.kill()
+        self._begin_client(f"c{len(self.clients) + 1}", self.ends)
 
     async def _look(self) -> None:
         await asyncio.sleep(LOOK_SECONDS)
@@ -182,8 +207,12 @@ class World:
         process.context.run(self._load, name, process, random, image)
 
     def _load(self, name: str, process: Process, random: Random, image: TxId) -> None:
-        life = NameNodeLife(name, process, self.loop, self.journal, self.wires, random, image)
+        settings = replace(SETTINGS, block_recovery_seconds=self.swarm.recovery_seconds)
+        life = NameNodeLife(
+            name, process, self.loop, self.journal, self.wires, random, image, settings
+        )
         self.lives[name] = life
+        life.on_death = self.oracle.died
         life.start()
         life.namenode.stopped_because.add_done_callback(lambda _: self._stopped(life))
 
@@ -229,8 +258,14 @@ class World:
                         self.trace.add("zkfc", f"kills {name}")
                         self.kill(name)
                         self.loop.call_later(3.0, self.boot, name)
-            self.trace.add("zkfc", f"promotes {chosen.name}")
-            chosen.process.spawn(chosen.become_active())
+            self.promote(chosen.name)
+
+    def promote(self, name: str) -> None:
+        """Have a NameNode become active, if it runs."""
+        life = self.lives.get(name)
+        if life is not None:
+            self.trace.add("zkfc", f"promotes {name}")
+            life.process.spawn(life.become_active())
 
     def switch(self) -> None:
         """Have the active stand by, and then the other one become active."""

@@ -1,0 +1,131 @@
+"""Reads the pages of Hadoop's DataNodes after a takeover, until each has nothing left to delete.
+
+See docs/reference/datanodes.md#drained-datanodes.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+from urllib.parse import urlencode
+
+import aiohttp
+import structlog
+
+from ha.conf.topology import HostPort
+from namenode_sim.datanode_protocol.errors import PageNotHad
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.draining import (
+    DrainRules,
+    Found,
+    Noted,
+    Question,
+    Unreadable,
+    note,
+    query_of,
+    question_to,
+    questions,
+    read,
+    silent_long_enough,
+)
+from namenode_sim.datanodes.model import DatanodeId
+
+log = structlog.get_logger()
+
+LOOK_SECONDS: Final = 1.0
+PAGE_SECONDS: Final = 3.0
+MAX_PAGE_BYTES: Final = 256 * 1024
+"""A bean of a DataNode has 5 KB."""
+
+ReadPage: TypeAlias = Callable[[DatanodeId, str], Awaitable[bytes]]
+"""Reads what a DataNode's /jmx says of one bean; raises PageNotHad."""
+
+
+async def read_page(of: DatanodeId, query: str) -> bytes:
+    """Read it by HTTP, from the address that the DataNode has called from.
+
+    Raises:
+        PageNotHad: no answer in time, another one than 200, or a longer one than a page has.
+    """
+    if not of.info_port:
+        raise PageNotHad("the DataNode has registered no port for HTTP")
+    url = f"http://{HostPort(of.ip, of.info_port)}/jmx?{urlencode({'qry': query})}"
+    timeout = aiohttp.ClientTimeout(total=PAGE_SECONDS)
+    # Compressed, a small page could become a large one.
+    plain = {"Accept-Encoding": "identity"}
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
+            session.get(url, allow_redirects=False, headers=plain) as response,
+        ):
+            if response.status != 200:
+                raise PageNotHad(f"{url}: it answered {response.status} {response.reason}")
+            return await _body(response, url)
+    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as failure:
+        raise PageNotHad(f"{url}: {str(failure) or type(failure).__name__}") from failure
+
+
+async def _body(response: aiohttp.ClientResponse, url: str) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > MAX_PAGE_BYTES:
+            raise PageNotHad(f"{url}: it has more than {MAX_PAGE_BYTES} bytes")
+    return bytes(body)
+
+
+class DrainCheck:
+    """Looks at the DataNodes of one NameNode."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        rules: DrainRules,
+        clock: Callable[[], float],
+        read_of: ReadPage = read_page,
+    ) -> None:
+        self._cluster = cluster
+        self._rules = rules
+        self._clock = clock
+        self._read = read_of
+
+    async def run(self) -> None:
+        """Look for ever."""
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Read all pages that are to be read now."""
+        cluster, rules, now = self._cluster, self._rules, self._clock()
+        for node in silent_long_enough(cluster, rules, now):
+            log.warning(
+                "datanodes.drained_by_silence",
+                datanode=node.id.uuid,
+                address=node.id.transfer_address,
+                quiet_seconds=round(now - node.drain.quiet_since),
+                advice="its /jmx cannot be read: nothing proves that it has carried out the "
+                "deletions of the former active",
+            )
+        await asyncio.gather(*(self._ask(one) for one in questions(cluster, rules, now)))
+
+    async def _ask(self, question: Question) -> None:
+        found = await self._answer(question)
+        noted = note(self._cluster, question, found, self._clock())
+        _log(question, found, noted)
+        if noted is Noted.COMMANDS_DONE:
+            await self._ask(question_to(self._cluster, self._cluster.nodes[question.of.uuid]))
+
+    async def _answer(self, question: Question) -> Found:
+        try:
+            page = await self._read(question.of, query_of(question))
+        except PageNotHad as failure:
+            return Unreadable(str(failure))
+        return read(question.bean, page)
+
+
+def _log(question: Question, found: Found, noted: Noted) -> None:
+    who = {"datanode": question.of.uuid, "address": question.of.transfer_address}
+    if noted is Noted.DRAINED:
+        log.info("datanodes.drained", **who)
+    elif noted is Noted.UNREADABLE and isinstance(found, Unreadable):
+        log.warning("datanodes.page_unreadable", **who, why=found.why)

@@ -1,0 +1,126 @@
+"""The pages of Hadoop's DataNodes: what they say, and how they are had."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from namenode_sim.datanode_protocol import drain_check
+from namenode_sim.datanode_protocol.drain_check import MAX_PAGE_BYTES, read_page
+from namenode_sim.datanode_protocol.errors import PageNotHad
+from namenode_sim.datanodes.draining import Bean, Commands, Deletions, Unreadable, read
+from namenode_sim.datanodes.model import DatanodeId
+
+
+def page(**numbers: object) -> bytes:
+    return json.dumps({"beans": [{"name": "x", **numbers}]}).encode()
+
+
+NO_NUMBER = "no bean has the number SumOfActorCommandQueueLength"
+
+
+def activity(commands: object) -> bytes:
+    return page(SumOfActorCommandQueueLength=commands, HeartbeatsNumOps=7)
+
+
+PAGES: dict[str, tuple[bytes, object]] = {
+    "idle": (activity(0), Commands(0, 7)),
+    "at work": (activity(2), Commands(2, 7)),
+    "counted down first": (activity(-1), Commands(1, 7)),
+    "an old version": (page(HeartbeatsNumOps=7), Unreadable(NO_NUMBER)),
+    "no number": (activity("0"), Unreadable(NO_NUMBER)),
+    "no bean": (b'{"beans": []}', Unreadable(NO_NUMBER)),
+    "no list": (b'{"beans": {"a": 1}}', Unreadable("it has no list of beans")),
+    "no beans": (b"[]", Unreadable("it has no list of beans")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_says(name: str) -> None:
+    given, found = PAGES[name]
+    assert read(Bean.COMMANDS, given) == found
+
+
+@pytest.mark.parametrize("given", [b"", b"<html>", b"\xff\xfe\x00", b"[" * 100_000])
+def test_what_is_no_json_says_nothing(given: bytes) -> None:
+    assert isinstance(read(Bean.DELETIONS, given), Unreadable)
+
+
+def test_deletions_of_a_page() -> None:
+    assert read(Bean.DELETIONS, page(PendingAsyncDeletions=3)) == Deletions(3)
+
+
+# ---- by HTTP ----
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def datanode(answer: Answer) -> AsyncIterator[DatanodeId]:
+    """A DataNode whose /jmx answers so."""
+    application = web.Application()
+    application.add_routes([web.get("/jmx", answer)])
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield DatanodeId("uuid", "127.0.0.1", "host", 1, runner.addresses[0][1], 2)
+    finally:
+        await runner.cleanup()
+
+
+async def test_a_page_is_asked_for_one_bean() -> None:
+    async def echo(request: web.Request) -> web.Response:
+        return web.Response(text=request.query["qry"])
+
+    async with datanode(echo) as found:
+        query = "Hadoop:service=DataNode,name=DataNodeActivity-*-9866"
+        assert await read_page(found, query) == query.encode()
+
+
+async def _elsewhere(_: web.Request) -> web.StreamResponse:
+    raise web.HTTPFound("/jmx?qry=elsewhere")
+
+
+async def _with_a_login(_: web.Request) -> web.StreamResponse:
+    raise web.HTTPUnauthorized
+
+
+async def _endless(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    while True:
+        await response.write(bytes(MAX_PAGE_BYTES // 4))
+
+
+async def _stuck(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    await asyncio.Event().wait()
+    return response
+
+
+REFUSED: dict[str, tuple[Answer, str]] = {
+    "redirected": (_elsewhere, "it answered 302"),
+    "with a login": (_with_a_login, "it answered 401"),
+    "endless": (_endless, f"more than {MAX_PAGE_BYTES} bytes"),
+    "stuck": (_stuck, "TimeoutError"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+async def test_a_page_is_not_to_be_had(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drain_check, "PAGE_SECONDS", 3.0 if case != "stuck" else 0.2)
+    answer, why = REFUSED[case]
+    async with datanode(answer) as found:
+        with pytest.raises(PageNotHad, match=why):
+            await read_page(found, "x")
+
+
+@pytest.mark.parametrize("port", [0, 1])
+async def test_nobody_serves_it(port: int) -> None:
+    with pytest.raises(PageNotHad):
+        await read_page(DatanodeId("uuid", "127.0.0.1", "host", 1, port, 2), "x")

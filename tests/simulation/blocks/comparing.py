@@ -1,0 +1,22 @@
+"""Where the maps of two NameNodes that have applied the same edits differ."""
+
+from namenode_sim.blocks.model import Slot, Stage
+from namenode_sim.blocks.state import BlockState
+
+
+def difference(one: BlockState, other: BlockState) -> str:
+    """What is not the same on both; empty if nothing is."""
+    first, second = dict(one.index), dict(other.index)
+    if first.keys() != second.keys():
+        return f"blocks {first.keys() ^ second.keys()} are on one NameNode only"
+    for block_id, slot in first.items():
+        ours, theirs = _whole(one, slot), _whole(other, second[block_id])
+        if ours and theirs and ours != theirs:
+            return f"{block_id} is {ours} here and {theirs} there"
+    return ""
+
+
+def _whole(blocks: BlockState, slot: Slot) -> tuple[int, int] | None:
+    if blocks.columns.stage(slot) is not Stage.COMPLETE:
+        return None
+    return blocks.columns.stamps[slot], blocks.columns.lengths[slot]
