@@ -17,6 +17,8 @@ from typing import Final, NoReturn
 
 import pytest
 
+from deploy.local.errors import LocalClusterError
+from deploy.local.java import find_java
 from tests import ROOT, TESTDATA
 from tests.interop.hadoop_jars import JarsMissing, server_jar
 
@@ -76,6 +78,19 @@ def _server_jar() -> str:
     return ""
 
 
+@cache
+def _java_compiler() -> str:
+    try:
+        command = [str(find_java().executable), "--list-modules"]
+        listed = subprocess.run(command, check=True, capture_output=True, timeout=30).stdout
+    except (LocalClusterError, OSError, subprocess.SubprocessError) as problem:
+        return f"there is no Java: {problem}"
+    here = any(line.startswith(b"jdk.compiler") for line in listed.splitlines())
+    return (
+        "" if here else "this Java has no compiler (Debian: apt-get install default-jdk-headless)"
+    )
+
+
 def _testdata() -> str:
     return "" if TESTDATA.is_dir() else f"{TESTDATA} is not there (NNHA_TESTDATA names the folder)"
 
@@ -103,6 +118,7 @@ SSH_AGENT: Final = Need(
     "ssh-agent", partial(_commands, "apt-get install openssh-client", "ssh-agent")
 )
 GCC: Final = Need("gcc", partial(_commands, "apt-get install gcc", "gcc"))
+JAVA_COMPILER: Final = Need("a Java compiler", _java_compiler)
 FILES_OF_HADOOP: Final = Need("files that Hadoop wrote", _testdata)
 PROMETHEUS: Final = Need(
     "prometheus", partial(_commands, "apt-get install prometheus", "prometheus", "promtool")
@@ -118,6 +134,7 @@ NEEDS: Final = {
         SSHD,
         SSH_AGENT,
         GCC,
+        JAVA_COMPILER,
         FILES_OF_HADOOP,
         PROMETHEUS,
         GIT,

@@ -21,7 +21,7 @@ from deploy.local.state import NameNodeStatus
 from deploy.local.zookeeper import ZooKeeper, start_zookeeper, wait_for_zookeeper
 
 ZOOKEEPER = "zookeeper"
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 """How long one part may take to come up; a loaded machine needs more than an idle one."""
 
 _FORMATTED = "formatted"
@@ -46,6 +46,8 @@ class Cluster:
     supervisor: Supervisor
     more_keys: Mapping[str, str] = field(default_factory=dict)
     """Of hdfs-site.xml, in place of our own of the same name."""
+    commands: dict[str, Sequence[str]] = field(default_factory=dict)
+    """Command lines of DataNodes that are not ours, by name."""
     progress: dict[str, str] = field(default_factory=dict)
 
     def __enter__(self) -> "Cluster":
@@ -252,6 +254,8 @@ class Cluster:
             return self._run_daemon(
                 name, "journalnode", site.journalnode_overrides(self.layout, name)
             )
+        if name in self.commands:
+            return self.supervisor.start(name, self.commands[name], environment=_environment())
         if name in self.layout.datanodes:
             return self._run_daemon(name, "datanode", site.datanode_overrides(self.layout, name))
         program = "namenode" if name in self.layout.namenodes else "zkfc"

@@ -23,6 +23,7 @@ KEPT_FILES: Final = 20
 
 STOP_SECONDS: Final = 240.0
 CLOSED_SECONDS: Final = 120.0
+COPIED_SECONDS: Final = 180.0
 
 
 class FileCallKind(StrEnum):
@@ -132,22 +133,35 @@ class FileWorkload:
         )
 
     def check_all(self) -> int:
-        """Read every file again and compare; returns how many bytes were right."""
+        """Read every file again and compare; returns how many bytes were right.
+
+        A file that is still open is wrong, too.
+        """
         files = self.client.files()
         good = 0
         for path, expected in self.expected.items():
             if expected.perhaps:
                 self._wait_until_closed(files, path)
             try:
-                found = files.read(path)
+                right = _right_bytes(files, path, expected)
+                if right is None:
+                    self.wrong.append(_difference(path, expected, files.read(path)))
+                elif not files.is_closed(path):
+                    self.wrong.append(f"{path}: is open, and nobody writes it")
+                else:
+                    good += right
             except CallFailed as failure:
                 self.wrong.append(f"{path}: cannot be read: {failure}")
-                continue
-            if expected.fits(found):
-                good += len(found)
-            else:
-                self.wrong.append(_difference(path, expected, found))
         return good
+
+    def wait_until_whole(self) -> None:
+        """Until every block has all its replicas.  Raises LocalClusterError."""
+        files = self.client.files()
+        wait_until(
+            lambda: files.lacking_blocks() == 0,
+            what="every block to have all its replicas",
+            deadline_seconds=COPIED_SECONDS,
+        )
 
     def _wait_until_closed(self, files: JavaFiles, path: str) -> None:
         """A call on it failed, so that it may be open: its lease is taken."""
@@ -156,6 +170,15 @@ class FileWorkload:
             what=f"{path} to be closed",
             deadline_seconds=CLOSED_SECONDS,
         )
+
+
+def _right_bytes(files: JavaFiles, path: str, expected: Expected) -> int | None:
+    """How many bytes a file has, if they are right; where its end is known its digest has to do."""
+    if not expected.perhaps:
+        content = expected.content
+        return len(content) if files.sha256(path) == hashlib.sha256(content).hexdigest() else None
+    found = files.read(path)
+    return len(found) if expected.fits(found) else None
 
 
 class _FileClient:

@@ -205,6 +205,21 @@ class JavaFiles:
 
         return bytes(self.call(read))
 
+    def sha256(self, path: str) -> str:
+        """The digest of all that is in a file; its bytes stay in the JVM."""
+
+        def read() -> str:
+            java = self.jvm.java.security
+            digest = java.MessageDigest.getInstance("SHA-256")
+            stream = java.DigestInputStream(self.filesystem.open(self._path(path)), digest)
+            try:
+                self.jvm.org.apache.commons.io.IOUtils.consume(stream)
+            finally:
+                stream.close()
+            return bytes(digest.digest()).hex()
+
+        return str(self.call(read))
+
     def rename(self, source: str, target: str) -> bool:
         """FileSystem.rename."""
         return bool(
@@ -215,9 +230,20 @@ class JavaFiles:
         """FileSystem.delete of one file."""
         return bool(self.call(lambda: self.filesystem.delete(self._path(path), ONLY_A_FILE)))
 
+    def set_replication(self, path: str, replicas: int) -> bool:
+        """FileSystem.setReplication."""
+        filesystem = self.filesystem
+        return bool(self.call(lambda: filesystem.setReplication(self._path(path), replicas)))
+
     def is_closed(self, path: str) -> bool:
         """Whether nobody writes the file."""
         return bool(self.call(lambda: self.filesystem.isFileClosed(self._path(path))))
+
+    def lacking_blocks(self) -> int:
+        """How many blocks have fewer replicas than they are to have, or none."""
+        filesystem = self.filesystem
+        low = self.call(filesystem.getLowRedundancyBlocksCount)
+        return int(low) + int(self.call(filesystem.getMissingBlocksCount))
 
     def recover_lease(self, path: str) -> bool:
         """Take a file from its writer; whether it is closed now."""

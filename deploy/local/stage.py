@@ -3,7 +3,7 @@
 import contextlib
 import io
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,14 +46,18 @@ def staged(
     more_keys: Mapping[str, str] | None = None,
     *,
     datanodes: int = 0,
+    prepare: Callable[[Cluster], None] | None = None,
 ) -> Iterator[Stage]:
     """Bring the cluster up, with the client's JVM beside it; everything is stopped at the end.
 
-    ``more_keys`` go into hdfs-site.xml, in place of the local cluster's own of the same name.
+    ``more_keys`` go into hdfs-site.xml, in place of the local cluster's own of the same name;
+    ``prepare`` is called before anything of the cluster is started.
     Raises LocalClusterError where a part does not come up.
     """
     with open_cluster(directory, more_keys=more_keys, datanodes=datanodes) as cluster:
         remember(cluster.layout.directory)
+        if prepare is not None:
+            prepare(cluster)
         screen.say(f"logs and data stay in [bold]{cluster.layout.directory}[/]")
         screen.say(f"Java {cluster.java.version} from {cluster.java.source}")
         with screen.watching(cluster):

@@ -53,12 +53,31 @@ def namenode_status(url: str, *, deadline_seconds: float = 1.0) -> NameNodeStatu
 def has_loaded(url: str) -> bool:
     """Whether a part answers, and is not a NameNode that still loads its image."""
     facts = status(url)
-    return facts is not None and facts.get("activity") != "loading"
+    if facts is None:
+        return _actors_of_hadoops_datanode(url) is not None
+    return facts.get("activity") != "loading"
+
+
+def _actors_of_hadoops_datanode(url: str) -> list[Mapping[str, str]] | None:
+    """What Hadoop's DataNode says of its NameNodes, or None where it is not one."""
+    query = "jmx?qry=Hadoop:service=DataNode,name=DataNodeInfo"
+    answer = http_get(f"{url}/{query}", deadline_seconds=1.0)
+    if answer is None or answer[0] != 200:
+        return None
+    try:
+        (bean,) = json.loads(answer[1])["beans"]
+        return list(json.loads(bean["BPServiceActorInfo"]))
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def datanode_serves(url: str) -> bool:
     """Whether a DataNode obeys an active NameNode and every NameNode has taken it."""
-    facts = status(url) or {}
+    facts = status(url)
+    if facts is None:
+        actors = _actors_of_hadoops_datanode(url) or []
+        running = all(actor.get("ActorState") == "RUNNING" for actor in actors)
+        return running and any(actor.get("NamenodeHaState") == "active" for actor in actors)
     namenodes = facts.get("namenodes")
     if not isinstance(namenodes, dict) or facts.get("obeyed") is None:
         return False

@@ -9,7 +9,8 @@ class FilesView:
     """Counts of DataNodes and blocks, and sizes in bytes.
 
     ``safe_mode`` is what safe mode waits for, None where it is off.  ``missing`` blocks have no
-    usable replica, ``under_replicated`` ones too few.
+    usable replica, ``under_replicated`` ones too few.  ``undrained`` DataNodes may still delete
+    what the former active said; a NameNode of before does not tell.
     """
 
     safe_mode: str | None
@@ -23,17 +24,18 @@ class FilesView:
     under_replicated: int
     missing: int
     corrupt: int
+    undrained_datanodes: int = 0
 
 
 def files_view(found: object) -> FilesView | None:
     """The entry ``files`` of a NameNode's status page; None where it is none."""
     if not isinstance(found, Mapping):
         return None
-    numbers = {field.name: found.get(field.name) for field in fields(FilesView)}
+    numbers = {field.name: found.get(field.name, field.default) for field in fields(FilesView)}
     safe_mode = numbers.pop("safe_mode")
     if not all(isinstance(number, int) for number in numbers.values()):
         return None
-    return FilesView(safe_mode if isinstance(safe_mode, str) else None, **numbers)  # type: ignore[arg-type]
+    return FilesView(safe_mode if isinstance(safe_mode, str) else None, **numbers)
 
 
 def problems_of_files(files: FilesView) -> Iterator[str]:
@@ -55,6 +57,8 @@ def lines_of_files(files: FilesView) -> Iterator[str]:
         nodes += f" ({files.stale_datanodes} stale)"
     if files.dead_datanodes:
         nodes += f", {files.dead_datanodes} dead"
+    if files.undrained_datanodes:
+        nodes += f", {files.undrained_datanodes} not drained"
     room = (
         f"{size_text(files.used_bytes)} used of {size_text(files.capacity_bytes)}, "
         f"{size_text(files.remaining_bytes)} left"

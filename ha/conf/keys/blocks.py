@@ -46,6 +46,21 @@ DELETIONS = Key(
     "replicas that one heartbeat's answer has deleted; as in Hadoop at least 20 a second of "
     "dfs.heartbeat.interval, and 1000 if it is not set",
 )
+DRAIN_CHECK = Key(
+    "nnha.blocks.drain-check",
+    flag,
+    "true",
+    _G,
+    "after a takeover a report of a Hadoop DataNode counts only once its /jmx shows that it has "
+    "carried out the deletions of the former active; false = at once, as with Hadoop's NameNodes",
+)
+QUIET_PERIOD = Key(
+    "nnha.blocks.quiet-period",
+    duration("s"),
+    "600",
+    _G,
+    "where that /jmx cannot be read: so long the DataNode must have deleted nothing by itself",
+)
 
 # --- safe mode ---------------------------------------------------------------------------------
 SAFE_SHARE = Key(
@@ -74,4 +89,42 @@ NOT_ACTIVE_IN_SAFE_MODE = Key(
     "false",
     _G,
     "a NameNode in safe mode is unhealthy and does not become active",
+)
+
+# --- redundancy --------------------------------------------------------------------------------
+COPIES_A_ROUND = Key(
+    "dfs.namenode.replication.work.multiplier.per.iteration",
+    whole(at_least=1),
+    "2",
+    _G,
+    "so many blocks for each live DataNode are looked at for a copy, every 3 s",
+)
+COPY_TIMEOUT = Key(
+    "dfs.namenode.reconstruction.pending.timeout-sec",
+    duration("s", zero=False),
+    "300",
+    _G,
+    "a copy that takes longer is given up, and the block is judged anew",
+)
+EXCESS_TIMEOUT = Key(
+    "dfs.namenode.excess.redundancy.timeout-sec",
+    duration("s", zero=False),
+    "3600",
+    _G,
+    "an order to delete an excess replica is repeated after this",
+)
+LATE_HEARTBEATS = Key(
+    "dfs.namenode.tolerate.heartbeat.multiplier",
+    whole(at_least=1),
+    "4",
+    _G,
+    "a DataNode that misses so many loses its excess replicas before others",
+)
+CORRUPT_AT_ONCE = Key(
+    "dfs.namenode.corrupt.block.delete.immediately.enabled",
+    flag,
+    "false",
+    _G,
+    "after a takeover corrupt replicas are deleted before all DataNodes have reported; Hadoop's "
+    "default is true",
 )

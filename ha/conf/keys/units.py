@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -43,6 +44,14 @@ class HostPort:
     def __str__(self) -> str:
         """The form in which it is configured, logged and shown."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Unset(Enum):
+    """What an address may be instead of one."""
+
+    CHOSEN = ""
+    """The program chooses."""
+    OFF = "off"
 
 
 def text(value: str) -> str:
@@ -201,6 +210,13 @@ def optional_host_port(*, default_port: int | None = None) -> Callable[[str], Ho
     """As ``host_port``, but nothing configured gives None."""
     parse = host_port(default_port=default_port)
     return lambda value: parse(value) if value.strip() else None
+
+
+def host_port_or_off(value: str) -> HostPort | Unset:
+    """A parser of an address that may be left to the program, or be ``off``."""
+    if value.strip() in {"", "off"}:
+        return Unset(value.strip())
+    return host_port()(value)
 
 
 def hosts_and_ports(*, default_port: int | None = None) -> Callable[[str], tuple[HostPort, ...]]:

@@ -43,7 +43,6 @@ _REASONS: Mapping[str, str] = {
         dfs.namenode.blocks.per.postponedblocks.rescan dfs.namenode.decommission.interval
         dfs.namenode.hosts.provider.classname
         dfs.namenode.path.based.cache.refresh.interval.ms dfs.namenode.redundancy.interval.seconds
-        dfs.namenode.replication.work.multiplier.per.iteration
         dfs.namenode.startup.delay.block.deletion.sec
         net.topology.node.switch.mapping.impl net.topology.script.file.name""",
     _SAFE_MODE_LOOKS: """

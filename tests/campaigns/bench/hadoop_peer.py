@@ -141,7 +141,7 @@ def hadoop_rows(world: World | None = None) -> list[Row]:
             with ExitStack() as nodes:
                 own = driver.drive(driver.start_nodes(nodes))
             with ExitStack() as nodes:
-                _, ports = start_nodes(nodes, folder / "ours")
+                ports = start_nodes(nodes, folder / "ours", lanes="off").hadoop
                 ours = driver.drive(ports)
     except (JarsMissing, LocalClusterError) as missing:
         return [unmeasured("Hadoop's journal", "-", "-", str(missing).splitlines()[0][:200])]

@@ -1,7 +1,8 @@
 """`./run soak files`: clients write, append, rename, delete and read files under kills.
 
 Each round kills the active NameNode, each third one a DataNode besides.  At the end every file is
-read again, also by DataNodes and NameNodes that were all killed and started anew.
+read again, also by DataNodes and NameNodes that were all killed and started anew, none is open, and
+every block has all its replicas.
 """
 
 import json
@@ -9,6 +10,7 @@ import math
 import random
 import statistics
 import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -22,10 +24,18 @@ from deploy.local.signals import orderly_end
 from deploy.local.stage import Stage, staged
 from deploy.local.trial import Failover, kill_active, settle
 from deploy.local.workload import ClientCall
+from tests.interop.hadoop_jars import JarsMissing
+from tests.interop.mixed.programs import run_hadoops_datanodes
 
 CLIENTS = 8
 DATANODES = 4
 """One more than the replication, so that one may be away."""
+
+KEYS = {
+    "dfs.namenode.checkpoint.txns": "5000",
+    "dfs.namenode.checkpoint.check.period": "10s",
+}
+"""Images are saved and edits purged between the kills, as in a cluster that lives long."""
 
 DATANODE_EACH = 3
 CALLS_BETWEEN = 16
@@ -40,14 +50,21 @@ _SHOWN = ("kills", "datanode_kills", "file_calls", "bytes_compared", "wrong", "c
 @click.option("--count", default=10, show_default=True, type=click.IntRange(min=1), help="Kills.")
 @click.option("--minutes", default=math.inf, help="No kill begins later.")
 @click.option("--clients", default=CLIENTS, show_default=True, type=click.IntRange(1, 64))
+@click.option(
+    "--java-datanodes",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, DATANODES),
+    help="So many of the four are Hadoop's.",
+)
 @click.option("--first-seed", default=0, show_default=True, help="Of what the clients draw.")
 @click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
 @click.option("--directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--seeds", type=int, expose_value=False, help="Accepted by all soaks; not used here.")
 @click.option("--jobs", type=int, expose_value=False, help="The same.")
 def main(
-    *, count: int, minutes: float, clients: int, first_seed: int, as_object: bool,
-    directory: Path | None,
+    *, count: int, minutes: float, clients: int, java_datanodes: int, first_seed: int,
+    as_object: bool, directory: Path | None,
 ) -> None:  # fmt: skip
     """Kill the active NameNode --count times under clients of files.
 
@@ -58,10 +75,14 @@ def main(
     place = directory or fresh_directory("soak-files")
     until = time.monotonic() + minutes * 60
     try:
-        with orderly_end(), staged(place, screen, datanodes=DATANODES) as stage:
+        prepare = partial(run_hadoops_datanodes, count=java_datanodes) if java_datanodes else None
+        with (
+            orderly_end(),
+            staged(place, screen, KEYS, datanodes=DATANODES, prepare=prepare) as stage,
+        ):
             stage.files.writers, stage.files.seed = clients, first_seed
             facts = play(stage, count, until)
-    except LocalClusterError as error:
+    except (LocalClusterError, JarsMissing) as error:
         raise click.ClickException(str(error)) from error
     well = bool(facts["well"])
     rows = [(name, str(facts[name])) for name in _SHOWN]
@@ -95,10 +116,12 @@ def play(stage: Stage, count: int, until: float) -> dict[str, object]:
     files.stop()
     longest = files.longest_call_seconds(began)
     good = files.check_all()
+    files.wait_until_whole()
     if not files.wrong:
         screen.title("kill -9 of everything, and a new start")
         _kill_all(stage)
         good = files.check_all()
+        files.wait_until_whole()
     return _facts(stage, kills, datanodes, good, longest)
 
 

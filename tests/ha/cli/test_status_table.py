@@ -165,6 +165,9 @@ def test_datanodes_and_blocks_stand_below() -> None:
     assert "DataNodes 3 live   5M used of 3T, 2T left" in told
     assert "Blocks 12,345, under-replicated 0, missing 0, corrupt 0   safe mode off" in told
     assert "healthy" in told[0]
+    told = screen(with_files(undrained_datanodes=2))
+    assert "DataNodes 3 live, 2 not drained   5M used of 3T, 2T left" in told
+    assert "healthy" in told[0]
 
 
 @pytest.mark.parametrize(

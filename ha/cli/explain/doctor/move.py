@@ -96,10 +96,7 @@ def _namenode(name: str, facts: NameNodeFacts) -> Iterator[Finding]:
         yield warn(check, found, "hdfs dfsadmin -rollEdits, before you stop a JournalNode")
     if problems:
         return
-    blocks = _number(beans.get("TotalBlocks"))
-    parts = "JournalNodes and ZKFCs" if blocks else "JournalNodes, ZKFCs and NameNodes"
-    why = f", but not NameNodes: files have {blocks:,} blocks" if blocks else ""
-    yield ok(check, f"Hadoop {facts.hadoop_version}: {parts} can be moved{why} ({PAGE})")
+    yield ok(check, f"Hadoop {facts.hadoop_version}: its daemons can be moved ({PAGE})")
 
 
 def _problems(beans: Mapping[str, object]) -> Iterator[tuple[str, str]]:
@@ -134,7 +131,3 @@ def _journal_addresses(configuration: Configuration, nameservice: str) -> Iterat
             f"{key.name}: nnha's commands and NameNodes would speak gRPC to it",
             f"in nnha's configuration folder name the gRPC ports: {PAGE}",
         )
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
