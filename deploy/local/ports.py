@@ -3,6 +3,7 @@
 import contextlib
 import random
 import socket
+from collections import deque
 from collections.abc import Iterator
 
 from deploy.local.errors import LocalClusterError
@@ -14,6 +15,11 @@ HOST = "127.0.0.1"
 _LOWEST = 20_000
 _HIGHEST = 32_000
 _ATTEMPTS = 2_000
+_KEPT = 1_000
+
+# Ports are not given again soon: a client that still keeps a connection to what listened there
+# before (Hadoop's do for 10 s, and do not see that it was closed) would fail its next call.
+_given: deque[int] = deque(maxlen=_KEPT)
 
 
 def free_ports(count: int) -> tuple[int, ...]:
@@ -23,7 +29,7 @@ def free_ports(count: int) -> tuple[int, ...]:
         for port in _candidates():
             if len(found) == count:
                 break
-            if (bound := _bind(port)) is not None:
+            if port not in _given and (bound := _bind(port)) is not None:
                 held.enter_context(bound)
                 found.append(port)
     if len(found) < count:
@@ -31,6 +37,7 @@ def free_ports(count: int) -> tuple[int, ...]:
             f"Looked for {count} free ports between {_LOWEST} and {_HIGHEST} on {HOST}; found "
             f"{len(found)}. Stop what uses them, or give a base port"
         )
+    _given.extend(found)
     return tuple(found)
 
 

@@ -12,7 +12,7 @@ import pytest
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.dump import differences
-from spark.engine.session import SparkSettings, spark_started
+from spark.engine.session import ATTEMPTS, SparkSettings, spark_started
 from spark.engine.spark import SparkEngine
 from spark.merge.job import MergedOn, merge_on
 from spark.merge.progress import Progress
@@ -30,8 +30,9 @@ from tests.spark.merge.test_kill import assert_nothing_is_visible, killed
 pytestmark = pytest.mark.cluster  # starts a Spark
 
 DEADLINE_SECONDS = 40.0
-KILLS = 10
-KILLS_PER_STAGE = 4
+KILLS_PER_STAGE = ATTEMPTS - 1
+"""All of them may meet the same task, and Spark gives a task up that failed ATTEMPTS times."""
+KILLS = 3 * KILLS_PER_STAGE
 
 
 @pytest.fixture(scope="module")
