@@ -70,6 +70,7 @@ class ServerConnection(asyncio.Protocol):
         self._outgoing: list[bytes] = []
         self._unanswered = 0
         self._reading = True
+        self._pumping = False
         self._starved = False
         self._since = _Since(self._loop.time(), self._loop.time())
 
@@ -143,12 +144,16 @@ class ServerConnection(asyncio.Protocol):
         """Turn received bytes into calls, as far as the limits go."""
         progress = False
         event: Event | None = None
+        self._pumping = True
         while may := self._may_take():
             event = self._session.next_event()
             if event is None:
                 break
             progress = True
             self._handle(event)
+        self._pumping = False
+        if self._outgoing:
+            self._flush()
         buffered = self._session.buffered_bytes
         if buffered == 0:
             self._since.frame = None
@@ -246,6 +251,8 @@ class ServerConnection(asyncio.Protocol):
         if self._transport is None:
             return
         self._outgoing.append(data)
+        if self._pumping:
+            return
         if self._unanswered == 0:
             self._flush()
         elif len(self._outgoing) == 1:

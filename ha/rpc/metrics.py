@@ -1,23 +1,25 @@
 """Counters and histograms of RPC servers; labels are known methods only, never a peer's words."""
 
-from dataclasses import dataclass
-from typing import Final
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, cast
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import REGISTRY, Counter, Gauge
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
+_BOUNDS: Final = (*map(str, _BUCKETS), "+Inf")
 
-OUTCOMES: Final = ("success", "refused", "failed")
-
-CALLS = Counter("nnha_rpc_calls_total", "Calls answered.", ["protocol", "method", "outcome"])
-SECONDS = Histogram(
-    "nnha_rpc_call_seconds",
-    "From a call's arrival to its answer.",
-    ["protocol", "method"],
-    buckets=_BUCKETS,
-)
 CONNECTIONS = Gauge("nnha_rpc_connections", "Open connections.")
-IN_FLIGHT = Gauge("nnha_rpc_calls_in_flight", "Calls taken and not yet answered.")
 BUFFERED = Gauge("nnha_rpc_buffered_bytes", "Bytes of frames that are half received.")
 STARVED = Counter(
     "nnha_rpc_starved_total", "Times that a connection was not read from: the budget was spent."
@@ -25,14 +27,31 @@ STARVED = Counter(
 HANGUPS = Counter("nnha_rpc_hangups_total", "Connections that this side closed.", ["cause"])
 
 
-@dataclass(frozen=True, slots=True)
 class MethodMeters:
-    """One method's meters, looked up once: a label lookup costs as much as a small call."""
+    """One method's meters: plain numbers, since the library's cost as much as a small call."""
 
-    seconds: Histogram
-    succeeded: Counter
-    refused: Counter
-    failed: Counter
+    __slots__ = ("_buckets", "_seconds", "failed", "refused", "running", "succeeded")
+
+    def __init__(self) -> None:
+        self.succeeded = self.refused = self.failed = 0
+        self.running = 0
+        self._seconds = 0.0
+        self._buckets = [0] * (len(_BUCKETS) + 1)
+
+    def took(self, seconds: float) -> None:
+        """A call has ended that came so long ago."""
+        self.running -= 1
+        self._seconds += seconds
+        self._buckets[bisect_left(_BUCKETS, seconds)] += 1
+
+    def outcomes(self) -> dict[str, int]:
+        """How many calls ended how."""
+        return {"success": self.succeeded, "refused": self.refused, "failed": self.failed}
+
+    def histogram(self) -> tuple[list[tuple[str, float]], float]:
+        """Calls up to each bound, and the seconds of all."""
+        counts = map(float, accumulate(self._buckets))
+        return list(zip(_BOUNDS, counts, strict=True)), self._seconds
 
 
 class Meters:
@@ -44,17 +63,45 @@ class Meters:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], MethodMeters] = {}
+        self.unknown = 0
+        """Calls of methods that are not served here."""
 
     def of(self, protocol: str, method: str) -> MethodMeters:
         """Those of a method that is known here: never of a peer's words."""
         found = self._found.get((protocol, method))
         if found is None:
-            short = protocol.rpartition(".")[2]
-            outcomes = (CALLS.labels(short, method, outcome) for outcome in OUTCOMES)
-            found = MethodMeters(SECONDS.labels(short, method), *outcomes)
-            self._found[protocol, method] = found
+            found = self._found[protocol, method] = MethodMeters()
         return found
 
+    def describe(self) -> Iterable[Metric]:
+        """Nothing, so that registering costs nothing."""
+        return ()
 
-UNKNOWN = CALLS.labels("unknown", "unknown", "refused")
-"""Calls of methods that are not served here."""
+    def collect(self) -> Iterator[Metric]:
+        """The meters as of now."""
+        called = CounterMetricFamily(
+            "nnha_rpc_calls", "Calls answered.", labels=["protocol", "method", "outcome"]
+        )
+        called.add_metric(["unknown", "unknown", "refused"], self.unknown)
+        took = HistogramMetricFamily(
+            "nnha_rpc_call_seconds",
+            "From a call's arrival to its answer.",
+            labels=["protocol", "method"],
+        )
+        for (protocol, method), meters in self._found.items():
+            names = [protocol.rpartition(".")[2], method]
+            for outcome, number in meters.outcomes().items():
+                called.add_metric([*names, outcome], number)
+            took.add_metric(names, *meters.histogram())
+        yield called
+        yield took
+        yield GaugeMetricFamily(
+            "nnha_rpc_calls_in_flight",
+            "Calls taken and not yet answered.",
+            sum(meters.running for meters in self._found.values()),
+        )
+
+
+METERS: Final = Meters()
+"""Of all servers of this process."""
+REGISTRY.register(cast("Collector", METERS))

@@ -31,12 +31,23 @@ class Call:
     """Why the caller calls, in its own words (Hadoop's CallerContext); empty for most."""
 
 
+Ended = Callable[[Message | Exception], None]
+"""Hears how a call ended: its answer, or what ``Method.handle`` would have raised."""
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One method: its request message, and who answers it."""
+    """One method: its request message, and who answers it.
+
+    ``begin`` is the short way of a method that often has nothing to wait for before it can be
+    carried out: no task is needed then.  It returns False where ``handle`` is to be called, before
+    anything was changed; otherwise ``Ended`` is told once, in this turn of the loop or later, or
+    never if the process ends.
+    """
 
     request: type[Message]
     handle: Callable[[Call, Any], Awaitable[Message]]
+    begin: Callable[[Call, Any, Ended], bool] | None = None
 
 
 PROTOCOL_VERSION = 1

@@ -11,6 +11,7 @@ docs/reference/rpc.md#answers-and-refusals.
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import FrameSplitter, take_delimited
@@ -47,6 +48,8 @@ NO_KEY = CallKey(b"", INVALID_CALL_ID, NO_RETRY)
 
 MAX_CONTEXT_CHARACTERS = 200
 """Hadoop allows 128 by default (hadoop.caller.context.max.size)."""
+
+_MAX_KEPT_BYTES = 256
 
 HTTP_MAGIC = b"GET "
 HTTP_ANSWER = (
@@ -270,15 +273,24 @@ def _objection(header: RpcRequestHeaderProto) -> str | None:
 
 def _read_call(key: CallKey, context: str, frame: bytes, offset: int) -> Asked:
     data, offset = take_delimited(frame, offset)
-    which = parse(RequestHeaderProto, data)
+    # A longer one is nobody's method, and must not be kept.
+    named = method_named if len(data) <= _MAX_KEPT_BYTES else method_named.__wrapped__
     request, _ = take_delimited(frame, offset)
-    return Asked(
-        key,
+    return Asked(key, *named(data), request, context[:MAX_CONTEXT_CHARACTERS])
+
+
+@lru_cache(maxsize=1000)
+def method_named(data: bytes) -> tuple[str, str, int]:
+    """Protocol, method and version of a call; the same bytes in each call of a method.
+
+    Raises:
+        MalformedFrame: if they are no RequestHeaderProto.
+    """
+    which = parse(RequestHeaderProto, data)
+    return (
         text(which.declaringClassProtocolName),
         text(which.methodName),
         which.clientProtocolVersion,
-        request,
-        context[:MAX_CONTEXT_CHARACTERS],
     )
 
 

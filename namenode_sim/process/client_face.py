@@ -2,24 +2,21 @@
 
 Planning is pure and refuses before anything changes; the edits of a plan are numbered, buffered
 and applied in one turn of the event loop, so that the order in memory is the order in the log.
-Every answer, also of a read and also a refusal, waits until the last applied edit is durable:
-nobody ever learns of an edit that could still vanish.  What changes nothing also takes the read
-lease, so that a superseded active never answers from the past.  See
-docs/reference/namenode.md#certain-answers.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol
 
 import structlog
 from google.protobuf.message import Message
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL, UNSUPPORTED_OPERATION
-from ha.rpc.protocol import Call, Method, RpcProtocol
+from ha.rpc.protocol import Call, Ended, Method, RpcProtocol
 from journal.model import TxId
 from namenode_sim.client_protocol import summary
 from namenode_sim.client_protocol.block_recovery import commit_block_synchronization
@@ -35,6 +32,7 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INode
 from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.process.answers import Answers, EditLog
 from namenode_sim.process.user_groups import Groups, SystemGroups
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import datanode_protocol_pb2 as datanodes
@@ -49,18 +47,10 @@ SUPERGROUP = "supergroup"
 """The default of dfs.permissions.superusergroup."""
 
 
-class EditLog(Protocol):
-    """Where edits become durable."""
-
-    def append(self, op: Op) -> TxId: ...
-
-    async def durable(self, txid: TxId) -> None: ...
-
-    async def confirmed(self, txid: TxId) -> None: ...
-
-
 class Gate(Protocol):
     """Lets a call in, or raises RemoteFault (StandbyException)."""
+
+    def is_open(self) -> bool: ...
 
     async def admit(self, method: str, *, writes: bool) -> None: ...
 
@@ -103,14 +93,25 @@ class ClientFace:
     host: str = "localhost"
     clock: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time
+    _answers: Answers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._answers = Answers(self.log, self.namespace)
 
     def protocol(self) -> RpcProtocol:
         """The Java interface with every method that is served."""
         methods = {
-            name: Method(read.request, self._reader(name, read)) for name, read in READS.items()
+            name: self._served(name, read.request, partial(self._read, read), writes=False)
+            for name, read in READS.items()
         }
         methods |= {
-            name: Method(write.request, self._writer(name, write)) for name, write in WRITES.items()
+            name: self._served(
+                name,
+                write.request,
+                partial(self._write, name, write),
+                writes=not write.checked_as_read,
+            )
+            for name, write in WRITES.items()
         }
         methods |= {name: Method(_request_of(name), self._refuse) for name in NOT_SERVED}
         methods["getContentSummary"] = Method(
@@ -159,29 +160,38 @@ class ClientFace:
         await self.groups.learn(call.user)
         await self.gate.admit(method, writes=writes)
 
-    def _reader(self, name: str, read: ReadCall) -> Callable[[Call, Any], Any]:
+    def _served(
+        self,
+        name: str,
+        request: type[Message],
+        compute: Callable[[Call, Message], Message],
+        *,
+        writes: bool,
+    ) -> Method:
+        """A method that is computed in one turn of the loop, once the call is let in."""
+
         async def handle(call: Call, request: Message) -> Message:
-            await self._admit(call, name, writes=False)
-            return await self._answer(lambda: read.answer(self.scene(call), request))
+            await self._admit(call, name, writes=writes)
+            return await self._answers.answer(lambda: compute(call, request))
 
-        return handle
+        def begin(call: Call, request: Message, ended: Ended) -> bool:
+            if not (self.gate.is_open() and self.groups.has_learnt(call.user)):
+                return False
+            self._answers.begin(lambda: compute(call, request), ended)
+            return True
 
-    def _writer(self, name: str, write: WriteCall) -> Callable[[Call, Any], Any]:
-        async def handle(call: Call, request: Message) -> Message:
-            await self._admit(call, name, writes=not write.checked_as_read)
-            changes = not write.checked_as_read
-            return await self._answer(
-                lambda: self._write(name, self.scene(call, changes=changes), write, request)
-            )
+        return Method(request, handle, begin)
 
-        return handle
+    def _read(self, read: ReadCall, call: Call, request: Message) -> Message:
+        return read.answer(self.scene(call), request)
 
-    def _write(self, name: str, scene: Scene, write: WriteCall, request: Message) -> Message:
+    def _write(self, name: str, write: WriteCall, call: Call, request: Message) -> Message:
         """Do a call once: a repetition gets the first one's answer, which may still be on its way.
 
         The cache is filled as the edit is applied, so a duplicate that arrives while the first
         waits for the journal finds it, and waits with it.
         """
+        scene = self.scene(call, changes=not write.checked_as_read)
         if write.repeated is not None:
             before = self.namespace.retry_cache.find(scene.caller.rpc)
             if before is not None:
@@ -217,22 +227,6 @@ class ClientFace:
                 log.critical("namespace.broken", txid=txid, op=type(op).__name__, why=repr(error))
                 self.on_broken(str(error) or repr(error))
                 raise
-
-    async def _answer(self, compute: Callable[[], Message]) -> Message:
-        """Compute in one turn, then wait until what was seen may be told.
-
-        An edit of this very call proves by its quorum that we were the active after the call came.
-        Anything else was only seen, and takes the read lease.
-        """
-        before = self.namespace.last_applied
-        try:
-            answer = compute()
-        except FsError as error:
-            await self.log.confirmed(self.namespace.last_applied)
-            raise RemoteFault(error.java_class, error.message) from error
-        seen = self.namespace.last_applied
-        await (self.log.durable(seen) if seen > before else self.log.confirmed(seen))
-        return answer
 
     async def _content_summary(
         self, call: Call, request: calls.GetContentSummaryRequestProto
@@ -277,7 +271,7 @@ class ClientFace:
             self._safe_mode().check("Log not rolled")
             return calls.RollEditsResponseProto(newSegmentTxId=self.roll())
 
-        return await self._answer(compute)
+        return await self._answers.answer(compute)
 
     async def _set_safe_mode(self, call: Call, request: calls.SetSafeModeRequestProto) -> Message:
         """Switch safe mode, on a standby too where the caller does not mind."""
@@ -312,7 +306,7 @@ class ClientFace:
             self._safe_mode().check("Cannot commitBlockSynchronization while in safe mode")
             return self._carry_out(commit_block_synchronization(self.scene(call), request))
 
-        return await self._answer(compute)
+        return await self._answers.answer(compute)
 
     async def release_expired_leases(self) -> int:
         """Take the files of writers silent for longer than the hard limit.

@@ -33,6 +33,9 @@ class Groups(Protocol):
     async def learn(self, user: str) -> None:
         """Find out about a user, if need be."""
 
+    def has_learnt(self, user: str) -> bool:
+        """Whether ``learn`` has nothing to do for this user."""
+
     def known(self, user: str) -> frozenset[str]:
         """What was learnt; no group for a user who was not asked about."""
 
@@ -62,18 +65,22 @@ class SystemGroups:
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._threads = ThreadPoolExecutor(LOOKUPS_AT_ONCE, "groups-of-users")
 
+    def has_learnt(self, user: str) -> bool:
+        """Whether the answer about a user is there, and not old."""
+        if user in self._overrides:
+            return True
+        found = self._found.get(user)
+        return found is not None and self._clock() - found[0] < self._lifetime_seconds
+
     async def learn(self, user: str) -> None:
         """Wait for the first answer about a user; refresh an old one without waiting."""
-        if user in self._overrides:
-            return
-        found = self._found.get(user)
-        if found is not None and self._clock() - found[0] < self._lifetime_seconds:
+        if self.has_learnt(user):
             return
         asking = self._asking.get(user)
         if asking is None:
             asking = asyncio.create_task(self._find(user), name="groups of a user")
             self._asking[user] = asking
-        if found is None:
+        if user not in self._found:
             await asyncio.shield(asking)
 
     def known(self, user: str) -> frozenset[str]:

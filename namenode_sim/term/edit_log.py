@@ -39,6 +39,10 @@ class LogFailed(Exception):
     """The journal refused or lost an edit; whether it survives is unknown to us."""
 
 
+_Waiter = tuple[TxId, Callable[[], None], Callable[[str], None]]
+"""Up to which edit it waits, what to call then, and what if that can no longer be known."""
+
+
 class EditLog:
     """One active term's log, from its first segment to its close or its failure.
 
@@ -61,7 +65,7 @@ class EditLog:
         self._segment_first = TxId(0)
         self._frames: deque[bytes] = deque()
         self._segment_ends: deque[TxId] = deque()
-        self._waiters: deque[tuple[TxId, asyncio.Future[None]]] = deque()
+        self._waiters: deque[_Waiter] = deque()
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._failure: str | None = None
@@ -121,13 +125,31 @@ class EditLog:
         Raises:
             LogFailed: if that can no longer be known.
         """
-        if txid <= self._committed:
-            return
-        if self._failure is not None:
-            raise LogFailed(self._failure)
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append((txid, done))
+
+        def ended() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        def failed(why: str) -> None:
+            if not done.done():
+                done.set_exception(LogFailed(why))
+
+        self.when_durable(txid, ended, failed)
         await done
+
+    def when_durable(
+        self, txid: TxId, done: Callable[[], None], failed: Callable[[str], None]
+    ) -> None:
+        """Call ``done`` once a quorum has every edit up to ``txid``, or ``failed`` with the reason
+        if that can no longer be known: one of them, once, perhaps in this turn of the loop.
+        """
+        if txid <= self._committed:
+            done()
+        elif self._failure is not None:
+            failed(self._failure)
+        else:
+            self._waiters.append((txid, done, failed))
 
     def roll(self) -> tuple[TxId, TxId]:
         """End the segment and begin the next; returns the txids of the two marks.
@@ -211,12 +233,8 @@ class EditLog:
         # The queue is sorted as long as callers ask right after they append.  One that asks later
         # for an earlier edit stands behind its elders and is woken a batch late, never lost.
         while self._waiters and self._waiters[0][0] <= self._committed:
-            _, done = self._waiters.popleft()
-            if not done.done():
-                done.set_result(None)
+            self._waiters.popleft()[1]()
 
     def _fail_waiters(self, reason: str) -> None:
         while self._waiters:
-            _, done = self._waiters.popleft()
-            if not done.done():
-                done.set_exception(LogFailed(reason))
+            self._waiters.popleft()[2](reason)

@@ -56,13 +56,17 @@ class Gate:
             self._successor_watch.cancel()
             await asyncio.gather(self._successor_watch, return_exceptions=True)
 
+    def is_open(self) -> bool:
+        """Whether ``admit`` would let every call in at once."""
+        return self._role is Role.ACTIVE
+
     async def admit(self, method: str, *, writes: bool) -> None:
         """Return when the call may be served now.
 
         Raises:
             RemoteFault: StandbyException, when another NameNode should be asked.
         """
-        if self._role is Role.ACTIVE or method in UNGUARDED:
+        if self.is_open() or method in UNGUARDED:
             return
         if not self._just_demoted() and await self._park():
             return

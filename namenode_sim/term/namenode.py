@@ -157,13 +157,23 @@ class NameNode:
         connection ends with the process, and the client asks the next NameNode, whose retry cache
         knows what became of the edit.  Any answer of ours could be wrong.
         """
+        done = asyncio.Event()
+        self.when_durable(txid, done.set)
+        await done.wait()
+
+    def when_durable(self, txid: TxId, done: Callable[[], None]) -> None:
+        """Call ``done`` where ``durable`` would return: perhaps at once, perhaps never."""
         if self.edit_log is None:
-            return
-        try:
-            await self.edit_log.durable(txid)
-        except LogFailed as failure:
-            log.warning("namenode.call_not_answered", txid=txid, why=str(failure))
-            await asyncio.get_running_loop().create_future()
+            done()
+        else:
+            self.edit_log.when_durable(txid, done, self._not_answered)
+
+    def _not_answered(self, why: str) -> None:
+        log.warning("namenode.call_not_answered", why=why)
+
+    def is_confirmed(self) -> bool:
+        """Whether ``confirmed`` has nothing to wait for but the edits."""
+        return self.writer is not None and self.writer.read_lease.valid()
 
     async def confirmed(self, txid: TxId) -> None:
         """Wait until an answer that has seen edits up to ``txid`` may be given.
@@ -175,11 +185,9 @@ class NameNode:
             RemoteFault: StandbyException, when nobody can say that we are the active.
         """
         await self.durable(txid)
-        writer = self.writer
-        if writer is not None:
-            lease = writer.read_lease
-            patience = LEASE_PATIENCE * lease.duration_seconds
-            if lease.valid() or await lease.wait_until_valid(patience):
+        if self.writer is not None:
+            lease = self.writer.read_lease
+            if await lease.wait_until_valid(LEASE_PATIENCE * lease.duration_seconds):
                 return
         READS_WITHOUT_LEASE.inc()
         raise RemoteFault(STANDBY_EXCEPTION, f"{self.name} cannot tell whether it is the active")

@@ -5,6 +5,7 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,10 @@ async def _look(settings: ZooKeeperSettings, path: str) -> object:
     return outcome.value
 
 
+def _was_told_last(person: Person, what: str) -> bool:
+    return person.told[-1:] == [what]
+
+
 async def _quiet(*those: Person) -> None:
     """A second in which nobody does anything: Hadoop's own rows wait as long."""
     before = [list(one.told) for one in those]
@@ -87,7 +92,7 @@ async def test_row_8_4_active_standby_transition(zookeeper: ZooKeeper) -> None:
             await loser.vanish()
             await winner.is_(Role.ACTIVE)
             # A role changes with the decision; the application is told of it a moment later.
-            await until(lambda told=loser.told: told[-1:] == ["standby"], "standby again")
+            await until(partial(_was_told_last, loser, "standby"), "standby again")
             assert loser.role is Role.STANDBY
             assert winner.told[-2:] == [f"fence {loser.name}", "active"]
             assert loser.told[0] == "neutral"

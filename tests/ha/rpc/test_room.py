@@ -1,10 +1,13 @@
 """Room for calls over all connections: who waits for it, and who gets it."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 from ha.rpc.connection import ServerConnection
 from ha.rpc.limits import RpcLimits
+from ha.rpc.packets import Status
 from ha.rpc.server import RpcServer
+from tests.ha.rpc.test_begun_calls import Desk
 from tests.ha.rpc.wire import (
     GREETING,
     Bench,
@@ -52,3 +55,21 @@ def _greeted(server: RpcServer) -> int:
 def _waiting(server: RpcServer) -> dict[ServerConnection, None]:
     assert server._dispatcher is not None
     return server._dispatcher._waiting
+
+
+async def test_they_count_as_calls_and_make_room_when_they_end() -> None:
+    """Hundreds wait for one seat: if each took its call from within the one before, the stack
+    would end.
+    """
+    desk = Desk()
+    limits = RpcLimits(max_calls_per_connection=1, max_calls=1)
+    async with serving(desk.protocol(), limits=limits) as (server, port), AsyncExitStack() as stack:
+        writing = [await stack.enter_async_context(raw(port)) for _ in range(300)]
+        writing[0][1].write(GREETING + echo_call(0, "later"))
+        await eventually(lambda: bool(desk.later))
+        for _, writer in writing[1:]:
+            writer.write(GREETING + echo_call(1, "now"))
+        await eventually(lambda: len(_waiting(server)) == 299, seconds=30)
+        desk.end_all()
+        for reader, _ in writing:
+            assert (await read_answers(reader, 1))[0].status is Status.SUCCESS

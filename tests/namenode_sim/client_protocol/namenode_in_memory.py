@@ -2,8 +2,9 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -23,6 +24,7 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.client_face import ClientFace
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto.hdfs_types_pb2 import FsPermissionProto, HdfsFileStatusProto
+from tests.namenode_sim.carried_out import carried_out
 
 Fields: TypeAlias = dict[str, Any]
 """A request's fields; a message inside may be written as a dictionary."""
@@ -60,6 +62,20 @@ class MemoryLog:
         if self.held is not None:
             await self.held.wait()
 
+    def when_durable(self, txid: TxId, done: Callable[[], None]) -> None:
+        self.waited_for.append(txid)
+        if self.broken:
+            raise ConnectionError("the journal is gone")
+        if self.held is None or self.held.is_set():
+            done()
+            return
+        waiting = asyncio.ensure_future(self.held.wait())
+        waiting.add_done_callback(lambda _: done())
+
+    def is_confirmed(self) -> bool:
+        self.confirmed_reads += not self.superseded
+        return not self.superseded
+
     async def confirmed(self, txid: TxId) -> None:
         await self.durable(txid)
         self.confirmed_reads += 1
@@ -83,6 +99,11 @@ class OpenGate:
     """Lets everybody in and remembers what for."""
 
     admitted: list[tuple[str, bool]] = field(default_factory=list)
+    open: bool = True
+    """Whether calls need not ask."""
+
+    def is_open(self) -> bool:
+        return self.open
 
     async def admit(self, method: str, *, writes: bool) -> None:
         self.admitted.append((method, writes))
@@ -95,7 +116,7 @@ class Served:
     log: MemoryLog
     gate: OpenGate
     face: ClientFace
-    methods: dict[str, tuple[type[Message], Callable[[Call, Message], Awaitable[Message]]]]
+    methods: Mapping[str, tuple[type[Message], Callable[[Call, Message], Awaitable[Message]]]]
     call_ids: "count[int]" = field(default_factory=count)
 
     @property
@@ -167,6 +188,9 @@ class Served:
 class NamedGroups:
     """Everybody's groups are known from the start."""
 
+    def has_learnt(self, user: str) -> bool:
+        return True
+
     async def learn(self, user: str) -> None:
         return
 
@@ -196,7 +220,8 @@ def serve(
     if namespace is not None:
         log.frames = [b""] * namespace.last_applied
     methods = {
-        name: (method.request, method.handle) for name, method in face.protocol().methods.items()
+        name: (method.request, partial(carried_out, method))
+        for name, method in face.protocol().methods.items()
     }
     return Served(log, gate, face, methods)
 

@@ -162,7 +162,7 @@ async def test_a_journal_that_fails_lets_no_answer_out() -> None:
 
 async def test_calls_are_admitted_as_reads_or_writes() -> None:
     served = await prepared()
-    served.gate.admitted.clear()
+    served.gate.open = False
     await served.status("/")
     await served.mkdirs("/x")
     await served.call("getBlockLocations", src="/d/f", offset=0, length=1)

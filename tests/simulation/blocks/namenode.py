@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any, Final, cast
 
@@ -30,6 +31,7 @@ from namenode_sim.process.datanodes import standing_of
 from namenode_sim.supervised import supervised
 from namenode_sim.term.namenode import NameNode, TransitionRefused
 from namenode_sim.term.role import Role
+from tests.namenode_sim.carried_out import carried_out
 from tests.simulation.blocks.actor import IDS
 from tests.simulation.blocks.model_journal import Journal, access, frames_of
 from tests.simulation.blocks.names import POOL
@@ -64,6 +66,10 @@ class Gate:
         """The role's owner tells."""
         self._role = role
 
+    def is_open(self) -> bool:
+        """Whether every call may come in."""
+        return self._role is Role.ACTIVE
+
     async def admit(self, method: str, *, writes: bool) -> None:
         """Raises RemoteFault where another NameNode should be asked."""
         if self._role is not Role.ACTIVE:
@@ -76,6 +82,10 @@ class Gate:
 @dataclass(slots=True)
 class NoGroups:
     """Everybody is the superuser."""
+
+    def has_learnt(self, user: str) -> bool:
+        """Known."""
+        return True
 
     async def learn(self, user: str) -> None:
         """Known."""
@@ -148,7 +158,8 @@ class NameNodeLife:
         )
         methods = self.face.protocol().methods
         self.methods: dict[str, tuple[type[Message], Handle]] = {
-            method: (served.request, served.handle) for method, served in methods.items()
+            method: (served.request, partial(carried_out, served))
+            for method, served in methods.items()
         }
         self.namenode.listen_for_roles(self.keeper.role_changed)
         self.namenode.listen_for_roles(self._role_changed)
