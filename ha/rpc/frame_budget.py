@@ -47,6 +47,8 @@ class FrameBudget:
     def holds(self, connection: Receiving, size: int) -> bool:
         """Note how much a connection has buffered; whether it may be read from."""
         before = self._held.get(connection, 0)
+        if not size and not before:
+            return True
         if size:
             self._held[connection] = size
         elif before:

@@ -29,6 +29,8 @@ log = structlog.get_logger()
 
 QUEUE_LIMIT_BYTES: Final = 16 * 1024 * 1024
 """A directory that is this far behind the quorum is dropped until the next segment."""
+GATHER_SECONDS: Final = 0.02
+"""How long edits wait for more of them: no commit waits for a copy, and each flush costs one."""
 MARK: Final = "nnha_copies_from"
 
 
@@ -74,6 +76,7 @@ class LocalCopy:
         self._on_failure = on_failure
         self._waiting: queue.SimpleQueue[Work] = queue.SimpleQueue()
         self._waiting_bytes = 0
+        self._hurry = threading.Event()
         self._lock = threading.Lock()
         self._file: BinaryIO | None = None
         self._first = TxId(0)
@@ -93,6 +96,8 @@ class LocalCopy:
         if behind:
             self._fail(f"it is more than {QUEUE_LIMIT_BYTES} bytes behind the quorum")
         self._waiting.put(work)
+        if not isinstance(work, Append):
+            self._hurry.set()
 
     def close(self, timeout_seconds: float) -> None:
         """Write what is queued and end the thread; a disk that hangs is left to itself."""
@@ -102,6 +107,9 @@ class LocalCopy:
     def _run(self) -> None:
         while True:
             gathered: list[Work] = [self._waiting.get()]
+            if isinstance(gathered[0], Append):
+                self._hurry.wait(GATHER_SECONDS)
+            self._hurry.clear()
             while not self._waiting.empty():
                 gathered.append(self._waiting.get())
             try:
