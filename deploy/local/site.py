@@ -41,6 +41,9 @@ def hdfs_site(layout: Layout) -> dict[str, str]:
         # half a minute for one to be late.
         "dfs.heartbeat.interval": "1s",
         "dfs.namenode.heartbeat.recheck-interval": "5000",
+        # Nor five minutes for a copy that does not come, because the replica that was to be copied
+        # is damaged, say, and nobody had found that yet.
+        "dfs.namenode.reconstruction.pending.timeout-sec": "10",
         "dfs.namenode.safemode.extension": "1000",
     }
     if layout.datanodes:

@@ -27,7 +27,8 @@ from tests.spark.merge.job_tree import (
 )
 from tests.spark.merge.test_kill import assert_nothing_is_visible, killed
 
-pytestmark = pytest.mark.cluster  # starts a Spark
+# Starts a Spark; each killed worker is followed by one that loads its modules anew.
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 DEADLINE_SECONDS = 40.0
 KILLS_PER_STAGE = ATTEMPTS - 1
