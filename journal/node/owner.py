@@ -42,7 +42,6 @@ T = TypeVar("T")
 
 SLOW_SYNC_SECONDS: Final = 1.0
 
-
 _CHEAP: Final = (AppendEdits, RememberCommitted)
 """Effects that share one sync."""
 
@@ -83,7 +82,7 @@ class JournalOwner:
         self._late: _Late | None = None
         self._patience = patience if patience is not None else Patience()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal {journal_id}")
-        self._turn = Turn(self._thread)
+        self._turn = Turn()
         self._counts = metrics.Counts(journal_id)
         self._task = asyncio.create_task(self._work(), name=f"journal {journal_id}")
         metrics.watch(journal_id, self)
@@ -153,7 +152,8 @@ class JournalOwner:
             Rejected, InvariantBroken: the answer is no.
             StorageFailed: the journal has stopped, or stops now.
         """
-        with self._turn.of_a_thread():
+        self._turn.take_in_thread()
+        try:
             self._require_running()
             require_short_lease(request, self._max_lease_micros)
             try:
@@ -169,6 +169,8 @@ class JournalOwner:
                 # Whoever waits on the loop must learn of it.
                 self._loop.call_soon_threadsafe(self._wake.set)
                 raise StorageFailed(f"{failure}") from failure
+        finally:
+            self._turn.give_back()
         ((_, answer),) = decided.answers
         if isinstance(answer, JournalError):
             raise answer
@@ -230,8 +232,10 @@ class JournalOwner:
         self._wake.set()
         await self._task
         await self._turn.take()
-        await self._loop.run_in_executor(self._thread, self._disk.close)
-        self._turn.give_back()
+        try:
+            await self._loop.run_in_executor(self._thread, self._disk.close)
+        finally:
+            self._turn.give_back()
         self._thread.shutdown()
 
     def _require_running(self) -> None:

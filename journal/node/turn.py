@@ -3,75 +3,71 @@
 import asyncio
 import threading
 from collections import deque
-from concurrent.futures import Executor
-from contextlib import AbstractContextManager
+from concurrent.futures import Future
 
 
 class Turn:
-    """One holder at a time: somebody on the event loop, or a thread of a lane.
+    """One holder at a time, first come, first served: the event loop's users and lanes' threads.
 
-    The loop never stands still for it: it tries, or lets ``thread``, the journal's own, wait.  That
-    thread waits for at most one of the loop's at a time, who alone gives it work then.
-
-    Bad schedule: two of the loop's let it wait, the first gets the turn and gives it work, and the
-    thread waits for the second's turn before it does that work.
+    A plain lock is not enough: who gives it back and takes it again at once, as the loop does under
+    load, has it again before a thread that waits has woken up.  So it goes from hand to hand, and
+    is free only while nobody waits.  The loop never stands still for it: it tries, or awaits.
     """
 
-    def __init__(self, thread: Executor) -> None:
-        self._thread = thread
-        self._lock = threading.Lock()
-        self._held_by_loop = False
-        self._queue: deque[asyncio.Future[None]] = deque()
+    def __init__(self) -> None:
+        lock = threading.Lock()  # locked all the way from one holder to the next
+        self._lock, self._unlock, self._locked = lock.acquire, lock.release, lock.locked
+        self._queue: deque[Future[None]] = deque()
 
     @property
-    def held_by_loop(self) -> bool:
-        """Whether somebody on the loop has it, or waits for a thread that does."""
-        return self._held_by_loop
+    def taken(self) -> bool:
+        """Whether anybody has it, or is about to."""
+        return self._locked()
 
-    def of_a_thread(self) -> AbstractContextManager[object]:
-        """For a thread: wait for it, and have it for a ``with``."""
-        return self._lock
+    @property
+    def waiting(self) -> int:
+        """How many wait for it; those who have given up count until it would be theirs."""
+        return len(self._queue)
 
     def try_now(self) -> bool:
-        """For the loop: have it, unless anybody has it or waits for it."""
-        if self._held_by_loop or not self._lock.acquire(blocking=False):
-            return False
-        self._held_by_loop = True
-        return True
+        """Have it, unless anybody has it or waits for it; ``give_back`` ends it."""
+        return self._lock(blocking=False)
 
     async def take(self) -> None:
-        """For the loop: wait for it, in the order of these calls; ``give_back`` ends it."""
-        loop = asyncio.get_running_loop()
-        if self._held_by_loop:
-            coming: asyncio.Future[None] = loop.create_future()
-            self._queue.append(coming)
-            try:
-                await coming
-            except asyncio.CancelledError:
-                if not coming.cancelled():
-                    self._pass_on()
-                raise
-        self._held_by_loop = True
-        if self._lock.acquire(blocking=False):
+        """For the loop: wait for it; ``give_back`` ends it.  Who is cancelled does not have it."""
+        if self._lock(blocking=False):
             return
-        waiting = loop.run_in_executor(self._thread, self._lock.acquire)
+        coming = self._join()
         try:
-            await asyncio.shield(waiting)
+            await asyncio.wrap_future(coming)
         except asyncio.CancelledError:
-            # The thread goes on waiting, and would keep the turn that nobody wants any more.
-            waiting.add_done_callback(lambda _: self.give_back())
+            if not coming.cancel():  # it had been given to us already
+                self.give_back()
             raise
 
-    def give_back(self) -> None:
-        """For the loop: the next one may have it."""
-        self._lock.release()
-        self._pass_on()
+    def take_in_thread(self) -> None:
+        """For a thread that is not the loop's: stand still for it; ``give_back`` ends it."""
+        if not self._lock(blocking=False):
+            self._join().result()
 
-    def _pass_on(self) -> None:
-        """It stays the loop's while anybody waits: who only tries does not get in before."""
-        while self._queue:
-            coming = self._queue.popleft()
-            if not coming.done():
-                coming.set_result(None)
+    def give_back(self) -> None:
+        """The first of those who wait has it now."""
+        while True:
+            while self._queue:
+                coming = self._queue.popleft()
+                if coming.set_running_or_notify_cancel():
+                    coming.set_result(None)
+                    return
+            self._unlock()
+            # Who has joined since we looked may have found it locked, and relies on us.
+            if not self._queue or not self._lock(blocking=False):
                 return
-        self._held_by_loop = False
+
+    def _join(self) -> "Future[None]":
+        """Stand behind all who wait; it is ours when this is done."""
+        coming: Future[None] = Future()
+        self._queue.append(coming)
+        if self._lock(blocking=False):
+            # It was given back before we stood there, so nobody would hand it on.
+            self.give_back()
+        return coming

@@ -15,7 +15,7 @@ from tests.journal.node.process import JID, NodeClient, Refused, node_and_client
 
 HOST = "127.0.0.1"
 SEGMENTS = 4
-BATCHES = 15
+BATCHES = 60
 
 
 class LaneWriter:

@@ -81,7 +81,7 @@ class LaneEnd:
     def _next(self) -> None:
         if not self._process.alive:
             return
-        if self._face is not None and self._face.owner.turn.held_by_loop:
+        if self._face is not None and self._face.owner.turn.taken:
             self._later(_AGAIN_SECONDS)
             return
         data, respond = self._waiting.popleft()

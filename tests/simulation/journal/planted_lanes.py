@@ -90,15 +90,7 @@ def any_key() -> Planting:
 
 def without_its_turn() -> Planting:
     """A lane's thread does not wait while somebody else is at the journal."""
-
-    class _Nobody:
-        def __enter__(self) -> None:
-            """No lock."""
-
-        def __exit__(self, *_: object) -> None:
-            """No lock."""
-
-    return replacing(Turn, "of_a_thread", lambda self: _Nobody())
+    return replacing(Turn, "take_in_thread", lambda self: None)
 
 
 def both_ways_at_once() -> Planting:
