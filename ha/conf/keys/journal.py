@@ -48,7 +48,7 @@ HADOOP_RPC_BIND = Key("nnha.journalnode.hadoop-rpc-bind-host", optional_text, ""
 WRITE_LANES = Key(
     "nnha.journalnode.write-lane-address",
     host_port_or_off,
-    "off",
+    "",
     _G,
     "where writers may have a connection of their own for batches; empty = the RPC host and any "
     "free port, off = nowhere",
