@@ -4,6 +4,7 @@ import io
 import os
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,9 @@ from tests.worlds.scribe_actions import act
 
 SEEDS = int(os.environ.get("NNHA_SNAPSHOT_SEEDS", "100"))
 """How many long random programs are tried beside hypothesis's short ones."""
+
+PARTS = 5
+"""Each has the time of a test, which all together take on a busy machine."""
 
 
 def apply(namespace: Namespace, edits: list[Op]) -> None:
@@ -58,8 +62,9 @@ def test_short_programs(tape: bytes) -> None:
     run(lambda limit: next(rest, 0) % limit, steps=len(tape) // 4)
 
 
-def test_long_programs() -> None:
-    for seed in range(SEEDS):
+@pytest.mark.parametrize("part", range(PARTS))
+def test_long_programs(part: int) -> None:
+    for seed in range(part, SEEDS, PARTS):
         chance = random.Random(seed)
         try:
             run(chance.randrange, steps=120)
