@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections import deque
 from concurrent.futures import Future
+from functools import partial
 
 
 class Turn:
@@ -16,7 +17,8 @@ class Turn:
 
     def __init__(self) -> None:
         lock = threading.Lock()  # locked all the way from one holder to the next
-        self._lock, self._unlock, self._locked = lock.acquire, lock.release, lock.locked
+        self._lock = partial(lock.acquire, False)  # noqa: FBT003 - its name costs as much again
+        self._unlock, self._locked = lock.release, lock.locked
         self._queue: deque[Future[None]] = deque()
 
     @property
@@ -31,11 +33,11 @@ class Turn:
 
     def try_now(self) -> bool:
         """Have it, unless anybody has it or waits for it; ``give_back`` ends it."""
-        return self._lock(blocking=False)
+        return self._lock()
 
     async def take(self) -> None:
         """For the loop: wait for it; ``give_back`` ends it.  Who is cancelled does not have it."""
-        if self._lock(blocking=False):
+        if self._lock():
             return
         coming = self._join()
         try:
@@ -47,7 +49,7 @@ class Turn:
 
     def take_in_thread(self) -> None:
         """For a thread that is not the loop's: stand still for it; ``give_back`` ends it."""
-        if not self._lock(blocking=False):
+        if not self._lock():
             self._join().result()
 
     def give_back(self) -> None:
@@ -60,14 +62,14 @@ class Turn:
                     return
             self._unlock()
             # Who has joined since we looked may have found it locked, and relies on us.
-            if not self._queue or not self._lock(blocking=False):
+            if not self._queue or not self._lock():
                 return
 
     def _join(self) -> "Future[None]":
         """Stand behind all who wait; it is ours when this is done."""
         coming: Future[None] = Future()
         self._queue.append(coming)
-        if self._lock(blocking=False):
+        if self._lock():
             # It was given back before we stood there, so nobody would hand it on.
             self.give_back()
         return coming

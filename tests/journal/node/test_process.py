@@ -129,6 +129,40 @@ async def test_sigterm_ends_it_well(tmp_path: Path) -> None:
     assert started.returncode == 0
 
 
+_TELLING = """
+import atexit, sys
+from ha.cli.main import main
+atexit.register(lambda: print("every", sys.getswitchinterval()))
+main(prog_name="nnha")
+"""
+
+
+@pytest.mark.parametrize(("lanes", "seconds"), [("127.0.0.1:0", 0.0005), ("off", 0.005)])
+async def test_only_where_lanes_are_taken_do_threads_change_places_sooner(
+    tmp_path: Path, lanes: str, seconds: float
+) -> None:
+    conf = configuration(
+        tmp_path / "conf",
+        edits_dir=tmp_path / "jn",
+        rpc_address=f"127.0.0.1:{free_port()}",
+        http_address="127.0.0.1:0",
+    )
+    started = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _TELLING, "journalnode", "--conf-dir", str(conf)),
+        *("-D", f"nnha.journalnode.write-lane-address={lanes}"),
+        cwd=ROOT,
+        stderr=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert started.stderr is not None
+    async with asyncio.timeout(START_SECONDS):
+        while b"journalnode.started" not in (line := await started.stderr.readline()):
+            assert line, f"the node ended with {await started.wait()}"
+        started.terminate()
+        said, _ = await started.communicate()
+    assert said.decode().split() == ["every", str(seconds)]
+
+
 async def test_a_folder_that_cannot_be_used_is_one_clear_message(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     conf = configuration(
