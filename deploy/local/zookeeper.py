@@ -14,7 +14,7 @@ from deploy.local.java import Java, class_path, find_java
 from deploy.local.ports import HOST, free_ports
 from deploy.local.processes import ManagedProcess, Supervisor, wait_until
 
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 
 _MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 _JARS = (
