@@ -10,21 +10,22 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from aiohttp import web
-from prometheus_client import REGISTRY
+from prometheus_client import Counter
 
+from journal.node import metrics
 from journal.node.node import JournalNode
 from journal.node.owner import JournalOwner
 
 _COUNTERS: Final = {
-    "BatchesWritten": "nnha_jn_batches_written_total",
-    "TxnsWritten": "nnha_jn_transactions_written_total",
-    "BytesWritten": "nnha_jn_bytes_written_total",
-    "NumEditLogsSynced": "nnha_jn_sync_segments_total",
-    "SyncsNumOps": "nnha_jn_commit_groups_total",
-    "TxnsServedViaRpc": "nnha_jn_rpc_served_transactions_total",
-    "BytesServedViaRpc": "nnha_jn_rpc_served_bytes_total",
-    "RpcEmptyResponses": "nnha_jn_rpc_empty_responses_total",
-    "RpcRequestCacheMissAmountNumMisses": "nnha_jn_rpc_cache_misses_total",
+    "BatchesWritten": metrics.BATCHES,
+    "TxnsWritten": metrics.TRANSACTIONS,
+    "BytesWritten": metrics.BYTES,
+    "NumEditLogsSynced": metrics.SYNC_SEGMENTS,
+    "SyncsNumOps": metrics.GROUPS,
+    "TxnsServedViaRpc": metrics.SERVED_EDITS,
+    "BytesServedViaRpc": metrics.SERVED_EDIT_BYTES,
+    "RpcEmptyResponses": metrics.EMPTY_ANSWERS,
+    "RpcRequestCacheMissAmountNumMisses": metrics.CACHE_MISSES,
 }
 """Hadoop's attribute and the counter of ours that it shows."""
 
@@ -47,7 +48,8 @@ class JmxPage:
 
     def beans(self) -> list[Bean]:
         """The node, then each of its journals."""
-        return [self._info(), *(_journal(owner) for owner in self._node.owners())]
+        counted = {name: _by_journal(counter) for name, counter in _COUNTERS.items()}
+        return [self._info(), *(_journal(owner, counted) for owner in self._node.owners())]
 
     async def _get(self, request: web.Request) -> web.Response:
         pattern = request.query.get("qry", "*:*").replace("*:*", "*")
@@ -78,20 +80,26 @@ class JmxPage:
         }
 
 
-def _journal(owner: JournalOwner) -> Bean:
+def _by_journal(counter: Counter) -> Mapping[str, int]:
+    # The library's get_sample_value would collect every metric of the process for one number.
+    return {
+        sample.labels["journal"]: int(sample.value)
+        for metric in counter.collect()
+        for sample in metric.samples
+        if sample.name.endswith("_total")
+    }
+
+
+def _journal(owner: JournalOwner, counted: Mapping[str, Mapping[str, int]]) -> Bean:
     state, journal = owner.state, owner.journal_id
     last = max(0, state.last_written)
     formatted = state.namespace is not None
-    counted = {
-        name: int(REGISTRY.get_sample_value(metric, {"journal": journal}) or 0)
-        for name, metric in _COUNTERS.items()
-    }
     return {
         "name": f"Hadoop:service=JournalNode,name=Journal-{journal}",
         "modelerType": f"Journal-{journal}",
         "tag.Context": "dfs",
         "tag.JournalId": journal,
-        **counted,
+        **{name: values.get(journal, 0) for name, values in counted.items()},
         **owner.recent_syncs,
         "LastWrittenTxId": last,
         "CurrentLagTxns": max(0, state.claimed - last),

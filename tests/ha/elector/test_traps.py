@@ -210,10 +210,10 @@ async def test_the_lease_is_counted_from_when_the_question_was_sent(zookeeper: Z
     settings = replace(_settings(zookeeper.connect), session_timeout_seconds=9.0)
     async with connected(settings, deadline_seconds=WAIT_SECONDS) as session:
         zookeeper.process.freeze()
-        sent = asyncio.get_running_loop().time()
         look = session.look("/")
         await asyncio.sleep(0.5)
+        unanswered = asyncio.get_running_loop().time()
         zookeeper.process.thaw()
         assert isinstance(await look, Done)
         assert session.last_contact is not None
-        assert session.last_contact - sent < 0.4, "not from when the answer came"
+        assert session.last_contact < unanswered, "not from when the answer came"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from prometheus_client import REGISTRY
+from prometheus_client import REGISTRY, Metric
+from prometheus_client.registry import Collector
 
 from ha.conf.configuration import load_configuration
 from journal.errors import StorageFailed
@@ -97,6 +98,29 @@ async def test_journal(tmp_path: Path) -> None:
         writer.committed = 100
         await client.write([client.batch(writer, 1, 2, 2)])
         assert await bean() == (2, 98)
+
+
+async def test_the_jmx_page_reads_only_what_it_shows(tmp_path: Path) -> None:
+    """It asked by name, which collects every metric for each number: seconds in a big process."""
+    collected: list[Collector] = []
+
+    class Elsewhere(Collector):
+        def collect(self) -> list[Metric]:
+            collected.append(self)
+            return []
+
+    other = Elsewhere()
+    async with node_and_client(tmp_path) as (daemon, client):
+        await client.format()
+        REGISTRY.register(other)
+        try:
+            collected.clear()
+            await get(f"http://127.0.0.1:{daemon.http_port}/jmx")
+            assert collected == []
+            await get(f"http://127.0.0.1:{daemon.http_port}/metrics")
+            assert collected == [other]
+        finally:
+            REGISTRY.unregister(other)
 
 
 @pytest.mark.row("8.2 testHttpServer")
