@@ -115,6 +115,15 @@ async def test_trap_9_two_dead_hosts_leave_time_for_the_third(zookeeper: ZooKeep
 
 @pytest.mark.zookeeper
 async def test_trap_10_a_silent_server_is_noticed_in_half_a_session(zookeeper: ZooKeeper) -> None:
+    # kazoo alone pings at a third of 10 s and gives up a third later, less its jitter of 0.4 s
+    # each.  A busy machine makes us later, never earlier.
+    for _ in range(3):
+        if await _noticed_silence_after_seconds(zookeeper) < 5.6:
+            return
+    pytest.fail("never noticed as early as our own timer notices it")
+
+
+async def _noticed_silence_after_seconds(zookeeper: ZooKeeper) -> float:
     states: list[SessionState] = []
     session = Session(
         _settings(zookeeper.connect, timeout=10.0), lambda state, _reason: states.append(state)
@@ -126,12 +135,11 @@ async def test_trap_10_a_silent_server_is_noticed_in_half_a_session(zookeeper: Z
         zookeeper.process.freeze()
         began = time.monotonic()
         await until(lambda: SessionState.SUSPENDED in states, "noticed", seconds=WAIT_SECONDS)
-        # kazoo alone pings at a third and gives up a third later, less its jitter of 0.4 s each.
-        assert time.monotonic() - began < 5.6
-        began = time.monotonic()
+        noticed = time.monotonic()
         # Nothing answers, and the end is reached all the same.
         assert not await session.close(deadline_seconds=1.0)
-        assert time.monotonic() - began < 5.0
+        assert time.monotonic() - noticed < 5.0
+        return noticed - began
     finally:
         zookeeper.process.thaw()
 

@@ -38,13 +38,10 @@ async def test_a_killed_namenode_is_replaced_before_anything_times_out(
         )
         return replace(settings, health=health)
 
-    async with world(
-        zookeeper.connect, tmp_path, "nn1", "nn2",
-        session_timeout_seconds=2 * DEADLINE_SECONDS, settings_hook=patient,
-    ) as here:  # fmt: skip
+    async with world(zookeeper.connect, tmp_path, "nn1", "nn2", settings_hook=patient) as here:
         one, two = here.nodes
         await one.namenode.die()
-        # Its closed connection tells: no probe was due, and the session would outlive the wait.
+        # Its closed connection tells: no probe is due before the wait is over.
         await here.active(two)
         assert one.zkfc.monitor.state.health is Health.NOT_RESPONDING
         assert here.fenced() == ["nn1"]

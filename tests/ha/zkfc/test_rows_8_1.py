@@ -156,9 +156,9 @@ async def test_row_8_1_cede_active(here: World) -> None:
     loop = asyncio.get_running_loop()
     client = await one.rpc()
     begun = loop.time()
-    await client.cede_active(3000, deadline_seconds=20.0)
+    await client.cede_active(8000, deadline_seconds=20.0)
     # Not when the time is over.  Hadoop asks for less than 1 s; this machine may be busy.
-    assert loop.time() - begun < 2.5
+    assert loop.time() - begun < 6.0
     await client.close()
     assert one.zkfc.elector.state.role is Role.INIT
     await here.active(two)

@@ -185,7 +185,7 @@ async def test_w9_w17_a_hand_over_has_one_limit_which_the_cli_outlasts(
         begun = loop.time()
         with pytest.raises(ServiceFailed):
             await asked(hand_over)
-        assert loop.time() - begun < 2.0 + RELEASE_SECONDS + 1.0
+        assert loop.time() - begun < 2.0 + RELEASE_SECONDS + 4.0
     assert RELEASE_SECONDS < SERVER_SLACK_SECONDS  # what haadmin waits beyond the limit
 
 
