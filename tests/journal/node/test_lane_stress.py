@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import aiohttp
@@ -49,28 +50,29 @@ async def test_a_lane_writes_while_the_loop_is_asked_everything_else(tmp_path: P
         lane = await asyncio.to_thread(RawLane.begun, offer.port, hello(offer.key))
         load = LaneWriter(lane, writer)
         over = asyncio.Event()
-        asking = [
-            asyncio.create_task(work)
-            for work in (
-                _asks_for_status(client, over),
-                _asks_for_manifests(client, over),
-                _asks_for_edits(client, over),
-                _formats_others(daemon.rpc_port, over),
-                _scrapes(daemon.http_port, over),
-                _works_in_the_journals_thread(daemon.node.owner_of(JID), over),
-            )
-        ]
-        for _ in range(SEGMENTS):
-            first = load.next
-            await client.start(writer, first)
-            await asyncio.to_thread(load.segment)
-            assert load.refused == []
-            await client.finalize(writer, first, load.next - 1)
-        over.set()
-        rounds = await asyncio.gather(*asking)
+        with closing(lane):
+            async with asyncio.TaskGroup() as group:
+                asking = [
+                    group.create_task(work)
+                    for work in (
+                        _asks_for_status(client, over),
+                        _asks_for_manifests(client, over),
+                        _asks_for_edits(client, over),
+                        _formats_others(daemon.rpc_port, over),
+                        _scrapes(daemon.http_port, over),
+                        _works_in_the_journals_thread(daemon.node.owner_of(JID), over),
+                    )
+                ]
+                for _ in range(SEGMENTS):
+                    first = load.next
+                    await client.start(writer, first)
+                    await asyncio.to_thread(load.segment)
+                    assert load.refused == []
+                    await client.finalize(writer, first, load.next - 1)
+                over.set()
+        rounds = [task.result() for task in asking]
         assert min(rounds) > 0, rounds
         assert daemon.node.owner_of(JID).failed_because is None
-        lane.close()
     written = b"".join(
         path.read_bytes() for path in sorted((tmp_path / JID / "current").glob("edits_0*"))
     )
