@@ -21,6 +21,7 @@ from namenode_sim.datanode.metrics import HEARTBEATS, REPORTS
 from namenode_sim.datanode.model import Replica
 from namenode_sim.datanode.name_node import Condition, NameNodeCalls
 from namenode_sim.datanode.store import Announcement, Store
+from namenode_sim.datanode.transfer import DamagedSource
 from namenode_sim.proto import datanode_protocol_pb2 as pb
 from namenode_sim.proto import namenode_protocol_pb2 as nn
 
@@ -80,7 +81,7 @@ class Actor:
         self.who, self._address, self._member, self._rhythm = who, address, member, rhythm
         self._pause = pause
         self._queue = IncrementalQueue()
-        self._damaged: list[Replica] = []
+        self._damaged: list[Replica | DamagedSource] = []
         self._wake = asyncio.Event()
         self._calls: NameNodeCalls | None = None
         self._report_due = 0.0
@@ -93,10 +94,10 @@ class Actor:
         if self._queue.urgent:
             self._wake.set()
 
-    def tell_damage(self, replica: Replica) -> None:
+    def tell_damage(self, damaged: Replica | DamagedSource) -> None:
         """A replica is damaged: the NameNode shall have it copied from another."""
-        if replica not in self._damaged and len(self._damaged) < _MOST_DAMAGED:
-            self._damaged.append(replica)
+        if damaged not in self._damaged and len(self._damaged) < _MOST_DAMAGED:
+            self._damaged.append(damaged)
         self._wake.set()
 
     def report_soon(self) -> None:
@@ -209,15 +210,18 @@ class Actor:
 
     async def _send_damage(self, calls: NameNodeCalls, identity: Identity, store: Store) -> None:
         while self._damaged:
-            replica = self._damaged[0]
-            storage_type = store.volumes.types.get(replica.storage, "DISK")
+            damaged = self._damaged[0]
             try:
-                await calls.bad_replica(identity, replica, storage_type)
+                if isinstance(damaged, DamagedSource):
+                    await calls.bad_source(identity, damaged)
+                else:
+                    storage_type = store.volumes.types.get(damaged.storage, "DISK")
+                    await calls.bad_replica(identity, damaged, storage_type)
             except RemoteFault as refusal:
                 log.warning("datanode.damage_refused", namenode=self.who, why=refusal.reason)
                 return  # with the next heartbeat again
             REPORTS.labels("damage").inc()
-            self._damaged.remove(replica)
+            self._damaged.remove(damaged)
 
     async def _report(
         self, calls: NameNodeCalls, identity: Identity, store: Store, lease: int

@@ -139,7 +139,10 @@ class Executor:
             self.transfers += 1
             try:
                 pool = self._identity.namespace.pool
-                await push(self._store, pool, command.block, command.targets, self._limits)
+                await push(
+                    self._store, pool, command.block, command.targets, self._limits,
+                    source=self._identity.node_id,
+                )  # fmt: skip
             except (DataNodeError, PeerLost, OSError) as problem:
                 log.warning("datanode.copy_failed", block=str(command.block), why=str(problem))
                 await self._complain(who, command, problem)

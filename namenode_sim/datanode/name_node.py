@@ -19,6 +19,7 @@ from namenode_sim.datanode.identity import Identity
 from namenode_sim.datanode.model import Block, PoolId, Replica, StorageId
 from namenode_sim.datanode.report_rows import encode_rows
 from namenode_sim.datanode.store import Announcement
+from namenode_sim.datanode.transfer import DamagedSource
 from namenode_sim.datanode.volumes import StorageUse
 from namenode_sim.proto import datanode_protocol_pb2 as pb
 from namenode_sim.proto import hdfs_types_pb2 as hdfs
@@ -170,16 +171,19 @@ class NameNodeCalls:
 
     async def bad_replica(self, identity: Identity, replica: Replica, storage_type: str) -> None:
         """Tell of a replica whose bytes are damaged."""
-        block = extended(replica.block, identity.namespace.pool, replica.length)
-        located = hdfs.LocatedBlockProto(
-            b=block,
-            offset=0,
-            locs=[hdfs.DatanodeInfoProto(id=identity.node_id)],
-            corrupt=False,
-            blockToken=_NO_TOKEN,
-            storageIDs=[replica.storage],
-            storageTypes=[hdfs.StorageTypeProto.Value(storage_type)],
-        )
+        located = _located(replica.block, replica.length, identity, identity.node_id)
+        located.storageIDs.append(replica.storage)
+        located.storageTypes.append(hdfs.StorageTypeProto.Value(storage_type))
+        await self._bad_block(located)
+
+    async def bad_source(self, identity: Identity, source: DamagedSource) -> None:
+        """Tell of a replica of another DataNode, whose bytes came damaged; its storage is unknown.
+
+        As Hadoop's ``DataNode.reportRemoteBadBlock``.
+        """
+        await self._bad_block(_located(source.block, source.length, identity, source.holder))
+
+    async def _bad_block(self, located: hdfs.LocatedBlockProto) -> None:
         request = pb.ReportBadBlocksRequestProto(blocks=[located])
         await self._call("reportBadBlocks", request, pb.ReportBadBlocksResponseProto)
 
@@ -200,6 +204,18 @@ class NameNodeCalls:
         self, method: str, request: Message, response: type[M], *, seconds: float = CALL_SECONDS
     ) -> M:
         return await self.connection.call(method, request, response, deadline_seconds=seconds)
+
+
+def _located(
+    block: Block, length: int, identity: Identity, holder: hdfs.DatanodeIDProto
+) -> hdfs.LocatedBlockProto:
+    return hdfs.LocatedBlockProto(
+        b=extended(block, identity.namespace.pool, length),
+        offset=0,
+        locs=[hdfs.DatanodeInfoProto(id=holder)],
+        corrupt=False,
+        blockToken=_NO_TOKEN,
+    )
 
 
 def recovery_request(

@@ -29,6 +29,7 @@ from namenode_sim.datanode.name_node import Condition, NameNodeCalls
 from namenode_sim.datanode.scanner import Scanner
 from namenode_sim.datanode.settings import DataNodeSettings
 from namenode_sim.datanode.store import Announcement, Store
+from namenode_sim.datanode.transfer import DamagedSource
 from namenode_sim.datanode.volume import Volume, unusable
 from namenode_sim.datanode.volumes import Volumes
 from namenode_sim.datanode.xceiver import XceiverServer
@@ -212,8 +213,9 @@ class DataNode:
         settings = self._settings
         scanner = Scanner(store, settings.scan, on_damage=self._tell_damage)
         xceivers = XceiverServer(
-            store, namespace.pool, settings.limits, on_suspicion=scanner.suspect
-        )
+            store, namespace.pool, settings.limits,
+            on_suspicion=scanner.suspect, on_damaged_source=self._tell_damage,
+        )  # fmt: skip
         data_port = await _listening(xceivers.start, settings.data, "data transfer")
         self._running.push_async_callback(xceivers.stop)
         faces = DataNodeFaces(store, namespace.pool, self._report_soon, self._uptime)
@@ -282,9 +284,9 @@ class DataNode:
         for actor in self._actors.values():
             actor.tell(announcement)
 
-    def _tell_damage(self, replica: Replica) -> None:
+    def _tell_damage(self, damaged: Replica | DamagedSource) -> None:
         for actor in self._actors.values():
-            actor.tell_damage(replica)
+            actor.tell_damage(damaged)
 
     def _report_soon(self) -> None:
         for actor in self._actors.values():

@@ -34,6 +34,15 @@ class Targets:
     storage_ids: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class DamagedSource:
+    """A replica that another DataNode, ``holder``, has sent to us with damaged bytes."""
+
+    block: Block
+    length: int
+    holder: hdfs.DatanodeIDProto
+
+
 class TransferFailed(DataNodeError):
     """A DataNode did not take the replica."""
 
@@ -46,8 +55,11 @@ async def push(
     limits: TransferLimits,
     *,
     client: str = "",
+    source: hdfs.DatanodeIDProto | None = None,
 ) -> None:
     """Send a replica to the first target; with ``client`` wait for its word that it has it.
+
+    A target that finds the bytes damaged tells the NameNode of ``source``, us, if it is given.
 
     Raises:
         ReplicaMissing, ReplicaRefused: if the replica is not here, or not in a state to be sent.
@@ -62,6 +74,8 @@ async def push(
     stretch = await open_stretch(store, block, 0, None)
     try:
         request = _request(replica, pool, targets, stretch.checksum, client)
+        if source is not None:
+            request.source.id.CopyFrom(source)
         await _send(request, stretch, targets, limits)
     finally:
         stretch.files.close()

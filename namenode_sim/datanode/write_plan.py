@@ -102,6 +102,7 @@ class WritePlan:
             getattr(passed, field).extend(rest)
         if self.request.targetStorageTypes:
             passed.storageType = self.request.targetStorageTypes[0]
+        passed.ClearField("source")  # whose bytes we have found whole
         passed.ClearField("storageId")
         if self.request.targetStorageIds:
             passed.storageId = self.request.targetStorageIds[0]

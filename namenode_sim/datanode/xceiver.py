@@ -14,7 +14,7 @@ from namenode_sim.datanode.block_checksum import block_checksum
 from namenode_sim.datanode.block_names import checked_block
 from namenode_sim.datanode.byte_budget import ByteBudget
 from namenode_sim.datanode.connection import Connection, PeerLost
-from namenode_sim.datanode.errors import DataNodeError, MalformedTransfer
+from namenode_sim.datanode.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
 from namenode_sim.datanode.metrics import BYTES_READ, BYTES_WRITTEN, OPERATIONS
 from namenode_sim.datanode.model import Block, PoolId
 from namenode_sim.datanode.packets import OP_HEAD, Op, decode_op
@@ -22,7 +22,7 @@ from namenode_sim.datanode.peer import Peer, TransferLimits
 from namenode_sim.datanode.receive import Receiver
 from namenode_sim.datanode.send import open_stretch, send_stretch
 from namenode_sim.datanode.store import Store
-from namenode_sim.datanode.transfer import Targets, push
+from namenode_sim.datanode.transfer import DamagedSource, Targets, push
 from namenode_sim.datanode.write_plan import MAX_TARGETS, write_plan
 from namenode_sim.proto import data_transfer_pb2 as pb
 from namenode_sim.proto import hdfs_types_pb2 as hdfs
@@ -53,10 +53,13 @@ class XceiverServer:
         limits: TransferLimits | None = None,
         *,
         on_suspicion: Callable[[Block], None] = lambda _: None,
+        on_damaged_source: Callable[[DamagedSource], None] = lambda _: None,
     ) -> None:
-        """``on_suspicion`` hears of blocks that could not be read."""
+        """``on_suspicion`` hears of blocks that could not be read, ``on_damaged_source`` of copies
+        that came damaged from the DataNode that has the replica.
+        """
         self._store, self._pool = store, pool
-        self._on_suspicion = on_suspicion
+        self._on_suspicion, self._on_damaged_source = on_suspicion, on_damaged_source
         self._limits = limits or TransferLimits()
         self._budget = ByteBudget(self._limits.shared_bytes)
         self._checksumming = asyncio.Semaphore(_CHECKSUMS_AT_ONCE)
@@ -161,6 +164,11 @@ class XceiverServer:
         receiver = Receiver(self._store, plan, peer, self._limits)
         try:
             await receiver.run()
+        except ChecksumMismatch:
+            if not plan.from_client and request.HasField("source"):
+                length = request.header.baseHeader.block.numBytes
+                self._on_damaged_source(DamagedSource(plan.block, length, request.source.id))
+            raise
         finally:
             BYTES_WRITTEN.inc(receiver.bytes_taken)
 

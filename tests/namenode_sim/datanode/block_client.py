@@ -151,6 +151,7 @@ async def begin(
     checksum: Checksum = CHECKSUM,
     client: str = "test",
     size: int = 1 << 20,
+    source: Place | None = None,
 ) -> Writing:
     """Set up a pipeline through these nodes; ``set_up`` has the answer."""
     peer = await connect(nodes[0].port)
@@ -169,6 +170,8 @@ async def begin(
         targetStorageTypes=[hdfs.StorageTypeProto.DISK for _ in nodes[1:]],
         targetStorageIds=["" for _ in nodes[1:]],
     )
+    if source is not None:
+        request.source.CopyFrom(source.info)
     await peer.send(encode_op(Op.WRITE_BLOCK, request), seconds=SECONDS)
     answer = pb.BlockOpResponseProto(status=pb.Status.SUCCESS)
     if client:

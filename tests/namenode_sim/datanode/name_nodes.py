@@ -20,9 +20,10 @@ from namenode_sim.datanode.settings import DataNodeSettings
 from namenode_sim.datanode.volume import DataDirectory
 from namenode_sim.proto import datanode_protocol_pb2 as pb
 from namenode_sim.proto import namenode_protocol_pb2 as nn
-from tests.namenode_sim.datanode.block_client import LIMITS, SECONDS, hang_up
+from tests.namenode_sim.datanode.block_client import LIMITS, SECONDS, Place, hang_up
 from tests.namenode_sim.datanode.stores import POOL
 
+RECEIVING, RECEIVED, DELETED = 1, 2, 3
 ACTIVE, STANDBY = nn.NNHAStatusHeartbeatProto.ACTIVE, nn.NNHAStatusHeartbeatProto.STANDBY
 
 
@@ -44,6 +45,8 @@ class NameNode:
     news: list[pb.ReceivedDeletedBlockInfoProto] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
+    holders: list[str] = field(default_factory=list)
+    """The DataNodes that have what is damaged."""
     deaf: int = 0
     """So many reports of damage are refused."""
     recoveries: list[pb.CommitBlockSynchronizationRequestProto] = field(default_factory=list)
@@ -108,6 +111,7 @@ class NameNode:
             self.deaf -= 1
             raise RemoteFault(IO_EXCEPTION, "planted")
         self.damaged.extend(one.b.blockId for one in request.blocks)
+        self.holders.extend(at.id.datanodeUuid for one in request.blocks for at in one.locs)
         return pb.ReportBadBlocksResponseProto()
 
     async def commit(
@@ -237,3 +241,14 @@ def register() -> pb.DatanodeCommandProto:
     return pb.DatanodeCommandProto(
         cmdType=pb.DatanodeCommandProto.RegisterCommand, registerCmd=pb.RegisterCommandProto()
     )
+
+
+def place(node: DataNode) -> Place:
+    """Where clients reach the DataNode."""
+    port = node.status()["data_port"]
+    assert isinstance(port, int)
+    return Place(port)
+
+
+def told(model: NameNode) -> list[tuple[int, int]]:
+    return [(one.block.blockId, one.status) for one in model.news]

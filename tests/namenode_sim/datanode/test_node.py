@@ -3,60 +3,37 @@
 import asyncio
 import json
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from ha.daemon.process import ExitWith
-from namenode_sim.datanode.block_names import extended, plain
+from namenode_sim.datanode.block_names import extended
 from namenode_sim.datanode.claim import NameNodeId
 from namenode_sim.datanode.claim_file import read_claims
-from namenode_sim.datanode.model import Block
 from namenode_sim.datanode.node import DataNode
 from namenode_sim.proto import datanode_protocol_pb2 as pb
 from namenode_sim.proto import datanode_types_pb2 as types
 from namenode_sim.proto import hdfs_types_pb2 as hdfs
-from tests.namenode_sim.datanode.block_client import STAGE, Place, begin, read, write_whole
+from tests.namenode_sim.datanode.block_client import STAGE, begin, read, write_whole
 from tests.namenode_sim.datanode.name_nodes import (
-    STANDBY,
+    DELETED,
+    RECEIVED,
     NameNode,
     data_node,
     invalidate,
     name_node,
+    place,
     register,
     rounds,
     seen,
     settings,
     started,
+    told,
 )
 from tests.namenode_sim.datanode.stores import POOL, block
 
 DATA = bytes(range(251)) * 40
-RECEIVING, RECEIVED, DELETED = 1, 2, 3
-
-
-@pytest.fixture
-async def active() -> AsyncIterator[NameNode]:
-    async with name_node() as model:
-        yield model
-
-
-@pytest.fixture
-async def standby() -> AsyncIterator[NameNode]:
-    async with name_node(STANDBY, txid=90) as model:
-        yield model
-
-
-def place(node: DataNode) -> Place:
-    """Where clients reach the DataNode."""
-    port = node.status()["data_port"]
-    assert isinstance(port, int)
-    return Place(port)
-
-
-def told(model: NameNode) -> list[tuple[int, int]]:
-    return [(one.block.blockId, one.status) for one in model.news]
 
 
 @pytest.mark.row("B29")
@@ -187,31 +164,6 @@ async def test_register_is_done_again_on_command(tmp_path: Path, active: NameNod
         await seen(lambda: len(active.registrations) == 2)
         await rounds(active)
         assert active.heartbeats[-1].requestFullBlockReportLease
-
-
-async def test_a_copy_on_command(tmp_path: Path, active: NameNode, standby: NameNode) -> None:
-    async with (
-        data_node(tmp_path / "a", active) as source,
-        data_node(tmp_path / "b", standby) as copied,
-    ):
-        await write_whole([place(source)], block(), DATA)
-        active.commands = [transfer([block(5), block()], place(copied))]
-        await seen(lambda: told(standby) == [(block().block_id, RECEIVED)])
-        assert await read(place(copied), block(), 0, len(DATA)) == DATA
-        await seen(lambda: active.errors != [])
-        assert active.errors == [f"Can't send invalid block {block(5)}"]
-
-
-def transfer(blocks: list[Block], to: Place) -> pb.DatanodeCommandProto:
-    return pb.DatanodeCommandProto(
-        cmdType=pb.DatanodeCommandProto.BlockCommand,
-        blkCmd=pb.BlockCommandProto(
-            action=pb.BlockCommandProto.TRANSFER,
-            blockPoolId=POOL.pool,
-            blocks=[plain(one, len(DATA)) for one in blocks],
-            targets=[types.DatanodeInfosProto(datanodes=[to.info]) for _ in blocks],
-        ),
-    )
 
 
 @pytest.mark.row("B25")

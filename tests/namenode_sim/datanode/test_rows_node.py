@@ -16,10 +16,11 @@ from tests.namenode_sim.datanode.name_nodes import (
     data_node,
     invalidate,
     name_node,
+    place,
     seen,
+    told,
 )
 from tests.namenode_sim.datanode.stores import block
-from tests.namenode_sim.datanode.test_node import place, told
 
 DATA = bytes(range(251)) * 40
 OK = pb.Status.SUCCESS

@@ -13,9 +13,8 @@ from namenode_sim.datanode.operations import News
 from namenode_sim.datanode.scanner import Scanner, ScanRhythm, in_order
 from namenode_sim.datanode.store import Store
 from tests.namenode_sim.datanode.block_client import ReadRefused, read, until, write_whole
-from tests.namenode_sim.datanode.name_nodes import data_node, name_node, seen
+from tests.namenode_sim.datanode.name_nodes import data_node, name_node, place, seen
 from tests.namenode_sim.datanode.stores import begun, block, finalized, store, volume
-from tests.namenode_sim.datanode.test_node import place
 
 DATA = bytes(range(251)) * 4000
 FAST = ScanRhythm(bytes_per_second=1 << 40)
