@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from ha.rpc.java_names import NAMESPACE_QUOTA_EXCEEDED
 from namenode_sim.client_protocol.errors import DIRECTORY_ITEMS_EXCEEDED, FsError
 from namenode_sim.client_protocol.model import Scene
-from namenode_sim.client_protocol.paths import Route, check_name_length, check_new_name
+from namenode_sim.client_protocol.paths import Route, check_new_name, is_too_long, too_long
 from namenode_sim.edits.ops import Mkdir
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, Permission
 from namenode_sim.namespace.inode import (
@@ -135,7 +135,8 @@ def make_directories(
     check_room(scene, above, len(route.names) - first)
     made = NewDirectories(above.group, above.acl)
     for index in range(first, upto):
-        check_name_length(route.names[index], route.prefix(index), scene.settings)
+        if is_too_long(route.names[index], scene.settings):
+            raise too_long(route.names[index], route.prefix(index), scene.settings)
         mode = modes.at(last=index == len(route.names) - 1)
         result = inherit(made.acl, mode, modes.unmasked, directory=True)
         permission = Permission(scene.caller.user, made.group, result.mode)

@@ -67,12 +67,15 @@ class Route:
 
     def prefix(self, length: int) -> str:
         """The path of the first ``length`` names."""
-        return "/" + "/".join(text(name) for name in self.names[: max(length, 0)])
+        return "/" + text(b"/".join(self.names[: max(length, 0)]))
 
     @property
     def existing(self) -> int:
         """The index of the last node that exists."""
-        return max(index for index, node in enumerate(self.nodes) if node is not None)
+        index = len(self.nodes) - 1
+        while self.nodes[index] is None:  # the root always exists
+            index -= 1
+        return index
 
 
 def text(name: bytes) -> str:
@@ -84,6 +87,8 @@ def is_valid_name(path: str) -> bool:
     """DFSUtil.isValidName: absolute, no empty part but at the end, no ``.``, ``..`` or colon."""
     if not path.startswith("/"):
         return False
+    if not ("/." in path or "//" in path or ":" in path):
+        return True  # nearly every path
     parts = path.split("/")[1:]
     if parts[:2] == [".reserved", ".inodes"]:
         parts = [part for part in parts if part != ".."]
@@ -94,6 +99,8 @@ def is_valid_name(path: str) -> bool:
 
 def check_length(method: str, path: str) -> None:
     """NameNodeRpcServer.checkPathLength."""
+    if len(path) <= MAX_PATH_DEPTH:
+        return  # it cannot have more levels than characters
     depth = len([part for part in path.split("/") if part])
     if len(path) > MAX_PATH_CHARACTERS or depth > MAX_PATH_DEPTH:
         raise io_error(
@@ -104,7 +111,8 @@ def check_length(method: str, path: str) -> None:
 
 def check_new_name(name: bytes, parent: INodeDirectory, settings: Settings) -> None:
     """What a name must satisfy that is about to appear in a directory."""
-    check_name_length(name, full_path(parent), settings)
+    if is_too_long(name, settings):
+        raise too_long(name, full_path(parent), settings)
     if name == DOT_SNAPSHOT:
         raise FsError(HADOOP_ILLEGAL_ARGUMENT, f'"{text(name)}" is a reserved name.')
     if name == _RESERVED and parent.parent is None:
@@ -116,15 +124,18 @@ def check_new_name(name: bytes, parent: INodeDirectory, settings: Settings) -> N
         )
 
 
-def check_name_length(name: bytes, parent_path: str, settings: Settings) -> None:
-    """The limit on one name, in bytes; 0 is none."""
-    if 0 < settings.max_component_bytes < len(name):
-        raise FsError(
-            NAME_TOO_LONG,
-            f"The maximum path component name limit of {text(name)} in directory "
-            f"{parent_path} is exceeded: limit={settings.max_component_bytes} "
-            f"length={len(name)}",
-        )
+def is_too_long(name: bytes, settings: Settings) -> bool:
+    """Whether one name is over its limit, in bytes; 0 is none."""
+    return 0 < settings.max_component_bytes < len(name)
+
+
+def too_long(name: bytes, parent_path: str, settings: Settings) -> FsError:
+    """What refuses such a name."""
+    return FsError(
+        NAME_TOO_LONG,
+        f"The maximum path component name limit of {text(name)} in directory {parent_path} is "
+        f"exceeded: limit={settings.max_component_bytes} length={len(name)}",
+    )
 
 
 def resolve(namespace: Namespace, path: str) -> Route:
@@ -135,7 +146,7 @@ def resolve(namespace: Namespace, path: str) -> Route:
     names = components(path)
     if names[:1] == [_RESERVED]:
         path, names = _reserved(tree, path, names)
-    nodes: list[INode | None] = list(tree.walk(path))
+    nodes = tree.along(names)
     end = len(nodes) - 2
     if nodes[-1] is None and names[end] == DOT_SNAPSHOT:
         directory = nodes[end]
@@ -198,10 +209,11 @@ def check_parents(route: Route) -> None:
     for index, node in enumerate(route.nodes[:-1]):
         if node is None:
             return
+        if isinstance(node, INodeDirectory):
+            continue
         if isinstance(node, INodeSymlink):
             raise unresolved(route, index, node)
-        if not isinstance(node, INodeDirectory):
-            raise FsError(PARENT_NOT_DIRECTORY, f"{route.prefix(index)} (is not a directory)")
+        raise FsError(PARENT_NOT_DIRECTORY, f"{route.prefix(index)} (is not a directory)")
 
 
 def check_not_symlink(route: Route) -> None:

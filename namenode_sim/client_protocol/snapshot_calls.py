@@ -12,7 +12,7 @@ from namenode_sim.client_protocol.errors import (
     snapshot_error,
 )
 from namenode_sim.client_protocol.model import EditPlan, Scene
-from namenode_sim.client_protocol.paths import DOT_SNAPSHOT, Route, check_name_length
+from namenode_sim.client_protocol.paths import DOT_SNAPSHOT, Route, is_too_long, too_long
 from namenode_sim.client_protocol.permissions import (
     READ,
     check_owner,
@@ -139,7 +139,8 @@ def _check_name(scene: Scene, name: str, path: str) -> None:
         raise FsError(HADOOP_ILLEGAL_ARGUMENT, 'Snapshot name cannot contain "/"')
     if name == DOT_SNAPSHOT.decode():
         raise FsError(HADOOP_ILLEGAL_ARGUMENT, f'"{name}" is a reserved name.')
-    check_name_length(name.encode("utf-8", "replace"), path, scene.settings)
+    if is_too_long(name.encode("utf-8", "replace"), scene.settings):
+        raise too_long(name.encode("utf-8", "replace"), path, scene.settings)
 
 
 def _check_room(scene: Scene, taken: int) -> None:

@@ -1,7 +1,7 @@
 """The tree of inodes: finding a path, linking and unlinking a node, and who writes which file."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from namenode_sim.namespace.changes import BlockWatch
 from namenode_sim.namespace.errors import ApplyError
@@ -19,7 +19,7 @@ from namenode_sim.namespace.inode import (
 
 def components(path: str) -> list[bytes]:
     """The names along an absolute path.  A lone surrogate becomes ``?``, as in Java."""
-    return [part.encode("utf-8", "replace") for part in path.split("/") if part]
+    return [name for name in path.encode("utf-8", "replace").split(b"/") if name]
 
 
 def new_root(user: str, group: str, mode: int = 0o755) -> INodeDirectory:
@@ -56,16 +56,16 @@ class Tree:
         """One shared copy of a user or group name."""
         return self._interned.setdefault(text, text)
 
-    def walk(self, path: str) -> Iterator[INode | None]:
-        """The inodes along a path from the root on; the last is None where the path ends."""
-        node: INode = self.root
-        yield node
-        for name in components(path):
-            found = node.children.get(name) if isinstance(node, INodeDirectory) else None
-            yield found
-            if found is None:
-                return
-            node = found
+    def along(self, names: Sequence[bytes]) -> list[INode | None]:
+        """The inodes at each of these names from the root on; the last is None where they end."""
+        node: INode | None = self.root
+        nodes = [node]
+        for name in names:
+            node = node.children.get(name) if isinstance(node, INodeDirectory) else None
+            nodes.append(node)
+            if node is None:
+                break
+        return nodes
 
     def find(self, path: str) -> INode | None:
         """The inode at a path, or None.  Symlinks are not followed."""
