@@ -227,3 +227,29 @@ async def test_by_hadoops_rule_the_last_replica_is_lost(hadoop: Hadoop, tmp_path
         assert are_confirmed(scene.active)
         scene.held.release()
         await seen(lambda: scene.replicas == [])
+
+
+@pytest.mark.parametrize("source", ["ours", "Hadoop's"])
+async def test_who_gets_a_damaged_copy_tells_of_its_source(
+    hadoop: Hadoop, tmp_path: Path, source: str
+) -> None:
+    async with AsyncExitStack() as running:
+        active = await running.enter_async_context(name_node(active=True))
+        ours = await running.enter_async_context(data_node(tmp_path / "ours", active))
+        await running.enter_async_context(java_datanode(hadoop, tmp_path, active))
+        await seen(lambda: has_reported(active))
+        java = known(active)
+        assert java is not None
+        port = ours.status()["data_port"] if source == "ours" else java.id.transfer_port
+        assert isinstance(port, int)
+        active.apply(*given(ID, block().stamp, len(DATA), PATH))
+        await write_whole([Place(port)], block(), DATA)
+        await seen(lambda: len(active.holders(ID)) == 1)
+        (holder,) = active.holders(ID)
+        (replica,) = tmp_path.rglob(f"blk_{ID}")
+        damaged = bytearray(replica.read_bytes())
+        damaged[5000] ^= 4
+        replica.write_bytes(damaged)
+        active.apply(ops.SetReplication(PATH, 2))
+        await seen(lambda: len(active.cluster.blocks.corrupt) == 1)
+        assert active.holders(ID) == [holder], "and nobody took it"
