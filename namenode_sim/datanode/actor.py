@@ -12,6 +12,7 @@ import structlog
 
 from ha.conf.topology import HostPort
 from ha.rpc.errors import RemoteFault, RpcError
+from ha.rpc.java_names import STANDBY_EXCEPTION
 from namenode_sim.datanode.claim import NameNodeId, Said
 from namenode_sim.datanode.commands import Command, Register, commands_of
 from namenode_sim.datanode.errors import DataNodeError, MalformedTransfer, OtherNamespace
@@ -96,8 +97,9 @@ class Actor:
 
     def tell_damage(self, damaged: Replica | DamagedSource) -> None:
         """A replica is damaged: the NameNode shall have it copied from another."""
-        if damaged not in self._damaged and len(self._damaged) < _MOST_DAMAGED:
-            self._damaged.append(damaged)
+        others = [one for one in self._damaged if one != damaged]
+        if len(others) < _MOST_DAMAGED:
+            self._damaged = [*others, damaged]
         self._wake.set()
 
     def report_soon(self) -> None:
@@ -211,6 +213,10 @@ class Actor:
     async def _send_damage(self, calls: NameNodeCalls, identity: Identity, store: Store) -> None:
         while self._damaged:
             damaged = self._damaged[0]
+            if not isinstance(damaged, DamagedSource) and not store.holds(damaged):
+                # It was deleted.  A copy that has come since may be the last good one.
+                self._damaged.remove(damaged)
+                continue
             try:
                 if isinstance(damaged, DamagedSource):
                     await calls.bad_source(identity, damaged)
@@ -218,7 +224,13 @@ class Actor:
                     storage_type = store.volumes.types.get(damaged.storage, "DISK")
                     await calls.bad_replica(identity, damaged, storage_type)
             except RemoteFault as refusal:
-                log.warning("datanode.damage_refused", namenode=self.who, why=refusal.reason)
+                if refusal.java_class == STANDBY_EXCEPTION:
+                    # Our own damage waits for its term; of another's we do not hear how it ends.
+                    self._damaged = [
+                        one for one in self._damaged if not isinstance(one, DamagedSource)
+                    ]
+                else:
+                    log.warning("datanode.damage_refused", namenode=self.who, why=refusal.reason)
                 return  # with the next heartbeat again
             REPORTS.labels("damage").inc()
             self._damaged.remove(damaged)

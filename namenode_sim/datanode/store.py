@@ -89,6 +89,10 @@ class Store:
             raise ReplicaMissing(f"{block} is not here")
         return replica
 
+    def holds(self, replica: Replica) -> bool:
+        """Whether this very replica is here, unchanged; not one like it that has come since."""
+        return self._replicas.get(replica.block.block_id) is replica
+
     def __iter__(self) -> Iterator[Replica]:
         return iter(list(self._replicas.values()))
 

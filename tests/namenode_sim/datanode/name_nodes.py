@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ha.conf.topology import HostPort
 from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import DATANODE_PROTOCOL, IO_EXCEPTION
+from ha.rpc.java_names import DATANODE_PROTOCOL, IO_EXCEPTION, STANDBY_EXCEPTION
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from ha.rpc.server import RpcServer
 from namenode_sim.datanode.actor import Rhythm
@@ -45,6 +45,7 @@ class NameNode:
     news: list[pb.ReceivedDeletedBlockInfoProto] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
+    damage_calls: int = 0
     holders: list[str] = field(default_factory=list)
     """The DataNodes that have what is damaged."""
     deaf: int = 0
@@ -110,6 +111,9 @@ class NameNode:
         if self.deaf:
             self.deaf -= 1
             raise RemoteFault(IO_EXCEPTION, "planted")
+        self.damage_calls += 1
+        if self.state == STANDBY:
+            raise RemoteFault(STANDBY_EXCEPTION, "this NameNode has marked nothing")
         self.damaged.extend(one.b.blockId for one in request.blocks)
         self.holders.extend(at.id.datanodeUuid for one in request.blocks for at in one.locs)
         return pb.ReportBadBlocksResponseProto()

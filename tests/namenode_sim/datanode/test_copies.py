@@ -11,9 +11,11 @@ from namenode_sim.proto import datanode_protocol_pb2 as pb
 from namenode_sim.proto import datanode_types_pb2 as types
 from tests.namenode_sim.datanode.block_client import Place, Writing, begin, read, write_whole
 from tests.namenode_sim.datanode.name_nodes import (
+    ACTIVE,
     RECEIVED,
     NameNode,
     data_node,
+    name_node,
     place,
     rounds,
     seen,
@@ -41,19 +43,24 @@ async def test_who_gets_a_damaged_copy_tells_of_its_source(
     tmp_path: Path, active: NameNode, standby: NameNode
 ) -> None:
     async with (
+        name_node() as theirs,
         data_node(tmp_path / "a", active) as source,
-        data_node(tmp_path / "b", standby) as first,
-        data_node(tmp_path / "c", standby) as second,
+        data_node(tmp_path / "b", theirs, standby) as first,
+        data_node(tmp_path / "c", theirs) as second,
     ):
         await write_whole([place(source)], block(), DATA)
         damage(tmp_path / "a")
         active.commands = [transfer([block()], place(first), place(second))]
-        await seen(lambda: standby.damaged != [])
-        await rounds(standby)
-        assert standby.damaged == [block().block_id]
-        assert standby.holders == [source.status()["uuid"]]
-        await rounds(standby)
+        await seen(lambda: theirs.damaged != [])
+        await rounds(theirs)
+        assert theirs.damaged == [block().block_id]
+        assert theirs.holders == [source.status()["uuid"]]
         assert (first.status()["replicas"], second.status()["replicas"]) == (0, 0)
+        # What has become of another's replica since is not known in a later term.
+        await seen(lambda: standby.damage_calls == 1)
+        standby.state = ACTIVE
+        await rounds(standby)
+        assert standby.damaged == []
 
 
 @pytest.mark.parametrize("sender", ["a client", "a DataNode in between"])

@@ -13,7 +13,16 @@ from namenode_sim.datanode.operations import News
 from namenode_sim.datanode.scanner import Scanner, ScanRhythm, in_order
 from namenode_sim.datanode.store import Store
 from tests.namenode_sim.datanode.block_client import ReadRefused, read, until, write_whole
-from tests.namenode_sim.datanode.name_nodes import data_node, name_node, place, seen
+from tests.namenode_sim.datanode.name_nodes import (
+    ACTIVE,
+    STANDBY,
+    data_node,
+    invalidate,
+    name_node,
+    place,
+    rounds,
+    seen,
+)
 from tests.namenode_sim.datanode.stores import begun, block, finalized, store, volume
 
 DATA = bytes(range(251)) * 4000
@@ -107,6 +116,31 @@ async def test_name_nodes_hear_of_damage_even_later(tmp_path: Path) -> None:
             await read(place(node), block(), 0, len(DATA) + 1)
         await seen(lambda: active.damaged != [])
         assert active.damaged == [block().block_id]
+
+
+@pytest.mark.parametrize("copied_anew", [False, True])
+async def test_a_standby_hears_of_damage_in_its_term_if_it_is_there_still(
+    tmp_path: Path, copied_anew: bool
+) -> None:
+    async with (
+        name_node() as active,
+        name_node(STANDBY, txid=90) as standby,
+        data_node(tmp_path, active, standby) as node,
+    ):
+        await seen(lambda: node.status()["obeyed"] == "nn1")
+        await write_whole([place(node)], block(), DATA)
+        (path,) = tmp_path.rglob(f"blk_{block().block_id}")
+        path.write_bytes(DATA[:-1])
+        with pytest.raises(ReadRefused):
+            await read(place(node), block(), 0, len(DATA) + 1)
+        await seen(lambda: active.damaged != [] and standby.damage_calls > 1)
+        if copied_anew:
+            active.commands = [invalidate(block())]
+            await seen(lambda: node.status()["replicas"] == 0)
+            await write_whole([place(node)], block(), DATA)
+        standby.state = ACTIVE
+        await rounds(standby)
+        assert standby.damaged == ([] if copied_anew else [block().block_id])
 
 
 async def test_a_complaint_of_a_reader_is_looked_into(tmp_path: Path) -> None:

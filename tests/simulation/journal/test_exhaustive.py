@@ -19,7 +19,7 @@ JOBS = os.cpu_count() or 1
     "8.6 testRecoverAfterDoubleFailures",
     because="any two faults at any nodes, Hadoop's double failures among them",
 )
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 def test_every_pair_of_faults_loses_nothing() -> None:
     """Up to the names of the nodes; `./run soak journal --exhaustive pairs` names them all."""
     tally = explore_all(Scope(2, symmetric=True, rest=True), JOBS)
