@@ -2,12 +2,17 @@
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
+from typing import Final
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from ha.cli.main import COMMANDS, LazyGroup, main
+
+ROOT: Final = Path(__file__).resolve().parents[3]
 
 
 def nnha(*words: str) -> subprocess.CompletedProcess[str]:
@@ -67,14 +72,40 @@ def test_a_command_of_a_package_that_is_not_installed_is_told_as_such(
     assert "is not part of this installation" in told.output
 
 
-@pytest.mark.parametrize("daemon", ["journalnode", "zkfc"])
+DAEMONS = [name for name, entry in COMMANDS.items() if entry.daemon]
+
+
+@pytest.mark.parametrize("daemon", DAEMONS)
 def test_a_daemon_does_without_what_it_may_never_need(daemon: str) -> None:
-    """Each of these costs megabytes of memory for as long as the daemon runs."""
+    """Each of these costs memory for as long as the daemon runs, and time at each start."""
+    heavy = {"rich", "pygments"} if daemon == "namenode" else {"rich", "pygments", "aiohttp"}
     said = (
         "import sys\n"
         "from ha.cli.main import COMMANDS, _load\n"
         f"_load({daemon!r}, COMMANDS[{daemon!r}])\n"
-        "heavy = {'rich', 'pygments', 'aiohttp'}\n"
+        f"heavy = {heavy!r}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", said], check=True, timeout=60)
+
+
+def test_the_script_of_a_daemon_runs_it_and_does_without_rich_too(tmp_path: Path) -> None:
+    """Of the project's table and of ``./run``: scripts that were written for Hadoop call it."""
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    module, _, name = scripts["zkfc"].partition(":")
+    call = f"from {module} import {name}; {name}(prog_name="
+    assert call in (ROOT / "run").read_text()
+    said = (
+        "import sys\n"
+        "try:\n"
+        f"    {call}'zkfc')\n"
+        "finally:\n"
+        "    assert 'structlog' in sys.modules\n"
+        "    assert not {'rich', 'pygments'} & set(sys.modules)\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", said, "--conf-dir", str(tmp_path)],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert told.returncode == 1
+    assert told.stderr.splitlines()[-1].startswith(f"zkfc: {tmp_path} holds neither core-site.xml")
