@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-import aiohttp
-
+from ha.daemon.lazy_import import load_late
 from journal.errors import JournalError, WrongNamespace
 from journal.links.quorum_call import QuorumCall
 from journal.links.remote_node import JournalAddress, RemoteNode
@@ -14,8 +13,10 @@ from journal.links.segment_url import segment_url
 from journal.links.settings import ReaderSettings
 from journal.model import JournalId, NamespaceInfo, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
-from journal.reader.fetch import http_session, hurried, read_segment
 from journal.reader.frame_stream import Chunk, FrameReader
+
+if TYPE_CHECKING:
+    import aiohttp
 
 T = TypeVar("T")
 
@@ -144,6 +145,10 @@ class SourceNodes:
         Raises:
             Unavailable, StorageFailed: as ``read_segment`` does.
         """
+        # Loaded here: most edits come from the nodes' memory, over their RPC.
+        await load_late("aiohttp")
+        from journal.reader.fetch import http_session, hurried, read_segment
+
         if self._session is None:
             self._session = http_session(self.settings)
         url = segment_url(

@@ -41,13 +41,6 @@ class Verification:
     report: AuditReport
 
 
-async def ask_status(
-    nodes: Sequence[tuple[str, int]], journal: JournalAddress, timeout_seconds: float
-) -> dict[NodeName, pb.JournalStatus | JournalError]:
-    """Every node's status, or why it gives none."""
-    return await ask_once(nodes, journal, lambda remote: remote.status(timeout_seconds))
-
-
 async def verify(
     nodes: Sequence[tuple[str, int]], journal: JournalAddress, settings: ReaderSettings
 ) -> Verification:
@@ -58,7 +51,7 @@ async def verify(
     """
     timeout = settings.select_input_streams_timeout_seconds
     # What is committed is asked first: all of it lies on a majority by the time of the lists.
-    statuses = await ask_status(nodes, journal, timeout)
+    statuses = await ask_once(nodes, journal, lambda remote: remote.status(timeout))
     answers = await asyncio.gather(*(_view(node, journal, timeout) for node in nodes))
     views = tuple(view for view in answers if isinstance(view, NodeView))
     names = [NodeName(f"{host}:{port}") for host, port in nodes]

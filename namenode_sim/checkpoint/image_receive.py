@@ -25,7 +25,7 @@ from namenode_sim.metrics import IMAGES_RECEIVED
 from namenode_sim.storage.errors import StorageError
 from namenode_sim.storage.storage import NameStorage
 from namenode_sim.transfer.image_intake import ImageDamaged, ImageIntake
-from namenode_sim.transfer.image_server import IMAGE_KINDS, PATH
+from namenode_sim.transfer.image_request import IMAGE_KINDS, PATH
 
 log = structlog.get_logger()
 

@@ -7,18 +7,21 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import urlencode
 
-import aiohttp
 import structlog
 
 from ha.conf.topology import HostPort
+from ha.daemon.lazy_import import load_late
 from journal.model import Epoch, NamespaceInfo, TxId
 from namenode_sim.checkpoint.schedule import UploadAnswer
 from namenode_sim.image.files import read_digest
 from namenode_sim.transfer.image_fetch import CONNECT_SECONDS
-from namenode_sim.transfer.image_server import PATH
+from namenode_sim.transfer.image_request import PATH
+
+if TYPE_CHECKING:
+    import aiohttp
 
 log = structlog.get_logger()
 
@@ -71,6 +74,10 @@ async def upload_image(
         UploadFailed: if it was refused for another reason, or the connection failed.
         ImageError, OSError: if our own copy cannot be read.
     """
+    # Loaded here: a standby has an image to send once an hour.
+    await load_late("aiohttp")
+    import aiohttp
+
     digest = await asyncio.to_thread(read_digest, image)
     size = (await asyncio.to_thread(image.stat)).st_size
     url = _url(target, txid, namespace, size, epoch)
@@ -112,8 +119,10 @@ def _headers(size: int, digest: str) -> Mapping[str, str]:
 
 async def _put(
     url: str, headers: Mapping[str, str], body: AsyncGenerator[bytes], stall_seconds: float
-) -> tuple[aiohttp.ClientResponse, str]:
+) -> tuple["aiohttp.ClientResponse", str]:
     """The answer and the beginning of its text."""
+    import aiohttp
+
     timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=stall_seconds)
     async with (
         aiohttp.ClientSession(timeout=timeout) as session,
@@ -124,7 +133,7 @@ async def _put(
         return response, (await response.content.read(500)).decode("utf-8", "replace")
 
 
-def _refusal(response: aiohttp.ClientResponse, who: str, said: str) -> UploadFailed:
+def _refusal(response: "aiohttp.ClientResponse", who: str, said: str) -> UploadFailed:
     stale = response.headers.get(REFUSAL_HEADER) == SUPERSEDED
     kind = UploadSuperseded if stale else UploadFailed
     return kind(f"{who}{response.status} {response.reason} {said}")

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 from urllib.parse import urlencode
 
-import aiohttp
 import structlog
 
 from ha.conf.topology import HostPort
+from ha.daemon.http_get import http_get
 from namenode_sim.datanode_protocol.errors import PageNotHad
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import (
@@ -48,29 +48,17 @@ async def read_page(of: DatanodeId, query: str) -> bytes:
     """
     if not of.info_port:
         raise PageNotHad("the DataNode has registered no port for HTTP")
-    url = f"http://{HostPort(of.ip, of.info_port)}/jmx?{urlencode({'qry': query})}"
-    timeout = aiohttp.ClientTimeout(total=PAGE_SECONDS)
-    # Compressed, a small page could become a large one.
-    plain = {"Accept-Encoding": "identity"}
+    address, target = HostPort(of.ip, of.info_port), f"/jmx?{urlencode({'qry': query})}"
+    url = f"http://{address}{target}"
     try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
-            session.get(url, allow_redirects=False, headers=plain) as response,
-        ):
-            if response.status != 200:
-                raise PageNotHad(f"{url}: it answered {response.status} {response.reason}")
-            return await _body(response, url)
-    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as failure:
+        answer = await http_get(
+            address, target, most_bytes=MAX_PAGE_BYTES, deadline_seconds=PAGE_SECONDS
+        )
+    except (OSError, ValueError) as failure:
         raise PageNotHad(f"{url}: {str(failure) or type(failure).__name__}") from failure
-
-
-async def _body(response: aiohttp.ClientResponse, url: str) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > MAX_PAGE_BYTES:
-            raise PageNotHad(f"{url}: it has more than {MAX_PAGE_BYTES} bytes")
-    return bytes(body)
+    if answer.status != 200:
+        raise PageNotHad(f"{url}: it answered {answer.status} {answer.reason}")
+    return answer.body
 
 
 class DrainCheck:

@@ -2,9 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from typing import Final
-
-from aiohttp import web
+from typing import TYPE_CHECKING, Final
 
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
@@ -18,7 +16,10 @@ from ha.rpc.limits import RpcLimits
 from ha.rpc.server import RpcProtocol, RpcServer
 from namenode_sim.process.status_page import LoadingPage, StatusPage
 from namenode_sim.startup.identity import NameNodeIdentity
-from namenode_sim.transfer.image_server import PATH as IMAGES
+from namenode_sim.transfer.image_request import PATH as IMAGES
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 LOOPBACK: Final = "127.0.0.1"
 
@@ -38,7 +39,7 @@ class Listeners:
             ready=lambda: self._page.not_ready(),
             role=lambda: self._page.role(),
             pages={"/jmx": self._jmx},
-            routes=lambda: [web.route("*", IMAGES, self._not_yet)],
+            routes=self._before_the_image,
         )
         limits, budget = rpc_limits(conf), frame_budget(conf)
         self._servers = [
@@ -63,13 +64,17 @@ class Listeners:
         self,
         protocols: Sequence[RpcProtocol],
         page: StatusPage,
-        routes: Callable[[], Sequence[web.RouteDef]],
+        routes: "Callable[[], Sequence[web.RouteDef]]",
     ) -> None:
         """The image is loaded: serve the namespace."""
         for server, _ in self._servers:
             server.serve(protocols)
         self._page = page
         await self._endpoint.replace_routes(routes)
+
+    async def prepare(self) -> None:
+        """Load aiohttp now, so that neither a transfer of an image nor a takeover waits for it."""
+        await self._endpoint.prepare()
 
     async def stop(self) -> None:
         """Close what is open; harmless if nothing is."""
@@ -78,9 +83,14 @@ class Listeners:
     def _jmx(self, query: str) -> PageAnswer:
         return self._page.jmx(query)
 
-    async def _not_yet(self, _: web.Request) -> web.Response:
+    def _before_the_image(self) -> "Sequence[web.RouteDef]":
         """Images are neither given nor taken while one is loaded."""
-        raise web.HTTPServiceUnavailable(text=self._page.not_ready())
+        from aiohttp import web
+
+        async def not_yet(_: web.Request) -> web.Response:
+            raise web.HTTPServiceUnavailable(text=self._page.not_ready())
+
+        return [web.route("*", IMAGES, not_yet)]
 
 
 def rpc_limits(conf: Configuration) -> RpcLimits:

@@ -1,10 +1,6 @@
 """What this NameNode offers to other NameNodes: facts about its namespace, and its images."""
 
-from collections.abc import Sequence
-from functools import partial
-
 import structlog
-from aiohttp import web
 
 from ha.conf.configuration import Configuration
 from ha.conf.keys import namenode as keys_namenode
@@ -12,14 +8,11 @@ from ha.rpc.protocol import RpcProtocol
 from journal.errors import JournalError
 from journal.model import TxId
 from journal.quorum import majority
-from namenode_sim.checkpoint.image_receive import ImageReceiver, Recipient
 from namenode_sim.checkpoint.schedule import CheckpointRules
 from namenode_sim.checkpoint.standby import StandbyCheckpointer, UploadSettings
 from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.storage.storage import NameStorage
 from namenode_sim.term.namenode import NameNode
-from namenode_sim.term.role import Role
-from namenode_sim.transfer.image_server import ImageServer, TransferLimits
 from namenode_sim.transfer.namenode_protocol import Facts, namenode_protocol
 
 log = structlog.get_logger()
@@ -41,47 +34,6 @@ def peer_protocol(namenode: NameNode, storage: NameStorage, superuser: str) -> R
         )
 
     return namenode_protocol(facts, superuser)
-
-
-def image_routes(
-    conf: Configuration, storage: NameStorage, namenode: NameNode
-) -> Sequence[web.RouteDef]:
-    """GET and PUT /imagetransfer over the images in the name directories."""
-    limits = TransferLimits(
-        bytes_per_second=conf.get(keys_namenode.IMAGE_TRANSFER_BANDWIDTH),
-        bootstrap_bytes_per_second=conf.get(keys_namenode.IMAGE_BOOTSTRAP_BANDWIDTH),
-    )
-    server = ImageServer(storage.namespace_info, lambda: storage.directories, limits)
-    receiver = ImageReceiver(
-        storage,
-        Recipient(
-            active=lambda: namenode.state.role is Role.ACTIVE,
-            epoch=lambda: namenode.epoch,
-            written_to=lambda: namenode.namespace.last_applied,
-            received=partial(forget_old, storage, namenode),
-            follows_to=partial(_follows_to, conf, namenode),
-            fewest_inodes=partial(_fewest_inodes, conf, namenode),
-        ),
-        period_seconds=conf.get(keys_namenode.CHECKPOINT_PERIOD),
-        edits=conf.get(keys_namenode.CHECKPOINT_TXNS),
-        stall_seconds=conf.get(keys_namenode.IMAGE_TRANSFER_TIMEOUT),
-    )
-    return (*server.routes(), receiver.route())
-
-
-def _follows_to(conf: Configuration, namenode: NameNode) -> TxId | None:
-    """How far a standby has come that makes no images itself, so that others' are welcome."""
-    makes_none = not conf.get(keys_namenode.STANDBY_CHECKPOINTS)
-    if makes_none and namenode.state.role is Role.STANDBY:
-        return namenode.namespace.last_applied
-    return None
-
-
-def _fewest_inodes(conf: Configuration, namenode: NameNode) -> int:
-    """Half of what is there now: so much was not deleted since the image's last edit."""
-    if conf.get(keys_namenode.IMAGE_ACCEPT_SHRINK):
-        return 0
-    return len(namenode.namespace.tree.inodes) // 2
 
 
 def checkpointer(

@@ -16,10 +16,10 @@ import structlog
 from ha.conf.configuration import Configuration
 from ha.daemon.process import ExitWith
 from journal.errors import JournalError, NotFormatted
+from journal.links.quorum_call import ask_once
 from journal.links.remote_node import JournalAddress
 from journal.messages import namespace_of
 from journal.model import JournalId, NamespaceInfo, TxId
-from journal.reader.verify import ask_status
 from journal.writer.writer import QuorumWriter
 from namenode_sim.edits.codec import LENGTH_LAYOUT
 from namenode_sim.edits.errors import EditsError
@@ -130,7 +130,9 @@ async def _ask_nodes(place: NameNodeIdentity, ours: NamespaceInfo) -> list[str]:
         ExitWith: 1, if a node does not answer, or holds another file system's journal.
     """
     journal = JournalAddress(JournalId(place.journal.journal_id), place.address.nameservice)
-    answers = await ask_status(place.journal_nodes, journal, STATUS_TIMEOUT_SECONDS)
+    answers = await ask_once(
+        place.journal_nodes, journal, lambda remote: remote.status(STATUS_TIMEOUT_SECONDS)
+    )
     occupied = []
     for node, answer in answers.items():
         if isinstance(answer, NotFormatted):

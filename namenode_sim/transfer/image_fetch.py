@@ -6,17 +6,20 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import urlencode
 
-import aiohttp
 import structlog
 
 from ha.conf.topology import HostPort
+from ha.daemon.lazy_import import load_late
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.durable import rename_durably
 from namenode_sim.image.files import image_name, write_digest
-from namenode_sim.transfer.image_server import PATH
+from namenode_sim.transfer.image_request import PATH
+
+if TYPE_CHECKING:
+    import aiohttp
 
 log = structlog.get_logger()
 
@@ -52,6 +55,10 @@ async def fetch_image(
         FetchFailed: if it cannot be had; says why.
         OSError: if our own disk refuses.
     """
+    # Loaded here: a NameNode fetches an image once in its life, or never.
+    await load_late("aiohttp")
+    import aiohttp
+
     query = {
         "getimage": "1",
         "txid": str(txid),
@@ -81,7 +88,7 @@ async def fetch_image(
         beside.unlink(missing_ok=True)
 
 
-async def _receive(response: aiohttp.ClientResponse, path: Path, name: str) -> str:
+async def _receive(response: "aiohttp.ClientResponse", path: Path, name: str) -> str:
     """Store the body; its digest, if it is the one that was announced."""
     if response.status != 200:
         said = (await response.content.read(500)).decode("utf-8", "replace")

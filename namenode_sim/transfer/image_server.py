@@ -17,12 +17,10 @@ from aiohttp import web
 from journal.model import NamespaceInfo
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import read_digest
+from namenode_sim.transfer.image_request import IMAGE_KINDS, PATH
 
 log = structlog.get_logger()
 
-PATH: Final = "/imagetransfer"
-IMAGE_KINDS: Final = {"IMAGE": "fsimage_", "IMAGE_ROLLBACK": "fsimage_rollback_"}
-"""Hadoop's names of the kinds of image that may be asked for, and how their files are named."""
 _CHUNK_BYTES: Final = 256 * 1024
 _FILE = re.compile(r"(fsimage_(?:rollback_)?)(\d+)")
 

@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import cast
 
-import aiohttp
-
 from ha.cli.cluster.namenode_queries import ask_namenode
 from ha.cli.cluster.snapshot import Look, NoAnswer, fetch, flag, number, text, texts, whole
 from ha.cli.cluster.view import (
@@ -52,13 +50,12 @@ async def look_at(
     taken_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     look = Look(deadline_seconds)
     try:
-        async with aiohttp.ClientSession(trust_env=False) as http:
-            namenode_rows, zkfc_rows, journal_rows, ensemble = await asyncio.gather(
-                asyncio.gather(*(ask_namenode(look, http, node) for node in nodes)),
-                asyncio.gather(*(_zkfc(look, http, node) for node in (nodes if automatic else ()))),
-                _journalnodes(look, probe, journal, nameservice),
-                ask_zookeeper(look, zookeeper),
-            )
+        namenode_rows, zkfc_rows, journal_rows, ensemble = await asyncio.gather(
+            asyncio.gather(*(ask_namenode(look, node) for node in nodes)),
+            asyncio.gather(*(_zkfc(look, node) for node in (nodes if automatic else ()))),
+            _journalnodes(look, probe, journal, nameservice),
+            ask_zookeeper(look, zookeeper),
+        )
     finally:
         look.end()
     return ClusterView(
@@ -77,10 +74,10 @@ async def look_at(
     )
 
 
-async def _zkfc(look: Look, http: aiohttp.ClientSession, node: NameNodeAddress) -> ZkfcRow:
+async def _zkfc(look: Look, node: NameNodeAddress) -> ZkfcRow:
     row = ZkfcRow(node.namenode, str(node.zkfc))
     page, port = await asyncio.gather(
-        look.ask(fetch(http, node.zkfc_http)), look.ask(_knock(node.zkfc)), return_exceptions=True
+        look.ask(fetch(node.zkfc_http)), look.ask(_knock(node.zkfc)), return_exceptions=True
     )
     if isinstance(page, NoAnswer):
         # Its page may be bound to its own host alone, as it is by default: then its RPC port and

@@ -5,8 +5,6 @@ import dataclasses
 import json
 from collections.abc import Mapping
 
-import aiohttp
-
 from ha.cli.cluster.files_view import files_view
 from ha.cli.cluster.snapshot import (
     HTTP_NOT_FOUND,
@@ -26,15 +24,13 @@ _INFO = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
 _OFF = ("", "OFF")
 
 
-async def ask_namenode(
-    look: Look, http: aiohttp.ClientSession, node: NameNodeAddress
-) -> NameNodeRow:
+async def ask_namenode(look: Look, node: NameNodeAddress) -> NameNodeRow:
     """What a NameNode says of itself: nnha's on its status page, Hadoop's in its beans."""
     row = NameNodeRow(node.namenode, str(node.rpc))
     # The role comes over RPC, which a Java NameNode answers too; the numbers are on our own page.
     rpc, page = await asyncio.gather(
         look.ask(_service_status(look, node.service)),
-        look.ask(fetch(http, node.http)),
+        look.ask(fetch(node.http)),
         return_exceptions=True,
     )
     if isinstance(rpc, NoAnswer):
@@ -48,7 +44,7 @@ async def ask_namenode(
         not_ready_reason=rpc.not_ready_reason or None,
     )
     if isinstance(page, NoAnswer) and HTTP_NOT_FOUND in str(page):
-        return await _of_hadoop(look, http, node, row)
+        return await _of_hadoop(look, node, row)
     if isinstance(page, NoAnswer):
         return dataclasses.replace(row, note=f"status page: {page}")
     if isinstance(page, BaseException):
@@ -68,12 +64,10 @@ async def _service_status(look: Look, address: HostPort) -> ServiceStatus:
         return await client.status(deadline_seconds=look.longest())
 
 
-async def _of_hadoop(
-    look: Look, http: aiohttp.ClientSession, node: NameNodeAddress, row: NameNodeRow
-) -> NameNodeRow:
+async def _of_hadoop(look: Look, node: NameNodeAddress, row: NameNodeRow) -> NameNodeRow:
     """A NameNode of Hadoop's has no status page of ours; its bean has the transactions."""
     try:
-        page = await look.ask(fetch_object(http, f"http://{node.http}{_INFO}"))
+        page = await look.ask(fetch_object(node.http, _INFO))
     except NoAnswer as failure:
         return dataclasses.replace(row, note=f"neither /status nor /jmx: {failure}")
     beans = page.get("beans")

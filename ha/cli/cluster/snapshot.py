@@ -7,10 +7,9 @@ from contextlib import suppress
 from math import isfinite
 from typing import TypeVar, cast
 
-import aiohttp
-
 from ha.cli.cluster.absence import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
 from ha.conf.topology import HostPort
+from ha.daemon.http_get import http_get
 from ha.daemon.own_delay import OwnDelay
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.service.errors import ServiceRefused, ServiceUnreachable
@@ -81,7 +80,6 @@ class Look:
             EOFError,
             ServiceUnreachable,
             ZooKeeperUnavailable,
-            aiohttp.ClientError,
         ) as error:
             raise NoAnswer(self._in_words(error)) from error
 
@@ -109,19 +107,18 @@ class Look:
         return str(error) or type(error).__name__
 
 
-async def fetch(http: aiohttp.ClientSession, address: HostPort) -> Mapping[str, object]:
-    """The object at /status.  Raises ``ValueError`` if it is none, ``aiohttp.ClientError``."""
-    return await fetch_object(http, f"http://{address}/status")
+async def fetch(address: HostPort) -> Mapping[str, object]:
+    """The object at /status.  Raises ``ValueError`` if it is none, else as ``http_get``."""
+    return await fetch_object(address, "/status")
 
 
-async def fetch_object(http: aiohttp.ClientSession, url: str) -> Mapping[str, object]:
-    """The JSON object at a URL.  Raises as ``fetch``."""
-    async with http.get(url, allow_redirects=False) as response:
-        body = await to_the_end(response.content)
-        if response.status != 200:
-            raise ValueError(f"HTTP {response.status}")
+async def fetch_object(address: HostPort, target: str) -> Mapping[str, object]:
+    """The JSON object at a path with its query.  Raises as ``fetch``."""
+    answer = await http_get(address, target, most_bytes=MAX_ANSWER_BYTES)
+    if answer.status != 200:
+        raise ValueError(f"HTTP {answer.status}")
     try:
-        page = json.loads(body)
+        page = json.loads(answer.body)
     except RecursionError as failure:
         raise ValueError("its status page is nested too deeply") from failure
     if not isinstance(page, dict):
@@ -129,7 +126,7 @@ async def fetch_object(http: aiohttp.ClientSession, url: str) -> Mapping[str, ob
     return cast("Mapping[str, object]", page)
 
 
-async def to_the_end(reader: asyncio.StreamReader | aiohttp.StreamReader) -> bytes:
+async def to_the_end(reader: asyncio.StreamReader) -> bytes:
     """Everything until the peer closes.  Raises ``ValueError`` beyond ``MAX_ANSWER_BYTES``."""
     found = bytearray()
     while chunk := await reader.read(64 * 1024):

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
-import aiohttp
 import click
 
 from ha.cli.cluster.snapshot import fetch, text
@@ -43,20 +42,18 @@ async def progress(
     def timed(line: str) -> None:
         tell(f"{asyncio.get_running_loop().time() - began:7.2f} s  {plain(line)}")
 
-    timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS)
-    async with aiohttp.ClientSession(trust_env=False, timeout=timeout) as http:
-        looks: list[Look] = [_NameNode(one, timed).look for one in nodes]
-        looks += [_Zkfc(http, one, target, timed).look for one in nodes if one.zkfc_http.port]
-        # Before it begins: what an earlier hand-over has left on the pages is not told as news.
+    looks: list[Look] = [_NameNode(one, timed).look for one in nodes]
+    looks += [_Zkfc(one, target, timed).look for one in nodes if one.zkfc_http.port]
+    # Before it begins: what an earlier hand-over has left on the pages is not told as news.
+    await _all_once(looks)
+    polling = [asyncio.create_task(_poll(look)) for look in looks]
+    try:
+        yield
+    finally:
+        for task in polling:
+            task.cancel()
+        await asyncio.gather(*polling, return_exceptions=True)
         await _all_once(looks)
-        polling = [asyncio.create_task(_poll(look)) for look in looks]
-        try:
-            yield
-        finally:
-            for task in polling:
-                task.cancel()
-            await asyncio.gather(*polling, return_exceptions=True)
-            await _all_once(looks)
 
 
 def on_stderr(*, wanted: bool = True) -> TellLine | None:
@@ -100,10 +97,7 @@ class _NameNode:
 class _Zkfc:
     """Reports each step of the hand-over that a controller's status page shows."""
 
-    def __init__(
-        self, http: aiohttp.ClientSession, node: NameNodeAddress, target: str, tell: TellLine
-    ) -> None:
-        self._http = http
+    def __init__(self, node: NameNodeAddress, target: str, tell: TellLine) -> None:
         self._node = node
         self._is_target = node.namenode == target
         self._tell = tell
@@ -111,8 +105,9 @@ class _Zkfc:
 
     async def look(self) -> None:
         name = self._node.namenode
-        with suppress(aiohttp.ClientError, TimeoutError, OSError, ValueError):
-            page = await fetch(self._http, self._node.zkfc_http)
+        with suppress(OSError, ValueError):
+            async with asyncio.timeout(ANSWER_SECONDS):
+                page = await fetch(self._node.zkfc_http)
             if text(page, "role") != "zkfc" or text(page, "namenode") not in (None, name):
                 return  # the default address is on every host, and here is another one's
             now = steps_of(page)

@@ -13,6 +13,7 @@ from typing import Final
 import structlog
 
 from ha.conf.topology import HostPort
+from ha.daemon.http_get import http_get
 from ha.zkfc.settings.settings import DumpSettings
 
 log = structlog.get_logger()
@@ -20,7 +21,6 @@ log = structlog.get_logger()
 LIMIT_BYTES: Final = 4 * 1024 * 1024
 LOG_LIMIT_CHARACTERS: Final = 64 * 1024
 KEPT_FILES: Final = 10
-_MOST_HEADERS: Final = 100
 
 
 class ThreadDump:
@@ -52,7 +52,7 @@ class ThreadDump:
         try:
             async with asyncio.timeout(self._settings.timeout_seconds):
                 await after()
-                body = await _get(self._http, "/stacks")
+                body = await _stacks(self._http)
                 where = await self._keep(body.decode("utf-8", errors="replace"), because)
         except (OSError, ValueError, EOFError, TimeoutError) as failure:
             log.warning(
@@ -94,23 +94,8 @@ def _write(directory: Path, name: str, text: str) -> str:
     return str(path)
 
 
-async def _get(address: HostPort, page: str) -> bytes:
-    """The page's body, or as much of it as the limit allows.  HTTP/1.0: it ends with the stream."""
-    reader, writer = await asyncio.open_connection(address.host, address.port)
-    try:
-        writer.write(f"GET {page} HTTP/1.0\r\nHost: {address}\r\n\r\n".encode())
-        await writer.drain()
-        status = (await reader.readline()).split()
-        if len(status) < 2 or status[1] != b"200":
-            raise ValueError(f"{page} answered {b' '.join(status)[:80]!r}")
-        for _ in range(_MOST_HEADERS):
-            if await reader.readline() in (b"\r\n", b"\n"):
-                break
-        else:
-            raise ValueError(f"{page} answered with more than {_MOST_HEADERS} headers")
-        body = bytearray()
-        while len(body) < LIMIT_BYTES and (part := await reader.read(65536)):
-            body += part
-        return bytes(body[:LIMIT_BYTES])
-    finally:
-        writer.close()
+async def _stacks(address: HostPort) -> bytes:
+    answer = await http_get(address, "/stacks", most_bytes=LIMIT_BYTES, cut=True)
+    if answer.status != 200:
+        raise ValueError(f"/stacks answered {answer.status} {answer.reason[:80]}")
+    return answer.body

@@ -3,7 +3,6 @@
 import asyncio
 import json
 
-import aiohttp
 import pytest
 
 from ha.cli.cluster.snapshot import Look, NoAnswer, fetch, number, text, texts
@@ -30,6 +29,6 @@ async def test_a_page_that_is_no_status_is_an_answer_with_an_error(body: bytes) 
         await writer.drain()
         writer.close()
 
-    async with stand_in(speak) as port, aiohttp.ClientSession() as http:
+    async with stand_in(speak) as port:
         with pytest.raises(NoAnswer, match="answers with an error: "):
-            await Look(30.0).ask(fetch(http, HostPort(HOST, port)))
+            await Look(30.0).ask(fetch(HostPort(HOST, port)))

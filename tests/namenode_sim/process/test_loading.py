@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from namenode_sim.process.daemon import run_namenode
 from namenode_sim.proto import client_namenode_pb2 as calls
 from namenode_sim.proto import namenode_protocol_pb2 as peers
 from namenode_sim.proto.hdfs_types_pb2 import HAServiceStateProto
+from tests.journal.node.process import until
 from tests.namenode_sim.startup.startup_world import KEYS, World, world, write_site
 from tests.worlds.files import info
 from tests.worlds.name_dirs import format_name_dirs
@@ -246,3 +248,21 @@ def test_the_share_that_is_loaded_grows_to_1_and_an_abandoned_load_ends(tmp_path
     abandoned.abandon()
     with pytest.raises(LoadAbandoned):
         load_image(path, abandoned)
+
+
+async def test_http_is_loaded_after_the_start_and_before_somebody_needs_it(tmp_path: Path) -> None:
+    """aiohttp takes 0.15 s, for which neither the start nor a takeover is to wait."""
+    async with slow_start(tmp_path) as (servers, _, image):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "ha.cli.main", "namenode", "--conf-dir", str(servers.conf_dir),
+            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        mapped = Path(f"/proc/{process.pid}/maps").read_text
+        try:
+            assert (await page(servers.place().address.http, "/readyz"))[0] == 503
+            assert "aiohttp" not in mapped()
+            await image.give(image.content)
+            await until(lambda: "aiohttp" in mapped(), "loaded")
+        finally:
+            process.terminate()
+            await process.wait()

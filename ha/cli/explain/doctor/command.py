@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-import aiohttp
 import click
 from rich.text import Text
 
 from ha.cli.cluster.daemon_queries import look_at
 from ha.cli.cluster.finding import Finding, Severity
+from ha.cli.cluster.snapshot import MAX_ANSWER_BYTES
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
 from ha.cli.explain.doctor.local import (
     check_clients,
@@ -32,6 +32,7 @@ from ha.console.exit_codes import DONE, UNHEALTHY, UNREACHABLE
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION
+from ha.daemon.http_get import http_get
 
 LOOK_SECONDS = 3.0
 _STYLE = {
@@ -92,21 +93,20 @@ async def _skews(place: ClusterCommand) -> Sequence[tuple[str, float | None]]:
     nodes = namenodes(place.configuration, place.nameservice)
     pages = [(f"NameNode {node.namenode}", node.http) for node in nodes]
     pages += [(f"ZKFC of {node.namenode}", node.zkfc_http) for node in nodes]
-    timeout = aiohttp.ClientTimeout(total=place.timeout_seconds)
-    async with aiohttp.ClientSession(trust_env=False, timeout=timeout) as http:
-        found = await asyncio.gather(*(_skew(http, address) for _, address in pages))
+    found = await asyncio.gather(*(_skew(address, place.timeout_seconds) for _, address in pages))
     return [(name, skew) for (name, _), skew in zip(pages, found, strict=True)]
 
 
-async def _skew(http: aiohttp.ClientSession, address: HostPort) -> float | None:
+async def _skew(address: HostPort, seconds: float) -> float | None:
     """Seconds that its clock is ahead of ours, by the Date of its answer."""
     try:
         before = datetime.now(UTC)
-        async with http.get(f"http://{address}/status", allow_redirects=False) as response:
-            date = response.headers.get("Date", "")
+        answer = await http_get(
+            address, "/status", most_bytes=MAX_ANSWER_BYTES, deadline_seconds=seconds, cut=True
+        )
         after = datetime.now(UTC)
-        theirs = parsedate_to_datetime(date).astimezone(UTC)
-    except (OSError, TimeoutError, ValueError, aiohttp.ClientError):
+        theirs = parsedate_to_datetime(answer.headers.get("date", "")).astimezone(UTC)
+    except (OSError, ValueError):
         return None
     if theirs > after:
         return (theirs - after).total_seconds()

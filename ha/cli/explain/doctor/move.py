@@ -8,16 +8,17 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-import aiohttp
-
 from ha.cli.cluster.finding import Finding, fail, ok, warn
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import HostPort, namenodes, shared_edits
+from ha.daemon.http_get import http_get
 
 PAGE = "docs/move-from-hadoop.md"
 _BEANS = ("NameNodeInfo", "NameNodeStatus")
+_MOST_BYTES = 64 * 1024 * 1024
+"""The bean of a NameNode names each DataNode, with half a kilobyte for one."""
 _LAGGING = ("will re-join", "out of sync")
 """What Hadoop's writer says of a JournalNode that it has given up until the next segment."""
 
@@ -43,32 +44,28 @@ async def ask_namenodes(
 ) -> dict[str, NameNodeFacts]:
     """The facts of each NameNode, by its id."""
     nodes = namenodes(configuration, nameservice)
-    timeout = aiohttp.ClientTimeout(total=seconds)
-    async with aiohttp.ClientSession(trust_env=False, timeout=timeout) as http:
-        found = await asyncio.gather(*(_ask(http, node.http) for node in nodes))
+    found = await asyncio.gather(*(_ask(node.http, seconds) for node in nodes))
     return {node.namenode: facts for node, facts in zip(nodes, found, strict=True)}
 
 
-async def _ask(http: aiohttp.ClientSession, address: HostPort) -> NameNodeFacts:
-    if status := await _object(http, f"http://{address}/status"):
+async def _ask(address: HostPort, seconds: float) -> NameNodeFacts:
+    if status := await _object(address, "/status", seconds):
         return NameNodeFacts(status=status)
     beans: dict[str, object] = {}
     for name in _BEANS:
-        query = f"http://{address}/jmx?qry=Hadoop:service=NameNode,name={name}"
-        told = (await _object(http, query)).get("beans")
+        query = f"/jmx?qry=Hadoop:service=NameNode,name={name}"
+        told = (await _object(address, query, seconds)).get("beans")
         for bean in told if isinstance(told, list) else ():
             beans |= bean if isinstance(bean, dict) else {}
     return NameNodeFacts(beans=beans)
 
 
-async def _object(http: aiohttp.ClientSession, url: str) -> dict[str, object]:
-    """The JSON object at a URL; empty where there is none."""
+async def _object(address: HostPort, target: str, seconds: float) -> dict[str, object]:
+    """The JSON object at a path; empty where there is none."""
     try:
-        async with http.get(url, allow_redirects=False) as response:
-            if response.status != 200:
-                return {}
-            found = json.loads(await response.read())
-    except (OSError, TimeoutError, ValueError, aiohttp.ClientError):
+        answer = await http_get(address, target, most_bytes=_MOST_BYTES, deadline_seconds=seconds)
+        found = json.loads(answer.body) if answer.status == 200 else {}
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
