@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 class Entry:
     """Where a command lives (``module:attribute``), and its line in the list of commands.
 
-    ``parts`` are subcommands that live in another package than their group does.  A ``daemon``
-    is loaded without what only people's screens need.
+    ``parts`` are subcommands that live in another package than their group does.  ``logs``:
+    whether it needs structlog.
     """
 
     place: str
     summary: str
-    daemon: bool = False
+    logs: bool = True
     parts: Mapping[str, "Entry"] = field(default_factory=dict)
 
 
@@ -52,15 +52,12 @@ COMMANDS: Mapping[str, Entry] = {
     "haadmin": Entry(
         "ha.cli.hadoop.haadmin:haadmin", "Hadoop's haadmin: states, health, failover."
     ),
-    "namenode": Entry(
-        "namenode_sim.process.command:namenode", "Run a NameNode, or format it.", daemon=True
-    ),
-    "datanode": Entry("namenode_sim.datanode.command:datanode", "Run a DataNode.", daemon=True),
-    "journalnode": Entry("journal.node.command:journalnode", "Run a JournalNode.", daemon=True),
+    "namenode": Entry("namenode_sim.process.command:namenode", "Run a NameNode, or format it."),
+    "datanode": Entry("namenode_sim.datanode.command:datanode", "Run a DataNode."),
+    "journalnode": Entry("journal.node.command:journalnode", "Run a JournalNode."),
     "zkfc": Entry(
         "ha.zkfc.process.command:zkfc",
         "Run a failover controller, or format ZooKeeper.",
-        daemon=True,
     ),
     "journal": Entry(
         "journal.cli.group:journal",
@@ -77,10 +74,15 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "config": Entry("ha.cli.explain.config:config", "Show, explain and check the configuration."),
     "fence": Entry("ha.cli.operate.fence:fence", "Show and test the fencing methods."),
-    "oev": Entry("namenode_sim.oev.command:oev", "Hadoop's offline edits viewer, and JSON lines."),
+    "oev": Entry(
+        "namenode_sim.oev.command:oev",
+        "Hadoop's offline edits viewer, and JSON lines.",
+        logs=False,
+    ),
     "checkpoint": Entry(
         "namenode_sim.checkpoint.command:checkpoint",
         "Make a newer image from files.",
+        logs=False,
         parts={
             "merge": Entry(
                 "spark.merge.command:merge_command",
@@ -89,7 +91,6 @@ COMMANDS: Mapping[str, Entry] = {
             "run": Entry(
                 "spark.service.command:run_command",
                 "Make checkpoints of a running cluster until stopped.",
-                daemon=True,
             ),
         },
     ),
@@ -102,10 +103,14 @@ COMMANDS: Mapping[str, Entry] = {
             ),
         },
     ),
-    "oiv": Entry("namenode_sim.oiv.command:oiv", "View an fsimage offline."),
+    "oiv": Entry("namenode_sim.oiv.command:oiv", "View an fsimage offline.", logs=False),
     "dfs": Entry("deploy.local.dfs:dfs", "Hadoop's own file system shell."),
-    "completion": Entry("ha.console.completion:completion", "Print a shell's completion script."),
-    "cluster": Entry("deploy.local.command:cluster", "Run a local cluster in the foreground."),
+    "completion": Entry(
+        "ha.console.completion:completion", "Print a shell's completion script.", logs=False
+    ),
+    "cluster": Entry(
+        "deploy.local.command:cluster", "Run a local cluster in the foreground.", logs=False
+    ),
     "demo": Entry("deploy.local.demo:demo", "Watch a local cluster fail over."),
 }
 """``ha`` knows the other packages by these names only: it imports none of them."""
@@ -135,7 +140,10 @@ class Deferred(click.Command):
 
 
 def _load_structlog_without_rich() -> None:
-    """structlog takes rich for tracebacks if it is there: 6 MB and 0.08 s of CPU for nothing."""
+    """structlog takes rich for tracebacks if it is there: 6 MB and 0.08 s of CPU for nothing.
+
+    A command that shows tables with rich does without its tracebacks, and pygments in them.
+    """
     if "structlog" in sys.modules or "rich" in sys.modules:
         return
     sys.modules["rich"] = None  # type: ignore[assignment]  # "import rich" fails, as documented
@@ -146,7 +154,7 @@ def _load_structlog_without_rich() -> None:
 
 
 def _load(name: str, entry: Entry) -> click.Command:
-    if entry.daemon:
+    if entry.logs:
         _load_structlog_without_rich()
     module_name, _, attribute = entry.place.partition(":")
     try:

@@ -72,10 +72,7 @@ def test_a_command_of_a_package_that_is_not_installed_is_told_as_such(
     assert "is not part of this installation" in told.output
 
 
-DAEMONS = [name for name, entry in COMMANDS.items() if entry.daemon]
-
-
-@pytest.mark.parametrize("daemon", DAEMONS)
+@pytest.mark.parametrize("daemon", ["namenode", "datanode", "journalnode", "zkfc"])
 def test_a_daemon_does_without_what_it_may_never_need(daemon: str) -> None:
     """Each of these costs memory for as long as the daemon runs, and time at each start."""
     said = (
@@ -96,6 +93,18 @@ def test_a_command_that_asks_daemons_loads_no_whole_http_client(command: str) ->
         "from ha.cli.main import COMMANDS, _load\n"
         f"_load({command!r}, COMMANDS[{command!r}])\n"
         "assert 'aiohttp' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", said], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_loads_structlog_if_it_logs_and_richs_tracebacks_never(command: str) -> None:
+    said = (
+        "import sys\n"
+        "from ha.cli.main import COMMANDS, _load\n"
+        f"_load({command!r}, COMMANDS[{command!r}])\n"
+        f"assert ('structlog' in sys.modules) is COMMANDS[{command!r}].logs\n"
+        "assert 'rich.traceback' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", said], check=True, timeout=60)
 
