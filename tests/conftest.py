@@ -4,6 +4,7 @@ import signal
 from collections.abc import Generator
 from typing import Any
 
+import hypothesis
 import pytest
 import structlog
 
@@ -15,6 +16,15 @@ LONGEST = (
 )
 """Begun first: a file that takes minutes and comes last keeps one core idle."""
 
+
+# A busy machine is slow now and then; how long an example takes says nothing of what is tested.
+hypothesis.settings.register_profile(
+    "busy",
+    hypothesis.settings.default,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("busy")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Begun in the background of a script, where a shell ignores it; processes to which a test sends

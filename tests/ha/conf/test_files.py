@@ -198,7 +198,9 @@ TEXT = st.text(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(values=st.dictionaries(st.sampled_from(sorted(KEYS)), TEXT, max_size=6))
 def test_any_text_survives_the_way_through_xml(tmp_path: Path, values: dict[str, str]) -> None:
@@ -212,7 +214,9 @@ def test_any_text_survives_the_way_through_xml(tmp_path: Path, values: dict[str,
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     pieces=st.lists(

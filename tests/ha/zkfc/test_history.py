@@ -160,6 +160,8 @@ async def test_a_switchover_is_recorded_with_who_asked_and_a_refused_one_too(her
     client = await two.rpc()
     await client.graceful_failover(deadline_seconds=DEADLINE_SECONDS)
     await here.standby(one)
+    # Two controllers write, each when it comes to it.
+    await records(here, lambda found: len(found) == 2)
     two.namenode.healthy, one.namenode.healthy = True, False
     await until(lambda: not one.zkfc.candidacy.joined, "nn1 out")
     back = await one.rpc()
