@@ -84,17 +84,19 @@ def text(name: bytes) -> str:
 
 
 def is_valid_name(path: str) -> bool:
-    """DFSUtil.isValidName: absolute, no empty part but at the end, no ``.``, ``..`` or colon."""
+    """DFSUtilClient.isValidName: absolute, no empty part but at the end, no ``.`` and no colon.
+
+    ``..`` may come behind the id in ``/.reserved/.inodes/ID``.
+    """
     if not path.startswith("/"):
         return False
     if not ("/." in path or "//" in path or ":" in path):
         return True  # nearly every path
-    parts = path.split("/")[1:]
-    if parts[:2] == [".reserved", ".inodes"]:
-        parts = [part for part in parts if part != ".."]
-    if any(part in {".", ".."} or ":" in part for part in parts):
-        return False
-    return all(parts[:-1])
+    parts = path.rstrip("/").split("/")[1:]
+    by_id = len(parts) > 3 and parts[:2] == [".reserved", ".inodes"]
+    return not any(
+        part in {"", "."} or (part == ".." and not by_id) or ":" in part for part in parts
+    )
 
 
 def check_length(method: str, path: str) -> None:
