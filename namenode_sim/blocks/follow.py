@@ -35,7 +35,8 @@ from namenode_sim.namespace.changes import (
     blocks_held,
     expected_replication,
 )
-from namenode_sim.namespace.inode import PACKED_BLOCK, INodeFile
+from namenode_sim.namespace.file_numbers import PACKED_BLOCK
+from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.namespace import Namespace
 
 AT_ONCE: Final = 50_000

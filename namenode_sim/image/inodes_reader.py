@@ -18,6 +18,7 @@ from namenode_sim.image.unknown import Kept, check_texts, keep_unknown
 from namenode_sim.namespace.inode import (
     NO_QUOTAS,
     ROOT_QUOTAS,
+    FileTraits,
     INode,
     INodeDirectory,
     INodeFile,
@@ -26,6 +27,7 @@ from namenode_sim.namespace.inode import (
     OldName,
     Quotas,
     UnderConstruction,
+    shared,
 )
 
 STORAGE_TYPES: Final = {
@@ -40,10 +42,17 @@ STORAGE_TYPES: Final = {
 
 _FILE, _DIRECTORY = pb.INode.FILE, pb.INode.DIRECTORY
 _BATCH: Final = 250
+_PACK_HEAD: Final = Struct(">qQQ").pack
 _PACK_BLOCK: Final = Struct(">Qqq").pack
-"""As ``INodeFile.packed_blocks``; a negative id comes without its sign here."""
+_PACK_ONE: Final = Struct(">qQQQqq").pack
+"""As ``INodeFile.numbers``; times and ids of blocks come without their signs here."""
 _SIGN: Final = 1 << 63
 _TWO_64: Final = 1 << 64
+
+TraitsKey = tuple[int, int, int, int]
+"""Permission, replication, preferred block size and storage policy, as the image has them."""
+
+SeenTraits = dict[TraitsKey, FileTraits]
 
 
 def signed(number: int) -> int:
@@ -71,11 +80,11 @@ def read_inodes(
     keep_unknown(kept, ("INODE", ""), raw, header)
     inodes: dict[int, INode] = {}
     count = 0
-    sizes: dict[int, int] = {}
+    seen: SeenTraits = {}
     while raws := list(islice(section, _BATCH)):
         count += len(raws)
         try:
-            for inode in inodes_of(raws, strings, kept, sizes):
+            for inode in inodes_of(raws, strings, kept, seen):
                 inodes[inode.id] = inode
         except Exception:
             if place is not None:
@@ -89,14 +98,12 @@ def read_inodes(
     return header.lastInodeId, inodes
 
 
-def inodes_of(
-    raws: list[bytes], strings: Strings, kept: Kept, sizes: dict[int, int]
-) -> Iterator[INode]:
-    """The inodes of a batch of messages, linked to nothing yet; see ``read_file`` for ``sizes``."""
+def inodes_of(raws: list[bytes], strings: Strings, kept: Kept, seen: SeenTraits) -> Iterator[INode]:
+    """The inodes of a batch of messages, linked to nothing yet; see ``read_file`` for ``seen``."""
     messages, plain = _parsed(raws, kept)
     for message in messages:
         if message.type == _FILE:
-            file = read_plain_file(message.id, message.name, message.file, strings, sizes)
+            file = read_plain_file(message.id, message.name, message.file, strings, seen)
             if not plain:
                 read_features(file, message.file, strings)
             yield file
@@ -159,46 +166,48 @@ def _tag(size: int) -> bytes:
 
 
 def read_file(
-    inode_id: int, name: bytes, message: pb.INodeFile, strings: Strings, sizes: dict[int, int]
+    inode_id: int, name: bytes, message: pb.INodeFile, strings: Strings, seen: SeenTraits
 ) -> INodeFile:
     """A file, linked to nothing yet.
 
-    ``sizes`` holds one object for each block size seen: a file system has a few of them.
+    ``seen`` holds the traits of the files of one image that were read before.
     """
-    inode = read_plain_file(inode_id, name, message, strings, sizes)
+    inode = read_plain_file(inode_id, name, message, strings, seen)
     read_features(inode, message, strings)
     return inode
 
 
 def read_plain_file(
-    inode_id: int, name: bytes, message: pb.INodeFile, strings: Strings, sizes: dict[int, int]
+    inode_id: int, name: bytes, message: pb.INodeFile, strings: Strings, seen: SeenTraits
 ) -> INodeFile:
     """A file without the features that are rare (``read_features``)."""
-    mtime = message.modificationTime
-    atime = message.accessTime
-    size = message.preferredBlockSize or 1  # as Hadoop's loader: its field begins at 1
+    mtime, atime = message.modificationTime, message.accessTime
     found = message.blocks
     if len(found) == 1:
         block = found[0]
-        blocks = _PACK_BLOCK(block.blockId, block.numBytes, block.genStamp)
+        numbers = _PACK_ONE(inode_id, mtime, atime, block.blockId, block.numBytes, block.genStamp)
     else:
-        blocks = pack_protos(found)
-    inode = INodeFile(
-        inode_id,
-        name,
-        *strings.owner(message.permission),
-        mtime,
-        mtime if atime == mtime else atime,
+        numbers = _PACK_HEAD(inode_id, mtime, atime) + pack_protos(found)
+    key = (
+        message.permission,
         message.replication,
-        sizes.setdefault(size, size),
-        blocks,
+        message.preferredBlockSize,
+        message.storagePolicyID,
     )
-    if message.storagePolicyID:
-        inode.storage_policy_id = message.storagePolicyID
+    traits = seen.get(key)
+    if traits is None:
+        traits = seen[key] = _plain_traits(key, strings)
+    inode = INodeFile(name, numbers, traits)
     if message.blockType:
         inode.block_type = message.blockType
         inode.ec_policy_id = message.erasureCodingPolicyID
     return inode
+
+
+def _plain_traits(key: TraitsKey, strings: Strings) -> FileTraits:
+    permission, replication, size, policy = key
+    size = size or 1  # as Hadoop's loader: its field begins at 1
+    return shared(FileTraits(*strings.owner(permission), replication, size, policy))
 
 
 def read_features(inode: INodeFile, message: pb.INodeFile, strings: Strings) -> None:

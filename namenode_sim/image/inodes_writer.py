@@ -21,6 +21,7 @@ from namenode_sim.image.unknown import Kept, restore_unknown
 from namenode_sim.namespace.inode import (
     CONTIGUOUS,
     STRIPED,
+    FileTraits,
     INode,
     INodeDirectory,
     INodeFile,
@@ -34,9 +35,12 @@ from namenode_sim.namespace.inode import (
 ERASURE_CODING_LAYOUT: Final = -64
 STORAGE_TYPE_NUMBERS: Final = {ordinal: number for number, ordinal in STORAGE_TYPES.items()}
 
-_BLOCK = Struct(">Qqq")  # as INodeFile.packed_blocks, a negative id without its sign
-_BATCH: Final = 4096
+# As INodeFile.numbers; what protobuf has no sign for is without it here.
+_HEAD: Final = Struct(">QQQ")
+_BLOCK: Final = Struct(">Qqq")
+_ONE_BLOCK: Final = Struct(">QQQQqq")
 _MASK_64: Final = (1 << 64) - 1
+_BATCH: Final = 4096
 _PREFIXES: Final = tuple(delimited(bytes(size))[: -size or None] for size in range(1024))
 
 
@@ -108,19 +112,23 @@ def inode_messages(
     batch.
     """
     template = _PlainFile(numbers, layout)
+    plain: FileTraits | None = None
     for inode in batch:
-        if type(inode) is INodeFile and not (
-            inode.under_construction
-            or inode.acl
-            or inode.xattrs
-            or inode.block_type
-            or (unusual and inode.id in unusual)
+        if (
+            type(inode) is INodeFile
+            and (inode.traits is plain or _is_plain(inode.traits))
+            and not (unusual and inode.id in unusual)
         ):
+            plain = inode.traits
             yield template.bytes_of(inode)
         else:
             message = inode_message(inode, numbers, layout)
             restore_unknown(kept, ("INODE", inode.id), message)
             yield message.SerializeToString()
+
+
+def _is_plain(traits: FileTraits) -> bool:
+    return not (traits.under_construction or traits.acl or traits.xattrs or traits.block_type)
 
 
 class _PlainFile:
@@ -132,9 +140,9 @@ class _PlainFile:
         "_first",
         "_message",
         "_numbers",
-        "_packed_size",
         "_serialize",
-        "_shared",
+        "_size",
+        "_traits",
     )
 
     def __init__(self, numbers: StringNumbers, layout: int) -> None:
@@ -145,33 +153,35 @@ class _PlainFile:
             self._file.blockType = CONTIGUOUS
         self._blocks = self._file.blocks
         self._first = pb.BlockProto()
-        self._packed_size = 0
-        self._shared: tuple[str, str, int, int, int, int] | None = None
+        self._size = _HEAD.size
+        self._traits: FileTraits | None = None
         self._serialize = self._message.SerializeToString
 
     def bytes_of(self, inode: INodeFile) -> bytes:
-        message, file, packed = self._message, self._file, inode.packed_blocks
-        message.id = inode.id
+        message, file, numbers = self._message, self._file, inode.numbers
+        size = len(numbers)
         message.name = inode.name
-        file.modificationTime = inode.mtime
-        file.accessTime = inode.atime
-        shared = (inode.user, inode.group, inode.mode, inode.replication,
-                  inode.preferred_block_size, inode.storage_policy_id)  # fmt: skip
-        if shared != self._shared:
-            self._shared = shared
-            file.permission = self._numbers.permission(shared[:3])
-            file.replication = inode.replication
-            file.preferredBlockSize = inode.preferred_block_size
-            file.storagePolicyID = inode.storage_policy_id
-        if len(packed) == _BLOCK.size == self._packed_size:
+        if inode.traits is not self._traits:
+            self._take_traits(inode.traits)
+        if size == _ONE_BLOCK.size == self._size:
+            number, mtime, atime, block_id, length, stamp = _ONE_BLOCK.unpack(numbers)
+            message.id, file.modificationTime, file.accessTime = number, mtime, atime
             first = self._first
-            first.blockId, first.numBytes, first.genStamp = _BLOCK.unpack(packed)
-        elif packed or self._packed_size:
+            first.blockId, first.numBytes, first.genStamp = block_id, length, stamp
+        else:
+            message.id, file.modificationTime, file.accessTime = _HEAD.unpack_from(numbers)
             del self._blocks[:]
-            add_blocks(self._blocks, packed)
-            self._first = self._blocks[0] if packed else self._first
-            self._packed_size = len(packed)
+            add_blocks(self._blocks, inode.packed_blocks)
+            self._first = self._blocks[0] if self._blocks else self._first
+            self._size = size
         return self._serialize()
+
+    def _take_traits(self, traits: FileTraits) -> None:
+        file, self._traits = self._file, traits
+        file.permission = self._numbers.permission((traits.user, traits.group, traits.mode))
+        file.replication = traits.replication
+        file.preferredBlockSize = traits.preferred_block_size
+        file.storagePolicyID = traits.storage_policy_id
 
 
 def add_blocks(targets: RepeatedCompositeFieldContainer[pb.BlockProto], packed: bytes) -> None:
@@ -202,8 +212,8 @@ def inode_message(inode: INode, numbers: StringNumbers, layout: int) -> pb.INode
 def fill_file(message: pb.INodeFile, inode: INodeFile, numbers: StringNumbers, layout: int) -> None:
     """A file's attributes and blocks, without id and name."""
     message.replication = inode.replication
-    message.modificationTime = inode.mtime
-    message.accessTime = inode.atime
+    message.modificationTime = inode.mtime & _MASK_64
+    message.accessTime = inode.atime & _MASK_64
     message.preferredBlockSize = inode.preferred_block_size
     message.permission = numbers.permission((inode.user, inode.group, inode.mode))
     add_blocks(message.blocks, inode.packed_blocks)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from namenode_sim.edits.values import value
-from namenode_sim.namespace.inode import PACKED_BLOCK, INode, INodeFile
+from namenode_sim.namespace.file_numbers import PACKED_BLOCK
+from namenode_sim.namespace.inode import INode, INodeFile
 
 
 @value

@@ -12,12 +12,13 @@ from namenode_sim.namespace.acl import set_acl
 from namenode_sim.namespace.attributes import held_xattrs
 from namenode_sim.namespace.changes import BlockCut
 from namenode_sim.namespace.errors import ApplyError
+from namenode_sim.namespace.file_numbers import pack_blocks, pack_numbers
 from namenode_sim.namespace.inode import (
     CONTIGUOUS,
     STRIPED,
+    FileTraits,
     INodeFile,
     UnderConstruction,
-    pack_blocks,
 )
 from namenode_sim.namespace.paths import delete_node, insert
 from namenode_sim.namespace.snapshots.diffs import (
@@ -68,23 +69,20 @@ def _create(tree: Tree, op: ops.Add, inode_id: int, limits: tuple[int, int]) -> 
     if parent is None or not name:
         raise ApplyError(f"{op.path} has no directory to be created in")
     striped = op.ec_policy_id != 0
-    file = INodeFile(
-        id=inode_id,
-        name=name,
+    traits = FileTraits(
         user=tree.intern(op.permission.user),
         group=tree.intern(op.permission.group) or parent.group,
         mode=op.permission.mode,
-        mtime=op.mtime,
-        atime=op.atime,
         replication=0 if striped else _clamp(op.replication, limits),
         preferred_block_size=op.block_size or 1,  # the header field's minimum in Hadoop
-        packed_blocks=pack_blocks(op.blocks),
         under_construction=UnderConstruction(tree.intern(op.client_name), op.client_machine),
         xattrs=held_xattrs(op.xattrs),
         storage_policy_id=op.storage_policy_id,
         block_type=STRIPED if striped else CONTIGUOUS,
         ec_policy_id=op.ec_policy_id,
     )
+    numbers = pack_numbers(inode_id, op.mtime, op.atime, pack_blocks(op.blocks))
+    file = INodeFile(name, numbers, traits)
     if op.acl:
         set_acl(file, op.acl)
     insert(tree, parent, file, op.path)

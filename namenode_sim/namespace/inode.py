@@ -1,17 +1,26 @@
 """What the namespace is made of: files, directories and symlinks, as compact as Python allows.
 
 Every field that the fsimage holds for an inode has a place here
-(docs/reference/formats.md#image-messages); rare features are ``None`` or an empty tuple, shared by
-all inodes without them, so that an ordinary file costs under 500 bytes with its name and its two
-dictionary entries.
+(docs/reference/formats.md#image-messages).  Files are nearly all of a namespace: an ordinary one
+has its name, its parent, a bytes object of its numbers, and a record that it shares with others.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import starmap
-from struct import Struct
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 from namenode_sim.edits.values import AclEntry, Block, XAttr
+from namenode_sim.namespace.file_numbers import (
+    HEAD_SIZE,
+    PACKED_BLOCK,
+    PACKED_HEAD,
+    pack_blocks,
+    pack_numbers,
+)
+
+T = TypeVar("T")
 
 ROOT_ID = 16385
 """INodeId.ROOT_INODE_ID; the first inode after it is 16386."""
@@ -56,45 +65,132 @@ NO_QUOTAS = Quotas()
 ROOT_QUOTAS = Quotas(namespace=QUOTA_DONT_SET)
 
 
-PACKED_BLOCK = Struct(">qqq")
-"""Id, length and generation stamp of one block."""
+class FileTraits(NamedTuple):
+    """What a file is, its name, its numbers and its place left out.
 
-
-def pack_blocks(blocks: tuple[Block, ...]) -> bytes:
-    """Blocks as ``INodeFile.packed_blocks`` keeps them."""
-    pack = PACKED_BLOCK.pack
-    return b"".join([pack(b.block_id, b.num_bytes, b.generation_stamp) for b in blocks])
-
-
-@dataclass(slots=True, eq=False)
-class INodeFile:
-    """A file.  Times are milliseconds since 1970, sizes bytes.
-
-    ``blocks`` is an immutable tuple replaced as a whole; the last one is under construction when
-    ``under_construction`` is set.  It is kept packed: one block as objects takes 200 bytes, packed
-    64, and blocks are the largest part of a namespace.  ``acl`` holds the feature's entries, not
-    those folded into ``mode``.  ``ec_policy_id`` is 0 for contiguous files.
+    Files that agree in all of it share one record (``shared``).  The fields from
+    ``under_construction`` on are rare; a file that has one of them has a record of its own.
+    ``acl`` holds the feature's entries, not those folded into ``mode``.  ``ec_policy_id`` is 0 for
+    contiguous files.  ``preferred_block_size`` is in bytes.
     """
 
-    id: int
-    name: bytes
     user: str
     group: str
     mode: int
-    mtime: int
-    atime: int
     replication: int
     preferred_block_size: int
-    packed_blocks: bytes = b""
-    under_construction: UnderConstruction | None = None
-    acl: tuple[AclEntry, ...] | None = None
-    xattrs: tuple[XAttr, ...] | None = None
     storage_policy_id: int = 0
     block_type: int = CONTIGUOUS
     ec_policy_id: int = 0
-    parent: "INodeDirectory | None" = None
+    under_construction: UnderConstruction | None = None
+    acl: tuple[AclEntry, ...] | None = None
+    xattrs: tuple[XAttr, ...] | None = None
     history: "FileHistory | None" = None
     reference: "Reference | None" = None
+
+
+SHARED_AT_MOST: Final = 65_536
+"""So many records are shared at a time; each takes about 300 bytes."""
+
+_shared: Final[dict[FileTraits, FileTraits]] = {}
+
+
+def has_nothing_rare(traits: FileTraits) -> bool:
+    """Whether a file is neither open nor moved nor in a snapshot, and has no ACL and no xattrs."""
+    return not (
+        traits.under_construction or traits.acl or traits.xattrs or traits.history
+        or traits.reference
+    )  # fmt: skip
+
+
+def shared(traits: FileTraits) -> FileTraits:
+    """The one record of all files with these traits; a record with something rare is itself.
+
+    To share saves memory and nothing depends on it, so the table begins anew when it is full.
+    """
+    if not has_nothing_rare(traits):
+        return traits
+    if len(_shared) >= SHARED_AT_MOST:
+        _shared.clear()
+    return _shared.setdefault(traits, traits)
+
+
+class _Trait(Protocol[T]):
+    def __get__(self, file: "INodeFile", owner: object = None) -> T: ...
+
+    def __set__(self, file: "INodeFile", value: T) -> None: ...
+
+
+def _trait(name: str) -> _Trait[Any]:
+    """An attribute of ``INodeFile`` that lies in its traits; to set it takes another record."""
+    place = FileTraits._fields.index(name)
+
+    def change(file: "INodeFile", value: object) -> None:
+        old = file.traits
+        file.traits = shared(FileTraits._make((*old[:place], value, *old[place + 1 :])))
+
+    return cast(_Trait[Any], property(attrgetter(f"traits.{name}"), change))
+
+
+class INodeFile:
+    """A file.  Times are milliseconds since 1970, sizes bytes.
+
+    ``numbers`` are those of ``pack_numbers``; to read them at once is faster than by their names.
+    ``blocks`` is an immutable tuple replaced as a whole; the last one is under construction when
+    ``under_construction`` is set.
+    """
+
+    __slots__ = ("name", "numbers", "parent", "traits")
+
+    user: _Trait[str] = _trait("user")
+    group: _Trait[str] = _trait("group")
+    mode: _Trait[int] = _trait("mode")
+    replication: _Trait[int] = _trait("replication")
+    preferred_block_size: _Trait[int] = _trait("preferred_block_size")
+    storage_policy_id: _Trait[int] = _trait("storage_policy_id")
+    block_type: _Trait[int] = _trait("block_type")
+    ec_policy_id: _Trait[int] = _trait("ec_policy_id")
+    under_construction: _Trait[UnderConstruction | None] = _trait("under_construction")
+    acl: _Trait[tuple[AclEntry, ...] | None] = _trait("acl")
+    xattrs: _Trait[tuple[XAttr, ...] | None] = _trait("xattrs")
+    history: "_Trait[FileHistory | None]" = _trait("history")
+    reference: "_Trait[Reference | None]" = _trait("reference")
+
+    def __init__(self, name: bytes, numbers: bytes, traits: FileTraits) -> None:
+        self.name = name
+        self.numbers = numbers
+        self.traits = traits
+        self.parent: INodeDirectory | None = None
+
+    @property
+    def id(self) -> int:
+        return PACKED_HEAD.unpack_from(self.numbers)[0]  # type: ignore[no-any-return]
+
+    @property
+    def mtime(self) -> int:
+        return PACKED_HEAD.unpack_from(self.numbers)[1]  # type: ignore[no-any-return]
+
+    @mtime.setter
+    def mtime(self, mtime: int) -> None:
+        number, _, atime = PACKED_HEAD.unpack_from(self.numbers)
+        self.numbers = pack_numbers(number, mtime, atime, self.packed_blocks)
+
+    @property
+    def atime(self) -> int:
+        return PACKED_HEAD.unpack_from(self.numbers)[2]  # type: ignore[no-any-return]
+
+    @atime.setter
+    def atime(self, atime: int) -> None:
+        number, mtime, _ = PACKED_HEAD.unpack_from(self.numbers)
+        self.numbers = pack_numbers(number, mtime, atime, self.packed_blocks)
+
+    @property
+    def packed_blocks(self) -> bytes:
+        return self.numbers[HEAD_SIZE:]
+
+    @packed_blocks.setter
+    def packed_blocks(self, packed: bytes) -> None:
+        self.numbers = self.numbers[:HEAD_SIZE] + packed
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -106,7 +202,12 @@ class INodeFile:
 
     def length(self) -> int:
         """The file's length in bytes, a last block under construction included."""
-        return sum(block.num_bytes for block in self.blocks)
+        return sum(length for _, length, _ in PACKED_BLOCK.iter_unpack(self.packed_blocks))
+
+    def kept_copy(self, name: bytes, packed_blocks: bytes) -> "INodeFile":
+        """What a snapshot keeps: nobody writes it, it has no past, and is in no directory."""
+        traits = self.traits._replace(under_construction=None, history=None, reference=None)
+        return INodeFile(name, self.numbers[:HEAD_SIZE] + packed_blocks, shared(traits))
 
 
 @dataclass(slots=True, eq=False)

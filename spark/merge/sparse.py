@@ -11,7 +11,7 @@ from typing import Final, TypeVar, cast
 
 import numpy as np
 
-from namenode_sim.image.inodes_reader import inodes_of
+from namenode_sim.image.inodes_reader import SeenTraits, inodes_of
 from namenode_sim.image.strings import Strings
 from namenode_sim.image.unknown import Kept
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile
@@ -170,10 +170,10 @@ def _check_open_files(facts: BaseFacts, trie: BaseTrie, ids: list[int]) -> None:
 
 def _parsed(messages: Mapping[int, bytes], strings: Strings, kept: Kept) -> dict[int, INode]:
     nodes: dict[int, INode] = {}
-    sizes: dict[int, int] = {}
+    seen: SeenTraits = {}
     rest = iter(messages.values())
     while raws := list(islice(rest, _BATCH)):
-        for inode in inodes_of(raws, strings, kept, sizes):
+        for inode in inodes_of(raws, strings, kept, seen):
             nodes[inode.id] = inode
     return nodes
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
+from namenode_sim.namespace.file_numbers import PACKED_BLOCK
 from namenode_sim.namespace.inode import (
-    PACKED_BLOCK,
     DirectoryDiff,
     DirectoryHistory,
     Entry,
@@ -253,14 +253,7 @@ def _record_file(file: INodeFile, latest: int, *, with_blocks: bool) -> None:
         diffs.append(FileDiff(latest, file.length()))
     diff = diffs[-1]
     if diff.copy is None:
-        diff.copy = replace(
-            file,
-            packed_blocks=b"",
-            under_construction=None,
-            parent=None,
-            history=None,
-            reference=None,
-        )
+        diff.copy = file.kept_copy(file.name, b"")
     if with_blocks:
         keep_blocks(diff, file.packed_blocks)
 

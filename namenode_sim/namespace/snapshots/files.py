@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from namenode_sim.namespace.changes import BlockWatch
-from namenode_sim.namespace.inode import PACKED_BLOCK, FileDiff, FileHistory, INode, INodeFile
+from namenode_sim.namespace.file_numbers import PACKED_BLOCK
+from namenode_sim.namespace.inode import FileDiff, FileHistory, INode, INodeFile
 from namenode_sim.namespace.snapshots.diffs import (
     CURRENT,
     NONE,

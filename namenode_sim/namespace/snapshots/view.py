@@ -3,14 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from namenode_sim.namespace.inode import (
-    PACKED_BLOCK,
-    Entry,
-    INode,
-    INodeDirectory,
-    INodeFile,
-    INodeSymlink,
-)
+from namenode_sim.namespace.file_numbers import PACKED_BLOCK
+from namenode_sim.namespace.inode import Entry, INode, INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.namespace.snapshots.diffs import (
     attributes_at,
     blocks_at,
@@ -64,15 +58,7 @@ def look(entry: Entry, name: bytes, snapshot_id: int) -> Sight:
     was = attributes_at(live, snapshot_id)
     if isinstance(live, INodeFile):
         assert isinstance(was, INodeFile)
-        copy: INode = replace(
-            was,
-            name=name,
-            packed_blocks=_cut(*blocks_at(live, snapshot_id)),
-            under_construction=None,
-            parent=None,
-            history=None,
-            reference=None,
-        )
+        copy: INode = was.kept_copy(name, _cut(*blocks_at(live, snapshot_id)))
     elif isinstance(live, INodeDirectory):
         assert isinstance(was, INodeDirectory)
         copy = _seen_directory(live, was, name, snapshot_id)

@@ -8,7 +8,8 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block, Permission, RpcIds
 from namenode_sim.image.writer import save_image
-from namenode_sim.namespace.inode import INodeDirectory, INodeFile, pack_blocks
+from namenode_sim.namespace.file_numbers import pack_blocks, pack_numbers
+from namenode_sim.namespace.inode import FileTraits, INodeDirectory, INodeFile, shared
 from namenode_sim.namespace.namespace import Namespace
 
 INFO = NamespaceInfo(-67, 4711, "CID-bench", 0, "BP-bench")
@@ -23,6 +24,7 @@ def big_namespace(inodes: int) -> Namespace:
     """Directories of files with one block each, as a warehouse has them."""
     namespace = Namespace.empty("hdfs")
     tree, number, block = namespace.tree, 16386, FIRST_BLOCK
+    traits = shared(FileTraits("alice", "analysts", 0o644, 3, 134_217_728))
     while number < 16386 + inodes:
         name = b"day=%06d" % (number // FILES_PER_DIRECTORY)
         day = INodeDirectory(number, name, "alice", "analysts", 0o755, NOW + number)
@@ -32,10 +34,8 @@ def big_namespace(inodes: int) -> Namespace:
             block += 1
             blocks = pack_blocks((Block(block, 7_654_321 + number, 1000 + number),))
             name = b"part-%05d-of-00500.parquet" % part
-            file = INodeFile(
-                number, name, "alice", "analysts", 0o644, NOW + number, NOW + number + 9, 3,
-                134_217_728, blocks,
-            )  # fmt: skip
+            numbers = pack_numbers(number, NOW + number, NOW + number + 9, blocks)
+            file = INodeFile(name, numbers, traits)
             tree.link(day, file)
             number += 1
     namespace.counters.last_inode_id = number

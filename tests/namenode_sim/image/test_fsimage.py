@@ -181,7 +181,7 @@ def test_a_failed_save_leaves_the_old_image_alone(tmp_path: Path) -> None:
     save_image(rich_namespace(), path, info())
     before = path.read_bytes()
     namespace = rich_namespace()
-    namespace.tree.file("/d/closed").mtime = -1
+    namespace.tree.node("/d").mtime = -1
     with pytest.raises(ImageError, match="cannot be saved"):
         save_image(namespace, path, info())
     assert path.read_bytes() == before

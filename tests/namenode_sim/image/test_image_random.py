@@ -25,8 +25,10 @@ from namenode_sim.image.codecs import GZIP_CODEC, ZLIB_CODEC
 from namenode_sim.image.reader import read_namespace
 from namenode_sim.image.writer import write_namespace
 from namenode_sim.namespace.dump import differences
+from namenode_sim.namespace.file_numbers import pack_numbers
 from namenode_sim.namespace.inode import (
     STRIPED,
+    FileTraits,
     INode,
     INodeDirectory,
     INodeFile,
@@ -92,7 +94,10 @@ def inodes(draw: st.DrawFn, number: int) -> INode:
         return INodeSymlink(*common, draw(TIME), draw(st.binary(max_size=9)))
     if kind is INodeDirectory:
         return INodeDirectory(*common, acl, xattrs, draw(QUOTAS))
-    file = INodeFile(*common, draw(TIME), draw(st.integers(0, 512)), draw(st.integers(1, 2**40)))
+    _, name, user, group, mode, mtime = common
+    size = draw(st.integers(1, 2**40))
+    traits = FileTraits(user, group, mode, draw(st.integers(0, 512)), size)
+    file = INodeFile(name, pack_numbers(number, mtime, draw(TIME)), traits)
     file.blocks = tuple(draw(st.lists(BLOCK, max_size=3)))
     file.acl, file.xattrs = acl, xattrs
     file.storage_policy_id = draw(st.integers(0, 127))

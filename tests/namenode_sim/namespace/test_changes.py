@@ -24,7 +24,8 @@ from namenode_sim.namespace.changes import (
     ReplicationSet,
     StampGiven,
 )
-from namenode_sim.namespace.inode import PACKED_BLOCK, INodeFile
+from namenode_sim.namespace.file_numbers import PACKED_BLOCK
+from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.files import Reclaim
 from namenode_sim.namespace.tree import Tree

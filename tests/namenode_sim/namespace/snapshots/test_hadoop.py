@@ -11,7 +11,8 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.ops import Op
 from namenode_sim.image.reader import load_image
-from namenode_sim.namespace.inode import PACKED_BLOCK, INodeDirectory, INodeFile
+from namenode_sim.namespace.file_numbers import PACKED_BLOCK
+from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.known_differences import content_differences

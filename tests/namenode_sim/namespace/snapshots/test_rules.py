@@ -9,7 +9,8 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.errors import ApplyError
-from namenode_sim.namespace.inode import INodeDirectory, INodeFile, pack_blocks
+from namenode_sim.namespace.file_numbers import pack_blocks
+from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.snapshots import DELETED_MARK
 from namenode_sim.namespace.snapshots.view import Sight, look_at_root
