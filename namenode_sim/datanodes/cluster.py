@@ -103,8 +103,7 @@ class Cluster:
 
     def policy_of(self, file_id: int) -> StoragePolicy:
         """The policy by which a file's blocks are placed; the default for one that is gone."""
-        inodes = {} if self._namespace is None else self._namespace.tree.inodes
-        inode = inodes.get(file_id)
+        inode = None if self._namespace is None else self._namespace.tree.inodes.get(file_id)
         return POLICIES[DEFAULT_POLICY_ID] if inode is None else policy_of(inode)
 
     def add_storage(self, node: Node, uuid: str) -> NodeStorage:

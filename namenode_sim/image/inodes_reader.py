@@ -29,6 +29,7 @@ from namenode_sim.namespace.inode import (
     UnderConstruction,
     shared,
 )
+from namenode_sim.namespace.inode_map import InodeMap
 
 STORAGE_TYPES: Final = {
     1: StorageType.DISK,
@@ -62,7 +63,7 @@ def signed(number: int) -> int:
 
 def read_inodes(
     section: Iterator[bytes], strings: Strings, kept: Kept, place: MessagePosition | None = None
-) -> tuple[int, dict[int, INode]]:
+) -> tuple[int, InodeMap]:
     """The last inode id given out, and all inodes by id, not linked yet.
 
     Args:
@@ -78,14 +79,13 @@ def read_inodes(
     raw = next_message(section)
     header = pb.INodeSection.FromString(raw)
     keep_unknown(kept, ("INODE", ""), raw, header)
-    inodes: dict[int, INode] = {}
+    inodes = InodeMap()
     count = 0
     seen: SeenTraits = {}
     while raws := list(islice(section, _BATCH)):
         count += len(raws)
         try:
-            for inode in inodes_of(raws, strings, kept, seen):
-                inodes[inode.id] = inode
+            inodes.extend(list(inodes_of(raws, strings, kept, seen)))
         except Exception:
             if place is not None:
                 place.offset -= _size_from_failure(raws, strings)
@@ -281,7 +281,7 @@ def read_xattrs(message: pb.XAttrFeatureProto, strings: Strings) -> tuple[XAttr,
 
 def link_children(
     section: Iterator[bytes],
-    inodes: dict[int, INode],
+    inodes: InodeMap,
     places: Sequence[OldName | NewPlace],
     kept: Kept,
 ) -> None:
@@ -313,10 +313,9 @@ def link_children(
             ids += [place.reference.inode.id for place in moved_here]
         parents.append(parent)
         children = parent.children
-        for number in ids:
-            child = inodes[number]
+        for child in inodes.several(ids):
             if child.parent is not None:
-                raise ImageError(f"inode {number} is a child of both {child.parent.id} and "
+                raise ImageError(f"inode {child.id} is a child of both {child.parent.id} and "
                                  f"{parent.id}")  # fmt: skip
             children[child.name] = child
             child.parent = parent

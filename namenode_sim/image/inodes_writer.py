@@ -3,7 +3,7 @@
 See docs/reference/formats.md#image-messages.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from itertools import islice
 from struct import Struct
 from typing import Final, Protocol
@@ -31,6 +31,7 @@ from namenode_sim.namespace.inode import (
     full_path,
     signed_order,
 )
+from namenode_sim.namespace.inode_map import InodeMap
 
 ERASURE_CODING_LAYOUT: Final = -64
 STORAGE_TYPE_NUMBERS: Final = {ordinal: number for number, ordinal in STORAGE_TYPES.items()}
@@ -56,7 +57,7 @@ class DividedWrite(Protocol):
 
 def write_inodes(
     write: DividedWrite,
-    inodes: Mapping[int, INode],
+    inodes: InodeMap,
     last_inode_id: int,
     numbers: StringNumbers,
     layout: int,
@@ -301,7 +302,7 @@ def _divided(children: list[INode], references: ReferenceNumbers) -> tuple[list[
 
 def write_directories(
     write: DividedWrite,
-    inodes: Mapping[int, INode],
+    inodes: InodeMap,
     references: ReferenceNumbers,
     *,
     kept: Kept,
@@ -326,9 +327,12 @@ def write_directories(
         indices: list[int] = []
         if references.wanted:
             ids, indices = _divided([children[name] for name in names], references)
-        for number in ids:
-            if number not in inodes:
-                raise ImageError(f"{full_path(inode)} has a child {number} that is no inode")
+        try:
+            inodes.several(ids)
+        except KeyError as missing:
+            raise ImageError(
+                f"{full_path(inode)} has a child {missing} that is no inode"
+            ) from missing
         entry = pb.DirEntry(parent=inode.id, children=ids, refChildren=indices)
         restore_unknown(kept, ("INODE_DIR", inode.id), entry)
         write(delimited(entry.SerializeToString()))

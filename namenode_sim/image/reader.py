@@ -29,7 +29,8 @@ from namenode_sim.image.snapshots_reader import (
 )
 from namenode_sim.image.strings import Strings, read_strings
 from namenode_sim.image.unknown import Kept, keep_unknown
-from namenode_sim.namespace.inode import ROOT_ID, INode, INodeDirectory, INodeFile
+from namenode_sim.namespace.inode import ROOT_ID, INodeDirectory, INodeFile
+from namenode_sim.namespace.inode_map import InodeMap
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.diffs import is_current
 
@@ -156,7 +157,7 @@ class _Loader:
             settle(inodes, places)
 
 
-def _root(inodes: dict[int, INode]) -> INodeDirectory:
+def _root(inodes: InodeMap) -> INodeDirectory:
     """The root has a fixed id today; very old images have another, but no name either."""
     usual = inodes.get(ROOT_ID)
     if isinstance(usual, INodeDirectory):

@@ -1,6 +1,6 @@
 """Sections SNAPSHOT, SNAPSHOT_DIFF and INODE_REFERENCE to what snapshots hold (3.2)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from google.protobuf.message import Message
 
@@ -16,13 +16,13 @@ from namenode_sim.namespace.inode import (
     Entry,
     FileDiff,
     FileHistory,
-    INode,
     INodeDirectory,
     INodeFile,
     NewPlace,
     OldName,
     Reference,
 )
+from namenode_sim.namespace.inode_map import InodeMap
 from namenode_sim.namespace.snapshots.diffs import is_current, up_to
 from namenode_sim.namespace.snapshots.references import add_to
 from namenode_sim.namespace.state import Snapshot, Snapshots
@@ -30,7 +30,7 @@ from namenode_sim.namespace.state import Snapshot, Snapshots
 Places = list[OldName | NewPlace]
 
 
-def read_references(section: Iterator[bytes], inodes: Mapping[int, INode], kept: Kept) -> Places:
+def read_references(section: Iterator[bytes], inodes: InodeMap, kept: Kept) -> Places:
     """INODE_REFERENCE: the places of moved inodes, each to be found by its index."""
     places: Places = []
     for raw in section:
@@ -60,7 +60,7 @@ def _id(number: int) -> int:
 
 
 def read_snapshots(
-    section: Iterator[bytes], inodes: Mapping[int, INode], strings: Strings, kept: Kept
+    section: Iterator[bytes], inodes: InodeMap, strings: Strings, kept: Kept
 ) -> Snapshots:
     """The snapshottable directories and their snapshots, without diffs."""
     raw = next_message(section)
@@ -85,7 +85,7 @@ def read_snapshots(
     return snapshots
 
 
-def _history(inodes: Mapping[int, INode], number: int) -> DirectoryHistory:
+def _history(inodes: InodeMap, number: int) -> DirectoryHistory:
     directory = inodes[number]
     if not isinstance(directory, INodeDirectory):
         raise ImageError(f"inode {number} has snapshots of a directory, which it is not")
@@ -96,7 +96,7 @@ def _history(inodes: Mapping[int, INode], number: int) -> DirectoryHistory:
 
 def read_diffs(
     section: Iterator[bytes],
-    inodes: Mapping[int, INode],
+    inodes: InodeMap,
     snapshots: Snapshots,
     places: Places,
     strings: Strings,
@@ -124,7 +124,7 @@ class _DiffReader:
     def __init__(
         self,
         section: Iterator[bytes],
-        inodes: Mapping[int, INode],
+        inodes: InodeMap,
         snapshots: Snapshots,
         places: Places,
         strings: Strings,
@@ -211,7 +211,7 @@ def _created(directory: INodeDirectory, name: bytes) -> Entry:
     return place or child
 
 
-def settle(inodes: Mapping[int, INode], places: Places) -> None:
+def settle(inodes: InodeMap, places: Places) -> None:
     """Tell files that only snapshots have from those in the current tree; an image does not.
 
     Raises:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from namenode_sim.edits.values import value
 from namenode_sim.namespace.file_numbers import PACKED_BLOCK
-from namenode_sim.namespace.inode import INode, INodeFile
+from namenode_sim.namespace.inode import INodeFile
+from namenode_sim.namespace.inode_map import InodeMap
 
 
 @value
@@ -216,7 +217,7 @@ class BlockWatch:
         """Note a change that no file shows."""
         self._told.append(change)
 
-    def take(self, inodes: Mapping[int, INode]) -> tuple[BlockChange, ...]:
+    def take(self, inodes: InodeMap) -> tuple[BlockChange, ...]:
         """The changes since the last call; ``inodes`` are those that there are now."""
         touched = bool(self._before or self._dropped)
         if not touched and not self._told:
@@ -228,7 +229,7 @@ class BlockWatch:
         self._told.clear()
         return tuple(changes)
 
-    def _differences(self, inodes: Mapping[int, INode]) -> Iterator[BlockChange]:
+    def _differences(self, inodes: InodeMap) -> Iterator[BlockChange]:
         before: dict[int, Held] = {}
         after: dict[int, Held] = {}
         wanted: dict[int, int] = {}

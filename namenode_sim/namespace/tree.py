@@ -15,6 +15,7 @@ from namenode_sim.namespace.inode import (
     signed_order,
     subtree,
 )
+from namenode_sim.namespace.inode_map import InodeMap
 
 
 def components(path: str) -> list[bytes]:
@@ -45,7 +46,7 @@ class Tree:
 
     def __init__(self, root: INodeDirectory) -> None:
         self.root = root
-        self.inodes: dict[int, INode] = {root.id: root}
+        self.inodes = InodeMap([root])
         self.leases: dict[str, set[int]] = {}
         self.has_snapshots = False
         self.watch: BlockWatch | None = None
@@ -135,7 +136,7 @@ class Tree:
         """Drop one unlinked node."""
         if self.watch is not None and isinstance(node, INodeFile):
             self.watch.drop(node)
-        self.inodes.pop(node.id, None)
+        self.inodes.discard(node.id)
         self._counted.pop(node.id, None)
         node.parent = None  # no cycles are left for the garbage collector to find
         if isinstance(node, INodeFile):

@@ -81,7 +81,7 @@ def _created(sparse: Sparse) -> list[INode]:
     """Inodes that the image does not have, by id."""
     inodes = sparse.namespace.tree.inodes
     old = frozenset(sparse.materialised.tolist())
-    created = [inodes[number] for number in sorted(inodes.keys() - old)]
+    created = [inodes[number] for number in sorted(set(inodes) - old)]
     last = sparse.base.facts.last_inode_id
     if created and created[0].id <= last:
         raise EditsDoNotBelong(

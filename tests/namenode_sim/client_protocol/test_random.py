@@ -56,7 +56,7 @@ CALLS = st.one_of(
 def check(namespace: Namespace) -> None:
     """What must hold of every tree."""
     reachable = {node.id: node for node in subtree(namespace.tree.root)}
-    assert reachable == namespace.tree.inodes
+    assert reachable == dict(namespace.tree.inodes.items())
     for node in reachable.values():
         if isinstance(node, INodeDirectory):
             assert all(child.parent is node for child in node.children.values())

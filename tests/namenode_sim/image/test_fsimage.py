@@ -80,7 +80,7 @@ def test_an_image_of_hadoop_agrees_with_what_its_viewer_prints() -> None:
     namespace = _read(real(DYNAMOMETER))
     printed = ET.parse(real(f"{DYNAMOMETER}.xml")).getroot()
     inodes = {int(_text(node, "id")): node for node in printed.findall("INodeSection/inode")}
-    assert inodes.keys() == namespace.tree.inodes.keys()
+    assert inodes.keys() == set(namespace.tree.inodes)
     assert namespace.counters.last_inode_id == int(_text(printed, "INodeSection/lastInodeId"))
     for name, found in {
         "genstampV1": namespace.counters.generation_stamp_v1,
@@ -170,7 +170,7 @@ def test_a_striped_file_does_not_go_into_an_old_layout() -> None:
 
 def test_a_child_that_is_no_inode_is_found_before_the_image_has_its_name(tmp_path: Path) -> None:
     namespace = rich_namespace()
-    del namespace.tree.inodes[16389]
+    namespace.tree.inodes.discard(16389)
     with pytest.raises(ImageError, match="child 16389"):
         save_image(namespace, tmp_path / "fsimage_0000000000000000024", info())
     assert list(tmp_path.iterdir()) == []

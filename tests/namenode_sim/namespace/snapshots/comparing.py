@@ -33,7 +33,7 @@ def _wrong_numbers(namespace: Namespace, model: Model) -> Iterator[str]:
     An inode too many may be there where a directory was moved: Hadoop takes all that is in such a
     one for part of every snapshot (INode.isInLatestSnapshot), and may keep what none has.
     """
-    held, wanted = namespace.tree.inodes.keys(), model.numbers()
+    held, wanted = set(namespace.tree.inodes), model.numbers()
     if wanted - held:
         yield f"inodes are missing: {sorted(wanted - held)}"
     if held != set(_reachable(namespace)):

@@ -1,0 +1,111 @@
+"""The map of inodes is a dictionary to whoever asks it, however ids come, go and come again."""
+
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from namenode_sim.namespace.inode import INode, INodeDirectory
+from namenode_sim.namespace.inode_map import InodeMap
+
+RISING = st.sampled_from((1, 1, 1, 1, 2, 5, 1000, 2500))
+ANY_ID = st.integers(-3, 60) | st.integers(16385, 16500) | st.integers(0, 2**63 - 1)
+CHANGES = st.one_of(
+    st.tuples(st.just("add"), RISING),
+    st.tuples(st.just("extend"), st.lists(RISING, max_size=30)),
+    st.tuples(st.just("discard"), st.integers(0, 400)),
+    st.tuples(st.just("add again"), st.integers(0, 400)),
+    st.tuples(st.just("discard many"), st.integers(1, 9)),
+)
+NOWHERE = object()
+
+
+def made(number: int) -> INodeDirectory:
+    return INodeDirectory(number, b"d", "u", "g", 0o755, 0)
+
+
+def do(inodes: InodeMap, model: dict[int, INode], what: str, how: object) -> None:
+    """One change to both; ids that are given out come from what was added last."""
+    known = sorted(model)
+    match what, how:
+        case "add", int(step):
+            number = max([*known, 16384]) + step
+            inodes[number] = model[number] = made(number)
+        case "extend", list(steps):
+            number, more = max([*known, 16384]), []
+            for step in steps:
+                number += step
+                more.append(made(number))
+            inodes.extend(more)
+            model.update((inode.id, inode) for inode in more)
+        case (("discard" | "add again"), int(place)):
+            number = known[place % len(known)] if known else 16385
+            inodes.discard(number)
+            model.pop(number, None)
+            if what == "add again":
+                inodes[number] = model[number] = made(number)
+        case "discard many", int(share):
+            for number in known[:: share + 1]:
+                inodes.discard(number)
+                del model[number]
+        case _:
+            raise AssertionError(what)
+
+
+def assert_same(inodes: InodeMap, model: dict[int, INode]) -> None:
+    assert list(inodes) == list(model)
+    assert list(inodes.values()) == list(model.values())
+    assert list(inodes.items()) == list(model.items())
+    assert len(inodes) == len(model)
+    assert inodes.several(list(model)) == list(model.values())
+    around = [number + step for number in [*model, 0, 16385] for step in (-1, 0, 1)]
+    for number in around:
+        assert inodes.get(number, NOWHERE) is model.get(number, NOWHERE)
+        assert (number in inodes) == (number in model)
+        if number not in model:
+            with pytest.raises(KeyError):
+                inodes[number]
+            with pytest.raises(KeyError):
+                inodes.several([*model, number])
+
+
+@given(st.lists(CHANGES, max_size=25), st.lists(ANY_ID, max_size=3))
+def test_it_is_a_dictionary_while_ids_rise_and_after(
+    changes: list[tuple[str, object]], any_ids: list[int]
+) -> None:
+    inodes, model = InodeMap(), dict[int, INode]()
+    for what, how in changes:
+        do(inodes, model, what, how)
+    assert_same(inodes, model)
+    for number in any_ids:
+        inodes[number] = model[number] = made(number)
+        assert_same(inodes, model)
+
+
+def taken(inodes: list[INode]) -> tuple[InodeMap, float]:
+    """A map of them, and how many bytes each takes in it."""
+    tracemalloc.start()
+    found = InodeMap(inodes)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return found, size / len(inodes)
+
+
+def test_an_inode_takes_a_place_of_eight_bytes_as_long_as_a_quarter_of_them_is_taken() -> None:
+    inodes: list[INode] = [made(number) for number in range(16385, 36385)]
+    assert taken(inodes)[1] < 10
+    assert taken(inodes[::2])[1] < 20
+    assert taken(inodes[::-1])[1] > 25, "this test would not tell a row from a dictionary"
+
+
+def test_it_stays_the_same_when_hardly_any_place_is_taken_any_more() -> None:
+    inodes: list[INode] = [made(number) for number in range(16385, 20385)]
+    found, model = InodeMap(inodes), {inode.id: inode for inode in inodes}
+    for inode in inodes[::-1]:
+        found.discard(inode.id)
+        del model[inode.id]
+        if len(model) in {1000, 800, 745, 744, 743, 10, 1, 0}:
+            assert_same(found, model)
+    found[5] = model[5] = made(5)
+    assert_same(found, model)
