@@ -35,7 +35,7 @@ from namenode_sim.namespace.changes import (
     blocks_held,
     expected_replication,
 )
-from namenode_sim.namespace.file_numbers import PACKED_BLOCK
+from namenode_sim.namespace.file_numbers import HEAD_SIZE, PACKED_BLOCK
 from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.namespace import Namespace
 
@@ -52,9 +52,10 @@ def load(state: BlockState, namespace: Namespace) -> None:
     for node in namespace.tree.inodes.values():
         if not isinstance(node, INodeFile):
             continue
-        if node.history is not None or node.under_construction is not None:
+        traits = node.traits
+        if traits.history is not None or traits.under_construction is not None:
             _load_file(state, node)
-        elif node.packed_blocks:
+        elif len(node.numbers) > HEAD_SIZE:
             plain.append(node)
         if len(plain) == AT_ONCE:
             _load_plain(state, plain)
@@ -74,15 +75,17 @@ def _load_file(state: BlockState, file: INodeFile) -> None:
 
 def _load_plain(state: BlockState, files: list[INodeFile]) -> None:
     """Closed files without snapshots, which nearly all are: all blocks are complete."""
-    counts = np.array([len(file.packed_blocks) // PACKED_BLOCK.size for file in files], np.int64)
-    numbers = np.array([file.id for file in files], np.int64)
-    expected = np.array([file.replication for file in files], np.uint16)
-    packed = b"".join([file.packed_blocks for file in files])
-    table = np.frombuffer(packed, ">i8").astype(np.int64).reshape(-1, 3)
-    if not len(table):
+    if not files:
         return
-    ids, lengths, stamps = table[:, 0], table[:, 1], table[:, 2]
-    of_files, wanted = np.repeat(numbers, counts), np.repeat(expected, counts)
+    packed = [file.numbers for file in files]
+    expected = np.array([file.traits.replication for file in files], np.uint16)
+    # A file's numbers are three of its own, its id first, and then three of each block.
+    table = np.frombuffer(b"".join(packed), ">i8").astype(np.int64).reshape(-1, 3)
+    rows = np.array([len(numbers) for numbers in packed], np.int64) // PACKED_BLOCK.size
+    heads = np.cumsum(rows) - rows
+    of_files, wanted = np.repeat(table[heads, 0], rows - 1), np.repeat(expected, rows - 1)
+    blocks = np.delete(table, heads, axis=0)
+    ids, lengths, stamps = blocks[:, 0], blocks[:, 1], blocks[:, 2]
     state.index.extend(ids, state.columns.extend(ids, lengths, stamps, of_files, wanted))
     state.complete += int((ids > 0).sum())
     state.show(int(ids.max()), int(stamps.max()))

@@ -21,6 +21,12 @@ PACKED_BLOCK: Final = Struct(">qqq")
 
 HEAD_SIZE: Final = PACKED_HEAD.size
 
+id_in: Final = Struct(">q").unpack_from
+mtime_in: Final = Struct(">8xq").unpack_from
+atime_in: Final = Struct(">16xq").unpack_from
+pack_time: Final = Struct(">q").pack
+pack_times: Final = Struct(">qq").pack
+
 
 def pack_numbers(inode_id: int, mtime: int, atime: int, packed_blocks: bytes = b"") -> bytes:
     """A file's numbers; the blocks as ``pack_blocks`` gives them."""

@@ -58,8 +58,7 @@ def add(
         about_to_change(tree, op.path, existing)
         _touch_unless_full(tree, existing)
         _open(tree, existing, op.client_name, op.client_machine)
-    existing.atime = op.atime
-    existing.mtime = op.mtime
+    existing.set_times(op.mtime, op.atime)
     _update_blocks(tree, existing, op)
     return existing
 
@@ -112,8 +111,7 @@ def _open(tree: Tree, file: INodeFile, client_name: str, client_machine: str) ->
 def close(tree: Tree, op: ops.Close) -> None:
     """Complete a file.  The op's inode id is always 0; the path tells which file."""
     file = tree.file(op.path)
-    file.atime = op.atime
-    file.mtime = op.mtime
+    file.set_times(op.mtime, op.atime)
     _update_blocks(tree, file, op)
     if file.under_construction is None:
         raise ApplyError(f"{op.path} is not under construction and cannot be closed")

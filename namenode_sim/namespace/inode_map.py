@@ -77,6 +77,10 @@ class InodeMap:
         return [self[number] for number in numbers]
 
     def __setitem__(self, number: int, inode: INode) -> None:
+        row, place = self._row, number - self._first
+        if 0 <= place < len(row) and row[place] is not None:
+            row[place] = inode
+            return
         if self._by_id is None and not self._placed(number, inode):
             self._by_id = dict(self.items())
             self._row = []
@@ -84,14 +88,11 @@ class InodeMap:
             self._by_id[number] = inode
 
     def _placed(self, number: int, inode: INode) -> bool:
-        """Put an inode into the row, unless it does not belong there."""
+        """Put an inode at the end of the row, unless it does not belong there."""
         row = self._row
         if not row:
             self._first = number
         place = number - self._first
-        if 0 <= place < len(row) and row[place] is not None:
-            row[place] = inode
-            return True
         if place < len(row) or not self._is_row(self._count + 1, place + 1):
             return False
         row.extend([None] * (place - len(row)))
