@@ -1,13 +1,14 @@
 """One accepted connection: feeds its session, sends answers, keeps its limits."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final, Protocol, assert_never, cast
 
 import structlog
 
 from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.limits import RpcLimits
+from ha.rpc.metrics import METERS, Meters
+from ha.rpc.reading_thread import ReadingThread, Since
 from ha.rpc.session import Asked, Event, Greeted, Hangup, Phase, Send, ServerSession
 
 log = structlog.get_logger()
@@ -39,17 +40,21 @@ class Owner(Protocol):
         """Whether one more call may be taken; if not, ``pump`` is called once it may."""
 
     def take(self, connection: "ServerConnection", asked: Asked) -> None:
-        """Carry out a call; ``answer`` or ``answer_and_hang_up`` is called once."""
+        """Carry out a call; ``answer`` or ``answer_and_hang_up`` is called once.
 
+        Unless it goes to a thread, by ``begin_thread``.
+        """
 
-@dataclass(slots=True)
-class _Since:
-    """When things began, in the loop's seconds."""
+    def may_begin_thread(self, connection: "ServerConnection") -> bool:
+        """Whether a connection may be read by a thread of its own; ``thread_over`` ends it."""
 
-    born: float
-    heard: float
-    frame: float | None = None
-    stalled: float | None = None
+    def carry_out_in_thread(
+        self, connection: "ServerConnection", asked: Asked, meters: Meters
+    ) -> bytes | Hangup | None:
+        """Carry out a call where this is called, which may block; None: it is the loop's."""
+
+    def thread_over(self, connection: "ServerConnection") -> None:
+        """A connection is read by the loop again."""
 
 
 class ServerConnection(asyncio.Protocol):
@@ -72,7 +77,9 @@ class ServerConnection(asyncio.Protocol):
         self._reading = True
         self._pumping = False
         self._starved = False
-        self._since = _Since(self._loop.time(), self._loop.time())
+        self._thread: ReadingThread | None = None
+        self._given_back: Event | None = None
+        self._since = Since(self._loop.time(), self._loop.time())
 
     @property
     def user(self) -> str:
@@ -92,7 +99,8 @@ class ServerConnection(asyncio.Protocol):
     @property
     def idle(self) -> bool:
         """Nothing is owed to the peer."""
-        return self._unanswered == 0
+        thread = self._thread
+        return self._unanswered == 0 if thread is None else thread.waits
 
     @property
     def heard_at(self) -> float:
@@ -125,6 +133,8 @@ class ServerConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The peer, or we, have closed.  Handlers go on: half a transition helps nobody."""
+        if self._thread is not None:
+            self._thread.shut()
         if self._transport is not None:
             self._transport = None
             self._owner.forget(self)
@@ -142,25 +152,44 @@ class ServerConnection(asyncio.Protocol):
 
     def pump(self) -> None:
         """Turn received bytes into calls, as far as the limits go."""
-        progress = False
-        event: Event | None = None
-        self._pumping = True
-        while may := self._may_take():
-            event = self._session.next_event()
-            if event is None:
-                break
-            progress = True
-            self._handle(event)
-        self._pumping = False
-        if self._outgoing:
-            self._flush()
-        buffered = self._session.buffered_bytes
-        if buffered == 0:
-            self._since.frame = None
-        elif progress:
-            self._since.frame = self._loop.time()
-        self._starved = self._transport is not None and not self._owner.budget.holds(self, buffered)
-        self._set_reading(may and not self._starved)
+        if self._thread is None:
+            self._pump()
+
+    def begin_thread(self, asked: Asked) -> bool:
+        """Have a call, and what follows it, carried out by a thread that reads this connection.
+
+        False where that cannot be: something else is owed to the peer, or there is no room.
+        """
+        transport = self._transport
+        if transport is None or self._unanswered != 1 or self._outgoing:
+            return False
+        shared = transport.get_extra_info("socket")
+        if shared is None or transport.get_write_buffer_size():
+            return False
+        if not self._owner.may_begin_thread(self):
+            return False
+        meters = METERS.begin_beside()
+        self._thread = ReadingThread(
+            self._session,
+            self._since,
+            lambda asked: self._owner.carry_out_in_thread(self, asked, meters),
+            lambda event: self._loop.call_soon_threadsafe(self._thread_over, meters, event),
+        )
+        self._unanswered, self._starved = 0, False
+        self._set_reading(wanted=False)
+        try:
+            self._thread.begin(shared, asked)
+        except (OSError, RuntimeError) as full:
+            log.warning("rpc.thread_not_begun", host=self.host, because=str(full))
+            self._unanswered = 1
+            self._leave_thread(meters)
+            return False
+        return True
+
+    def recall(self) -> None:
+        """Have the thread that reads this connection end after its call."""
+        if self._thread is not None:
+            self._thread.recall()
 
     def answer(self, data: bytes) -> None:
         """Send one call's answer."""
@@ -188,7 +217,8 @@ class ServerConnection(asyncio.Protocol):
 
     def overdue(self, now: float) -> str | None:
         """The limit whose wait the peer has exceeded, by name."""
-        limits, since = self._limits, self._since
+        limits, since, thread = self._limits, self._since, self._thread
+        reading = self._reading if thread is None else thread.waits
         match self._session.phase:
             case Phase.PREAMBLE | Phase.CONTEXT:
                 return _late("handshake_seconds", since.born, now, limits.handshake_seconds)
@@ -200,18 +230,56 @@ class ServerConnection(asyncio.Protocol):
                 return _late(
                     "stalled_write_seconds", since.stalled, now, limits.stalled_write_seconds
                 )
-            case Phase.CALLS if since.frame is not None and (self._reading or self._starved):
+            case Phase.CALLS if since.frame is not None and (reading or self._starved):
                 return _late("frame_seconds", since.frame, now, limits.frame_seconds)
-            case Phase.CALLS if self._unanswered == 0 and self._reading:
+            case Phase.CALLS if self.idle and reading:
                 return _late("idle_seconds", since.heard, now, limits.idle_seconds)
             case _:
                 return None
 
     # Our own.
 
+    def _pump(self) -> None:
+        progress = False
+        event: Event | None = None
+        self._pumping = True
+        while may := self._may_take():
+            event, self._given_back = self._given_back or self._session.next_event(), None
+            if event is None:
+                break
+            progress = True
+            self._handle(event)
+        self._pumping = False
+        if self._thread is not None:
+            return
+        if self._outgoing:
+            self._flush()
+        buffered = self._session.buffered_bytes
+        if buffered == 0:
+            self._since.frame = None
+        elif progress:
+            self._since.frame = self._loop.time()
+        self._starved = self._transport is not None and not self._owner.budget.holds(self, buffered)
+        self._set_reading(may and not self._starved)
+
+    def _thread_over(self, meters: Meters, event: Event | None) -> None:
+        """The thread has ended; what it has read and not carried out comes next."""
+        self._leave_thread(meters)
+        self._given_back = event
+        if self._transport is not None:
+            self.pump()
+
+    def _leave_thread(self, meters: Meters) -> None:
+        assert self._thread is not None
+        self._thread.end()
+        self._thread = None
+        METERS.end_beside(meters)
+        self._owner.thread_over(self)
+
     def _may_take(self) -> bool:
         return (
             self._transport is not None
+            and self._thread is None
             and not self._transport.is_closing()
             and self._since.stalled is None
             and self._unanswered < self._limits.max_calls_per_connection

@@ -1,21 +1,22 @@
 """Carries out calls: finds the method, begins it or runs it as a task, turns the end into bytes."""
 
 import asyncio
+import time
 from contextlib import suppress
 
 import structlog
-from google.protobuf.message import EncodeError, Message
+from google.protobuf.message import Message
 
 from ha.rpc.connection import ServerConnection
-from ha.rpc.errors import MalformedFrame, RemoteFault
 from ha.rpc.frame_budget import FrameBudget
-from ha.rpc.java_names import IO_EXCEPTION, RPC_SERVER
 from ha.rpc.limits import RpcLimits
-from ha.rpc.metrics import METERS, MethodMeters
-from ha.rpc.packets import Detail, encode_failure, encode_success, parse_request
+from ha.rpc.metrics import METERS, Meters, MethodMeters
+from ha.rpc.outcome import told
+from ha.rpc.packets import encode_failure, parse_request
 from ha.rpc.protocol import Call, Catalogue, Method, NotServed
+from ha.rpc.reading_thread import THREAD_BYTES
 from ha.rpc.seats import Seats
-from ha.rpc.session import Asked
+from ha.rpc.session import Asked, Hangup
 
 log = structlog.get_logger()
 
@@ -33,6 +34,7 @@ class Dispatcher:
         self._running = 0
         self._idle = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._in_threads: set[ServerConnection] = set()
         self._waiting: dict[ServerConnection, None] = {}
         self._pump_is_due = False
         self._loop = asyncio.get_running_loop()
@@ -77,6 +79,8 @@ class Dispatcher:
                 encode_failure(asked.key, method.java_class, method.message, method.detail)
             )
             return
+        if method.in_thread is not None and connection.begin_thread(asked):
+            return
         self._running += 1
         running = _Running(self, connection, asked, self._loop.time())
         try:
@@ -90,10 +94,43 @@ class Dispatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def may_begin_thread(self, connection: ServerConnection) -> bool:
+        """Whether a connection may be read by a thread of its own; ``thread_over`` ends it."""
+        if not self.accepting or not self.budget.set_aside(connection, THREAD_BYTES):
+            return False
+        self._in_threads.add(connection)
+        return True
+
+    def carry_out_in_thread(
+        self, connection: ServerConnection, asked: Asked, meters: Meters
+    ) -> bytes | Hangup | None:
+        """Carry out a call where this is called, which may block; None: it is the loop's."""
+        method = self.catalogue.find(asked.protocol, asked.method, asked.version)
+        if isinstance(method, NotServed) or method.in_thread is None:
+            return None
+        began, counted = time.monotonic(), meters.of(asked.protocol, asked.method)
+        counted.running += 1
+        outcome: Message | Exception
+        try:
+            outcome = method.in_thread(parse_request(method.request, asked.request))
+        except Exception as failure:  # noqa: BLE001 - it is the call's outcome, and told as such
+            outcome = failure
+        answer = told(asked, connection.host, outcome, counted)
+        counted.took(time.monotonic() - began)
+        return answer
+
+    def thread_over(self, connection: ServerConnection) -> None:
+        """A connection is read by the loop again."""
+        self._in_threads.discard(connection)
+        if not self._in_threads:
+            self._idle.set()
+
     # For the server.
 
     async def drain(self, seconds: float) -> None:
         """Let running calls end; cancel the handlers of those that take longer than ``seconds``."""
+        for connection in tuple(self._in_threads):
+            connection.recall()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._until_idle()
@@ -120,7 +157,13 @@ class Dispatcher:
     # Our own.
 
     async def _until_idle(self) -> None:
-        while self._running:
+        while self._running or self._in_threads:
+            self._idle.clear()
+            await self._idle.wait()
+
+    async def until_no_threads(self) -> None:
+        """Wait for what threads are carrying out: that cannot be cancelled."""
+        while self._in_threads:
             self._idle.clear()
             await self._idle.wait()
 
@@ -171,49 +214,16 @@ class _Running:
 
     def ended(self, outcome: Message | Exception) -> None:
         """Answer it."""
-        key, meters = self._asked.key, self._meters
-        data = b""
-        if isinstance(outcome, Message):
-            try:
-                data = encode_success(key, outcome.SerializeToString())
-            except EncodeError as failure:  # a required field is missing
-                outcome = failure
-        match outcome:
-            case Message():
-                meters.succeeded += 1
-                self._connection.answer(data)
-            case RemoteFault():
-                meters.refused += 1
-                self._answer_fault(outcome)
-            case MalformedFrame():
-                meters.refused += 1
-                self._fail(RPC_SERVER, str(outcome), Detail.ERROR_RPC_SERVER)
-            case _:
-                meters.failed += 1
-                self._answer_failure(outcome)
+        answer = told(self._asked, self._connection.host, outcome, self._meters)
+        if isinstance(answer, Hangup):
+            self._connection.answer_and_hang_up(answer.last, answer.reason)
+        else:
+            self._connection.answer(answer)
         self.over()
 
     def over(self) -> None:
         """Count the call as ended, answered or not."""
         self._dispatcher.ended(self._meters, self._started_at)
-
-    def _fail(self, java_class: str, message: str, detail: Detail) -> None:
-        self._connection.answer(encode_failure(self._asked.key, java_class, message, detail))
-
-    def _answer_failure(self, failure: Exception) -> None:
-        method, host = self._asked.method, self._connection.host
-        log.error("rpc.handler.failed", method=method, host=host, exc_info=failure)
-        message = f"{type(failure).__name__}: {failure}"
-        self._fail(IO_EXCEPTION, message, Detail.ERROR_APPLICATION)
-
-    def _answer_fault(self, fault: RemoteFault) -> None:
-        if not fault.fatal:
-            self._fail(fault.java_class, fault.message, Detail.ERROR_APPLICATION)
-            return
-        data = encode_failure(
-            self._asked.key, fault.java_class, fault.message, Detail.FATAL_UNKNOWN, fatal=True
-        )
-        self._connection.answer_and_hang_up(data, str(fault))
 
 
 async def _handle(method: Method, call: Call, request: Message, running: _Running) -> None:

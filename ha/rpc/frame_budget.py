@@ -65,6 +65,20 @@ class FrameBudget:
             self._wake()
         return may
 
+    def set_aside(self, connection: Receiving, size: int) -> bool:
+        """Keep so much for a connection whatever it will buffer, until the next ``holds``.
+
+        Only if there is that much; else all is as before.
+        """
+        more = size - self._held.get(connection, 0)
+        if self.used_bytes + more > self._limit(connection):
+            return False
+        self._held[connection] = size
+        self._waiting.pop(connection, None)
+        self.used_bytes += more
+        BUFFERED.set(self.used_bytes)
+        return True
+
     def forget(self, connection: Receiving) -> None:
         """The connection is gone, with what it had buffered."""
         self._waiting.pop(connection, None)

@@ -20,7 +20,10 @@ _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 _BOUNDS: Final = (*map(str, _BUCKETS), "+Inf")
 
 CONNECTIONS = Gauge("nnha_rpc_connections", "Open connections.")
-BUFFERED = Gauge("nnha_rpc_buffered_bytes", "Bytes of frames that are half received.")
+BUFFERED = Gauge(
+    "nnha_rpc_buffered_bytes",
+    "Bytes of frames that are half received, or may be by a thread.",
+)
 STARVED = Counter(
     "nnha_rpc_starved_total", "Times that a connection was not read from: the budget was spent."
 )
@@ -44,6 +47,15 @@ class MethodMeters:
         self._seconds += seconds
         self._buckets[bisect_left(_BUCKETS, seconds)] += 1
 
+    def add(self, other: "MethodMeters") -> None:
+        """Count what another one has counted of the same method."""
+        self.succeeded += other.succeeded
+        self.refused += other.refused
+        self.failed += other.failed
+        self.running += other.running
+        self._seconds += other._seconds
+        self._buckets = [a + b for a, b in zip(self._buckets, other._buckets, strict=True)]
+
     def outcomes(self) -> dict[str, int]:
         """How many calls ended how."""
         return {"success": self.succeeded, "refused": self.refused, "failed": self.failed}
@@ -63,6 +75,7 @@ class Meters:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], MethodMeters] = {}
+        self._beside: set[Meters] = set()
         self.unknown = 0
         """Calls of methods that are not served here."""
 
@@ -73,12 +86,30 @@ class Meters:
             found = self._found[protocol, method] = MethodMeters()
         return found
 
+    def begin_beside(self) -> "Meters":
+        """Meters for a thread, whose numbers nobody else may write; they count here as well."""
+        beside = Meters()
+        self._beside.add(beside)
+        return beside
+
+    def end_beside(self, beside: "Meters") -> None:
+        """The thread has ended."""
+        self._beside.remove(beside)
+        self._add(beside)
+
+    def _add(self, other: "Meters") -> None:
+        for names, meters in list(other._found.items()):
+            self.of(*names).add(meters)
+
     def describe(self) -> Iterable[Metric]:
         """Nothing, so that registering costs nothing."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
         """The meters as of now."""
+        total = Meters()
+        for some in (self, *self._beside):
+            total._add(some)
         called = CounterMetricFamily(
             "nnha_rpc_calls", "Calls answered.", labels=["protocol", "method", "outcome"]
         )
@@ -88,7 +119,7 @@ class Meters:
             "From a call's arrival to its answer.",
             labels=["protocol", "method"],
         )
-        for (protocol, method), meters in self._found.items():
+        for (protocol, method), meters in total._found.items():
             names = [protocol.rpartition(".")[2], method]
             for outcome, number in meters.outcomes().items():
                 called.add_metric([*names, outcome], number)
@@ -98,7 +129,7 @@ class Meters:
         yield GaugeMetricFamily(
             "nnha_rpc_calls_in_flight",
             "Calls taken and not yet answered.",
-            sum(meters.running for meters in self._found.values()),
+            sum(meters.running for meters in total._found.values()),
         )
 
 

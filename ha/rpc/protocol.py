@@ -43,11 +43,16 @@ class Method:
     carried out: no task is needed then.  It returns False where ``handle`` is to be called, before
     anything was changed; otherwise ``Ended`` is told once, in this turn of the loop or later, or
     never if the process ends.
+
+    ``in_thread`` carries the call out where it is called, and may block, for instance until a disk
+    is in sync.  Where a method has it, a connection whose next call is of this method is read by
+    a thread of its own, until another call comes.
     """
 
     request: type[Message]
     handle: Callable[[Call, Any], Awaitable[Message]]
     begin: Callable[[Call, Any, Ended], bool] | None = None
+    in_thread: Callable[[Any], Message] | None = None
 
 
 PROTOCOL_VERSION = 1

@@ -23,7 +23,8 @@ class RpcServer:
 
     A handler gets the ``Call`` and its request, and returns the response or raises
     ``RemoteFault``.  Handlers of one connection run side by side and may answer in any order.
-    A handler is not cancelled when its caller hangs up, only when the server stops.
+    A handler is not cancelled when its caller hangs up, only when the server stops.  Calls of a
+    method that has ``in_thread`` come one after the other, in a thread of their connection.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class RpcServer:
         await self._dispatcher.drain(self._limits.stop_seconds)
         await asyncio.sleep(0)  # answers leave one turn after their handlers end
         self.abort_connections()
+        await self._dispatcher.until_no_threads()
         await self._server.wait_closed()
         self._server = None
 

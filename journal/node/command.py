@@ -30,8 +30,8 @@ from journal.node.peers import configured_nodes, configured_peers, named_journal
 from journal.node.settings import NodeSettings
 
 LOOPBACK = "127.0.0.1"
-LANES_SWITCH_SECONDS = 0.0005
-"""How long a lane's thread that is back from the disk waits at most for Python's lock.
+WRITERS_SWITCH_SECONDS = 0.0005
+"""How long a writer's thread that is back from the disk waits at most for Python's lock.
 
 Measured against the usual 5 ms while the event loop rendered /metrics or served manifests, in
 turns in one process on two cores with other load: a batch's p50 3.2 -> 2.7 ms, p90 8.8 -> 7.9,
@@ -59,8 +59,8 @@ def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOp
             check_exposure(conf, Daemon.JOURNALNODE, doors(settings))
             publish_facts("journalnode", conf)
             warn_of_open_folders(settings.all_folders(), allowed=settings.folder_mode)
-            if settings.lane_host is not None:
-                sys.setswitchinterval(LANES_SWITCH_SECONDS)
+            if (settings.lane_host, settings.hadoop_host) != (None, None):
+                sys.setswitchinterval(WRITERS_SWITCH_SECONDS)
             async with JournalNodeDaemon(settings):
                 await stop.wait()
         except (ConfigurationError, StorageFailed, PortTaken) as failure:

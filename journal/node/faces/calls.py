@@ -30,10 +30,14 @@ NO_LANES: Final = Offer(0, b"")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One call: its request's message, and what answers it or raises JournalError."""
+    """One call: its request's message, and what answers it or raises JournalError.
+
+    ``in_thread`` does the same where it is called, and blocks.
+    """
 
     request: type[Message]
     handle: Callable[[JournalNode, Any], Awaitable[Message]]
+    in_thread: Callable[[JournalNode, Any], Message] | None = None
 
 
 @dataclass(frozen=True, slots=True)

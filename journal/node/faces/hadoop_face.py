@@ -7,6 +7,7 @@ and ``core.writing.finalize`` for the end of a segment.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
@@ -53,6 +54,23 @@ def _order(request: type[Q], convert: Callable[[Q], requests.Request], done: typ
         return done()
 
     return Row(request, handle)
+
+
+def _written(
+    request: type[Q],
+    convert: Callable[[Q], requests.Journal | requests.Heartbeat],
+    done: type[Message],
+) -> Row:
+    """The same for what a writer sends all the time: a thread can have it carried out on the spot.
+
+    So Java's batches meet no event loop and no task, like those of a lane.
+    """
+
+    def in_thread(node: JournalNode, message: Q) -> Message:
+        _of_writer(node, message).serve_here(convert(message))
+        return done()
+
+    return replace(_order(request, convert, done), in_thread=in_thread)
 
 
 async def _is_formatted(node: JournalNode, request: hp.IsFormattedRequestProto) -> Message:
@@ -185,8 +203,8 @@ _QJOURNAL_CALLS: Final[Mapping[str, Row]] = {
     "getJournalState": Row(hp.GetJournalStateRequestProto, _journal_state),
     "format": Row(hp.FormatRequestProto, _format),
     "newEpoch": Row(hp.NewEpochRequestProto, _new_epoch),
-    "journal": _order(hp.JournalRequestProto, codec.journal, hp.JournalResponseProto),
-    "heartbeat": _order(
+    "journal": _written(hp.JournalRequestProto, codec.journal, hp.JournalResponseProto),
+    "heartbeat": _written(
         hp.HeartbeatRequestProto,
         lambda m: requests.Heartbeat(codec.stamp(m.reqInfo)),
         hp.HeartbeatResponseProto,
@@ -262,7 +280,17 @@ def _methods(
             except JournalError as error:
                 raise fault(error) from error
 
-        return Method(row.request, answer)
+        on_the_spot = row.in_thread
+        if on_the_spot is None:
+            return Method(row.request, answer)
+
+        def answer_here(message: Any) -> Message:  # noqa: ANN401 - row.request
+            try:
+                return on_the_spot(node, message)
+            except JournalError as error:
+                raise fault(error) from error
+
+        return Method(row.request, answer, in_thread=answer_here)
 
     return {name: method(row) for name, row in rows.items()}
 

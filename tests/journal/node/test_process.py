@@ -137,9 +137,12 @@ main(prog_name="nnha")
 """
 
 
-@pytest.mark.parametrize(("lanes", "seconds"), [("127.0.0.1:0", 0.0005), ("off", 0.005)])
-async def test_only_where_lanes_are_taken_do_threads_change_places_sooner(
-    tmp_path: Path, lanes: str, seconds: float
+@pytest.mark.parametrize(
+    ("lanes", "hadoop", "seconds"),
+    [("127.0.0.1:0", "", 0.0005), ("off", "127.0.0.1:0", 0.0005), ("off", "", 0.005)],
+)
+async def test_only_where_writers_have_threads_do_these_change_places_sooner(
+    tmp_path: Path, lanes: str, hadoop: str, seconds: float
 ) -> None:
     conf = configuration(
         tmp_path / "conf",
@@ -150,6 +153,7 @@ async def test_only_where_lanes_are_taken_do_threads_change_places_sooner(
     started = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _TELLING, "journalnode", "--conf-dir", str(conf)),
         *("-D", f"nnha.journalnode.write-lane-address={lanes}"),
+        *("-D", f"nnha.journalnode.hadoop-rpc-address={hadoop}"),
         cwd=ROOT,
         stderr=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
