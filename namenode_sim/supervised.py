@@ -26,5 +26,10 @@ def supervised(
 def _tell(on_broken: Callable[[str], None], task: asyncio.Task[None]) -> None:
     error = None if task.cancelled() else task.exception()
     if error is not None:
-        log.error("namenode.broken", task=task.get_name(), exc_info=error)
-        on_broken(f"{task.get_name()} failed unexpectedly: {type(error).__name__}: {error}")
+        tell_broken(task.get_name(), error, on_broken)
+
+
+def tell_broken(name: str, error: BaseException, on_broken: Callable[[str], None]) -> None:
+    """The same for an error that left a callback which does a task's work."""
+    log.error("namenode.broken", task=name, exc_info=error)
+    on_broken(f"{name} failed unexpectedly: {type(error).__name__}: {error}")

@@ -4,9 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from journal.errors import Fenced, NotAdmitted, Unavailable, ensure
-from journal.model import Epoch, NamespaceInfo, NodeName
+from journal.model import Epoch, NamespaceInfo, NodeName, TxId
 from journal.proto import journal_pb2 as pb
 from journal.writer.channel import NodeChannel
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What a new writer has won.  ``last_txid`` is 0 while the journal holds nothing."""
+
+    epoch: Epoch
+    last_txid: TxId
 
 
 @dataclass(slots=True)

@@ -1,13 +1,13 @@
-"""What a writer has its nodes do besides writing: let go of old edits."""
+"""What a writer has its nodes do besides writing: make a journal, let go of old edits."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import structlog
 
-from journal.errors import JournalError, NotFormatted, QuorumLost
-from journal.links.quorum_call import QuorumCall, failed, reasons
-from journal.model import NO_EPOCH, Epoch, NamespaceInfo, NodeName, TxId
+from journal.errors import BadRequest, JournalError, NotFormatted, QuorumLost
+from journal.links.quorum_call import QuorumCall, ask_each, failed, reasons
+from journal.model import NO_EPOCH, Epoch, JournalId, NamespaceInfo, NodeName, TxId
 from journal.writer.channel import NodeChannel
 
 log = structlog.get_logger()
@@ -32,7 +32,33 @@ async def purge(channels: Sequence[NodeChannel], minimum: TxId, timeout_seconds:
         log.warning("journal.purge_failed", minimum=minimum, because=str(failure))
 
 
-async def format_node(
+def ensure_none_formatted(
+    journal_id: JournalId, formatted: Mapping[NodeName, bool | JournalError]
+) -> None:
+    """Raise BadRequest where a node has storage already; QuorumLost where one does not say."""
+    ensure_all_answered("formatting", formatted)
+    if full := [node for node, has_storage in formatted.items() if has_storage is True]:
+        raise BadRequest(
+            f"the journal {journal_id} is already formatted on {', '.join(full)};"
+            " formatting destroys its edits, and must be forced"
+        )
+
+
+async def format_all(
+    channels: Sequence[NodeChannel],
+    namespace: NamespaceInfo,
+    timeout_seconds: float,
+    *,
+    force: bool,
+) -> None:
+    """Format every node; raises QuorumLost unless all have done so."""
+    answers = await ask_each(
+        channels, lambda channel: _format_node(channel, namespace, timeout_seconds, force=force)
+    )
+    ensure_all_answered("formatting", answers)
+
+
+async def _format_node(
     channel: NodeChannel, namespace: NamespaceInfo, timeout_seconds: float, *, force: bool
 ) -> None:
     """Format one of all nodes; by force too, a writer that appears meanwhile is not destroyed."""

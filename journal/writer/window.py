@@ -8,7 +8,7 @@ is lost as soon as too few of the nodes that take part can still reach it.
 import asyncio
 import hashlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -25,6 +25,26 @@ from journal.quorum import majority_of
 log = structlog.get_logger()
 
 
+Ended = Callable[[JournalError | None], None]
+"""Hears once what became of a batch, in the turn that shows it: None, it is on a quorum; or why it
+cannot get there.  Nothing may be written from within it."""
+
+
+def awaitable() -> tuple["asyncio.Future[None]", Ended]:
+    """A future for the end of a batch, and what ends it."""
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def ended(failure: JournalError | None) -> None:
+        if done.done():
+            return  # whoever wrote it is gone
+        if failure is None:
+            done.set_result(None)
+        else:
+            done.set_exception(failure)
+
+    return done, ended
+
+
 @dataclass(slots=True, eq=False)
 class Batch:
     """Edits that were written together.  ``offset`` counts the bytes written before them."""
@@ -35,7 +55,7 @@ class Batch:
     records: bytes
     offset: int
     step: int
-    waiter: "asyncio.Future[None]"
+    ended: tuple[Ended, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +111,7 @@ class Window:
         self._size = 0
         self._held_bytes = 0
         self._waiting: deque[Batch] = deque()
+        self._watching: set[asyncio.Future[None]] = set()
         self._countdown = Countdown(timeout_seconds, self._stepped)
         self._digest = hashlib.sha256()
 
@@ -106,8 +127,8 @@ class Window:
         """A quorum has closed the segment."""
         self.segment_first = None
 
-    def append(self, count: int, records: bytes) -> "asyncio.Future[None]":
-        """Take a batch; the future ends when it is on a quorum, or cannot get there.
+    def append(self, count: int, records: bytes, ended: Ended) -> None:
+        """Take a batch; ``ended`` is called unless the window is closed before that is known.
 
         Raises:
             BadRequest: no node could take so much at once; nothing was sent, nothing is lost.
@@ -121,8 +142,8 @@ class Window:
                 f"{MAX_BATCH_BYTES} that one write may have"
             )
         last = TxId(first + count - 1)
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        batch = Batch(segment_first, first, last, records, self.end, self._countdown.step, waiter)
+        step = self._countdown.step
+        batch = Batch(segment_first, first, last, records, self.end, step, (ended,))
         size = len(records)
         self._batches[self._size] = batch
         self._size += 1
@@ -137,7 +158,6 @@ class Window:
         if not self._possible(batch):
             self._waiting.pop()
             self._lose(batch)
-        return batch.waiter
 
     @property
     def digest(self) -> bytes:
@@ -156,13 +176,19 @@ class Window:
         last = TxId(self.next - 1)
         mark = Mark(self.segment_first, last, self.digest, self.layout_version)
         if self._waiting:
-            await asyncio.shield(self._waiting[-1].waiter)
+            known, tell = awaitable()
+            self._waiting[-1].ended += (tell,)
+            self._watching.add(known)
+            try:
+                await known
+            finally:
+                self._watching.discard(known)
         return mark
 
     def close(self) -> None:
         self._countdown.stop()
-        for batch in self._waiting:
-            batch.waiter.cancel()
+        for watcher in self._watching:
+            watcher.cancel()
         self._waiting.clear()
 
     # ---- a channel's side ----
@@ -290,9 +316,7 @@ class Window:
         self.committed = reached
         waiting = self._waiting
         while waiting and waiting[0].last <= reached:
-            waiter = waiting.popleft().waiter
-            if not waiter.done():
-                waiter.set_result(None)
+            self._end(waiting.popleft(), None)
 
     def _possible(self, batch: Batch) -> bool:
         able = 0
@@ -309,10 +333,9 @@ class Window:
                 failures[node] = member.down
         self._end(batch, quorum_lost(_name(batch), len(self._members), agreed, failures))
 
-    def _end(self, batch: Batch, error: JournalError) -> None:
-        if not batch.waiter.done():
-            batch.waiter.set_exception(error)
-            batch.waiter.exception()  # whoever wrote it may be gone
+    def _end(self, batch: Batch, error: JournalError | None) -> None:
+        for ended in batch.ended:
+            ended(error)
 
     def _stepped(self) -> bool:
         while self._waiting and self._countdown.step - self._waiting[0].step > STEPS:

@@ -8,13 +8,12 @@ is one epoch; to write again, make another.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import ceil
 
 import structlog
 
-from journal.errors import BadRequest, InvariantBroken, JournalError, QuorumLost, ensure
+from journal.errors import InvariantBroken, JournalError, QuorumLost, ensure
 from journal.links import codec, metrics
 from journal.links.codec import brief
 from journal.links.grpc_link import GrpcLink
@@ -38,24 +37,16 @@ from journal.recovery import Copy, Skip, choose
 from journal.writer import purge
 from journal.writer.channel import NodeChannel
 from journal.writer.channel_status import ChannelStatus
-from journal.writer.epoch_claim import Claim, promised_in
+from journal.writer.epoch_claim import Claim, Recovered, promised_in
 from journal.writer.heartbeats import Heartbeats, ReadLease
 from journal.writer.learner_admission import LearnerAdmission
 from journal.writer.rejoin import serving
 from journal.writer.upgrade import JournalUpgrades
-from journal.writer.window import Mark, Window
+from journal.writer.window import Ended, Mark, Window, awaitable
 
 __all__ = ["ChannelStatus", "QuorumWriter", "Recovered", "WriterSettings"]
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """What a new writer has won.  ``last_txid`` is 0 while the journal holds nothing."""
-
-    epoch: Epoch
-    last_txid: TxId
 
 
 class QuorumWriter:
@@ -110,6 +101,7 @@ class QuorumWriter:
         self._death: QuorumLost | InvariantBroken | None = None
         self.upgrades = JournalUpgrades(self._channels, namespace, self._settings)
         self._background: set[asyncio.Task[None]] = set()
+        self._writing: set[asyncio.Future[None]] = set()
 
     @property
     def epoch(self) -> Epoch:
@@ -134,6 +126,8 @@ class QuorumWriter:
         await self._heartbeats.stop()
         await self._admission.stop()
         self._window.close()
+        for writing in self._writing:
+            writing.cancel()
         await asyncio.gather(*(channel.close() for channel in self._channels))
         await asyncio.gather(*self._background)
 
@@ -153,19 +147,9 @@ class QuorumWriter:
             QuorumLost: if a node fails.
         """
         if not force:
-            present = await self.formatted()
-            purge.ensure_all_answered("formatting", present)
-            if full := [node for node in self._names if present[node] is True]:
-                raise BadRequest(
-                    f"the journal {self._journal_id} is already formatted on {', '.join(full)};"
-                    " formatting destroys its edits, and must be forced"
-                )
+            purge.ensure_none_formatted(self._journal_id, await self.formatted())
         timeout = self._settings.operations_timeout_seconds
-        answers = await ask_each(
-            self._channels,
-            lambda channel: purge.format_node(channel, self._namespace, timeout, force=force),
-        )
-        purge.ensure_all_answered("formatting", answers)
+        await purge.format_all(self._channels, self._namespace, timeout, force=force)
         log.info("journal.formatted", nodes=self._names, journal=self._journal_id, force=force)
 
     # ---- becoming the writer ----
@@ -293,6 +277,19 @@ class QuorumWriter:
         The next write may be called before this one has returned; they keep their order.
         Raises BadRequest, and the writer lives on, where one message cannot hold so much.
         """
+        done, ended = awaitable()
+        self.begin(first, count, records, ended)
+        self._writing.add(done)
+        try:
+            await done
+        finally:
+            self._writing.discard(done)
+
+    def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None:
+        """The same without a task: ``ended`` hears what ``write`` returns or raises at its end.
+
+        It is not called once the writer is closed.
+        """
         self._ensure_alive()
         window = self._window
         if window.segment_first is None:
@@ -303,19 +300,24 @@ class QuorumWriter:
         )
         last = TxId(first + count - 1)
         started, sent_at = time.perf_counter(), self.read_lease.clock()
-        written = window.append(count, records)
-        for channel in self._channels:
-            channel.offer(len(records))
+
+        def known(failure: JournalError | None) -> None:
+            self._writes_open -= 1
+            if failure is None:
+                self.read_lease.written(lambda: window.holders(last), sent_at)
+                metrics.APPEND_SECONDS.observe(time.perf_counter() - started)
+            elif isinstance(failure, QuorumLost | InvariantBroken):
+                self._die(failure)
+            ended(failure)
+
         self._writes_open += 1
         try:
-            await written
-        except (QuorumLost, InvariantBroken) as death:
-            self._die(death)
-            raise
-        finally:
+            window.append(count, records, known)
+        except JournalError:
             self._writes_open -= 1
-        self.read_lease.written(lambda: window.holders(last), sent_at)
-        metrics.APPEND_SECONDS.observe(time.perf_counter() - started)
+            raise
+        for channel in self._channels:
+            channel.offer(len(records))
 
     async def _sources(self, wanting: NodeName, mark: Mark) -> Sequence[str]:
         """Where the open segment can be fetched, by a node that lags behind."""
@@ -352,8 +354,6 @@ class QuorumWriter:
         task = asyncio.create_task(purge.purge(self._channels, minimum, timeout))
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-    # ---- small matters ----
 
     async def _promise(self, channel: NodeChannel) -> pb.GetJournalStateReply:
         timeout = self._settings.get_journal_state_timeout_seconds

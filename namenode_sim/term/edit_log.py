@@ -1,28 +1,33 @@
 """The active's pen: edits in, one durable batch after another out.
 
 Edits that arrive while a batch is on its way go into the next one (group commit), so that a
-hundred callers cost little more than one.  Durable, then remembered, then answered:
-``durable`` returns only when a quorum of JournalNodes has the edit on disk.
+hundred callers cost little more than one.  No task is needed for that: the first edit of a turn has
+all that the turn brings written behind it, and the end of a batch has the next one written.
+Durable, then remembered, then answered: ``durable`` returns only when a quorum of JournalNodes has
+the edit on disk.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import structlog
 
 from journal.errors import JournalError
 from journal.model import LAYOUT_VERSION, TxId
+from journal.writer.window import Ended
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.metrics import SYNC_BATCH_EDITS
-from namenode_sim.supervised import supervised
+from namenode_sim.supervised import supervised, tell_broken
 
 log = structlog.get_logger()
 
 MAX_BATCH_BYTES: Final = 512 * 1024
 """Hadoop's buffer size, and the best batch measured for gRPC."""
+_NAME: Final = "edit-log"
 
 
 class SegmentWriter(Protocol):
@@ -30,13 +35,22 @@ class SegmentWriter(Protocol):
 
     async def start_segment(self, first: TxId) -> None: ...
 
-    async def write(self, first: TxId, count: int, records: bytes) -> None: ...
+    def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None: ...
 
     async def finalize_segment(self, last: TxId) -> None: ...
 
 
 class LogFailed(Exception):
     """The journal refused or lost an edit; whether it survives is unknown to us."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What is under way."""
+
+    count: int
+    last: TxId
+    ends_segment: bool
 
 
 _Waiter = tuple[TxId, Callable[[], None], Callable[[str], None]]
@@ -66,8 +80,11 @@ class EditLog:
         self._frames: deque[bytes] = deque()
         self._segment_ends: deque[TxId] = deque()
         self._waiters: deque[_Waiter] = deque()
-        self._work = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._flush_is_due = False
+        self._under_way: _Batch | None = None
+        self._rolling: asyncio.Task[None] | None = None
+        self._stopped = False
         self._failure: str | None = None
         self._closed = False
 
@@ -100,7 +117,6 @@ class EditLog:
         await self._writer.start_segment(first)
         self._next = self._segment_first = first
         self._committed = TxId(first - 1)
-        self._task = supervised(self._flush_batches(), "edit-log", self._broken)
         mark = self.append(StartLogSegment())
         await self.durable(mark)
         return mark
@@ -116,7 +132,8 @@ class EditLog:
         txid = self._next
         self._frames.append(encode(op, txid, self._layout))
         self._next = TxId(txid + 1)
-        self._work.set()
+        if not self._flush_is_due and self._under_way is None:
+            self._flush_soon()
         return txid
 
     async def durable(self, txid: TxId) -> None:
@@ -170,7 +187,7 @@ class EditLog:
         end = self.append(EndLogSegment())
         self._closed = True
         await self.durable(end)
-        await self._stop_flushing()
+        self._stopped = True
         try:
             await self._writer.finalize_segment(end)
         except JournalError as refusal:
@@ -179,55 +196,84 @@ class EditLog:
 
     async def abort(self) -> None:
         """Stop writing at once; whoever waits for an edit is told that its fate is unknown."""
-        self._closed = True
-        await self._stop_flushing()
+        self._closed = self._stopped = True
+        if self._rolling is not None:
+            self._rolling.cancel()
+            await asyncio.gather(self._rolling, return_exceptions=True)
         self._fail_waiters(self._failure or "the edit log was closed before the edit was durable")
 
-    async def _stop_flushing(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+    def _flush_soon(self) -> None:
+        self._flush_is_due = True
+        self._loop.call_soon(self._flush)
 
-    async def _flush_batches(self) -> None:
+    def _flush(self) -> None:
+        """Have the next batch written, unless one is under way."""
+        self._flush_is_due = False
+        if self._stopped or self._failure is not None or not self._frames:
+            return
         try:
-            while True:
-                await self._work.wait()
-                self._work.clear()
-                while self._frames:
-                    await self._flush_one_batch()
-                    # Callers woken by this batch run first, so that their next edits share
-                    # the next batch instead of making batches of one and of all the others.
-                    await asyncio.sleep(0)
+            first, frames = TxId(self._committed + 1), self._next_batch()
+            self._writer.begin(first, len(frames), b"".join(frames), self._ended)
         except JournalError as refusal:
             self._broken(str(refusal))
+        except Exception as failure:  # noqa: BLE001 - it is told, and ends the process
+            tell_broken(_NAME, failure, self._broken)
+
+    def _next_batch(self) -> list[bytes]:
+        """Take frames off the queue, up to a segment's end; they are under way from now on."""
+        ends_segment = self._segment_ends[0] if self._segment_ends else None
+        last, size = self._committed, 0
+        batch: list[bytes] = []
+        while self._frames and size < MAX_BATCH_BYTES and last != ends_segment:
+            frame = self._frames.popleft()
+            batch.append(frame)
+            size += len(frame)
+            last = TxId(last + 1)
+        self._under_way = _Batch(len(batch), last, last == ends_segment)
+        return batch
+
+    def _ended(self, failure: JournalError | None) -> None:
+        """The batch that is under way is on a quorum, or what became of it cannot be known."""
+        batch = self._under_way
+        if self._stopped or batch is None:
+            return
+        if failure is not None:
+            self._broken(str(failure))
+            return
+        try:
+            SYNC_BATCH_EDITS.observe(batch.count)
+            self._committed = batch.last
+            self._wake_waiters()
+        except Exception as unforeseen:  # noqa: BLE001 - it is told, and ends the process
+            tell_broken(_NAME, unforeseen, self._broken)
+            return
+        if batch.ends_segment:
+            self._rolling = supervised(self._next_segment(batch.last), _NAME, self._broken)
+            return
+        self._under_way = None
+        if self._frames:
+            # Callers woken by this batch run first, so that their next edits share the next batch
+            # instead of making batches of one and of all the others.
+            self._flush_soon()
+
+    async def _next_segment(self, last: TxId) -> None:
+        """End the open segment and begin the next; nothing is written meanwhile."""
+        self._segment_ends.popleft()
+        try:
+            await self._writer.finalize_segment(last)
+            await self._writer.start_segment(TxId(last + 1))
+        except JournalError as refusal:
+            self._broken(str(refusal))
+            return
+        log.info("edit_log.rolled", last_txid=last)
+        self._under_way = None
+        self._flush_soon()
 
     def _broken(self, why: str) -> None:
         """Nothing more is taken; what became of the edits under way is unknown."""
         self._failure = why
         self._fail_waiters(why)
         self._on_failure(why)
-
-    async def _flush_one_batch(self) -> None:
-        first = TxId(self._committed + 1)
-        ends_segment = self._segment_ends[0] if self._segment_ends else None
-        batch: list[bytes] = []
-        size = 0
-        while self._frames and size < MAX_BATCH_BYTES:
-            frame = self._frames.popleft()
-            batch.append(frame)
-            size += len(frame)
-            if first + len(batch) - 1 == ends_segment:
-                break
-        last = TxId(first + len(batch) - 1)
-        await self._writer.write(first, len(batch), b"".join(batch))
-        SYNC_BATCH_EDITS.observe(len(batch))
-        self._committed = last
-        self._wake_waiters()
-        if last == ends_segment:
-            self._segment_ends.popleft()
-            await self._writer.finalize_segment(last)
-            await self._writer.start_segment(TxId(last + 1))
-            log.info("edit_log.rolled", last_txid=last)
 
     def _wake_waiters(self) -> None:
         # The queue is sorted as long as callers ask right after they append.  One that asks later

@@ -8,6 +8,7 @@ from journal.model import TxId
 from journal.reader.reader import Chunk
 from journal.writer.channel_status import ChannelStatus
 from journal.writer.heartbeats import ReadLease
+from journal.writer.window import Ended
 from journal.writer.writer import Recovered
 from namenode_sim.storage.local_copies import Append, Finalize, LocalCopies, Start
 
@@ -22,7 +23,7 @@ class TermWriter(Protocol):
 
     async def start_segment(self, first: TxId) -> None: ...
 
-    async def write(self, first: TxId, count: int, records: bytes) -> None: ...
+    def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None: ...
 
     async def finalize_segment(self, last: TxId) -> None: ...
 
@@ -77,10 +78,10 @@ class JournalSet:
         await self._quorum.start_segment(first)
         self._copies.hand(Start(first))
 
-    async def write(self, first: TxId, count: int, records: bytes) -> None:
-        """Returns when the quorum has the edits; the directories get them meanwhile."""
+    def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None:
+        """``ended`` hears when the quorum has the edits; the directories get them meanwhile."""
         self._copies.hand(Append(records))
-        await self._quorum.write(first, count, records)
+        self._quorum.begin(first, count, records, ended)
 
     async def finalize_segment(self, last: TxId) -> None:
         """A local segment gets its final name only after the quorum's: then its end is true."""

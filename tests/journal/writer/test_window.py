@@ -7,7 +7,7 @@ import pytest
 
 from journal.errors import Fenced, InvariantBroken, QuorumLost, Unavailable
 from journal.model import LAYOUT_VERSION, Epoch, NodeName, TxId
-from journal.writer.window import Window
+from journal.writer.window import Window, awaitable
 from tests.journal.writer.journal_cluster import edit, edits
 
 A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")
@@ -22,8 +22,9 @@ def opened(limit_bytes: int = 1000, timeout_seconds: float = 5.0, first: int = 1
 
 
 def write(window: Window, count: int = 1) -> "asyncio.Future[None]":
-    first = window.next
-    return window.append(count, edits(first, first + count - 1))
+    first, (done, ended) = window.next, awaitable()
+    window.append(count, edits(first, first + count - 1), ended)
+    return done
 
 
 def ack(window: Window, node: NodeName, last: int) -> None:

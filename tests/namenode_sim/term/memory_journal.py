@@ -10,6 +10,7 @@ from journal.model import LAYOUT_VERSION, Epoch, TxId
 from journal.reader.reader import Chunk
 from journal.writer.channel_status import ChannelStatus
 from journal.writer.heartbeats import ReadLease
+from journal.writer.window import Ended
 from journal.writer.writer import Recovered
 from namenode_sim.term.journal_access import JournalAccess
 
@@ -83,10 +84,11 @@ class MemoryWriter:
         self._check()
         self.journal.open_first = first
 
-    async def write(self, first: TxId, count: int, records: bytes) -> None:
+    def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None:
         self.journal.meet_bug("write")
         self._check()
         self.journal.open_records += records
+        ended(None)
 
     async def finalize_segment(self, last: TxId) -> None:
         self.journal.meet_bug("finalize_segment")

@@ -1,13 +1,16 @@
 """Group commit: what is durable, in which order, and what a refused write does."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
-from journal.errors import Fenced, JournalError
+from journal.errors import Fenced, JournalError, QuorumLost
 from journal.frame import scan
 from journal.model import Epoch, TxId
+from journal.writer.window import Ended
 from namenode_sim.edits.ops import SetReplication
 from namenode_sim.term.edit_log import EditLog, LogFailed
 
@@ -20,23 +23,37 @@ class MemoryWriter:
 
     records: list[tuple[TxId, int, bytes]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
-    held: asyncio.Event = field(default_factory=asyncio.Event)
+    held: bool = False
     refusal: JournalError | None = None
-
-    def __post_init__(self) -> None:
-        self.held.set()
+    finalizes: bool = True
+    _under_way: Callable[[], None] | None = None
 
     async def start_segment(self, first: TxId) -> None:
         self.calls.append(f"start {first}")
 
-    async def write(self, first: TxId, count: int, records: bytes) -> None:
-        await self.held.wait()
-        if self.refusal is not None:
-            raise self.refusal
-        self.calls.append(f"write {first}+{count}")
-        self.records.append((first, count, records))
+    def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None:
+        assert self._under_way is None, "one batch at a time"
+
+        def arrive() -> None:
+            self._under_way = None
+            if self.refusal is None:
+                self.calls.append(f"write {first}+{count}")
+                self.records.append((first, count, records))
+            ended(self.refusal)
+
+        self._under_way = arrive
+        if not self.held:
+            asyncio.get_running_loop().call_soon(arrive)
+
+    def let_go(self) -> None:
+        """The batch that was held arrives, and the later ones as they come."""
+        self.held = False
+        if self._under_way is not None:
+            self._under_way()
 
     async def finalize_segment(self, last: TxId) -> None:
+        if not self.finalizes:
+            raise QuorumLost("not finalized", failures={})
         self.calls.append(f"finalize {last}")
 
 
@@ -50,13 +67,13 @@ async def opened(writer: MemoryWriter, first: int = 1) -> tuple[EditLog, list[st
 async def test_an_edit_is_durable_only_after_the_quorum_has_it() -> None:
     writer = MemoryWriter()
     log, _ = await opened(writer)
-    writer.held.clear()
+    writer.held = True
     txid = log.append(EDIT)
     waiting = asyncio.create_task(log.durable(txid))
     done, _ = await asyncio.wait({waiting}, timeout=0.05)
     assert not done
     assert log.committed_txid == 1
-    writer.held.set()
+    writer.let_go()
     await asyncio.wait_for(waiting, 30)
     assert log.committed_txid == txid == 2
     await log.abort()
@@ -65,12 +82,12 @@ async def test_an_edit_is_durable_only_after_the_quorum_has_it() -> None:
 async def test_edits_that_arrive_during_a_write_share_the_next_one() -> None:
     writer = MemoryWriter()
     log, _ = await opened(writer)
-    writer.held.clear()
+    writer.held = True
     first = asyncio.create_task(log.durable(log.append(EDIT)))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     rest = [asyncio.create_task(log.durable(log.append(EDIT))) for _ in range(50)]
-    writer.held.set()
+    writer.let_go()
     await asyncio.wait_for(asyncio.gather(first, *rest), 30)
     assert len([call for call in writer.calls if call.startswith("write")]) <= 4
     await log.abort()
@@ -104,11 +121,11 @@ async def test_a_roll_ends_the_segment_exactly_at_its_mark() -> None:
 async def test_a_refused_write_fails_every_waiter_and_every_later_edit() -> None:
     writer = MemoryWriter()
     log, failures = await opened(writer)
-    writer.held.clear()
+    writer.held = True
     waiters = [asyncio.create_task(log.durable(log.append(EDIT))) for _ in range(3)]
     await asyncio.sleep(0)
     writer.refusal = Fenced("epoch 1 is older than 2", promised=Epoch(2))
-    writer.held.set()
+    writer.let_go()
     results = await asyncio.wait_for(asyncio.gather(*waiters, return_exceptions=True), 30)
     assert all(isinstance(result, LogFailed) for result in results)
     assert failures == ["epoch 1 is older than 2"]
@@ -130,9 +147,113 @@ async def test_close_writes_what_is_buffered_and_finalizes() -> None:
 async def test_abort_leaves_no_caller_waiting() -> None:
     writer = MemoryWriter()
     log, _ = await opened(writer)
-    writer.held.clear()
+    writer.held = True
     waiting = asyncio.create_task(log.durable(log.append(EDIT)))
     await asyncio.sleep(0)
     await log.abort()
     with pytest.raises(LogFailed, match="before the edit was durable"):
         await asyncio.wait_for(waiting, 30)
+
+
+async def test_a_batch_needs_no_task_and_no_future() -> None:
+    writer = MemoryWriter()
+    log, _ = await opened(writer)
+    loop, made = asyncio.get_running_loop(), list[object]()
+    all_written = loop.create_future()
+
+    def write_next() -> None:
+        if log.last_txid < 50:
+            log.when_durable(log.append(EDIT), write_next, made.append)
+        else:
+            all_written.set_result(None)
+
+    def note(loop: asyncio.AbstractEventLoop, work: Any, **how: Any) -> Any:  # noqa: ANN401
+        made.append(work)
+        return asyncio.Task(work, loop=loop, **how)
+
+    loop.set_task_factory(note)
+    write_next()
+    await all_written
+    loop.set_task_factory(None)
+    assert made == []
+    assert len(writer.records) == 50
+    await log.abort()
+
+
+async def test_edits_of_callers_that_a_batch_wakes_share_the_next_one() -> None:
+    writer = MemoryWriter()
+    log, _ = await opened(writer)
+    writer.held = True
+    told: list[int] = []
+    reasons: list[str] = []
+    all_told = asyncio.Event()
+
+    def tell() -> None:
+        told.append(log.committed_txid)
+        if len(told) == 6:
+            all_told.set()
+
+    def again() -> None:
+        log.when_durable(log.append(EDIT), tell, reasons.append)
+
+    log.when_durable(log.append(EDIT), again, reasons.append)
+    await asyncio.sleep(0)
+    for _ in range(5):
+        log.when_durable(log.append(EDIT), again, reasons.append)
+    writer.let_go()
+    await all_told.wait()
+    # The mark, the first, the five with that which the first has brought, and what those brought.
+    assert [count for _, count, _ in writer.records] == [1, 1, 6, 5]
+    assert told == [8, 13, 13, 13, 13, 13]
+    await log.abort()
+
+
+async def test_an_error_that_nobody_foresaw_ends_the_log_with_its_reason() -> None:
+    writer = MemoryWriter()
+    log, failures = await opened(writer)
+
+    def bug() -> None:
+        raise KeyError(17)
+
+    reasons: list[str] = []
+    log.when_durable(log.append(EDIT), bug, reasons.append)
+    log.when_durable(log.append(EDIT), lambda: None, reasons.append)
+    with pytest.raises(LogFailed, match="edit-log failed unexpectedly: KeyError: 17"):
+        await log.durable(log.append(EDIT))
+    assert failures == reasons == ["edit-log failed unexpectedly: KeyError: 17"]
+    await log.abort()
+
+
+@pytest.mark.parametrize("refusal", [None, Fenced("too old", promised=Epoch(2))])
+async def test_a_batch_that_ends_behind_the_logs_end_changes_nothing(
+    refusal: JournalError | None,
+) -> None:
+    writer = MemoryWriter()
+    log, failures = await opened(writer)
+    writer.held = True
+    told: list[str] = []
+    log.when_durable(log.append(EDIT), lambda: told.append("done"), told.append)
+    await asyncio.sleep(0)
+    log.append(EDIT)
+    await log.abort()
+    writer.refusal = refusal
+    writer.let_go()
+    await asyncio.sleep(0)
+    assert told == ["the edit log was closed before the edit was durable"]
+    assert (failures, log.committed_txid, writer.calls[-1]) == (
+        [],
+        1,
+        "write 2+1" if refusal is None else "write 1+1",
+    )
+
+
+async def test_a_roll_that_fails_ends_the_log_and_nothing_more_is_written() -> None:
+    writer = MemoryWriter(finalizes=False)
+    log, failures = await opened(writer)
+    end, mark = log.roll()
+    await log.durable(end)
+    with pytest.raises(LogFailed, match="not finalized"):
+        await log.durable(mark)
+    assert failures == ["not finalized"]
+    assert writer.calls == ["start 1", "write 1+1", "write 2+1"]
+    await log.abort()

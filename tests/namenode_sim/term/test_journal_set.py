@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from journal.model import TxId
+from journal.writer.window import awaitable
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.startup.recovery_items import best_copies
@@ -34,9 +35,15 @@ async def journal_set(
 async def segment(writer: JournalSet, first: int, *, closed: bool = True) -> None:
     await writer.start_segment(TxId(first))
     for txid, op in enumerate(MARKS, first):
-        await writer.write(TxId(txid), 1, encode(op, TxId(txid)))
+        await write(writer, txid, encode(op, TxId(txid)))
     if closed:
         await writer.finalize_segment(TxId(first + 1))
+
+
+async def write(writer: JournalSet, txid: int, records: bytes) -> None:
+    done, ended = awaitable()
+    writer.begin(TxId(txid), 1, records, ended)
+    await done
 
 
 def names(directory: Path) -> list[str]:
@@ -86,7 +93,7 @@ async def test_a_disk_that_hangs_delays_no_commit(tmp_path: Path) -> None:
             await writer.start_segment(TxId(1))
             frame = encode(MARKS[0], TxId(1))
             for txid in range(1, 40):
-                await writer.write(TxId(txid), 1, frame * (512 * 1024 // len(frame)))
+                await write(writer, txid, frame * (512 * 1024 // len(frame)))
         assert "behind the quorum" in copies.failed()[str(hanging)]
         for _ in range(2):
             (hanging / "current" / "nnha_copies_from").write_text("1")

@@ -15,6 +15,7 @@ from journal.proto import journal_pb2 as pb
 from journal.reader.reader import Chunk
 from journal.writer.channel_status import ChannelStatus
 from journal.writer.heartbeats import BEATS_PER_LEASE, ReadLease
+from journal.writer.window import Ended
 from journal.writer.writer import Recovered
 from namenode_sim.edits.codec import decode_all
 from namenode_sim.edits.ops import Op
@@ -87,6 +88,7 @@ class Writer:
         self._journal, self._wires, self._machine = journal, wires, machine
         self._epoch = 0
         self._beats: asyncio.Task[None] | None = None
+        self._writing: set[asyncio.Task[None]] = set()
         self._lease = ReadLease([_NODE], LEASE_SECONDS, clock=asyncio.get_running_loop().time)
 
     @property
@@ -114,12 +116,24 @@ class Writer:
         if self._beats is None:
             self._beats = asyncio.create_task(self._beat())
 
-    async def write(self, first: TxId, count: int, records: bytes) -> None:
-        """Returns when the batch is durable."""
+    def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None:
+        """``ended`` hears when the batch is durable, unless this writer is closed before."""
+        task = asyncio.create_task(self._write(first, count, records, ended))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def _write(self, first: TxId, count: int, records: bytes, ended: Ended) -> None:
         now = asyncio.get_running_loop().time
         sent_at, journal = now(), self._journal
-        await self._ask("Write", lambda: journal.extend(self._epoch, first, count, records, now()))
+        try:
+            await self._ask(
+                "Write", lambda: journal.extend(self._epoch, first, count, records, now())
+            )
+        except JournalError as refusal:
+            ended(refusal)
+            return
         self._lease.accepted([_NODE], sent_at)
+        ended(None)
 
     async def finalize_segment(self, last: TxId) -> None:
         """Nothing to do."""
@@ -133,8 +147,9 @@ class Writer:
     async def close(self) -> None:
         """No heartbeat any more, and no lease."""
         self._lease.end()
-        if self._beats is not None:
-            self._beats.cancel()
+        for task in (self._beats, *self._writing):
+            if task is not None:
+                task.cancel()
 
     async def _beat(self) -> None:
         now = asyncio.get_running_loop().time
