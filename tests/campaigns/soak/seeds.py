@@ -1,5 +1,6 @@
 """Seed after seed of simulated worlds on all cores: the failures are kept, the first one shrunk."""
 
+import gc
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -37,7 +38,8 @@ def soak(simulation: Simulation, seeds: range, jobs: int, *, as_object: bool) ->
     """Play all these seeds and tell what was found; 0 only if no invariant broke."""
     began = time.monotonic()
     found: list[Findings] = []
-    with ProcessPoolExecutor(jobs) as pool:
+    # The collector need not look at the modules again behind each world.
+    with ProcessPoolExecutor(jobs, initializer=gc.freeze) as pool:
         for part in pool.map(partial(play, simulation.run), _portions(seeds)):
             found.append(part)
             for seed, why in part.failures:

@@ -264,7 +264,11 @@ class SimulatedFiles:
 
     def remove(self, path: Path) -> None:
         self.change()
-        for name in [n for n in self._platter.cached if n == path or path in n.parents]:
+        if path in self._platter.cached:  # a file has nothing below it
+            self._platter.remove(path)
+            return
+        depth = len(path.parts)
+        for name in [n for n in self._platter.cached if n.parts[:depth] == path.parts]:
             self._platter.remove(Path(name))
 
     def make_folder(self, folder: Path) -> None:
@@ -304,6 +308,8 @@ class SimulatedFiles:
         self._look()
         platter = self._platter
         platter.operations += 1
+        if not platter.blows:
+            return
         for blow in [blow for blow in platter.blows if blow.at <= platter.operations]:
             platter.blows.remove(blow)
             blow.then()

@@ -7,6 +7,8 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Final
 
@@ -16,8 +18,49 @@ from tests.simulation.journal.platter import Inode
 from tests.simulation.journal.tags import Run, Tag, read_run
 
 _FINAL: Final = re.compile(r"edits_(\d+)-(\d+)\Z")
-_LIVE: Final = re.compile(r"edits_inprogress_(\d+)\Z")
+_LIVE: Final = re.compile(r"edits_inprogress_(\d+)()\Z")
 _DOWNLOAD: Final = re.compile(r"edits_inprogress_(\d+)\.epoch=(\d+)\Z")
+
+
+class _Kind(Enum):
+    """What a name in a journal's folder means."""
+
+    FINALIZED = auto()
+    LIVE = auto()
+    DOWNLOAD = auto()
+    INCARNATION = auto()
+    DECISION = auto()
+    RECORD = auto()
+    PROMISE = auto()
+    WRITER = auto()
+    NOTHING = auto()
+
+
+@lru_cache(maxsize=50_000)  # every world has the same names, and they are looked at all the time
+def _meaning(path: PurePath) -> tuple[_Kind, int, int]:
+    """The kind, the first txid, and of a segment its last one or of a download its epoch."""
+    folder, name = path.parts[-2], path.name
+    if folder == "edits.sync":
+        return _Kind.NOTHING, 0, 0
+    for pattern, kind in _SEGMENTS.items():
+        if found := pattern.match(name):
+            return kind, int(found[1]), int(found[2] or 0)
+    if folder in _BY_TXID:
+        return (_BY_TXID[folder], int(name), 0) if name.isdecimal() else (_Kind.NOTHING, 0, 0)
+    return _BY_NAME.get(name, _Kind.NOTHING), 0, 0
+
+
+_SEGMENTS: Final = {
+    _FINAL: _Kind.FINALIZED,
+    _LIVE: _Kind.LIVE,
+    _DOWNLOAD: _Kind.DOWNLOAD,
+}
+_BY_TXID: Final = {"paxos": _Kind.DECISION, "segments": _Kind.RECORD}
+_BY_NAME: Final = {
+    "incarnation": _Kind.INCARNATION,
+    "last-promised-epoch": _Kind.PROMISE,
+    "last-writer-epoch": _Kind.WRITER,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +121,23 @@ class FileReader:
         view = View()
         live: dict[int, Inode] = {}
         downloads: list[tuple[int, int, Inode]] = []
-        names = {path: inode for path, inode in names.items() if path.parts[-2] != "edits.sync"}
         for path, inode in names.items():
-            name = path.name
-            if found := _FINAL.match(name):
-                first, last = int(found[1]), int(found[2])
-                run = self._run(inode, first, last, cached)
-                if run.last != last:
-                    raise Violated("I14", f"{self.node}: {name} ends at {run.last}")
+            kind, first, second = _meaning(path)
+            if kind is _Kind.FINALIZED:
+                run = self._run(inode, first, second, cached)
+                if run.last != second:
+                    raise Violated("I14", f"{self.node}: {path.name} ends at {run.last}")
                 view.finalized[first] = run
-            elif found := _LIVE.match(name):
-                live[int(found[1])] = inode
-            elif found := _DOWNLOAD.match(name):
-                downloads.append((int(found[1]), int(found[2]), inode))
-            elif name == "incarnation":
+            elif kind is _Kind.LIVE:
+                live[first] = inode
+            elif kind is _Kind.DOWNLOAD:
+                downloads.append((first, second, inode))
+            elif kind is _Kind.INCARNATION:
                 data = (bytes(inode.cached) if cached else inode.durable).decode()
                 own = f"inode={inode.number}\n" in data
                 view.learner = not own or "admitted=no\n" in data
-            else:
-                _small_file(view, path, bytes(inode.cached) if cached else inode.durable)
+            elif kind is not _Kind.NOTHING:
+                _small_file(view, kind, first, bytes(inode.cached) if cached else inode.durable)
         for first, epoch, inode in downloads:
             if self._rolls_forward(view.accepted.get(first), first, epoch, inode, cached):
                 live[first] = inode
@@ -148,17 +189,15 @@ def digest(run: Run) -> bytes:
     return hashlib.sha256(run.records).digest()
 
 
-def _small_file(view: View, path: PurePath, data: bytes) -> None:
-    if path.parts[-2] == "paxos":
-        if path.name.isdecimal():
-            view.accepted[int(path.name)] = _decision(int(path.name), data)
-    elif path.parts[-2] == "segments":
-        if path.name.isdecimal():
-            record = pb.SegmentRecord.FromString(data[1 : 1 + data[0]])
-            view.writers[int(path.name)] = record.writer_epoch
-    elif path.name == "last-promised-epoch":
+def _small_file(view: View, kind: _Kind, first: int, data: bytes) -> None:
+    if kind is _Kind.DECISION:
+        view.accepted[first] = _decision(first, data)
+    elif kind is _Kind.RECORD:
+        record = pb.SegmentRecord.FromString(data[1 : 1 + data[0]])
+        view.writers[first] = record.writer_epoch
+    elif kind is _Kind.PROMISE:
         view.promised = int(data)
-    elif path.name == "last-writer-epoch":
+    elif kind is _Kind.WRITER:
         view.writer = int(data)
 
 
