@@ -39,7 +39,8 @@ from ha.elector.events import (
     SessionSuspended,
     TakeoverFailed,
 )
-from ha.elector.model import AttemptNumber, Breadcrumb, SessionNumber, Term
+from ha.elector.lock_keeper import LockKeeper
+from ha.elector.model import AttemptNumber, Breadcrumb, Removal, SessionNumber, Term
 from ha.elector.term_keeper import TermKeeper
 from ha.elector.zookeeper.client import Session, SessionFactory
 from ha.elector.zookeeper.outcome import (
@@ -91,6 +92,14 @@ class LockReader(Protocol):
         """Ask for the lock's content in the newest session; None without one."""
 
 
+@runtime_checkable
+class LockRemover(Protocol):
+    """A keeper that can also remove another's lock, in a session that is open already."""
+
+    async def remove_lock(self, made: int) -> Removal:
+        """Delete another's lock, the one that this ZooKeeper transaction has made."""
+
+
 class KazooKeeper:
     """The keeper of a real ensemble; ``post`` gets the events, on the loop."""
 
@@ -118,6 +127,7 @@ class KazooKeeper:
         self._leaving: set[asyncio.Task[None]] = set()
         self._releases: set[asyncio.Future[Outcome[None]]] = set()
         self._terms = TermKeeper(settings)
+        self._lock = LockKeeper(settings)
         self._contact: float | None = None
 
     @property
@@ -146,6 +156,13 @@ class KazooKeeper:
         newest = max(self._sessions, default=None)
         return None if newest is None else self._sessions[newest].read(self._settings.lock)
 
+    async def remove_lock(self, made: int) -> Removal:
+        """Delete another's lock in the newest session, the one that this transaction has made."""
+        newest = max(self._sessions, default=None)
+        if newest is None:
+            return Removal.UNKNOWN
+        return await self._lock.remove(self._sessions[newest], made)
+
     async def settled(self) -> None:
         """Return when the released lock and the closed sessions are gone, or given up."""
         while self._releases or self._leaving:
@@ -166,7 +183,7 @@ class KazooKeeper:
             case CloseSession():
                 self._close(action.session)
             case CreateLock():
-                request = session.create(self._settings.lock, action.data, ephemeral=True)
+                request = self._lock.create(session, action.data)
                 request.add_done_callback(partial(self._created, action))
             case WatchLock():
                 look = session.look(self._settings.lock, watch=True)
@@ -288,25 +305,9 @@ class KazooKeeper:
         self._post(LockGone(session) if deleted else LockChanged(session))
 
     def _release(self, session: Session) -> None:
-        release = asyncio.ensure_future(self._given_up(session))
+        release = asyncio.ensure_future(self._lock.give_up(session))
         self._releases.add(release)
         release.add_done_callback(self._released)
-
-    async def _given_up(self, session: Session) -> Outcome[None]:
-        """Delete the lock if it is still this session's; where nobody knows, its close will do.
-
-        An operator may have deleted ours by hand, and another hold a lock by now of which we have
-        not heard: no version tells them apart.
-        """
-        seen = await session.look(self._settings.lock)
-        match seen:
-            case Done(value=NodeFacts(ours=True)):
-                return await session.delete(self._settings.lock)
-            case Done():
-                return Refused(Refusal.NO_NODE, "the lock is not ours any more")
-            case Refused() | Unknown():
-                return seen
-        assert_never(seen)
 
     def _released(self, request: asyncio.Future[Outcome[None]]) -> None:
         self._releases.discard(request)

@@ -14,6 +14,8 @@ LOCK_ZNODE = "ActiveStandbyElectorLock"
 BREADCRUMB_ZNODE = "ActiveBreadCrumb"
 TERM_ZNODE = "NnhaActiveTerm"
 """Ours; see ``ha.elector.term``."""
+COUNT_ZNODE = "NnhaLockCount"
+"""Ours; see ``ha.elector.lock_keeper``."""
 
 
 class Role(StrEnum):
@@ -66,3 +68,14 @@ class Breadcrumb:
     content: bytes
     version: int
     term: Term = Term.UNKNOWN
+
+
+class Removal(StrEnum):
+    """What has come of removing another's lock."""
+
+    REMOVED = "removed"
+    NOT_THAT_LOCK = "that lock is not there any more"
+    UNCOUNTED = "its controller does not count its locks"
+    FORBIDDEN = "we have no right to it"
+    TOO_LATE = "ZooKeeper answered too late, and nothing was asked of it"
+    UNKNOWN = "ZooKeeper has not told"

@@ -33,6 +33,8 @@ NOT_REPLICATED_YET: Final = "org.apache.hadoop.hdfs.server.namenode.NotReplicate
 
 HA_SERVICE_PROTOCOL: Final = "org.apache.hadoop.ha.HAServiceProtocol"
 ZKFC_PROTOCOL: Final = "org.apache.hadoop.ha.ZKFCProtocol"
+JOURNAL_WITNESS: Final = "nnha.JournalWitness"
+"""Ours: see ``ha.service.journal_witness``."""
 CLIENT_PROTOCOL: Final = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 NAMENODE_PROTOCOL: Final = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol"
 DATANODE_PROTOCOL: Final = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol"

@@ -45,3 +45,22 @@ class ServiceStatus:
     not_ready_reason: str = ""
     process: ProcessIdentity | None = None
     """None where the NameNode does not tell, as Hadoop's does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterSilence:
+    """What the journal's nodes say of the newest writer, in durations."""
+
+    nodes: int
+    """How many the journal has."""
+    witnesses: int
+    """How many of them have heard the newest writer themselves, and know that it sends heartbeats.
+
+    One that does not answer, was started again, expects another writer, or has heard one of
+    Hadoop's, is none.
+    """
+    epoch: int
+    silent_seconds: float
+    """A majority of all nodes has not heard the writer for so long."""
+    lease_seconds: float
+    """The longest read lease that it, or one before it, may still hold."""

@@ -20,6 +20,7 @@ from journal.core.requests import (
     Heartbeat,
     Journal,
     Request,
+    Stamp,
     Stamped,
 )
 from journal.core.state import JournalState
@@ -50,9 +51,9 @@ class JournalOwner:
     """Serves one journal.  Nobody else touches its state or its disk.
 
     A task serves what the event loop receives, a lane's thread what its connection brings; each
-    while it has the ``Turn``.  Blocking calls of the loop's run in one thread of the journal's own,
-    so that a slow disk delays neither the event loop nor another journal.  A caller that gives up
-    changes nothing: what it asked for is carried out whole or not at all.
+    while it has the ``Turn``.  The loop's blocking calls run in one thread of the journal's own: a
+    slow disk delays neither the loop nor another journal.  What a caller asked for is carried out
+    whole or not at all, though it gives up.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class JournalOwner:
         self._stopping = False
         self._failed_because: str | None = None
         self._clock = clock
-        self._writer_heard = clock()
+        self._heard: tuple[float, Stamp | None] = (clock(), None)
         self._late: _Late | None = None
         self._patience = patience if patience is not None else Patience()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal {journal_id}")
@@ -115,10 +116,14 @@ class JournalOwner:
     def writer_heard_seconds_ago(self) -> float:
         """How long ago a writer was last admitted here, or this process opened the journal.
 
-        A process before ours heard nobody later than that.  Never more than the truth: the next
-        writer lets that much of its predecessor's read lease pass as over.
+        Never more than the truth: the next writer lets that much of its predecessor's lease pass.
         """
-        return self._clock() - self._writer_heard
+        return self._clock() - self._heard[0]
+
+    @property
+    def heard(self) -> Stamp | None:
+        """What that writer said of itself; None where this process has heard none."""
+        return self._heard[1]
 
     async def ask(self, request: Request) -> Reply:
         """Have a request decided and carried out, even if the caller gives up waiting.
@@ -194,10 +199,7 @@ class JournalOwner:
         return self.recent.answer(self._state, since, max_txns)
 
     async def in_thread(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run blocking work on this journal's thread, when it is our turn.
-
-        The turn lasts as long as the work, whatever becomes of the caller.
-        """
+        """Run blocking work on this journal's thread; our turn lasts as long as the work."""
         self._require_running()
         if not self._turn.try_now():
             await self._turn.take()
@@ -287,10 +289,7 @@ class JournalOwner:
         refuse(group, StorageFailed(f"{failure}"))
 
     def _served_at_once(self, waiting: Waiting) -> bool:
-        """Serve a batch or a heartbeat on the spot: nothing is before it, and the disk is quick.
-
-        False leaves it to the task; what was decided here is forgotten then.
-        """
+        """Serve a batch or a heartbeat on the spot; False leaves it, undecided, to the task."""
         if self._busy or self._inbox or not self._patience.worth_it:
             return False
         if not isinstance(waiting.request, Journal | Heartbeat) or not self._turn.try_now():
@@ -361,7 +360,7 @@ class JournalOwner:
         """Note that a writer spoke.  One that is fenced has no lease any more."""
         for request, answer in decided.answers:
             if isinstance(request, Stamped) and not isinstance(answer, Fenced):
-                self._writer_heard = self._clock()
+                self._heard = (self._clock(), request.stamp)
 
     async def _carry_out(self, effects: Sequence[Effect]) -> None:
         began = time.perf_counter()

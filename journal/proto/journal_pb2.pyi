@@ -222,17 +222,29 @@ class GetJournalStateReply(_message.Message):
 
     LAST_PROMISED_EPOCH_FIELD_NUMBER: _builtins.int
     HTTP_PORT_FIELD_NUMBER: _builtins.int
+    HEARD_EPOCH_FIELD_NUMBER: _builtins.int
+    HEARD_MICROS_AGO_FIELD_NUMBER: _builtins.int
+    HEARD_READ_LEASE_MICROS_FIELD_NUMBER: _builtins.int
     last_promised_epoch: _builtins.int
     http_port: _builtins.int
+    heard_epoch: _builtins.int
+    """Whom this process has heard last of all writers; 0 where it has heard none since it started."""
+    heard_micros_ago: _builtins.int
+    """How long ago that was, or how long this process has listened in vain."""
+    heard_read_lease_micros: _builtins.int
+    """The read lease that this writer told; 0 where it has none, and sends no heartbeats."""
     def __init__(
         self,
         *,
         last_promised_epoch: _builtins.int = ...,
         http_port: _builtins.int = ...,
+        heard_epoch: _builtins.int = ...,
+        heard_micros_ago: _builtins.int = ...,
+        heard_read_lease_micros: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["http_port", b"http_port", "last_promised_epoch", b"last_promised_epoch"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["heard_epoch", b"heard_epoch", "heard_micros_ago", b"heard_micros_ago", "heard_read_lease_micros", b"heard_read_lease_micros", "http_port", b"http_port", "last_promised_epoch", b"last_promised_epoch"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ha.daemon.lazy_import import load_late
-from journal.errors import JournalError, WrongNamespace
+from journal.errors import JournalError, QuorumLost, WrongNamespace
 from journal.links.quorum_call import QuorumCall
 from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.links.segment_url import segment_url
@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 STRAGGLER_SECONDS: Final = 5.0
 """How long nodes behind the majority are waited for when the majority's copies cannot be read."""
+ALSO_QUICK_SECONDS: Final = 0.02
+"""How long they are waited for when a majority has told when it heard the writer."""
 
 
 class SourceNodes:
@@ -100,6 +102,24 @@ class SourceNodes:
         for node, reply in replies.items():
             self._http_ports[node] = reply.http_port
         return replies
+
+    async def writer_states(self, within_seconds: float) -> dict[NodeName, pb.GetJournalStateReply]:
+        """What a majority, and whoever is as quick, says of the newest writer.
+
+        Raises:
+            QuorumLost: if no majority answers in time.
+        """
+
+        async def ask(remote: RemoteNode) -> pb.GetJournalStateReply:
+            return await remote.journal_state(within_seconds)
+
+        operation = "asking when a writer was last heard"
+        try:
+            async with asyncio.timeout(within_seconds):
+                return await self._ask_all(operation, ask, lambda _: ALSO_QUICK_SECONDS)
+        except TimeoutError as failure:
+            why = f"{operation}: no majority answered within {within_seconds:g} s"
+            raise QuorumLost(why, failures={}) from failure
 
     async def damaged(self) -> dict[NodeName, pb.JournalStatus]:
         """What the nodes tell that know of damage, also in what they do not list any more.

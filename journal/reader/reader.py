@@ -17,6 +17,7 @@ from journal.reader.frame_stream import Chunk
 from journal.reader.manifest import Redundant, merge
 from journal.reader.nodes import SourceNodes
 from journal.reader.tailing import OpenTail
+from journal.silence import Heard, Testimony, weighed
 
 __all__ = ["Chunk", "JournalReader", "ReaderSettings"]
 
@@ -85,6 +86,24 @@ class JournalReader:
         """
         told = (await self._nodes.statuses()).values()
         return max((Epoch(status.last_writer_epoch) for status in told), default=NO_EPOCH)
+
+    async def writer_silence(self, within_seconds: float) -> Testimony:
+        """For how long a majority has not heard the newest writer.
+
+        Raises:
+            QuorumLost: if no majority answers in time.
+        """
+        told = await self._nodes.writer_states(within_seconds)
+        heard = [
+            Heard(
+                promised=Epoch(reply.last_promised_epoch),
+                writer=Epoch(reply.heard_epoch),
+                ago_seconds=reply.heard_micros_ago / 1e6,
+                lease_seconds=reply.heard_read_lease_micros / 1e6,
+            )
+            for reply in told.values()
+        ]
+        return weighed(heard, nodes=self._nodes.count)
 
     async def segments(self, first: TxId) -> tuple[Redundant, ...]:
         """The finalized segments from the one that holds ``first`` on, each with who lists it.

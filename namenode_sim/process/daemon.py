@@ -37,6 +37,7 @@ from namenode_sim.process.loading import Loading, loaded_beside, loading_protoco
 from namenode_sim.process.peer_face import checkpointer, peer_protocol
 from namenode_sim.process.status_page import INITIALIZING, LoadingPage, StatusPage
 from namenode_sim.process.user_groups import SystemGroups
+from namenode_sim.process.witness_face import witness_protocol
 from namenode_sim.startup.identity import (
     NameNodeIdentity,
     checked_volumes,
@@ -52,6 +53,7 @@ from namenode_sim.storage.local_edits import last_local_edit
 from namenode_sim.storage.storage import NameStorage, open_name_dirs
 from namenode_sim.supervised import supervised
 from namenode_sim.term.gate import Gate
+from namenode_sim.term.journal_access import JournalAccess
 from namenode_sim.term.namenode import NameNode, TransitionRefused
 from namenode_sim.term.role import Role
 from namenode_sim.transfer.peers import Peers
@@ -185,7 +187,8 @@ class _Parts:
         )
         running.push_async_callback(gate.close)
         copies = _local_copies(conf, place, running)
-        namenode = self._namenode(gate, copies)
+        journal = journal_access(conf, place, storage.namespace_info, copies)
+        namenode = self._namenode(gate, journal)
         cluster = cluster_of(conf, storage.namespace_info.block_pool_id, namenode.namespace)
         keeper = keeper_of(conf, storage.namespace_info, namenode, cluster)
         client_face = _client_face(conf, place, namenode, gate, cluster)
@@ -216,6 +219,7 @@ class _Parts:
             client_face.protocol(),
             *datanode_protocols(keeper, storage.namespace_info, client_face),
             self.operators,
+            witness_protocol(journal.silence),
             peer_protocol(namenode, storage, own_user()),
         ]
         await listeners.serve(protocols, page, partial(_image_routes, conf, storage, namenode))
@@ -228,14 +232,14 @@ class _Parts:
         running.push_async_callback(_end, tasks)
         return namenode
 
-    def _namenode(self, gate: Gate, copies: LocalCopies) -> NameNode:
+    def _namenode(self, gate: Gate, journal: JournalAccess) -> NameNode:
         """The NameNode itself, which nobody knows yet."""
         conf, address = self.conf, self.place.address
         scope = {"nameservice": address.nameservice, "namenode": address.namenode}
         return NameNode(
             name=address.namenode,
             namespace=self.loaded.namespace,
-            journal=journal_access(conf, self.place, self.storage.namespace_info, copies),
+            journal=journal,
             gate=gate,
             tail_period_seconds=conf.get(keys_namenode.TAIL_PERIOD, **scope),
             must_reach=self.loaded.must_reach,

@@ -190,4 +190,5 @@ def journal_access(
         lambda: JournalSet(journal_writer(conf, place, namespace_info), copies),
         reader,
         tails_open_segment=in_progress,
+        silence=reader.writer_silence,
     )

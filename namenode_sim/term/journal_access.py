@@ -1,11 +1,13 @@
 """What a NameNode needs of its journal: a new writer for each term, one reader for good."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from journal.errors import Unavailable
 from journal.model import TxId
 from journal.reader.reader import Chunk
+from journal.silence import Testimony
 from journal.writer.channel_status import ChannelStatus
 from journal.writer.heartbeats import ReadLease
 from journal.writer.window import Ended
@@ -44,6 +46,10 @@ class EditsReader(Protocol):
     async def close(self) -> None: ...
 
 
+async def _untold(_within_seconds: float) -> Testimony:
+    raise Unavailable("this journal's nodes do not tell when they heard a writer")
+
+
 @dataclass(frozen=True, slots=True)
 class JournalAccess:
     """How to reach the journal.
@@ -55,6 +61,9 @@ class JournalAccess:
     new_writer: Callable[[], TermWriter]
     reader: EditsReader
     tails_open_segment: bool = False
+    silence: Callable[[float], Awaitable[Testimony]] = _untold
+    """For how long a majority has not heard the newest writer; raises JournalError where it has not
+    told so within so many seconds."""
 
 
 class JournalSet:

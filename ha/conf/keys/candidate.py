@@ -107,3 +107,20 @@ FLAP_DELAY = Key(
     _NN,
     "how long a flapping active may be slow or ill until it is given up",
 )
+
+# --- witnessed takeover ----------------------------------------------------------------------
+WITNESSED_TAKEOVER = Key(
+    "nnha.zkfc.witnessed-takeover.enabled",
+    flag,
+    "true",
+    _NN,
+    "remove the lock of an owner that does not answer, when a majority of JournalNodes tell that "
+    "its NameNode, one of ours, is silent; else it lasts as long as its session",
+)
+WITNESSED_SILENCE = Key(
+    "nnha.zkfc.witnessed-takeover.silence",
+    duration("ms", zero=False),
+    "1200ms",
+    _NN,
+    "how long the writer must be silent, and longer than its nnha.read-lease.duration",
+)

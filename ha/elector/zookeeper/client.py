@@ -1,26 +1,25 @@
-"""The only module that uses kazoo: one client is one session, each request has one of three ends.
+"""Sessions, by kazoo: one client is one session, each request has one of three ends.
 
 kazoo's threads only hand results to the event loop.  The traps avoided here are those of
 docs/reference/kazoo.md.
 """
 
 import asyncio
-import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import structlog
 from kazoo import client as kazoo_client
 from kazoo import exceptions as kazoo_errors
-from kazoo.handlers import threading as kazoo_threading
 from kazoo.protocol.states import EventType, KazooState, KeeperState, WatchedEvent, ZnodeStat
 from kazoo.retry import KazooRetry
 from kazoo.security import ACL, Id
 
 from ha.elector.zookeeper.credentials import AclEntry
 from ha.elector.zookeeper.error_meanings import meaning_of
+from ha.elector.zookeeper.handler import Handler
 from ha.elector.zookeeper.metrics import REQUEST_SECONDS
 from ha.elector.zookeeper.outcome import (
     Done,
@@ -33,8 +32,8 @@ from ha.elector.zookeeper.outcome import (
 )
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings
-from ha.elector.zookeeper.tls import connect as connect_tls
 from ha.elector.zookeeper.tls import reason_of
+from ha.elector.zookeeper.transaction import Part, build, failure_in
 
 log = structlog.get_logger()
 
@@ -65,42 +64,6 @@ class _AsyncResult(Protocol):
     def set_exception(self, exception: BaseException) -> None: ...
 
     def rawlink(self, callback: Callable[["_AsyncResult"], None]) -> None: ...
-
-
-class _Handler(kazoo_threading.SequentialThreadingHandler):  # type: ignore[misc] # untyped
-    """kazoo's handler, with a limit for each unreachable server and our own TLS connections."""
-
-    def __init__(self, settings: ZooKeeperSettings) -> None:
-        super().__init__()
-        self._cap = settings.connect_cap_seconds
-        self._tls = settings.tls
-
-    def create_connection(
-        self, address: tuple[str, int], hostname: str | None = None, **named: object
-    ) -> object:
-        if self._tls is not None:
-            name = hostname or address[0]
-            return connect_tls(self._tls, address, name=name, within_seconds=self._cap)
-        return super().create_connection(address, hostname, **(named | {"timeout": self._cap}))
-
-    def select(
-        self,
-        rlist: list[object],
-        wlist: list[object],
-        xlist: list[object],
-        timeout: float | None = None,
-    ) -> tuple[list[object], ...]:
-        """What TLS has unpacked already does not make its socket readable.
-
-        The bad schedule: two answers in one TLS record.  kazoo reads the first, waits for the
-        socket, and the second lies until the next ping, a third of a session later.
-        """
-        unpacked = [one for one in rlist if isinstance(one, ssl.SSLSocket) and one.pending()]
-        if not unpacked:
-            return tuple(super().select(rlist, wlist, xlist, timeout))
-        rest = [one for one in rlist if one not in unpacked]
-        readable, writable, failed = super().select(rest, wlist, xlist, 0)
-        return [*unpacked, *readable], writable, failed
 
 
 class _Client(kazoo_client.KazooClient):  # type: ignore[misc] # untyped
@@ -149,7 +112,7 @@ class Session:
             hosts=settings.hosts,
             timeout=settings.session_timeout_seconds,
             client_id=None if ticket is None else (ticket.session_id, ticket.password),
-            handler=_Handler(settings),
+            handler=Handler(settings),
             connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=1.5, max_delay=1.0),
             command_retry=KazooRetry(max_tries=1, ignore_expire=False),
             auth_data=[(entry.scheme, entry.secret) for entry in settings.auth],
@@ -241,6 +204,12 @@ class Session:
     def delete(self, path: str, *, version: int = -1) -> asyncio.Future[Outcome[None]]:
         """Delete the znode if it is at this version (-1: any)."""
         return self._request(partial(self._client.delete_async, path, version), lambda _: None)
+
+    def transact(self, parts: Sequence[Part]) -> asyncio.Future[Outcome[None]]:
+        """All of these in one transaction, or nothing."""
+        transaction = self._client.transaction()
+        build(transaction, parts, self._acl)
+        return self._request(transaction.commit_async, lambda _: None)
 
     def children(
         self, path: str, *, watch: bool = False
@@ -378,7 +347,7 @@ class Session:
 
 
 def _end(result: _AsyncResult, value: Callable[[Any], T]) -> Outcome[T]:
-    failure = result.exception
+    failure = result.exception or failure_in(result.value)
     if failure is None:
         return Done(value(result.value))
     name = type(failure).__name__

@@ -8,7 +8,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import zookeeper as keys_zookeeper
 from ha.conf.keys.key import Key
-from ha.elector.model import BREADCRUMB_ZNODE, LOCK_ZNODE, TERM_ZNODE
+from ha.elector.model import BREADCRUMB_ZNODE, COUNT_ZNODE, LOCK_ZNODE, TERM_ZNODE
 from ha.elector.zookeeper.credentials import (
     CREATOR_ALL,
     AclEntry,
@@ -63,6 +63,11 @@ class ZooKeeperSettings:
     def term(self) -> str:
         """The path of the record about the breadcrumb's owner."""
         return f"{self.scope}/{TERM_ZNODE}"
+
+    @property
+    def count(self) -> str:
+        """The path of the znode whose version counts the locks that our controllers have made."""
+        return f"{self.scope}/{COUNT_ZNODE}"
 
     @property
     def request_deadline_seconds(self) -> float:

@@ -64,6 +64,7 @@ class Observer:
         self._fenced = NOTHING_TO_FENCE
         self._previous = ""
         self._unreadable = self._seen_ended = False
+        self._removing = self._witnessed = ""
         self._phases: list[PhaseDuration] = []
         self._tries: list[FencingAttempt] = []
         metrics.set_state(metrics.ELECTOR, self._node, Role.INIT)
@@ -114,8 +115,13 @@ class Observer:
             # Nobody waits for this one: in a new session the next attempt may succeed.
             self._record(before.attempt, why_abandoned(event), asked)
 
+    def removing(self, because: str) -> None:
+        """The silent owner's lock is removed for this reason; empty: it is not, after all."""
+        self._removing = because
+
     def _begin(self, attempt: AttemptNumber) -> None:
         self._fenced, self._previous = NOTHING_TO_FENCE, ""
+        self._witnessed, self._removing = self._removing, ""
         self._unreadable = self._seen_ended = False
         self._phases, self._tries = [], []
         self._attempt_began = self._phase_began = _now()
@@ -177,6 +183,7 @@ class Observer:
             previous=self._previous,
             unreadable=self._unreadable,
             seen_ended=self._seen_ended,
+            witnessed=self._witnessed,
             phases=tuple(self._phases),
             fencing=tuple(self._tries),
         )
@@ -230,6 +237,7 @@ class Observer:
         *,
         off_because: str = "",
         handing_over_from: str = "",
+        witness: str = "",
     ) -> Mapping[str, object]:
         """The object shown at /status; its first keys are fixed, scripts read them."""
         own = self._settings.own
@@ -247,6 +255,7 @@ class Observer:
             "fences_edits_only": self._fences_edits_only(),
             "last_attempt": None if last is None else asdict(last),
             "handing_over_from": handing_over_from or None,
+            "witnessed_takeover": witness or None,
             "takeover": self._under_way(elector),
             "pid": os.getpid(),
             "believed_state": candidacy.believed.value,

@@ -282,6 +282,7 @@ def status_page(controller: Controller, *, waiting: str = "") -> Mapping[str, ob
         controller.elector.keeper,
         off_because=waiting or controller.absence.told(),
         handing_over_from=controller.hand_over.active,
+        witness=controller.witness.told,
     )
     return {**page, "zookeeper": "connecting"} if waiting else page
 

@@ -51,6 +51,7 @@ from ha.zkfc.handover.on_stop import hand_over_first
 from ha.zkfc.pages.observer import Observer
 from ha.zkfc.process.parts import first_candidacy, new_monitor
 from ha.zkfc.process.server import ZkfcFace, listen
+from ha.zkfc.process.witnessing import new_witness
 from ha.zkfc.process.zookeeper_absence import Absence
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.history import History
@@ -107,6 +108,9 @@ class Controller:
             application=self,
             keeper=lambda post: keeper(post, self.observer.lock_released),
             sign=self.duties.giver("election"),
+        )
+        self.witness = new_witness(
+            settings, self.elector, lambda: self._candidacy, self.observer.removing, around
         )
         self._standing_back = StandingBack(settings, self._takeover, self.elector, self._decide)
         self.hand_over = HandOver(
@@ -197,6 +201,7 @@ class Controller:
                 group.create_task(self.elector.run())
                 group.create_task(self.monitor.run())
                 group.create_task(self.history.run())
+                group.create_task(self.witness.run())
                 group.create_task(self._raise_fatal(self._fatal))
         except* InvariantBroken as broken:
             self.gave_up(str(broken.exceptions[0]))
@@ -300,6 +305,7 @@ class Controller:
         self.observer.stepped(event, before, after, asked=self.hand_over.asked)
         self.absence.stepped(after)
         self._takeover.stepped(event, before, after)
+        self.witness.stepped(event, after)
         if isinstance(event, BreadcrumbRead) and event.attempt == after.attempt:
             # In a hand-over the former active deletes its breadcrumb when it was active and has
             # confirmed that it is standby.  Without one, nobody knows why there is none.

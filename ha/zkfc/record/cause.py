@@ -27,6 +27,8 @@ def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
     if attempt.asked is not None:
         why = f": {attempt.asked.reason}" if attempt.asked.reason else ""
         return f"asked for by {attempt.asked.user} from {attempt.asked.host}{why}"
+    if attempt.witnessed:
+        return f"witnessed: {attempt.witnessed}"
     previous = attempt.previous
     if attempt.unreadable:
         return "the lock was free, and what is recorded of an earlier active cannot be read"

@@ -39,6 +39,8 @@ class AttemptRecord:
     """There is a breadcrumb, and it names nobody."""
     seen_ended: bool = False
     """The former active's own controller saw its process end."""
+    witnessed: str = ""
+    """Why we removed the former owner's lock before its session had ended; or empty."""
     phases: tuple[PhaseDuration, ...] = ()
     fencing: tuple[FencingAttempt, ...] = ()
 

@@ -22,6 +22,7 @@ from ha.zkfc.candidacy.eligibility import Rank
 from ha.zkfc.candidacy.flapping import FlapSettings
 from ha.zkfc.candidacy.state import BackOff
 from ha.zkfc.settings.access_list import NOBODY, AccessList
+from ha.zkfc.witness.core import WitnessSettings
 
 PROBES_PER_LIMIT = 8
 """At least so many probes begin while one may go unanswered."""
@@ -77,6 +78,7 @@ class ZkfcSettings:
     back_off: BackOff = field(default_factory=BackOff)
     rank: Rank = field(default_factory=Rank)
     flapping: FlapSettings = field(default_factory=FlapSettings)
+    witness: WitnessSettings = field(default_factory=WitnessSettings)
     user: str = field(default_factory=own_user)
     administrators: AccessList = NOBODY
     """Who may ask us for something beside our own user."""
@@ -190,6 +192,10 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
             failovers=conf.get(keys_candidate.FLAP_FAILOVERS, **scope),
             window_seconds=conf.get(keys_candidate.FLAP_WINDOW, **scope),
             delay_seconds=conf.get(keys_candidate.FLAP_DELAY, **scope),
+        ),
+        witness=WitnessSettings(
+            enabled=conf.get(keys_candidate.WITNESSED_TAKEOVER, **scope),
+            silence_seconds=conf.get(keys_candidate.WITNESSED_SILENCE, **scope),
         ),
         administrators=AccessList.parse(conf.get(keys.ADMINISTRATORS)),
         protocol_users=AccessList.parse(

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from journal.core import replies, requests
 from journal.lane import Offer
 from journal.messages import namespace_message
-from journal.model import LAYOUT_VERSION
+from journal.model import LAYOUT_VERSION, Epoch
 from journal.node.faces import grpc_codec as codec
 from journal.node.faces.grpc_codec import namespace, segment, stamp, txid
 from journal.node.finalized_segments import peer_manifest
@@ -151,6 +151,17 @@ async def _peer_manifest(node: JournalNode, message: pb.GetEditLogManifestReques
     return codec.manifest(reply, node.http_port)
 
 
+def _journal_state(promised: Epoch, http_port: int, owner: JournalOwner) -> Message:
+    ago, stamp = owner.writer_heard_seconds_ago(), owner.heard
+    return pb.GetJournalStateReply(
+        last_promised_epoch=promised,
+        http_port=http_port,
+        heard_epoch=0 if stamp is None else stamp.epoch,
+        heard_micros_ago=int(ago * 1e6),
+        heard_read_lease_micros=0 if stamp is None else stamp.read_lease_micros,
+    )
+
+
 async def _status(node: JournalNode, message: pb.JournalRequest) -> Message:
     owner = _owner_of(node, message)
     return codec.status(
@@ -171,9 +182,7 @@ CALLS: Final[Mapping[str, Row]] = {
         pb.JournalRequest,
         lambda _: requests.GetJournalState(),
         replies.JournalStateReply,
-        lambda a: pb.GetJournalStateReply(
-            last_promised_epoch=a.reply.promised, http_port=a.http_port
-        ),
+        lambda a: _journal_state(a.reply.promised, a.http_port, a.owner),
     ),
     "NewEpoch": _question(
         pb.NewEpochRequest,

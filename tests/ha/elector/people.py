@@ -15,6 +15,7 @@ from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.errors import BadBreadcrumb, TakeoverImpossible
+from ha.elector.zookeeper.outcome import Done
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent
 from tests.ha.zkfc.zkfc_world import until
@@ -113,3 +114,10 @@ async def end_session(session: Session, hosts: str) -> None:
         thief.close()
 
     await asyncio.to_thread(end)
+
+
+async def count_locks(settings: ZooKeeperSettings) -> None:
+    """As the first lock of all does, so that the next one is made by one transaction."""
+    async with connected(settings, deadline_seconds=40.0) as session:
+        await ensure_parent(session, settings)
+        assert isinstance(await session.create(settings.count), Done)

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,9 @@ from ha.elector.zookeeper.credentials import parse_acl, parse_auth
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.outcome import Done, Doubt, Unknown
 from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.transaction import Part
 from ha.elector.zookeeper.znodes import connected, ensure_parent, read_active
-from tests.ha.elector.people import Person, people
+from tests.ha.elector.people import Person, count_locks, people
 from tests.ha.zkfc.zkfc_world import free_port, until
 
 pytestmark = pytest.mark.zookeeper
@@ -276,13 +277,14 @@ async def test_8_13_11_a_breadcrumb_whose_deletion_is_lost_only_costs_a_fence(
 async def test_8_13_12_a_create_whose_answer_was_lost_is_found_to_be_ours(
     zookeeper: ZooKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create, tried = Session.create, list[str]()
+    settings = _settings(zookeeper.connect)
+    await count_locks(settings)
+    transact, tried = Session.transact, list[str]()
 
-    def losing(self: Session, path: str, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-        request = create(self, path, *arguments, **named)
-        if path.endswith("Lock"):
-            tried.append(path)
-        if len(tried) > 1 or not path.endswith("Lock"):
+    def losing(self: Session, parts: Sequence[Part]) -> Any:  # noqa: ANN401
+        request = transact(self, parts)
+        tried.append(parts[0].path)
+        if len(tried) > 1:
             return request
         lost = asyncio.get_running_loop().create_future()
 
@@ -293,11 +295,11 @@ async def test_8_13_12_a_create_whose_answer_was_lost_is_found_to_be_ours(
         request.add_done_callback(cut)
         return lost
 
-    monkeypatch.setattr(Session, "create", losing)
-    async with people(_settings(zookeeper.connect), "a") as (a,):
+    monkeypatch.setattr(Session, "transact", losing)
+    async with people(settings, "a") as (a,):
         a.join()
         await a.is_(Role.ACTIVE)
-        assert len(tried) == 1, "found by its owner, not created again"
+        assert tried == [settings.lock], "found by its owner, not created again"
 
 
 async def test_an_unanswered_create_leaves_one_owner_and_no_ghost(
@@ -305,16 +307,17 @@ async def test_an_unanswered_create_leaves_one_owner_and_no_ghost(
 ) -> None:
     # The first session's create takes effect after we have given it up.
     settings = _settings(zookeeper.connect)
-    create, frozen = Session.create, list[int]()
+    await count_locks(settings)
+    transact, frozen = Session.transact, list[int]()
 
-    def freezing(self: Session, path: str, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-        if path == settings.lock and not frozen:
+    def freezing(self: Session, parts: Sequence[Part]) -> Any:  # noqa: ANN401
+        if not frozen:
             frozen.append(1)
             zookeeper.process.freeze()
-        return create(self, path, *arguments, **named)
+        return transact(self, parts)
 
     async with people(settings, "a") as (a,):
-        monkeypatch.setattr(Session, "create", freezing)
+        monkeypatch.setattr(Session, "transact", freezing)
         try:
             a.join()
             await until(lambda: a.elector.state.session == 2, "a second session")
@@ -333,18 +336,19 @@ async def test_a_trouble_of_the_servers_that_passes_is_no_reason_to_give_up(
     zookeeper: ZooKeeper, monkeypatch: pytest.MonkeyPatch, trouble: type[Exception]
 ) -> None:
     settings = _settings(zookeeper.connect)
-    create, failed = Session.create, list[str]()
+    await count_locks(settings)
+    transact, failed = Session.transact, list[str]()
 
-    def failing(self: Session, path: str, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-        if path != settings.lock or failed:
-            return create(self, path, *arguments, **named)
-        failed.append(path)
+    def failing(self: Session, parts: Sequence[Part]) -> Any:  # noqa: ANN401
+        if failed:
+            return transact(self, parts)
+        failed.append(parts[0].path)
         answer = self._client.handler.async_result()
         answer.set_exception(trouble())
         return self._request(lambda: answer, lambda _: None)
 
     async with people(settings, "a") as (a,):
-        monkeypatch.setattr(Session, "create", failing)
+        monkeypatch.setattr(Session, "transact", failing)
         a.join()
         await a.is_(Role.ACTIVE)
         assert (failed, a.told) == ([settings.lock], ["active"])

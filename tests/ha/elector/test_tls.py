@@ -17,9 +17,9 @@ from deploy.local.zookeeper import ZooKeeper, server_argv, wait_for_zookeeper
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.elector.model import Role
-from ha.elector.zookeeper.client import _Handler
 from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry
 from ha.elector.zookeeper.errors import ZooKeeperUnavailable
+from ha.elector.zookeeper.handler import Handler
 from ha.elector.zookeeper.outcome import Done, Refusal, Refused
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.elector.zookeeper.tls import Tls
@@ -132,7 +132,7 @@ async def test_two_answers_in_one_tls_record_are_both_read_at_once(tmp_path: Pat
             return server.wrap_socket(listener.accept()[0], server_side=True)
 
         serving = asyncio.create_task(asyncio.to_thread(serve))
-        handler = _Handler(settings)
+        handler = Handler(settings)
         client = await asyncio.to_thread(handler.create_connection, listener.getsockname(), HOST)
         assert isinstance(client, ssl.SSLSocket)
         with client, await serving as peer:

@@ -19,6 +19,7 @@ from kazoo.retry import InterruptedError as Interrupted
 from deploy.local.zookeeper import ZooKeeper
 from ha.elector.model import Role
 from ha.elector.zookeeper import client as door
+from ha.elector.zookeeper import handler
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.outcome import Done, SessionState
@@ -57,11 +58,11 @@ def test_every_trap_of_the_table_names_tests_that_exist() -> None:
 
 
 def test_traps_2_17_18_30_no_recipe_and_no_other_handler_is_used() -> None:
-    source = Path(door.__file__).read_text()
+    source = Path(door.__file__).read_text() + Path(handler.__file__).read_text()
     used = set(re.findall(r"^from (kazoo\S*) import|^import (kazoo\S*)", source, re.MULTILINE))
     modules = {name for pair in used for name in pair if name}
     assert not [name for name in modules if "recipe" in name or "gevent" in name]
-    assert issubclass(door._Handler, SequentialThreadingHandler)
+    assert issubclass(handler.Handler, SequentialThreadingHandler)
     for word in ("DataWatch", "ChildrenWatch", ".Election(", ".Lock("):
         assert word not in source
 

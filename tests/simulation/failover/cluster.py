@@ -16,6 +16,7 @@ from ha.zkfc.candidacy.flapping import FlapSettings
 from ha.zkfc.candidacy.state import BackOff
 from ha.zkfc.process.controller import Controller
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
+from ha.zkfc.witness.core import WitnessSettings
 from tests.simulation.engine.clock import VirtualLoop
 from tests.simulation.failover.hosts import Host, WorldNetwork
 from tests.simulation.failover.namenode import Condition, NameNode
@@ -25,6 +26,8 @@ NAMESERVICE: Final = "ns"
 SERVICE_PORT: Final = 8022
 ZKFC_PORT: Final = 8019
 SESSION_SECONDS: Final = 4.0
+SILENCE_SECONDS: Final = 2.4
+"""A writer's lease is 2 s here."""
 
 ZOOKEEPER: Final = ZooKeeperSettings(
     hosts="zk1:2181,zk2:2181,zk3:2181",
@@ -44,7 +47,12 @@ def address(name: str) -> NameNodeAddress:
 
 
 def settings(
-    name: str, names: tuple[str, ...], methods: tuple[MethodSpec, ...], *, ranked: bool
+    name: str,
+    names: tuple[str, ...],
+    methods: tuple[MethodSpec, ...],
+    *,
+    ranked: bool,
+    witnessed: bool,
 ) -> ZkfcSettings:
     """One controller's settings: quick, so that much happens in a minute."""
     plan = FencingPlan(methods=methods, method_timeout_seconds=2.0, total_timeout_seconds=3.0)
@@ -61,6 +69,7 @@ def settings(
         user="hdfs",
         rank=Rank(priority=100 - names.index(name) if ranked else 100),
         flapping=FlapSettings(window_seconds=30.0, delay_seconds=4.0),
+        witness=WitnessSettings(enabled=witnessed, silence_seconds=SILENCE_SECONDS),
     )
 
 

@@ -30,6 +30,7 @@ class WorldNetwork:
         self._inner = inner
         self._loop = inner.loop
         self._cuts: dict[Link, int] = {}
+        self._healed: dict[Link, float] = {}
 
     @property
     def silence(self) -> float:
@@ -63,16 +64,24 @@ class WorldNetwork:
             self._cuts[link] -= 1
         else:
             self._cuts.pop(link, None)
+            self._healed[link] = self._loop.now
         self._inner.heal(link)
 
     def heal_all(self) -> None:
         """No cut is left."""
+        self._healed.update(dict.fromkeys(self._cuts, self._loop.now))
         self._cuts.clear()
         self._inner.heal_all()
 
     def is_cut(self, one: str, other: str) -> bool:
         """Whether these two cannot speak to each other."""
         return (one, other) in self._cuts or (other, one) in self._cuts
+
+    def whole_since(self, one: str, other: str) -> float:
+        """Since when these two can speak to each other; infinite where they cannot."""
+        if self.is_cut(one, other):
+            return float("inf")
+        return max(self._healed.get(link, 0.0) for link in ((one, other), (other, one)))
 
     def is_cut_off(self, name: str) -> bool:
         """Whether any link of this machine is cut."""
@@ -108,6 +117,7 @@ class Life:
         self.process.context.run(LIFE.set, self)
         self.listeners: list[Listener] = []
         self.thawed_at = 0.0
+        self.began_at = host.loop.now
 
     @property
     def alive(self) -> bool:

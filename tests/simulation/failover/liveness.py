@@ -49,6 +49,7 @@ def heal(world: "World") -> None:
     world.faults.over = True
     world.network.heal_all()
     cluster.ensemble.heal()
+    world.journal.heal()
     _end_notices(world)
     for name, host in cluster.hosts.items():
         host.power_on()

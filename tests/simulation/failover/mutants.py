@@ -9,6 +9,7 @@ from tests.simulation.engine.mutants import Mutant, Planting, all_of, replacing
 from tests.simulation.failover import planted_control as control
 from tests.simulation.failover import planted_elector as elector
 from tests.simulation.failover import planted_guard as guard
+from tests.simulation.failover import planted_witness as witness
 
 _UNCHECKED: Final = all_of(
     replacing(election_core, "checked", lambda _before, _event, step: step),
@@ -27,6 +28,9 @@ _ORDERS: Final = "tests/ha/zkfc/test_orders.py::test_"
 _GUARD: Final = "tests/ha/zkfc/test_guard.py::test_"
 _MONITOR: Final = "tests/ha/health/test_monitor.py::test_"
 _SUPERSEDED: Final = "tests/ha/zkfc/test_superseded.py::test_"
+_WITNESS: Final = "tests/ha/zkfc/test_witness.py::test_"
+_WITNESS_RUNNER: Final = "tests/ha/zkfc/test_witness_runner.py::test_"
+_BY_ITSELF: Final = "tests/ha/zkfc/test_by_itself.py::test_"
 _NO_WORLD: Final = "the simulated controllers run without the guard's thread, and never lag"
 _PREDECESSOR: Final = "tests/ha/zkfc/test_predecessor.py::test_"
 
@@ -233,5 +237,42 @@ MUTANTS: Final = (
         seeds=0,
         killer=_SUPERSEDED + "one_missed_deadline_ends_nobody",
         why="another is active then, and the process would end by itself at its next edit",
+    ),
+    # ---- another's lock, before its session has ended ----
+    _bug("one JournalNode's word is enough", witness.one_node_is_enough(), seeds=1500),
+    _bug("the writer's lease is forgotten", witness.lease_forgotten(), seeds=1500),
+    _bug("the owner of the lock is not asked", witness.owner_not_asked(), seeds=1500),
+    _bug("its controller is not asked", witness.controller_not_asked(), seeds=1500),
+    _bug("the journal is not asked", witness.journal_not_asked(), seeds=1500),
+    _bug("any writer sends heartbeats", witness.any_writer_beats(), seeds=1500),
+    _bug("lock after lock is removed", witness.again_and_again(), seeds=1500),
+    _bug(
+        "the flapping rules do not hold for locks",
+        witness.flapping_ignored(),
+        seeds=1500,
+        killer=_BY_ITSELF + "what_keeps_us_from_another_s_lock[flapping]",
+        why="it takes three takeovers by one controller within the window, and a silent host then",
+    ),
+    _bug(
+        "one look decides",
+        witness.told_once(),
+        seeds=1500,
+        killer=_WITNESS + "the_lock_is_removed_when_and_only_when[told once]",
+        why="it takes two nodes that were stopped, and an owner that is cut off just then",
+    ),
+    _bug(
+        "a lock goes by its version",
+        witness.any_lock_at_its_version(),
+        seeds=1500,
+        killer="tests/ha/elector/test_lock_keeper.py::"
+        "test_a_lock_that_is_made_anew_in_the_last_moment_stands",
+        why="it takes another lock between a look and what follows it at once",
+    ),
+    _bug(
+        "old looks count",
+        witness.old_looks_count(),
+        seeds=1500,
+        killer=_WITNESS_RUNNER + "what_our_namenode_told_before_we_were_stopped_is_old",
+        why="it takes a controller that is stopped between two answers",
     ),
 )

@@ -7,7 +7,13 @@ from typing import Final, Protocol
 
 from ha.rpc.protocol import Call
 from ha.service.errors import HealthCheckFailed, ServiceFailed
-from ha.service.model import ProcessIdentity, RequestSource, ServiceState, ServiceStatus
+from ha.service.model import (
+    ProcessIdentity,
+    RequestSource,
+    ServiceState,
+    ServiceStatus,
+    WriterSilence,
+)
 from tests.simulation.engine.clock import VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.trace import Trace
@@ -17,7 +23,7 @@ LEASE_SECONDS: Final = 2.0
 LEASE_MARGIN: Final = 1.1
 """How much longer a successor waits than a lease lasts: clocks drift."""
 _BEAT_SECONDS: Final = 0.4
-_JOURNAL_SECONDS: Final = 2.0
+JOURNAL_SECONDS: Final = 2.0
 JOURNAL: Final = "jn"
 
 
@@ -40,8 +46,38 @@ class Witness(Protocol):
         """The controller says that nobody else can serve anything."""
 
 
+class SharedLog(Protocol):
+    """The journal as a NameNode writes it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The machines that the journal is on."""
+
+    beats: bool
+    """Whether an active sends heartbeats beside its writes."""
+    epoch: int
+
+    async def claim(self, namenode: str) -> int | None:
+        """A new epoch; None without an answer."""
+
+    async def write(self, namenode: str, epoch: int) -> bool | None:
+        """Was an edit of this epoch accepted?  None without an answer."""
+
+    def beat(self, namenode: str, epoch: int) -> None:
+        """Send a heartbeat of this epoch."""
+
+    async def silence(self, namenode: str) -> WriterSilence:
+        """For how long the newest writer has not been heard, as this NameNode is told."""
+
+    def heal(self) -> None:
+        """All of it works."""
+
+
 class Journal:
     """The shared edit log as far as it matters here: only the newest epoch may write."""
+
+    names: tuple[str, ...] = (JOURNAL,)
+    beats = False
 
     def __init__(self, network: WorldNetwork, loop: VirtualLoop, witness: Witness) -> None:
         self.epoch = 0
@@ -58,6 +94,16 @@ class Journal:
         """Was an edit of this epoch accepted?  None without an answer."""
         accepted = await self._ask(namenode, "write", partial(self._written, namenode, epoch))
         return None if accepted is None else bool(accepted)
+
+    def beat(self, namenode: str, epoch: int) -> None:
+        """Nobody counts them here."""
+
+    async def silence(self, namenode: str) -> WriterSilence:
+        """Refused: this journal is one for all, and has no nodes."""
+        raise ServiceFailed("nobody knows")
+
+    def heal(self) -> None:
+        """Nothing to do: this journal always works."""
 
     def _claimed(self) -> int:
         self.epoch += 1
@@ -85,7 +131,7 @@ class Journal:
 
         self._network.post((namenode, JOURNAL), what, arrive, lost=_nothing)
         try:
-            async with asyncio.timeout(_JOURNAL_SECONDS):
+            async with asyncio.timeout(JOURNAL_SECONDS):
                 return await done
         except TimeoutError:
             return None
@@ -109,7 +155,7 @@ class NameNode:
     """One life of a NameNode; it serves HAServiceProtocol."""
 
     def __init__(
-        self, life: Life, journal: Journal, witness: Witness, faults: Faults, trace: Trace,
+        self, life: Life, journal: SharedLog, witness: Witness, faults: Faults, trace: Trace,
         condition: Condition, *, aborts: bool,
     ) -> None:  # fmt: skip
         self.life = life
@@ -208,6 +254,17 @@ class NameNode:
         self.lease_until = 0.0
         self._become(ServiceState.ACTIVE, asked)
         self._serving = asyncio.create_task(self._serve(epoch))
+        if self._journal.beats:
+            self._beating = asyncio.create_task(self._beat(epoch))
+
+    async def writer_silence(self) -> WriterSilence:
+        """What its controller asks while the owner of the lock does not answer."""
+        return await self._journal.silence(self.name)
+
+    async def _beat(self, epoch: int) -> None:
+        while self.state is ServiceState.ACTIVE and self.epoch == epoch:
+            self._journal.beat(self.name, epoch)
+            await asyncio.sleep(_BEAT_SECONDS)
 
     async def _serve(self, epoch: int) -> None:
         failures = 0

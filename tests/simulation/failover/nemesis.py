@@ -49,6 +49,16 @@ AIMED_KINDS: Final = ("unlock", "relay", "stall", "half-way", "overtake", "deaf"
 Some strike at the next promotion, wherever that is: there a takeover is most easily hurt, and
 faults at drawn times seldom meet it.
 """
+SILENT_KINDS: Final = (
+    "stop-journal",
+    "restart-journal",
+    "cut-writer",
+    "cut-asker",
+    "short-stall",
+    "lose-host",
+    "cut-both",
+)
+"""What befalls JournalNodes, and makes an owner of the lock silent; of worlds that witness it."""
 CALM_KINDS: Final = ("zk-away", "zk-restart", "zk-lag")
 """What a healthy active must not notice: no role may change for it."""
 
@@ -75,6 +85,15 @@ class Swarm:
     """Nothing goes wrong either, but that operators want different actives, two at a time."""
     ranked: bool
     """nn1 has the highest priority, and so on."""
+    witnessed: bool
+    """The journal has three nodes, and the lock of a silent owner may be removed."""
+    java: bool
+    """There, the writers are Hadoop's, of whose silence nobody can bear witness."""
+
+    @property
+    def reliable(self) -> bool:
+        """No message is lost or late but by cuts, and no process closes its port."""
+        return not any(self.rates[kind] for kind in MESSAGE_KINDS) and not self.aimed.get("deaf")
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
@@ -119,6 +138,8 @@ class Swarm:
             orderly=quiet and not rivals,
             rivals=rivals,
             ranked=rng.random() < 0.25,
+            witnessed=(witnessed := Random(f"{seed} witnessed")).random() < 0.5,
+            java=witnessed.random() < 0.1,
         )
 
 
@@ -171,6 +192,18 @@ def plan_aimed(swarm: Swarm, rng: Random, begins: float) -> tuple[Event, ...]:
     return tuple(
         _event(kind, swarm, rng, begins)
         for kind, rate in swarm.aimed.items()
+        for _ in range(int(rate + rng.random()) if rate else 0)
+    )
+
+
+def plan_silent(swarm: Swarm, rng: Random, begins: float) -> tuple[Event, ...]:
+    """Draw those of worlds in which JournalNodes bear witness; a stream of their own, too."""
+    if not swarm.witnessed or swarm.calm or swarm.orderly or swarm.rivals:
+        return ()
+    rates = {kind: rng.uniform(0.5, 2.0) if rng.random() < 0.4 else 0.0 for kind in SILENT_KINDS}
+    return tuple(
+        _event(kind, swarm, rng, begins)
+        for kind, rate in rates.items()
         for _ in range(int(rate + rng.random()) if rate else 0)
     )
 

@@ -17,13 +17,14 @@ from tests.simulation.engine.verdict import Violated
 from tests.simulation.failover.cluster import Cluster
 from tests.simulation.failover.conduct import Conduct
 from tests.simulation.failover.lasting import Lasting
+from tests.simulation.failover.removals import Removals
 from tests.simulation.failover.zk_tree import Change, Create, Delete, EndSession, SetData
 
 REPORTED_WITHIN_SECONDS: Final = 3.0
 """How old what a controller knows of its NameNode's role may be: it looks each second, for 2 s."""
 LOCKLESS_SECONDS: Final = 20.0
 """How long a NameNode may be active beside the lock's owner, its controller being well."""
-_OF_NAMENODES: Final = ("getServiceStatus", "transitionToStandby", "transitionToActive")
+_CHANGES_ROLE: Final = ("transitionToStandby", "transitionToActive")
 
 
 @dataclass(slots=True)
@@ -94,11 +95,12 @@ class Oracle:
     def __post_init__(self) -> None:
         self.told = {name: Told() for name in self.cluster.hosts}
         self.conduct = Conduct(self.cluster, self._check)
+        self.removals = Removals(self.cluster, self._check)
         self.on_promotion: Callable[[str], None] = lambda _name: None
 
     # ---- ZooKeeper -------------------------------------------------------------------------
 
-    def committed(self, change: Change, _number: int, who: str) -> None:
+    def committed(self, change: Change, number: int, who: str) -> None:
         """The ensemble has taken a change."""
         lock, breadcrumb = self.cluster.lock, self.cluster.breadcrumb
         now = self.cluster.loop.now
@@ -109,10 +111,12 @@ class Oracle:
                 self._lock_sessions[owner] = float("inf")
                 self.told[who].lock_since = now
                 self.conduct.took_lock(who)
+                self.removals.made(number, who)
                 self.told[who].wished = self.cluster.controllers[who].hand_over.asked is not None
                 self.trace.add("zk", f"{who} has the lock")
             case Delete(path=path) if path == lock:
                 self._lock_lost(now)
+                self.removals.deleted(who)
             case EndSession(session=session):
                 if self._lock_sessions.get(session) == float("inf"):
                     self._lock_sessions[session] = now
@@ -174,8 +178,8 @@ class Oracle:
         self.on_promotion(sender)
 
     def _asks_another(self, sender: str, receiver: str, method: str) -> None:
-        """A controller speaks to another's NameNode only to fence it: it has had the lock."""
-        if sender == receiver or sender not in self.told or method not in _OF_NAMENODES:
+        """A controller orders another's NameNode only to fence it: it has had the lock."""
+        if sender == receiver or sender not in self.told or method not in _CHANGES_ROLE:
             return
         session = self.cluster.session_of(sender)
         had = session in self._lock_sessions
@@ -355,6 +359,7 @@ class Oracle:
                 told.kept_on = False
 
     def _note_owner(self) -> None:
+        self.removals.look()
         for node in self.cluster.namenodes():
             if node.state is ServiceState.ACTIVE and self._holds_lock(node.name):
                 self.told[node.name].active_and_owner_at = self.cluster.loop.now

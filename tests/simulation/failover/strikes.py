@@ -1,12 +1,14 @@
 """Carries out the planned faults, and operators' wishes among them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tests.simulation.failover.ambush import Ambush
-from tests.simulation.failover.nemesis import AIMED_KINDS, OPERATOR_KINDS, Event
+from tests.simulation.failover.nemesis import AIMED_KINDS, OPERATOR_KINDS, SILENT_KINDS, Event
 from tests.simulation.failover.operators import Operators
 from tests.simulation.failover.seams import WALL_STEPS
+from tests.simulation.failover.silences import Silences
 
 if TYPE_CHECKING:
     from tests.simulation.failover.world import World
@@ -23,6 +25,7 @@ class Strikes:
         self._names = list(world.swarm.names)
         self._operators = Operators(world)
         self._ambush = Ambush(world, self)
+        self._silences = Silences(world, self)
 
     def happen(self, event: Event) -> None:
         """Now."""
@@ -31,6 +34,8 @@ class Strikes:
         name = self._victim(event)
         if event.kind in OPERATOR_KINDS:
             self._operators.operate(event, name)
+        elif event.kind in SILENT_KINDS:
+            self._silences.happen(event, name)
         elif event.kind in AIMED_KINDS:
             self._ambush.happen(event, name)
         elif event.kind.startswith("zk-"):
@@ -104,19 +109,23 @@ class Strikes:
 
     def cut(self, event: Event, name: str) -> None:
         """What befalls a machine's network."""
-        network = self._world.network
         peers = [one for one in self._names if one != name]
-        others = [*_ZOOKEEPERS, *peers, "jn", "op1", "op2"]
+        others = [*_ZOOKEEPERS, *peers, *self._world.journal.names, "op1", "op2"]
         if event.kind == "partition":
             others = [peers[event.other % len(peers)]]
         elif event.kind == "cut-zookeeper":
             others = list(_ZOOKEEPERS)
         elif event.kind == "cut-journal":
-            others = ["jn"]
+            others = list(self._world.journal.names)
         elif event.kind == "orphan":
             # It reaches the journal and its clients, and nobody who could tell it to stop.
             others = [*_ZOOKEEPERS, *peers]
             event = replace(event, lasts=6.0 + event.lasts)
+        self.cut_off(event, name, others)
+
+    def cut_off(self, event: Event, name: str, others: Sequence[str]) -> None:
+        """A machine and these others hear nothing of each other for a while."""
+        network = self._world.network
         self._world.trace.add(name, f"cut off from {others} for {event.lasts:.2f} s", event.name)
         for link in [(a, b) for one in others for a, b in ((name, one), (one, name))]:
             network.cut(link)

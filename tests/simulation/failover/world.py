@@ -12,6 +12,7 @@ from ha.elector.keeper import KazooKeeper
 from ha.notices.board import Board
 from ha.rpc.protocol import Catalogue
 from ha.service.face import ha_service_protocol
+from ha.service.journal_witness import journal_witness_protocol
 from ha.zkfc.process.controller import Controller, ElectionImpossible
 from ha.zkfc.surroundings.positions import Position
 from tests.simulation.engine.clock import Process, VirtualLoop
@@ -23,9 +24,10 @@ from tests.simulation.engine.verdict import Stuck, Violated
 from tests.simulation.failover.cluster import SERVICE_PORT, ZOOKEEPER, Cluster, settings
 from tests.simulation.failover.fencing_seam import POWER, Fencers
 from tests.simulation.failover.hosts import Host, Life, WorldNetwork
+from tests.simulation.failover.journal_nodes import QuorumJournal
 from tests.simulation.failover.liveness import demand_service
-from tests.simulation.failover.namenode import Condition, Journal, NameNode
-from tests.simulation.failover.nemesis import Swarm, plan, plan_aimed
+from tests.simulation.failover.namenode import Condition, Journal, NameNode, SharedLog
+from tests.simulation.failover.nemesis import Swarm, plan, plan_aimed, plan_silent
 from tests.simulation.failover.oracle import Oracle
 from tests.simulation.failover.rpc_seam import Switchboard, serve
 from tests.simulation.failover.seams import surroundings, traced
@@ -67,7 +69,13 @@ class World:
         hosts = {name: Host(name, self.loop, self.network, self.trace) for name in self.swarm.names}
         self.cluster = Cluster(self.loop, self.network, ensemble, hosts)
         self.oracle = Oracle(self.cluster, self.trace)
-        self.journal = Journal(self.network, self.loop, self.oracle)
+        self.journal: SharedLog = Journal(self.network, self.loop, self.oracle)
+        if self.swarm.witnessed:
+            nodes = QuorumJournal(
+                self.network, self.loop, self.oracle, self._rate_of, java=self.swarm.java
+            )
+            self.oracle.removals.watch(nodes, reliable=self.swarm.reliable, java=self.swarm.java)
+            self.journal = nodes
         self.board = Switchboard(self.loop, self.network, hosts)
         self.fencers = Fencers(hosts, self.network, self.faults, self.trace, self.loop)
         self.operators: list[Process] = []
@@ -81,6 +89,7 @@ class World:
     def _connect(self) -> None:
         """Let the oracle see everything."""
         self.cluster.ensemble.on_commit = self.oracle.committed
+        self.cluster.ensemble.on_transaction = self.oracle.removals.sent
         self.board.on_call = self.oracle.called
         self.board.on_end = self.oracle.conduct.ended_call
         self.fencers.on_success = self._fenced
@@ -106,7 +115,8 @@ class World:
         strikes = Strikes(self)
         begins = self.loop.now
         aimed = plan_aimed(self.swarm, self.faults.random("aimed"), begins)
-        for event in (*plan(self.swarm, rng, begins), *aimed):
+        silent = plan_silent(self.swarm, self.faults.random("silent"), begins)
+        for event in (*plan(self.swarm, rng, begins), *aimed, *silent):
             self.loop.at(event.at, strikes.happen, event)
         while self.loop.now < begins + self.swarm.horizon:
             await asyncio.sleep(0.5)
@@ -142,7 +152,8 @@ class World:
             self.cluster.conditions[name], aborts=self.swarm.aborts,
         )  # fmt: skip
         self.cluster.nodes[name] = node
-        serve(life.host, life, SERVICE_PORT, Catalogue.of([ha_service_protocol(node)]))
+        protocols = [ha_service_protocol(node), journal_witness_protocol(node.writer_silence)]
+        serve(life.host, life, SERVICE_PORT, Catalogue.of(protocols))
         seconds = self.faults.random("start", life.pid).uniform(0.05, 1.5)
         life.process.spawn(node.start(seconds))
 
@@ -150,7 +161,11 @@ class World:
         name, around = life.host.name, self.around
         controller = Controller(
             settings(
-                name, self.swarm.names, _METHODS[self.swarm.fencing], ranked=self.swarm.ranked
+                name,
+                self.swarm.names,
+                _METHODS[self.swarm.fencing],
+                ranked=self.swarm.ranked,
+                witnessed=self.swarm.witnessed,
             ),
             keeper=lambda post, released: KazooKeeper(
                 ZOOKEEPER, post, on_release=released, open_session=around.session
@@ -173,6 +188,7 @@ class World:
             self.oracle.ended(life.host.name)
         else:
             self.oracle.conduct.died(life.host.name)
+            self.oracle.removals.ended(life.host.name)
         if self.swarm.restarts and not self.closing:
             seconds = self.faults.random("restart", life.pid).uniform(0.3, 6.0)
             self.loop.call_later(seconds, self.boot, life.host.name, life.name)

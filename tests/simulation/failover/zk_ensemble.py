@@ -6,6 +6,7 @@ from random import Random
 from typing import Any, Final
 
 from ha.elector.zookeeper.outcome import Refusal
+from ha.elector.zookeeper.transaction import Part
 from tests.simulation.engine.clock import VirtualLoop
 from tests.simulation.engine.faults import Faults
 from tests.simulation.engine.trace import Trace
@@ -23,6 +24,7 @@ from tests.simulation.failover.zk_tree import (
     Change,
     EndSession,
     RefusedError,
+    Together,
     Tree,
     Znode,
     refuse,
@@ -54,6 +56,8 @@ class Ensemble:
         self.sessions: dict[int, ServerSession] = {}
         self._leaderless = False
         self.on_commit: Callable[[Change, int, str], None] = lambda _change, _number, _who: None
+        self.on_transaction: Callable[[str, tuple[Part, ...]], None] = lambda _who, _parts: None
+        """Told when a client sends a transaction, before it is under way."""
         self._next_session = 0x1000
 
     @property
@@ -194,6 +198,8 @@ class Ensemble:
                 return tree.plan_delete(path, request.version), None
             case "set-acl":
                 return tree.plan_set_acl(path, request.acl, request.version), None
+            case "multi":
+                return tree.plan_together(request.parts, session.number, request.acl), None
             case "close":
                 return EndSession(session.number), None
             case _:
@@ -209,7 +215,8 @@ class Ensemble:
             due = max(self.loop.now + delay, replica.next_apply, replica.lags_until)
             replica.next_apply = due
             self.loop.at(due, replica.apply, change)
-        self.on_commit(change, number, who)
+        for part in change.parts if isinstance(change, Together) else (change,):
+            self.on_commit(part, number, who)
         return number
 
     # ---- sessions --------------------------------------------------------------------------

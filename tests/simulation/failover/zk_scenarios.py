@@ -5,12 +5,19 @@ and whether two writes share a transaction.  Numbers that a server chooses are n
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from ha.elector.zookeeper.credentials import AclEntry
 from ha.elector.zookeeper.outcome import Done, NodeFacts, Outcome, Refused, SessionState, Unknown
+from ha.elector.zookeeper.transaction import (
+    CheckVersion,
+    CreateEphemeral,
+    Delete,
+    Part,
+    SetData,
+)
 
 DEADLINE_SECONDS: Final = 30.0
 
@@ -37,6 +44,8 @@ class Client(Protocol):
     def write(self, path: str, data: bytes, *, version: int) -> asyncio.Future[Outcome[int]]: ...
 
     def delete(self, path: str, *, version: int = -1) -> asyncio.Future[Outcome[None]]: ...
+
+    def transact(self, parts: Sequence[Part]) -> asyncio.Future[Outcome[None]]: ...
 
     def children(
         self, path: str, *, watch: bool = False
@@ -264,6 +273,31 @@ async def order(script: Script) -> None:
     script.note("and it is there", await three.read(f"{top}/last"))
 
 
+async def transactions(script: Script) -> None:
+    """All parts or none; what one transaction has written carries one number."""
+    one, two, top = await script.client("one"), await script.client("two"), script.scope
+    lock, count = f"{top}/lock", f"{top}/count"
+    made = (CreateEphemeral(lock, b"1"), SetData(count, b""))
+    script.note("no count", await one.transact(made))
+    script.note("no lock was made", await one.look(lock))
+    script.note("count", await one.create(count))
+    script.note("made", await one.transact(made))
+    script.note("lock", await two.look(lock, watch=True))
+    script.note("count", await two.look(count))
+    script.note("made twice", await two.transact(made))
+    script.note("at an old count", await two.transact((CheckVersion(count, 0), Delete(lock, 0))))
+    script.note("at an old lock", await two.transact((CheckVersion(count, 1), Delete(lock, 1))))
+    script.silent("two", "the lock stands")
+    script.note("removed", await two.transact((CheckVersion(count, 1), Delete(lock, 0))))
+    await script.fires("two", "the lock goes")
+    script.note("gone", await two.transact((CheckVersion(count, 1), Delete(lock, 0))))
+    script.note("no such", await two.transact((CheckVersion(f"{top}/no", 0), Delete(lock, 0))))
+    script.note("two makes one", await two.transact(made))
+    script.note("lock", await one.look(lock))
+    script.note("count", await one.look(count))
+
+
 SCENARIOS: Final = {
-    one.__name__: one for one in (versions, ephemerals, watches, numbers_and_rights, order)
+    one.__name__: one
+    for one in (versions, ephemerals, watches, numbers_and_rights, order, transactions)
 }

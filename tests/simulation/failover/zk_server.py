@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Protocol
 
 from ha.elector.zookeeper.credentials import AclEntry
+from ha.elector.zookeeper.transaction import Part
 from tests.simulation.engine.clock import VirtualLoop
 from tests.simulation.failover.hosts import WorldNetwork
 from tests.simulation.failover.zk_tree import Change, News, RefusedError, Tree
@@ -24,6 +25,7 @@ class Request:
     sequence: bool = False
     acl: tuple[AclEntry, ...] = ()
     watch: bool = False
+    parts: tuple[Part, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.kind} {self.path.rsplit('/', 1)[-1]}"

@@ -1,7 +1,7 @@
 """A client session of the model, with the interface of the real ZooKeeper client."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
 from typing import Any, Final
@@ -18,6 +18,7 @@ from ha.elector.zookeeper.outcome import (
 )
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.elector.zookeeper.transaction import Part
 from tests.simulation.engine.clock import PROCESS, Process, VirtualLoop
 from tests.simulation.failover.zk_ensemble import Ensemble
 from tests.simulation.failover.zk_server import Link, Replica, Reply, Request
@@ -268,6 +269,12 @@ class ModelSession:
     def delete(self, path: str, *, version: int = -1) -> asyncio.Future[Outcome[None]]:
         """Delete the znode if it is at this version (-1: any)."""
         return self._request(Request("delete", path, version=version), lambda _: None)
+
+    def transact(self, parts: Sequence[Part]) -> asyncio.Future[Outcome[None]]:
+        """All of these in one transaction, or nothing."""
+        self._ensemble.on_transaction(self._process.machine, tuple(parts))
+        request = Request("multi", parts[-1].path, parts=tuple(parts), acl=self._settings.acl)
+        return self._request(request, lambda _: None)
 
     def children(
         self, path: str, *, watch: bool = False

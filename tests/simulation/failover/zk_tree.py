@@ -1,11 +1,13 @@
 """ZooKeeper's data tree as a function of its transactions, and the errors that it refuses with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ha.elector.zookeeper import transaction
 from ha.elector.zookeeper.credentials import ALL_PERMISSIONS, AclEntry
 from ha.elector.zookeeper.outcome import Refusal
+from ha.elector.zookeeper.transaction import Part
 
 _WORLD: Final = (AclEntry("world", "anyone", ALL_PERMISSIONS),)
 
@@ -73,7 +75,14 @@ class BeginSession:
     session: int
 
 
-Change = Create | SetData | SetAcl | Delete | EndSession | BeginSession
+@dataclass(frozen=True, slots=True)
+class Together:
+    """A transaction of several parts."""
+
+    parts: tuple[Create | SetData | Delete, ...]
+
+
+Change = Create | SetData | SetAcl | Delete | EndSession | BeginSession | Together
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +168,23 @@ class Tree:
             raise refuse(Refusal.NOT_EMPTY)
         return Delete(path)
 
+    def plan_together(
+        self, parts: Sequence[Part], session: int, acl: tuple[AclEntry, ...]
+    ) -> Together:
+        """What a transaction would do, or why it is refused; no two parts are of one znode."""
+        planned: list[Create | SetData | Delete] = []
+        for part in parts:
+            match part:
+                case transaction.CreateEphemeral(path=path, data=data):
+                    planned.append(self.plan_create(path, data, session, acl, sequence=False))
+                case transaction.SetData(path=path, data=data):
+                    planned.append(self.plan_set(path, data, -1))
+                case transaction.CheckVersion(path=path, version=version):
+                    _check(self.get(path).version, version)
+                case transaction.Delete(path=path, version=version):
+                    planned.append(self.plan_delete(path, version))
+        return Together(tuple(planned))
+
     def apply(self, change: Change, number: int) -> tuple[News, ...]:
         """Make the change; it was planned on this very state."""
         match change:
@@ -183,6 +209,8 @@ class Tree:
                 return tuple(news for path in gone for news in self._delete(path))
             case BeginSession():
                 return ()
+            case Together(parts=parts):
+                return tuple(news for part in parts for news in self.apply(part, number))
 
     def paths(self) -> Iterator[str]:
         """All of them."""

@@ -1,0 +1,63 @@
+"""Joins the witness to a controller: what bars a takeover, and who reads and removes the lock."""
+
+import asyncio
+from collections.abc import Callable
+
+from ha.elector.keeper import LockReader, LockRemover
+from ha.elector.model import Link, Removal, Role
+from ha.elector.runner import Elector
+from ha.elector.zookeeper.outcome import Done, NodeFacts
+from ha.zkfc.candidacy.by_itself import why_not
+from ha.zkfc.candidacy.state import Candidacy
+from ha.zkfc.settings.settings import ZkfcSettings
+from ha.zkfc.surroundings.surroundings import Surroundings
+from ha.zkfc.witness.runner import Witness
+
+
+class _Doors:
+    """See ``ha.zkfc.witness.runner.Around``."""
+
+    def __init__(
+        self,
+        elector: Elector,
+        candidacy: Callable[[], Candidacy],
+        removing: Callable[[str], None],
+    ) -> None:
+        self._elector = elector
+        self._candidacy = candidacy
+        self.removing = removing
+
+    def barred(self) -> str:
+        """Why we may not take another's lock by ourselves now; empty where we may."""
+        election = self._elector.state
+        if election.role is not Role.STANDBY or election.link is not Link.CONNECTED:
+            return "our elector does not stand by, connected to ZooKeeper"
+        return why_not(self._candidacy(), asyncio.get_running_loop().time())
+
+    async def read_lock(self) -> tuple[bytes, NodeFacts] | None:
+        """The lock's bytes and facts; None where there is none, or nobody tells."""
+        keeper = self._elector.keeper
+        asked = keeper.read_lock() if isinstance(keeper, LockReader) else None
+        outcome = None if asked is None else await asked
+        return outcome.value if isinstance(outcome, Done) else None
+
+    async def remove_lock(self, made: int) -> Removal:
+        """Delete another's lock, the one that this ZooKeeper transaction has made."""
+        keeper = self._elector.keeper
+        if not isinstance(keeper, LockRemover):
+            return Removal.UNKNOWN
+        return await keeper.remove_lock(made)
+
+
+def new_witness(
+    settings: ZkfcSettings,
+    elector: Elector,
+    candidacy: Callable[[], Candidacy],
+    removing: Callable[[str], None],
+    around: Surroundings,
+) -> Witness:
+    """The witness of one controller."""
+    doors = _Doors(elector, candidacy, removing)
+    return Witness(
+        settings.witness, settings.own, doors, address_of=settings.address_of, around=around
+    )

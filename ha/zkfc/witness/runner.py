@@ -1,0 +1,307 @@
+"""Asks the owner of the lock whether it is there, and our NameNode what the journal knows of it.
+
+In calm times the owner's NameNode is asked every half second, over one open connection.  Only while
+neither it nor its controller answers, our NameNode asks the JournalNodes.
+
+See docs/reference/zkfc.md#witnessed-takeover.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+import structlog
+from prometheus_client import Counter
+
+from ha.conf.topology import HostPort, NameNodeAddress
+from ha.daemon.own_delay import OwnDelay
+from ha.elector.events import Event as ElectorEvent
+from ha.elector.events import LockGone, LockSeen
+from ha.elector.model import Removal, Role
+from ha.elector.state import ElectorState
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
+from ha.elector.zookeeper.errors import BadBreadcrumb
+from ha.elector.zookeeper.outcome import NodeFacts
+from ha.health.core import OWN_DELAY_SHARE
+from ha.rpc.errors import ConnectFailed, DeadlineExceeded
+from ha.service.client import ServiceClient
+from ha.service.errors import ServiceError, ServiceRefused, ServiceUnreachable
+from ha.service.journal_witness import ask_writer_silence
+from ha.service.model import ServiceState, ServiceStatus, WriterSilence
+from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
+from ha.zkfc.witness.core import (
+    Answer,
+    AskWriter,
+    BecameActive,
+    Event,
+    Lock,
+    NoOwner,
+    OwnerAsked,
+    RemovalEnded,
+    RemoveLock,
+    State,
+    Verdict,
+    WitnessSettings,
+    WriterTold,
+    step,
+)
+
+log = structlog.get_logger()
+
+CALM_SECONDS: Final = 0.5
+"""Between two looks, while the owner answers."""
+LOOK_SECONDS: Final = 0.15
+"""Between the beginnings of two looks, while it does not."""
+ASK_SECONDS: Final = 0.15
+"""How long a connection to the owner and its answer may take."""
+WRITER_SECONDS: Final = 0.3
+"""How long our NameNode may take; it gives the JournalNodes less."""
+DELAY_STEPS: Final = 5
+
+REMOVALS: Final = Counter(
+    "nnha_zkfc_witnessed_removals",
+    "Locks of silent owners, by what came of removing them",
+    ["node", "result"],
+)
+
+
+class Around(Protocol):
+    """What the controller tells of itself, and does for the witness."""
+
+    def barred(self) -> str:
+        """Why we may not take another's lock by ourselves now; empty where we may."""
+
+    async def read_lock(self) -> tuple[bytes, NodeFacts] | None:
+        """The lock's bytes and facts; None where there is none, or nobody tells."""
+
+    async def remove_lock(self, made: int) -> Removal:
+        """See ``LockKeeper.remove``."""
+
+    def removing(self, because: str) -> None:
+        """The next takeover, if we get the lock, is for this reason; empty: it is not."""
+
+
+class Witness:
+    """One per controller; its task owns the core."""
+
+    def __init__(
+        self,
+        settings: WitnessSettings,
+        own: NameNodeAddress,
+        controller: Around,
+        *,
+        address_of: Callable[[str], NameNodeAddress | None],
+        around: Surroundings = REAL_WORLD,
+    ) -> None:
+        self._own = own
+        self._controller = controller
+        self._address_of = address_of
+        self._around = around
+        self._state = State(settings=settings)
+        self._made = 0
+        self._owner: tuple[int, ActiveNodeInfo] | None = None
+        self._client: ServiceClient | None = None
+        self._node = f"{own.nameservice}.{own.namenode}"
+        for removal in Removal:
+            REMOVALS.labels(self._node, removal.value)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Where we stand."""
+        return self._state.verdict
+
+    @property
+    def told(self) -> str:
+        """The same in words, for the status page; empty where the key is off."""
+        return self._state.verdict.value if self._state.settings.enabled else ""
+
+    @property
+    def removed(self) -> int:
+        """The transaction of the lock that we removed last, until somebody is active after that."""
+        return self._state.removed
+
+    def stepped(self, event: ElectorEvent, after: ElectorState) -> None:
+        """The election has moved: learn which lock is another's, and when ours is the active."""
+        if isinstance(event, LockSeen) and event.session == after.session:
+            self._made = 0 if event.ours else event.made
+            if self._made not in (0, self._state.removed):
+                self._controller.removing("")  # another was first
+        elif isinstance(event, LockGone) or after.role is not Role.STANDBY:
+            self._made = 0
+        if after.role is Role.ACTIVE and self._state.removed:
+            self._step(BecameActive())
+
+    async def run(self) -> None:
+        """Look until cancelled; nothing is asked where the key is off."""
+        if not self._state.settings.enabled:
+            return
+        try:
+            while True:
+                try:
+                    pause = await self._look()
+                except Exception:
+                    # A bug in here must cost a witnessed takeover only, never the controller.
+                    log.exception("zkfc.witness.crashed", namenode=self._own.namenode)
+                    pause = CALM_SECONDS
+                await asyncio.sleep(pause)
+        finally:
+            await self._hang_up()
+
+    async def _look(self) -> float:
+        """One look; how long to wait until the next."""
+        loop = asyncio.get_running_loop()
+        began, found = loop.time(), await self._owner_of_lock()
+        if found is None:
+            self._step(NoOwner())
+            await self._hang_up()
+            return CALM_SECONDS
+        lock, owner = found
+        with OwnDelay(ASK_SECONDS / DELAY_STEPS) as delay:
+            answer = await self._ask_owner(owner)
+        if answer is Answer.SILENT and delay.seconds >= OWN_DELAY_SHARE * ASK_SECONDS:
+            answer = Answer.UNCLEAR
+        for action in self._step(OwnerAsked(lock, answer, self._controller.barred())):
+            match action:
+                case AskWriter():
+                    await self._ask_and_act(lock)
+                case RemoveLock():
+                    await self._remove(action)
+        if answer in (Answer.SERVES, Answer.ANSWERS):
+            return CALM_SECONDS
+        return max(0.0, began + LOOK_SECONDS - loop.time())
+
+    async def _ask_and_act(self, lock: Lock) -> None:
+        silence = await self._ask_writer()
+        still = lock if self._made == lock.made else None
+        for action in self._step(WriterTold(still, silence, self._controller.barred())):
+            if isinstance(action, RemoveLock):
+                await self._remove(action)
+
+    async def _remove(self, action: RemoveLock) -> None:
+        self._controller.removing(action.because)
+        outcome = await self._controller.remove_lock(action.lock.made)
+        if outcome not in (Removal.REMOVED, Removal.UNKNOWN):
+            self._controller.removing("")
+        REMOVALS.labels(self._node, outcome.value).inc()
+        log.warning(
+            "zkfc.witness.removal",
+            namenode=self._own.namenode,
+            owner=action.lock.owner,
+            lock=f"{action.lock.made:#x}",
+            outcome=outcome.value,
+            because=action.because,
+        )
+        self._step(RemovalEnded(outcome))
+
+    def _step(self, event: Event) -> tuple[AskWriter | RemoveLock, ...]:
+        before = self._state
+        result = step(before, event, now=asyncio.get_running_loop().time())
+        self._state = result.state
+        if before.verdict is not result.state.verdict:
+            log.info(
+                "zkfc.witness.step",
+                namenode=self._own.namenode,
+                saw=repr(event),
+                before=before.verdict.name.lower(),
+                after=result.state.verdict.name.lower(),
+                actions=[repr(action) for action in result.actions],
+            )
+        return result.actions
+
+    # -- whom to ask ---------------------------------------------------------------------------
+
+    async def _owner_of_lock(self) -> tuple[Lock, ActiveNodeInfo] | None:
+        """The lock and its owner, if it is another's and where the configuration says."""
+        made = self._made
+        if made == 0:
+            self._owner = None
+            return None
+        if self._owner is None or self._owner[0] != made:
+            read = await self._controller.read_lock()
+            if read is None or read[1].written_by != made:
+                return None
+            try:
+                info = decode(read[0])
+            except BadBreadcrumb:
+                return None
+            await self._hang_up()
+            self._owner = made, info
+        info = self._owner[1]
+        known = self._address_of(info.namenode)
+        at = HostPort(info.hostname, info.port)
+        if known is None or info.namenode == self._own.namenode or known.service != at:
+            return None  # where nobody listens at an old address, nobody is silent
+        return Lock(made, info.namenode), info
+
+    async def _ask_owner(self, owner: ActiveNodeInfo) -> Answer:
+        client = self._client
+        if client is not None:
+            answer = await _says(client.status(deadline_seconds=ASK_SECONDS))
+            if answer in (Answer.SERVES, Answer.ANSWERS):
+                return answer
+            # It may be the connection; whoever is there takes another one.
+            await self._hang_up()
+        namenode = HostPort(owner.hostname, owner.port)
+        controller = HostPort(owner.hostname, owner.zkfc_port)
+        calm = self._state.suspicion.in_vain == 0
+        answers = await asyncio.gather(
+            self._ask_anew(namenode, keep=calm), self._ask_anew(controller, keep=False)
+        )
+        by_weight = (Answer.SERVES, Answer.ANSWERS, Answer.UNCLEAR, Answer.SILENT)
+        return min(answers, key=by_weight.index)
+
+    async def _ask_anew(self, address: HostPort, *, keep: bool) -> Answer:
+        """Ask over a new connection.  A controller does not know the question, and says so."""
+
+        async def ask() -> ServiceStatus:
+            client = await ServiceClient.open(
+                address, deadline_seconds=ASK_SECONDS, connect=self._around.connect
+            )
+            kept = False
+            try:
+                status = await client.status(deadline_seconds=ASK_SECONDS)
+                kept = keep and self._client is None
+                if kept:
+                    self._client = client
+                return status
+            finally:
+                if not kept:
+                    await client.close()
+
+        return await _says(ask())
+
+    async def _ask_writer(self) -> WriterSilence | None:
+        """What our NameNode tells, if it tells it soon.
+
+        An answer that lay in a socket while we were stopped tells of a silence that may be over.
+        """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            told = await ask_writer_silence(
+                self._own.service, deadline_seconds=WRITER_SECONDS, connect=self._around.connect
+            )
+        except ServiceError as failure:
+            log.debug("zkfc.witness.untold", reason=str(failure))
+            return None
+        return told if loop.time() - began <= WRITER_SECONDS else None
+
+    async def _hang_up(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+
+async def _says(question: Awaitable[ServiceStatus]) -> Answer:
+    """What an attempt to ask shows.  Whose connection breaks may be there, or just have ended."""
+    try:
+        async with asyncio.timeout(ASK_SECONDS):
+            status = await question
+    except TimeoutError:
+        return Answer.SILENT
+    except ServiceRefused:
+        return Answer.ANSWERS
+    except ServiceUnreachable as failure:
+        in_vain = isinstance(failure.__cause__, ConnectFailed | DeadlineExceeded)
+        return Answer.SILENT if in_vain else Answer.UNCLEAR
+    return Answer.SERVES if status.state is ServiceState.ACTIVE else Answer.ANSWERS

@@ -1,0 +1,64 @@
+"""For how long a majority of the nodes has not heard the newest writer, as far as that is certain.
+
+A controller asks this where the owner of the lock does not answer.  A writer of ours that can write
+at all is heard by a majority every quarter of its read lease, also while it has nothing to write.
+
+Not every node that answers is a witness.  One that was started again has heard nobody, and does not
+know which kind of writer it has not heard; one that has promised a newer epoch expects another
+writer; a writer without a read lease (Hadoop's) may well be silent while it lives.
+
+See docs/reference/quorum-journal.md#silence.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from journal.model import NO_EPOCH, Epoch
+from journal.quorum import majority
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What one node says.  All is told in durations: no two clocks are ever compared."""
+
+    promised: Epoch
+    writer: Epoch
+    """Whom it has heard last, since it was started; NO_EPOCH where it has heard nobody."""
+    ago_seconds: float
+    """How long ago that was."""
+    lease_seconds: float
+    """The read lease that this writer told; 0 where it has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Testimony:
+    """What the nodes say together."""
+
+    nodes: int
+    """How many the journal has."""
+    witnesses: int
+    """So many have heard the newest writer themselves, one that sends heartbeats."""
+    epoch: Epoch
+    """The newest writer's."""
+    silent_seconds: float
+    """A majority of all nodes has not heard it for so long; 0 without a majority of witnesses."""
+    lease_seconds: float
+    """The longest read lease that a node tells."""
+
+
+def weighed(told: Collection[Heard], *, nodes: int) -> Testimony:
+    """The answers of those that have answered, weighed against all ``nodes``."""
+    epoch = max((one.promised for one in told), default=NO_EPOCH)
+    ago = sorted((one.ago_seconds for one in told if _witness(one, epoch)), reverse=True)
+    needed = majority(nodes)
+    return Testimony(
+        nodes=nodes,
+        witnesses=len(ago),
+        epoch=epoch,
+        silent_seconds=ago[needed - 1] if len(ago) >= needed else 0.0,
+        lease_seconds=max((one.lease_seconds for one in told), default=0.0),
+    )
+
+
+def _witness(one: Heard, epoch: Epoch) -> bool:
+    return one.writer == one.promised == epoch and one.lease_seconds > 0

@@ -1,0 +1,198 @@
+"""Whom a standby's controller asks, and when it removes a lock; over real sockets."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ha.conf.topology import HostPort, NameNodeAddress
+from ha.elector.events import LockGone, LockSeen
+from ha.elector.model import Link, Removal, Role, SessionNumber
+from ha.elector.state import ElectorState
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
+from ha.elector.zookeeper.outcome import NodeFacts
+from ha.rpc.client import RpcConnection
+from ha.rpc.server import RpcServer
+from ha.service.face import ha_service_protocol
+from ha.service.journal_witness import journal_witness_protocol
+from ha.service.model import ServiceState, ServiceStatus, WriterSilence
+from ha.zkfc.surroundings.surroundings import Surroundings
+from ha.zkfc.witness.core import Verdict, WitnessSettings
+from ha.zkfc.witness.runner import Witness
+from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
+from tests.ha.zkfc.zkfc_world import free_port, until
+
+MADE = 77
+SILENT = WriterSilence(nodes=3, witnesses=3, epoch=5, silent_seconds=1.5, lease_seconds=1.0)
+STANDBY = ElectorState(session=SessionNumber(1), role=Role.STANDBY, link=Link.CONNECTED)
+
+
+@dataclass
+class Scene:
+    """Our NameNode's word, the owner's two servers, and what was asked of ZooKeeper."""
+
+    owner: ToyNameNode
+    controller: RpcServer
+    told: WriterSilence = SILENT
+    bar: str = ""
+    asked: int = 0
+    """How often our NameNode was asked."""
+    stopped_seconds: float = 0.0
+    """For so long our process stands still after it has asked our NameNode."""
+    removed: list[int] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    outcome: Removal = Removal.REMOVED
+    zkfc_port: int = 0
+    connects: list[int] = field(default_factory=list)
+    """The ports that it has connected to, in turn."""
+    named_port: int = 0
+    """What the lock names, where that is not the owner's."""
+    reads: int = 0
+    looks: int = 0
+    """How often the owner's NameNode was asked."""
+
+    def barred(self) -> str:
+        return self.bar
+
+    async def read_lock(self) -> tuple[bytes, NodeFacts] | None:
+        self.reads += 1
+        port = self.named_port or self.owner.port
+        info = ActiveNodeInfo("ns", "nn1", HOST, port, self.zkfc_port)
+        made = MADE if self.named_port == 0 else MADE + 1
+        return encode(info), NodeFacts(0, ours=False, written_by=made, owner=1)
+
+    async def remove_lock(self, made: int) -> Removal:
+        self.removed.append(made)
+        return self.outcome
+
+    def removing(self, because: str) -> None:
+        self.reasons.append(because)
+
+    async def connect(self, host: str, port: int, **named: Any) -> RpcConnection:  # noqa: ANN401
+        self.connects.append(port)
+        return await RpcConnection.open(host, port, **named)
+
+    async def tell(self) -> WriterSilence:
+        self.asked += 1
+        time.sleep(self.stopped_seconds)  # the whole process stands still
+        return self.told
+
+    async def host_dies(self) -> None:
+        """Nobody listens at either address."""
+        await self.owner.die()
+        await self.controller.stop()
+
+
+def _address(name: str, service: HostPort) -> NameNodeAddress:
+    off = HostPort(HOST, 0)
+    return NameNodeAddress("ns", name, service, service, off, off, off, service)
+
+
+@asynccontextmanager
+async def scene(*, enabled: bool = True, ours: bool = True) -> AsyncIterator[tuple[Scene, Witness]]:
+    """A controller that stands by; ``ours``: our own NameNode is no NameNode of Hadoop's."""
+    owner = ToyNameNode("nn1", SharedResource(), state=ServiceState.ACTIVE)
+    await owner.start()
+    # As a controller does, it serves another protocol than the one that it is asked for.
+    controller = RpcServer([])
+    made = Scene(owner, controller, zkfc_port=await controller.start(HOST, 0))
+
+    async def status() -> ServiceStatus:
+        made.looks += 1
+        return ServiceStatus(ServiceState.ACTIVE, ready_to_become_active=True)
+
+    owner.status = status  # type: ignore[method-assign] # counted
+    own = ToyNameNode("nn2", SharedResource())
+    served = [ha_service_protocol(own), journal_witness_protocol(made.tell)]
+    server = RpcServer(served if ours else served[:1])
+    at = HostPort(HOST, await server.start(HOST, 0))
+    addresses = {
+        "nn1": _address("nn1", HostPort(HOST, owner.port)),
+        "nn2": _address("nn2", at),
+    }
+    witness = Witness(
+        WitnessSettings(enabled=enabled),
+        addresses["nn2"],
+        made,
+        address_of=addresses.get,
+        around=Surroundings(connect=made.connect),
+    )
+    witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE), STANDBY)
+    running = asyncio.create_task(witness.run())
+    try:
+        yield made, witness
+    finally:
+        running.cancel()
+        await asyncio.wait({running})
+        await made.host_dies()
+        await server.stop()
+
+
+async def test_the_lock_of_a_dead_host_is_removed_once_with_the_reason() -> None:
+    async with scene() as (made, witness):
+        await made.host_dies()
+        await until(lambda: made.removed == [MADE], "the removal")
+        await until(lambda: witness.verdict is Verdict.SPENT, "the next look")
+        assert made.removed == [MADE]
+        assert made.reasons[-1].startswith("neither the NameNode nor the zkfc of nn1 answered")
+
+
+async def test_the_journal_is_not_asked_while_the_owner_answers() -> None:
+    async with scene() as (made, witness):
+        await until(lambda: made.looks >= 3, "three looks")
+        assert (made.asked, made.removed, witness.verdict) == (0, [], Verdict.CALM)
+        assert made.connects == [made.owner.port, made.zkfc_port], "one connection is kept"
+
+
+async def test_a_controller_that_answers_is_enough_though_it_only_refuses() -> None:
+    async with scene() as (made, witness):
+        await made.owner.die()
+        already = len(made.connects)
+        await until(lambda: made.connects[already:].count(made.zkfc_port) >= 3, "three looks")
+        assert (made.asked, made.removed, witness.verdict) == (0, [], Verdict.CALM)
+
+
+async def test_what_our_namenode_told_before_we_were_stopped_is_old() -> None:
+    async with scene() as (made, witness):
+        made.stopped_seconds = 0.4
+        await made.host_dies()
+        await until(lambda: made.asked >= 4, "four answers")
+        assert (made.removed, witness.verdict) == ([], Verdict.UNPROVEN)
+
+
+async def test_a_namenode_of_hadoop_s_bears_no_witness() -> None:
+    async with scene(ours=False) as (made, witness):
+        await made.host_dies()
+        await until(lambda: witness.verdict is Verdict.UNPROVEN, "the question")
+        assert made.removed == []
+
+
+async def test_the_key_turns_it_off() -> None:
+    async with scene(enabled=False) as (made, witness):
+        await asyncio.wait_for(witness.run(), 5.0)
+        assert (made.connects, made.removed, witness.told) == ([], [], "")
+
+
+async def test_a_lock_that_goes_is_no_more_asked_for() -> None:
+    async with scene() as (made, witness):
+        made.bar = "paused"
+        await made.host_dies()
+        await until(lambda: witness.verdict is Verdict.BARRED, "the suspicion")
+        witness.stepped(LockGone(STANDBY.session), STANDBY)
+        await until(lambda: witness.verdict is Verdict.CALM, "the next look")
+        assert made.removed == []
+
+
+async def test_an_address_that_is_not_the_configured_one_is_not_asked() -> None:
+    """Nobody listens at the old address of a host that has moved."""
+    async with scene() as (made, witness):
+        made.named_port = free_port()
+        witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE + 1), STANDBY)
+        await until(lambda: made.reads == 1, "a look at the lock")
+        made.named_port = 0
+        witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE), STANDBY)
+        await until(lambda: made.looks >= 1, "a look at the next one")
+        assert made.connects == [made.owner.port, made.zkfc_port]
+        assert (made.asked, made.removed, witness.verdict) == (0, [], Verdict.CALM)

@@ -1,0 +1,108 @@
+"""Bugs of witnessed takeovers, to be planted."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from ha.elector import lock_keeper
+from ha.elector.lock_keeper import LockKeeper
+from ha.elector.zookeeper.transaction import Delete
+from ha.service.model import WriterSilence
+from ha.zkfc.process import witnessing
+from ha.zkfc.witness import core, runner
+from ha.zkfc.witness.core import Answer, Verdict
+from ha.zkfc.witness.runner import Witness
+from journal import silence
+from journal.silence import Heard, Testimony
+from tests.simulation.engine.mutants import Planting, all_of, replacing
+
+
+def one_node_is_enough() -> Planting:
+    """The node that has not heard the writer for longest speaks for all."""
+    really = silence.weighed
+
+    def weighed(told: Collection[Heard], *, nodes: int) -> Testimony:
+        found = really(told, nodes=nodes)
+        longest = max((one.ago_seconds for one in told), default=0.0)
+        return replace(found, witnesses=nodes, silent_seconds=longest)
+
+    return replacing(silence, "weighed", weighed)
+
+
+def lease_forgotten() -> Planting:
+    """Any silence will do, though the writer's lease may run."""
+    return replacing(core, "limit_seconds", lambda _settings, _lease: 0.3)
+
+
+def owner_not_asked() -> Planting:
+    """The journal alone decides."""
+
+    async def ask_owner(self: Witness, _owner: object) -> Answer:
+        return Answer.SILENT
+
+    return replacing(Witness, "_ask_owner", ask_owner)
+
+
+def controller_not_asked() -> Planting:
+    """A NameNode that hangs is a host that is dead, whatever the controller beside it says."""
+    really = Witness._ask_anew
+
+    async def ask_anew(self: Witness, address: Any, *, keep: bool) -> Answer:  # noqa: ANN401
+        if address.port == self._own.zkfc.port:
+            return Answer.SILENT
+        return await really(self, address, keep=keep)
+
+    return replacing(Witness, "_ask_anew", ask_anew)
+
+
+def journal_not_asked() -> Planting:
+    """Who does not answer us is dead."""
+    return replacing(core, "_proven", lambda _settings, _silence: True)
+
+
+def any_writer_beats() -> Planting:
+    """A writer of Hadoop's that has nothing to write is taken for a dead one of ours."""
+
+    def witness(one: Heard, epoch: int) -> bool:
+        return one.writer == one.promised == epoch
+
+    def proven(settings: core.WitnessSettings, told: WriterSilence) -> bool:
+        return 2 * told.witnesses > told.nodes and told.silent_seconds > settings.silence_seconds
+
+    return all_of(replacing(silence, "_witness", witness), replacing(core, "_proven", proven))
+
+
+def again_and_again() -> Planting:
+    """That a lock was removed, and nothing came of it, is no reason to spare the next."""
+
+    def held_back(state: core.State, barred: str) -> Verdict | None:
+        return Verdict.BARRED if barred else None
+
+    return replacing(core, "_held_back", held_back)
+
+
+def flapping_ignored() -> Planting:
+    """Repeated failovers, and whatever else bars us, keep a slow active and not its lock."""
+    return replacing(witnessing, "why_not", lambda _candidacy, _now: "")
+
+
+def told_once() -> Planting:
+    """One look decides."""
+    return all_of(replacing(core, "TOLD_IN_A_ROW", 1), replacing(core, "ASKED_IN_VAIN", 1))
+
+
+def any_lock_at_its_version() -> Planting:
+    """The lock goes by its version alone, which the next one shares."""
+
+    def exactly(self: LockKeeper, lock: Any, count: object) -> tuple[Delete]:  # noqa: ANN401
+        return (Delete(self._lock, lock.version),)
+
+    return replacing(LockKeeper, "_exactly", exactly)
+
+
+def old_looks_count() -> Planting:
+    """What was seen before our own process was stopped, or ZooKeeper hung, still decides."""
+    return all_of(
+        replacing(lock_keeper, "PATIENCE_SECONDS", float("inf")),
+        replacing(runner, "WRITER_SECONDS", 60.0),
+    )

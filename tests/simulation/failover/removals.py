@@ -1,0 +1,116 @@
+"""Checks each removal of another's lock: what JournalNodes have heard, and who would answer.
+
+See docs/reference/invariants.md#control-plane.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ha.elector.zookeeper.transaction import Delete, Part
+from ha.service.model import ServiceState
+from ha.zkfc.candidacy.flapping import too_many
+from ha.zkfc.witness.core import Verdict
+from tests.simulation.failover.cluster import SERVICE_PORT, SILENCE_SECONDS, ZKFC_PORT, Cluster
+from tests.simulation.failover.hosts import Life
+from tests.simulation.failover.journal_nodes import MAJORITY, QuorumJournal
+
+TOLD_WITHIN_SECONDS: Final = 0.7
+"""How old the last testimony may be when the removal is sent: 0.3 s for it, 0.3 s for ZooKeeper."""
+ASKED_WITHIN_SECONDS: Final = 0.95
+"""The same of the last time that the owner was asked."""
+_HEARD_SHARE: Final = 0.9
+"""Of the silence that is asked for: clocks differ."""
+
+Check = Callable[[bool, str, str], None]
+
+
+@dataclass(eq=False)
+class Removals:
+    """Told of each that is sent, and of each that is done."""
+
+    cluster: Cluster
+    check: Check
+    journal: QuorumJournal | None = None
+    reliable: bool = False
+    """No message is lost or late in this world, and no port is closed, but by cuts."""
+    java: bool = False
+    count: int = 0
+    _unrewarded: set[str] = field(default_factory=set)
+    """Controllers that have removed a lock; nobody has become active under a lock since."""
+    _made: tuple[int, str] = (0, "")
+    """The transaction that has made the lock that stands, and whose it is."""
+
+    def watch(self, journal: QuorumJournal, *, reliable: bool, java: bool) -> None:
+        """The nodes of this world's journal, and what else is known of it."""
+        self.journal, self.reliable, self.java = journal, reliable, java
+
+    def sent(self, who: str, parts: Sequence[Part]) -> None:
+        """A controller sends a transaction; here only a removal counts."""
+        lock = self.cluster.lock
+        deletes = any(isinstance(part, Delete) and part.path == lock for part in parts)
+        if not deletes or self.cluster.controllers[who].witness.verdict is not Verdict.REMOVING:
+            return  # it makes a lock, or gives its own up
+        now, owner = self.cluster.loop.now, self.cluster.lock_owner()
+        journal = self.journal
+        self.check(journal is not None and not self.java, "W1", f"{who} removes a lock in a world "
+                   f"where nobody can bear witness")  # fmt: skip
+        assert journal is not None
+        heard = journal.heard_between(
+            now - _HEARD_SHARE * SILENCE_SECONDS, now - TOLD_WITHIN_SECONDS
+        )
+        self.check(heard < MAJORITY, "W1", f"{who} removes the lock of {owner}, and {heard} "
+                   f"JournalNodes have heard the newest writer not long ago")  # fmt: skip
+        reached = None if owner is None else self._reached(who, owner)
+        self.check(reached is None, "W2", f"{who} removes the lock of {owner}, whose {reached} "
+                   f"would have answered")  # fmt: skip
+        self.check(not self.cluster.known_bars(who), "W3", f"{who} removes the lock of {owner} in "
+                   f"a pause or a drain that it knows of")  # fmt: skip
+        flapping = self.cluster.controllers[who].candidacy.flapping
+        self.check(not too_many(flapping, now), "W3", f"{who} removes the lock of {owner}, and has "
+                   f"taken over too often of late")  # fmt: skip
+        self.check(who not in self._unrewarded, "W4", f"{who} removes a second lock, and nobody "
+                   f"has become active since the first")  # fmt: skip
+
+    def made(self, number: int, who: str) -> None:
+        """A lock was made by this transaction."""
+        self._made = number, who
+
+    def deleted(self, who: str) -> None:
+        """The lock was deleted by a session of this machine."""
+        (made, owner), controller = self._made, self.cluster.controllers.get(who)
+        if controller is None or who == owner:
+            return  # an operator, or its own
+        meant = controller.witness.removed
+        self.count += 1
+        self._unrewarded.add(who)
+        self.check(meant == made, "W5", f"{who} deletes the lock of {owner}, made by transaction "
+                   f"{made}, and meant that of {meant}")  # fmt: skip
+
+    def look(self) -> None:
+        """Somebody who is active, and has the lock, ends all waiting for a success."""
+        owner = self.cluster.lock_owner()
+        node = None if owner is None else self.cluster.namenode(owner)
+        if node is not None and node.state is ServiceState.ACTIVE:
+            self._unrewarded.clear()
+
+    def ended(self, who: str) -> None:
+        """A controller's process has ended; the next one remembers nothing."""
+        self._unrewarded.discard(who)
+
+    def _reached(self, who: str, owner: str) -> str | None:
+        """Which process of the owner must have answered when it was asked last."""
+        host, until = self.cluster.hosts[owner], self.cluster.loop.now - ASKED_WITHIN_SECONDS
+        whole = self.cluster.network.whole_since(who, owner) < until
+        if not self.reliable or not host.on or not whole:
+            return None
+        for what, port in (("namenode", SERVICE_PORT), ("zkfc", ZKFC_PORT)):
+            life, listener = host.life(what), host.ports.get(port)
+            there = listener is not None and listener.life is life
+            if life is not None and there and life.runs and _runs_since(life) < until:
+                return what
+        return None
+
+
+def _runs_since(life: Life) -> float:
+    return max(life.began_at, life.thawed_at)
