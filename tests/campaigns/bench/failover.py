@@ -10,7 +10,7 @@ import click
 from deploy.local.errors import LocalClusterError
 from deploy.local.screen import Screen
 from ha.daemon.logs import configure_logging
-from tests.campaigns.bench import failover_faults, failover_kills, failover_zkfc
+from tests.campaigns.bench import failover_faults, failover_kills, failover_stalls, failover_zkfc
 from tests.campaigns.bench.failover_java import java_rows
 from tests.campaigns.bench.failover_world import World
 from tests.campaigns.bench.hadoop_failover import hadoop_rows
@@ -26,6 +26,8 @@ SCENES: Final[dict[str, Scene]] = {
     "frozen": failover_faults.frozen,
     "host-2": failover_faults.host_dead_2,
     "host-5": failover_faults.host_dead_5,
+    "host-10": failover_faults.host_dead_10,
+    "stalls": failover_stalls.stalls,
     "zkfc": failover_zkfc.controllers,
     "zookeeper": failover_faults.zookeeper_away,
 }
@@ -61,6 +63,7 @@ def _played(world: World, name: str) -> list[Row]:
 @click.option("--java", is_flag=True, help="Our ZKFC and Hadoop's on Hadoop's NameNodes only.")
 @click.option("--rounds", default=10, show_default=True, help="Failovers of each kind.")
 @click.option("--long", "long_run", is_flag=True, help="ZooKeeper is away for ten minutes.")
+@click.option("--stalls", default=1000, show_default=True, help="Stalls of a live active.")
 @click.option("--charts", type=click.Path(path_type=Path), help="Draw a PNG into this folder.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object as stdout's last line.")
 def main(
@@ -69,6 +72,7 @@ def main(
     java: bool,
     rounds: int,
     long_run: bool,
+    stalls: int,
     charts: Path | None,
     as_json: bool,
 ) -> None:
@@ -78,7 +82,7 @@ def main(
     if java and (only or charts):
         raise click.UsageError("--java has one scene and no chart; leave out --only and --charts")
     configure_logging("bench", level="error")
-    world = World(Screen.on_stderr_if(True), rounds=rounds, long_run=long_run)
+    world = World(Screen.on_stderr_if(True), rounds=rounds, long_run=long_run, stalls=stalls)
     rows = rows_of(world, tuple(JAVA) if java else only or tuple(SCENES))
     for error in world.record.client_errors:
         world.screen.say(error)

@@ -76,15 +76,25 @@ def _address(cluster: Cluster, name: str) -> HostPort:
 
 def host_dead_2(world: World) -> list[Row]:
     """A session of 2 s."""
-    return _host_dead(world, 2)
+    return _host_dead(world, 2, _bars_of_session(2))
 
 
 def host_dead_5(world: World) -> list[Row]:
     """A session of 5 s."""
-    return _host_dead(world, 5)
+    return _host_dead(world, 5, _bars_of_session(5))
 
 
-def _host_dead(world: World, session_seconds: int) -> list[Row]:
+def host_dead_10(world: World) -> list[Row]:
+    """The default session, which nobody waits for: the JournalNodes bear witness."""
+    return _host_dead(world, 10, Bars(median=1.8, worst=2.5))
+
+
+def _bars_of_session(session_seconds: int) -> Bars:
+    bar = session_seconds + TICK_SECONDS + 0.3
+    return Bars(median=bar, worst=bar, client=bar + 0.5)
+
+
+def _host_dead(world: World, session_seconds: int, bars: Bars) -> list[Row]:
     """ZKFC and NameNode gone at once: killed and frozen in turn, which sends no FIN."""
     keys = JOURNAL_EPOCH | {"ha.zookeeper.session-timeout.ms": str(session_seconds * 1000)}
     kind = f"host dead, T = {session_seconds} s"
@@ -96,8 +106,6 @@ def _host_dead(world: World, session_seconds: int) -> list[Row]:
                 stopped.append(_lose_host(stage, signal.SIGSTOP))
             else:
                 killed.append(_lose_host(stage, signal.SIGKILL))
-    bar = session_seconds + TICK_SECONDS + 0.3
-    bars = Bars(median=bar, worst=bar, client=bar + 0.5)
     return [
         row
         for how in ("killed", "silent")

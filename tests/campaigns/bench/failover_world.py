@@ -31,6 +31,7 @@ class World:
     screen: Screen
     rounds: int = 10
     long_run: bool = False
+    stalls: int = 1000
     record: Record = field(default_factory=Record)
 
     @contextmanager
