@@ -38,8 +38,7 @@ class LockKeeper:
         An operator may have deleted ours by hand, and another hold a lock by now of which we have
         not heard, or our server has not.
         """
-        seen_lock, seen_count = session.look(self._lock), session.look(self._count)
-        lock, count = await seen_lock, await seen_count
+        lock, count = await self._look(session)
         match lock:
             case Done(value=NodeFacts(ours=True) as facts):
                 counted = count.value if isinstance(count, Done) else None
@@ -60,8 +59,7 @@ class LockKeeper:
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
-        seen_lock, seen_count = session.look(self._lock), session.look(self._count)
-        lock, count = await seen_lock, await seen_count
+        lock, count = await self._look(session)
         if loop.time() - began > PATIENCE_SECONDS:
             return Removal.TOO_LATE
         if not isinstance(lock, Done) or not isinstance(count, Done):
@@ -81,6 +79,18 @@ class LockKeeper:
             case Refused() | Unknown():
                 return Removal.UNKNOWN
         assert_never(removed)
+
+    async def _look(
+        self, session: Session
+    ) -> tuple[Outcome[NodeFacts | None], Outcome[NodeFacts | None]]:
+        """The lock and the count.  The count is looked at first.
+
+        The bad schedule for the other order: the next lock is made between the two looks.  The
+        count then speaks of that one, and the lock that was seen would pass for one not counted.
+        """
+        seen_count, seen_lock = session.look(self._count), session.look(self._lock)
+        count = await seen_count
+        return await seen_lock, count
 
     async def _created(
         self, session: Session, data: bytes, counted: asyncio.Future[Outcome[None]]

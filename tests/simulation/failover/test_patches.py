@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-PLANTING = {"planted_control.py", "planted_elector.py", "planted_guard.py", "mutants.py"}
+PLANTING = {
+    "planted_control.py",
+    "planted_elector.py",
+    "planted_guard.py",
+    "planted_witness.py",
+    "mutants.py",
+}
 """A planted bug is a function of the product that is replaced: that is what these files are for."""
 ROOTS = ("fencing", "ha", "journal", "namenode_sim", "spark", "deploy")
 PATCHERS = {"patch", "MonkeyPatch", "monkeypatch", "setattr", "replacing"}

@@ -16,6 +16,7 @@ from tests.simulation.failover.nemesis import (
     MESSAGE_KINDS,
     NODE_KINDS,
     OPERATOR_KINDS,
+    SILENT_KINDS,
     ZOOKEEPER_KINDS,
 )
 from tests.simulation.failover.simulation import SIMULATION
@@ -110,7 +111,7 @@ def test_a_trace_does_not_depend_on_being_kept() -> None:
 
 def test_every_kind_of_fault_strikes_somewhere() -> None:
     drawn = (*MESSAGE_KINDS, *ZOOKEEPER_KINDS, *NODE_KINDS, *EVENT_KINDS, *OPERATOR_KINDS)
-    kinds = {*drawn, *AIMED_KINDS}
+    kinds = {*drawn, *AIMED_KINDS, *SILENT_KINDS}
     every_kind_strikes(run, kinds, range(1, 300))
 
 
