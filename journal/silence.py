@@ -31,7 +31,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Testimony:
+class Silence:
     """What the nodes say together."""
 
     nodes: int
@@ -46,12 +46,12 @@ class Testimony:
     """The longest read lease that a node tells."""
 
 
-def weighed(told: Collection[Heard], *, nodes: int) -> Testimony:
+def weighed(told: Collection[Heard], *, nodes: int) -> Silence:
     """The answers of those that have answered, weighed against all ``nodes``."""
     epoch = max((one.promised for one in told), default=NO_EPOCH)
     ago = sorted((one.ago_seconds for one in told if _witness(one, epoch)), reverse=True)
     needed = majority(nodes)
-    return Testimony(
+    return Silence(
         nodes=nodes,
         witnesses=len(ago),
         epoch=epoch,

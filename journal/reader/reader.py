@@ -17,7 +17,7 @@ from journal.reader.frame_stream import Chunk
 from journal.reader.manifest import Redundant, merge
 from journal.reader.nodes import SourceNodes
 from journal.reader.tailing import OpenTail
-from journal.silence import Heard, Testimony, weighed
+from journal.silence import Heard, Silence, weighed
 
 __all__ = ["Chunk", "JournalReader", "ReaderSettings"]
 
@@ -87,7 +87,7 @@ class JournalReader:
         told = (await self._nodes.statuses()).values()
         return max((Epoch(status.last_writer_epoch) for status in told), default=NO_EPOCH)
 
-    async def writer_silence(self, within_seconds: float) -> Testimony:
+    async def writer_silence(self, within_seconds: float) -> Silence:
         """For how long a majority has not heard the newest writer.
 
         Raises:

@@ -11,13 +11,13 @@ from ha.service.errors import ServiceFailed
 from ha.service.journal_witness import journal_witness_protocol
 from ha.service.model import WriterSilence
 from journal.errors import JournalError
-from journal.silence import Testimony
+from journal.silence import Silence
 
 WITHIN_SECONDS: Final = 0.2
 """A majority answers in a few milliseconds, or what it says would be old."""
 
 
-def witness_protocol(silence: Callable[[float], Awaitable[Testimony]]) -> RpcProtocol:
+def witness_protocol(silence: Callable[[float], Awaitable[Silence]]) -> RpcProtocol:
     """The protocol; ``silence`` asks the journal's nodes, and has so many seconds for it."""
 
     async def tell() -> WriterSilence:

@@ -7,7 +7,7 @@ from typing import Protocol
 from journal.errors import Unavailable
 from journal.model import TxId
 from journal.reader.reader import Chunk
-from journal.silence import Testimony
+from journal.silence import Silence
 from journal.writer.channel_status import ChannelStatus
 from journal.writer.heartbeats import ReadLease
 from journal.writer.window import Ended
@@ -46,7 +46,7 @@ class EditsReader(Protocol):
     async def close(self) -> None: ...
 
 
-async def _untold(_within_seconds: float) -> Testimony:
+async def _untold(_within_seconds: float) -> Silence:
     raise Unavailable("this journal's nodes do not tell when they heard a writer")
 
 
@@ -61,7 +61,7 @@ class JournalAccess:
     new_writer: Callable[[], TermWriter]
     reader: EditsReader
     tails_open_segment: bool = False
-    silence: Callable[[float], Awaitable[Testimony]] = _untold
+    silence: Callable[[float], Awaitable[Silence]] = _untold
     """For how long a majority has not heard the newest writer; raises JournalError where it has not
     told so within so many seconds."""
 

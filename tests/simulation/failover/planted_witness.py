@@ -13,7 +13,7 @@ from ha.zkfc.witness import core, runner
 from ha.zkfc.witness.core import Answer, Verdict
 from ha.zkfc.witness.runner import Witness
 from journal import silence
-from journal.silence import Heard, Testimony
+from journal.silence import Heard, Silence
 from tests.simulation.engine.mutants import Planting, all_of, replacing
 
 
@@ -21,7 +21,7 @@ def one_node_is_enough() -> Planting:
     """The node that has not heard the writer for longest speaks for all."""
     really = silence.weighed
 
-    def weighed(told: Collection[Heard], *, nodes: int) -> Testimony:
+    def weighed(told: Collection[Heard], *, nodes: int) -> Silence:
         found = really(told, nodes=nodes)
         longest = max((one.ago_seconds for one in told), default=0.0)
         return replace(found, witnesses=nodes, silent_seconds=longest)
