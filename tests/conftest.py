@@ -1,8 +1,9 @@
 """What holds for all tests: their order, a fresh log for each, and a short report of a failure."""
 
+import asyncio
 import random
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import hypothesis
@@ -11,6 +12,8 @@ import kazoo.retry
 import pytest
 import structlog
 
+from ha.daemon.event_loop import fast_loop, uvloop_installed
+
 KEPT_LINES = 40
 LONGEST = (
     "tests/interop/test_mixed",
@@ -18,6 +21,19 @@ LONGEST = (
     "tests/simulation/",
 )
 """Begun first: a file that takes minutes and comes last keeps one core idle."""
+BOTH_LOOPS = (
+    "tests/ha/daemon/",
+    "tests/ha/rpc/",
+    "tests/journal/links/",
+    "tests/journal/node/test_lane",
+    "tests/journal/node/test_process",
+    "tests/journal/node/test_service",
+    "tests/journal/node/test_transfer",
+    "tests/namenode_sim/datanode/test_connection",
+    "tests/namenode_sim/datanode/test_xceiver",
+    "tests/namenode_sim/process/",
+)
+"""Run on asyncio's loop and on uvloop's: what has to do with sockets, signals and timers."""
 
 
 # A busy machine is slow now and then; how long an example takes says nothing of what is tested.
@@ -41,6 +57,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # the same, with nohup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config,
+    item: pytest.Item,
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Both loops for some tests; a factory that stands alone is not shown in their names."""
+    loops = {"asyncio": asyncio.new_event_loop}
+    if item.nodeid.startswith(BOTH_LOOPS) and uvloop_installed():
+        loops["uvloop"] = fast_loop
+    return loops
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,6 +14,14 @@ from typing import Final, NoReturn
 import structlog
 from prometheus_client import Gauge
 
+from ha.daemon.event_loop import (
+    LOOP_VARIABLE,
+    EventLoop,
+    NoSuchLoop,
+    chosen_loop,
+    loop_factory,
+    uvloop_installed,
+)
 from ha.daemon.private_files import private_files
 from ha.daemon.stderr import let_go_of_stderr, say
 
@@ -86,8 +94,13 @@ def halt(name: str, code: int, message: str) -> NoReturn:
     os._exit(code)
 
 
-def run_daemon(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
+def run_daemon(
+    name: str, main: Callable[[asyncio.Event], Awaitable[None]], *, busy: bool = False
+) -> int:
     """Run ``main`` until it returns, and give the exit code for ``sys.exit``.
+
+    A ``busy`` one, which answers thousands of requests a second, runs on the fastest loop that
+    there is (``event_loop``), any other one on asyncio's.
 
     SIGTERM, SIGINT and SIGHUP (unless it is ignored, as under nohup) set the event that ``main``
     gets; it then stops in its own order.  A second SIGTERM or SIGINT cancels it.  ``ExitWith``
@@ -97,14 +110,16 @@ def run_daemon(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> i
     _allow_many_files()
     try:
         with private_files():
-            return _run(name, main)
+            return _run(name, main, busy=busy)
     finally:
         let_go_of_stderr()
 
 
-def _run(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
+def _run(name: str, main: Callable[[asyncio.Event], Awaitable[None]], *, busy: bool) -> int:
     try:
-        asyncio.run(_supervise(name, main))
+        loop = _loop_for(busy=busy)
+        with asyncio.Runner(loop_factory=loop_factory(loop)) as runner:
+            runner.run(_supervise(name, main, loop))
     except ExitWith as wish:
         tell = log.error if wish.code else log.info
         tell("daemon.exit", code=wish.code, reason=wish.message)
@@ -121,6 +136,15 @@ def _run(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> int:
     return 0
 
 
+def _loop_for(*, busy: bool) -> EventLoop:
+    if not busy:
+        return EventLoop.ASYNCIO
+    try:
+        return chosen_loop(os.environ.get(LOOP_VARIABLE), installed=uvloop_installed())
+    except NoSuchLoop as wrong:
+        raise ExitWith(UNEXPECTED, str(wrong)) from wrong
+
+
 def _allow_many_files() -> None:
     """Raise the soft limit, as Java does: 1,024, which is usual, are fewer than our connections.
 
@@ -133,12 +157,14 @@ def _allow_many_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-async def _supervise(name: str, main: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+async def _supervise(
+    name: str, main: Callable[[asyncio.Event], Awaitable[None]], loop: EventLoop
+) -> None:
     stop = asyncio.Event()
     async with _signals(stop), _lag_gauge(name):
         calm_collector()
         lean_heap()
-        log.info("daemon.started", pid=os.getpid())
+        log.info("daemon.started", pid=os.getpid(), loop=loop.value)
         await main(stop)
 
 

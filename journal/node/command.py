@@ -66,7 +66,7 @@ def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOp
         except (ConfigurationError, StorageFailed, PortTaken) as failure:
             raise ExitWith(1, str(failure)) from failure
 
-    sys.exit(run_daemon("journalnode", main))
+    sys.exit(run_daemon("journalnode", main, busy=True))
 
 
 def read_settings(conf: Configuration) -> NodeSettings:

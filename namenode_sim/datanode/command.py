@@ -40,4 +40,4 @@ def datanode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOptio
             raise ExitWith(1, str(failure)) from failure
         await DataNode(settings).run(stop)
 
-    sys.exit(run_daemon("datanode", main))
+    sys.exit(run_daemon("datanode", main, busy=True))

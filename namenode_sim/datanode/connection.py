@@ -159,7 +159,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def write(self, data: bytes | memoryview) -> None:
         """Give bytes to the kernel; a view must stay as it is until ``flushed``."""
-        if self._transport is not None and data:
+        if self._transport is not None and data and not self._lost:
             self._transport.write(data)
 
     async def flushed(self, *, seconds: float) -> None:

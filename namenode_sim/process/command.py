@@ -100,7 +100,7 @@ def namenode(
     if mode is None:
         name = f"namenode {place.address.namenode}"
         publish_facts("namenode", conf)
-        sys.exit(run_daemon(name, lambda stop: _serve(conf, stop)))
+        sys.exit(run_daemon(name, lambda stop: _serve(conf, stop), busy=True))
     request = Request(
         conf=conf,
         place=place,

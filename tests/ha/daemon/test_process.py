@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from ha.daemon.event_loop import LOOP_VARIABLE, EventLoop
 from ha.daemon.stderr import SturdyStream
 
 PROGRAM = """
@@ -55,14 +57,18 @@ async def uses_old_logging(stop):
     logging.getLogger("kazoo.client").info("not worth it")
 
 configure_logging("journalnode", level="info")
-sys.exit(run_daemon("journalnode", globals()[sys.argv[1]]))
+sys.exit(run_daemon("journalnode", globals()[sys.argv[1]], busy=True))
 """
+on_both_loops = pytest.mark.parametrize("loop", [loop.value for loop in EventLoop])
 
 
 @contextmanager
-def daemon(which: str) -> Iterator[subprocess.Popen[str]]:
+def daemon(which: str, loop: str = "") -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, which], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", PROGRAM, which],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, LOOP_VARIABLE: loop},
     )
     try:
         yield process
@@ -89,18 +95,30 @@ def test_a_line_is_json_with_time_level_process_and_fields() -> None:
     assert len(line["timestamp"]) == len("2026-01-01T00:00:00.000000Z")
 
 
+@on_both_loops
 @pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGHUP])
-def test_the_daemon_stops_in_its_own_order_with_exit_code_0(asked: signal.Signals) -> None:
+def test_the_daemon_stops_in_its_own_order_with_exit_code_0(
+    asked: signal.Signals, loop: str
+) -> None:
     """SIGHUP comes from a terminal that closes."""
-    with daemon("waits") as process:
+    with daemon("waits", loop) as process:
+        assert until(process, "daemon.started")["loop"] == loop
         until(process, "main.started")
         process.send_signal(asked)
         until(process, "main.stopping")
         assert process.wait(timeout=10) == 0
 
 
-def test_a_second_signal_ends_a_daemon_that_does_not_stop() -> None:
-    with daemon("ignores_the_first_signal") as process:
+def test_a_loop_that_is_not_there_is_a_reason_to_end() -> None:
+    with daemon("waits", "twisted") as process:
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == 1
+    assert errors.splitlines()[-1].startswith("journalnode: NNHA_LOOP is 'twisted'")
+
+
+@on_both_loops
+def test_a_second_signal_ends_a_daemon_that_does_not_stop(loop: str) -> None:
+    with daemon("ignores_the_first_signal", loop) as process:
         until(process, "daemon.started")
         process.send_signal(signal.SIGTERM)
         until(process, "main.stopping")
