@@ -16,6 +16,7 @@ import grpc.aio
 
 from journal.proto import journal_pb2 as pb
 from journal.proto import journal_pb2_grpc
+from tests.campaigns.bench.daemon_loop import run
 
 MERGED_BYTES: Final = 512 * 1024
 _OPTIONS: Final = (("grpc.max_receive_message_length", 64 * 1024 * 1024),)
@@ -108,4 +109,4 @@ class BareQuorum:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1])))
+    run(serve(Path(sys.argv[1])))

@@ -11,6 +11,8 @@ import struct
 import sys
 from pathlib import Path
 
+from tests.campaigns.bench.daemon_loop import run
+
 _LENGTH = struct.Struct(">I")
 
 
@@ -78,4 +80,4 @@ class FloorWriter:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1])))
+    run(serve(Path(sys.argv[1])))

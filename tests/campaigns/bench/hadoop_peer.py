@@ -1,22 +1,25 @@
 """Hadoop's own QuorumJournalManager and JournalNodes on the work of the journal bench."""
 
+import asyncio
 import json
 import os
+import statistics
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from deploy.local.errors import LocalClusterError
 from deploy.local.java import Java, class_path, find_java
 from deploy.local.zookeeper import LOG4J2
+from journal.model import TxId
 from tests import ROOT
-from tests.campaigns.bench.report import Row, publish, unmeasured
+from tests.campaigns.bench.load import ReadyOps, measure, percentile, rate
+from tests.campaigns.bench.report import Row, unmeasured
 from tests.campaigns.bench.transports import start_nodes
-from tests.campaigns.bench.world import World
+from tests.campaigns.bench.world import OurNodes, World
 from tests.interop.hadoop_jars import JarsMissing, server_jar
 from tests.interop.hadoop_server import JARS
 
@@ -26,6 +29,9 @@ COMPILE_SECONDS = 60.0
 START_SECONDS = 60.0
 DRIVE_SECONDS = 300.0
 MEASURE_SECONDS = 3.0
+TURNS = 2
+"""Each makes three journals on our nodes, which make eight without a name."""
+OUR_SECONDS = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +107,11 @@ class Driver:
             ports.append(int(answer[0]))
         return ports
 
-    def drive(self, ports: Sequence[int], *, seconds: float = MEASURE_SECONDS) -> HadoopFigures:
-        """Hadoop's writer on the nodes at these ports, whosever they are; they have no journal."""
-        uri = f"qjournal://{';'.join(f'127.0.0.1:{port}' for port in ports)}/bench"
+    def drive(
+        self, ports: Sequence[int], journal: str, *, seconds: float = MEASURE_SECONDS
+    ) -> HadoopFigures:
+        """Hadoop's writer on the nodes at these ports, whosever they are; the journal is new."""
+        uri = _uri(ports, journal)
         with (self._folder / "drive.log").open("wb") as log:
             done = subprocess.run(
                 self._command(768, "drive", uri, str(seconds)),
@@ -113,9 +121,24 @@ class Driver:
                 check=False,
             )
         if done.returncode != 0:
-            said = (self._folder / "drive.log").read_text(errors="replace")[-2000:]
-            raise LocalClusterError(f"Hadoop's writer failed: {said}")
+            said = (self._folder / "drive.log").read_text(errors="replace")
+            why = next((line for line in said.splitlines() if "Exception" in line), "no reason")
+            raise LocalClusterError(f"Hadoop's writer failed: {why}\n{said[-2000:]}")
         return HadoopFigures(**json.loads(done.stdout))
+
+    def take_turns(self, running: ExitStack, ports: Sequence[int]) -> "Turns":
+        """Hadoop's writer on the nodes at these ports, warm, and idle until it is asked."""
+        log = running.enter_context((self._folder / "turns.log").open("wb"))
+        process = subprocess.Popen(
+            self._command(768, "turns", _uri(ports, "turns")),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+        running.callback(process.wait, START_SECONDS)
+        running.callback(process.kill)
+        return Turns(process)
 
     def _command(self, heap_megabytes: int, *arguments: str) -> list[str]:
         return [
@@ -129,26 +152,117 @@ class Driver:
         ]
 
 
-def hadoop_rows(world: World | None = None) -> list[Row]:
-    """Hadoop's figures for the journal bench: its writer on its own JournalNodes and on ours.
+class Turns:
+    """A JVM that commits single edits while it is asked to."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self._answer()
+
+    def p50_ms(self, seconds: float) -> float:
+        """Commits for so long; raises LocalClusterError if the JVM has ended."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{seconds}\n")
+        self._process.stdin.flush()
+        return float(self._answer())
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        told = self._process.stdout.readline()
+        if not told:
+            raise LocalClusterError("Hadoop's writer has ended")
+        return told
+
+
+def _uri(ports: Sequence[int], journal: str) -> str:
+    return f"qjournal://{';'.join(f'127.0.0.1:{port}' for port in ports)}/{journal}"
+
+
+@dataclass(slots=True)
+class Found:
+    """What the three pairs of writer and nodes did, turn by turn."""
+
+    own: list[HadoopFigures] = field(default_factory=list)
+    mixed: list[HadoopFigures] = field(default_factory=list)
+    ours: list[tuple[float, float]] = field(default_factory=list)
+    """Milliseconds of a single commit, and edits a second of 256 callers."""
+
+
+async def hadoop_rows(world: World) -> list[Row]:
+    """Our writer on our nodes, Hadoop's on its own and on ours, in turns.
 
     Where Hadoop's jar, a Java or its compiler is not here, one row says so.
     """
+    found = Found()
     try:
         with ExitStack() as running:
             folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
-            driver = Driver(folder)
-            with ExitStack() as nodes:
-                own = driver.drive(driver.start_nodes(nodes))
-            with ExitStack() as nodes:
-                ports = start_nodes(nodes, folder / "ours", lanes="off").hadoop
-                ours = driver.drive(ports)
+            driver = await asyncio.to_thread(Driver, folder)
+            theirs = driver.start_nodes(running)
+            nodes = start_nodes(running, folder / "ours", lanes="127.0.0.1:0")
+            for turn in range(TURNS):
+                name = f"turn{turn}"
+                found.own.append(await asyncio.to_thread(driver.drive, theirs, name))
+                found.ours.append(await _our_turn(OurNodes(nodes.grpc, []), turn))
+                found.mixed.append(await asyncio.to_thread(driver.drive, nodes.hadoop, name))
     except (JarsMissing, LocalClusterError) as missing:
         return [unmeasured("Hadoop's journal", "-", "-", str(missing).splitlines()[0][:200])]
-    if world is not None:
-        for name, figures in {"Hadoop, 1": own, "mixed, 1": ours}.items():
-            world.latencies[name] = [took / 1000 for took in figures.single_ms]
-    return [*rows_of(own, "Hadoop"), *rows_of(ours, "Hadoop's writer on our nodes", own)]
+    for who, figures in {"Hadoop, 1": found.own, "mixed, 1": found.mixed}.items():
+        world.latencies[who] = [took / 1000 for one in figures for took in one.single_ms]
+    own, mixed = _median(found.own), _median(found.mixed)
+    return [
+        *_bars(found),
+        *rows_of(own, "Hadoop"),
+        *rows_of(mixed, "Hadoop's writer on our nodes", own),
+    ]
+
+
+async def _our_turn(nodes: OurNodes, turn: int) -> tuple[float, float]:
+    single, _ = await _of(nodes, 1, f"ours{turn}")
+    _, many = await _of(nodes, 256, f"many{turn}")
+    return single, many
+
+
+async def _of(nodes: OurNodes, callers: int, name: str) -> tuple[float, float]:
+    writer = nodes.writer(f"{name}")
+    await writer.format()
+    await writer.become_writer()
+    await writer.start_segment(TxId(1))
+    system = ReadyOps(writer, TxId(1))
+    system.make(20_000 if callers == 1 else 200_000)
+    took = await measure(callers, system.write, OUR_SECONDS)
+    await writer.close()
+    return percentile(took, 0.5) * 1000, rate(took, OUR_SECONDS)
+
+
+def _median(figures: Sequence[HadoopFigures]) -> HadoopFigures:
+    def of(name: str) -> float:
+        return float(statistics.median(getattr(one, name) for one in figures))
+
+    names = [each.name for each in fields(HadoopFigures) if each.name != "single_ms"]
+    return HadoopFigures(single_ms=[], **{name: of(name) for name in names})
+
+
+def _bars(found: Found) -> list[Row]:
+    """Each turn is held against the turn beside it."""
+    own50 = [one.single_p50_ms for one in found.own]
+    own_rate = [one.batch_ops_per_second for one in found.own]
+    mixed50 = [one.single_p50_ms for one in found.mixed]
+    mixed_rate = [one.batch_ops_per_second for one in found.mixed]
+    ours50, ours_rate = ([one[which] for one in found.ours] for which in (0, 1))
+    return [
+        _held("commit p50 / Hadoop's, 1 caller", ours50, own50, "<= 1", "ms"),
+        _held("ops/s, 256 callers / Hadoop's, 64 KB batches", ours_rate, own_rate, ">= 1", "1/s"),
+        _held("Java writer, our nodes / its own, p50", mixed50, own50, "<= 1", "ms"),
+        _held("Java writer, our nodes / its own, edits/s", mixed_rate, own_rate, ">= 1", "1/s"),
+    ]
+
+
+def _held(figure: str, mine: Sequence[float], theirs: Sequence[float], bar: str, unit: str) -> Row:
+    ratio = statistics.median(one / other for one, other in zip(mine, theirs, strict=True))
+    holds = ratio <= 1 if bar.startswith("<") else ratio >= 1
+    medians = statistics.median(mine), statistics.median(theirs)
+    return Row(figure, ratio, "ratio", bar, holds, f"{medians[0]:,.4g} to {medians[1]:,.4g} {unit}")
 
 
 def rows_of(figures: HadoopFigures, who: str, other: HadoopFigures | None = None) -> list[Row]:
@@ -170,7 +284,3 @@ def rows_of(figures: HadoopFigures, who: str, other: HadoopFigures | None = None
             ("takeover, 64 MB", "takeover_64mb_seconds", "s"),
         )
     ]
-
-
-if __name__ == "__main__":
-    raise SystemExit(publish("hadoop", hadoop_rows(), as_json="--json" in sys.argv))

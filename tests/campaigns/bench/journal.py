@@ -13,9 +13,12 @@ import click
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import calm_collector
 from tests.campaigns.bench import commits, takeover, typed_edits
+from tests.campaigns.bench.busy import busy
 from tests.campaigns.bench.cpu import hand_over
+from tests.campaigns.bench.daemon_loop import daemon_loop
 from tests.campaigns.bench.hadoop_peer import hadoop_rows
 from tests.campaigns.bench.mkdirs import mkdirs
+from tests.campaigns.bench.nnthroughput import nnthroughput
 from tests.campaigns.bench.report import Row, publish
 from tests.campaigns.bench.simulator import simulator
 from tests.campaigns.bench.transports import transport_rows
@@ -36,8 +39,10 @@ FIGURES: Final[dict[str, Figure]] = {
     "scan": takeover.scanning,
     "memory": takeover.memory,
     "mkdirs": mkdirs,
+    "nnthroughput": nnthroughput,
     "transports": lambda _world: transport_rows(),
     "hadoop": hadoop_rows,
+    "busy": busy,
     "simulator": simulator,
 }
 
@@ -48,7 +53,7 @@ def rows_of(names: Sequence[str], charts: Path | None) -> list[Row]:
     with ExitStack() as running:
         directory = Path(running.enter_context(tempfile.TemporaryDirectory()))
         world = World(running, directory)
-        loop = running.enter_context(asyncio.Runner())
+        loop = running.enter_context(asyncio.Runner(loop_factory=daemon_loop()))
         for name in names:
             found = FIGURES[name](world)
             rows += found if isinstance(found, list) else loop.run(found)

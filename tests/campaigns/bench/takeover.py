@@ -11,7 +11,7 @@ from journal.model import TxId
 from journal.writer.writer import QuorumWriter
 from tests.campaigns.bench.load import ready_op
 from tests.campaigns.bench.report import Row
-from tests.campaigns.bench.world import OurNodes, World, new_name, resident_megabytes, still
+from tests.campaigns.bench.world import OurNodes, World, resident_megabytes, still
 
 RUNS = 5
 SEGMENT_BYTES = 64 * 1024 * 1024
@@ -45,9 +45,12 @@ async def _take_over(nodes: OurNodes, size: int, *, lacking: bool = False) -> fl
     Where a copy is to be lacking, the third node stands still while the edits are written, and
     the second one while the new writer needs a quorum.
     """
-    name = new_name()
-    old = nodes.writer(name=name)
-    await old.format()
+    async with nodes.journal() as name:
+        return await _takeover_of(nodes, name, size, lacking=lacking)
+
+
+async def _takeover_of(nodes: OurNodes, name: str, size: int, *, lacking: bool) -> float:
+    old = nodes.writer(name)
     await old.become_writer()
     await old.start_segment(TxId(1))
     with still(nodes.processes[2:] if lacking else ()):
@@ -55,7 +58,7 @@ async def _take_over(nodes: OurNodes, size: int, *, lacking: bool = False) -> fl
         if not lacking:
             await old.settle(timeout_seconds=10)
         await old.close()
-    new = nodes.writer(name=name)
+    new = nodes.writer(name)
     with still(nodes.processes[1:2] if lacking else ()):
         began = time.perf_counter()
         recovered = await new.become_writer(predecessor_gone_until=math.inf)

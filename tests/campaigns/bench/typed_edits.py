@@ -14,14 +14,17 @@ from tests.campaigns.bench.world import World
 EDIT = Delete("/" + "d" * 160, 0, NO_RPC_IDS)  # 200 bytes with its frame
 RUNS = 5
 SECONDS = 0.8
-BARS = {16: 18_000, 256: 45_000}
+BARS = {16: 18_000, 256: 60_000}
 HADOOP = {16: 14_550, 256: 35_800}
 
 
 async def typed_edits(world: World) -> list[Row]:
     """Edits a second through ``EditLog``."""
-    writer: QuorumWriter = world.ours.writer()
-    await writer.format()
+    async with world.ours.journal() as name:
+        return await _rows(world.ours.writer(name))
+
+
+async def _rows(writer: QuorumWriter) -> list[Row]:
     recovered = await writer.become_writer()
     failures: list[str] = []
     pen = EditLog(writer, on_failure=failures.append)

@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -16,6 +16,9 @@ from journal.model import JournalId, NamespaceInfo, TxId
 from journal.writer.writer import QuorumWriter
 
 NAMESPACE = NamespaceInfo(-65, 4711, "CID-bench", 0, "BP-bench")
+EDITS_KEY = "dfs.namenode.shared.edits.dir"
+LANE_KEY = "nnha.journalnode.write-lane-address"
+NO_KEYS: Mapping[str, str] = {}
 _NUMBERS = count(1)
 
 
@@ -25,35 +28,41 @@ class OurNodes:
 
     ports: list[int]
     processes: list[ManagedProcess]
+    unused: list[str] = field(default_factory=list)
+    """Journals that nobody writes any more: a node makes eight without a name, and no more."""
 
-    def writer(self, ports: Sequence[int] | None = None, name: str = "") -> QuorumWriter:
-        """A writer of a journal; a new one if it has no name."""
+    def writer(self, name: str, ports: Sequence[int] | None = None) -> QuorumWriter:
+        """A writer of this journal."""
         return QuorumWriter(
             [("127.0.0.1", port) for port in ports or self.ports],
-            journal_id=JournalId(name or new_name()),
+            journal_id=JournalId(name),
             nameservice_id="ns1",
             namespace=NAMESPACE,
         )
 
     @asynccontextmanager
-    async def open(self, ports: Sequence[int] | None = None) -> AsyncIterator[QuorumWriter]:
-        """A writer with a new journal and its first segment open."""
-        name = new_name()
-        writer = self.writer(name=name)
-        await writer.format()
+    async def journal(self) -> AsyncIterator[str]:
+        """The name of an empty journal."""
+        name = self.unused.pop() if self.unused else f"bench{next(_NUMBERS)}"
+        writer = self.writer(name)
+        await writer.format(force=True)
         await writer.close()
-        writer = self.writer(ports, name)
-        await writer.become_writer()
-        await writer.start_segment(TxId(1))
         try:
-            yield writer
+            yield name
         finally:
-            await writer.close()
+            self.unused.append(name)
 
-
-def new_name() -> str:
-    """A name that no journal has yet."""
-    return f"bench{next(_NUMBERS)}"
+    @asynccontextmanager
+    async def open(self, ports: Sequence[int] | None = None) -> AsyncIterator[QuorumWriter]:
+        """A writer with an empty journal and its first segment open."""
+        async with self.journal() as name:
+            writer = self.writer(name, ports)
+            await writer.become_writer()
+            await writer.start_segment(TxId(1))
+            try:
+                yield writer
+            finally:
+                await writer.close()
 
 
 @dataclass(slots=True)
@@ -65,6 +74,7 @@ class World:
     latencies: dict[str, list[float]] = field(default_factory=dict)
     rates: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     _ours: OurNodes | None = None
+    _without_lanes: OurNodes | None = None
     _peers: dict[str, list[int]] = field(default_factory=dict)
     _peer_pids: dict[str, list[int]] = field(default_factory=dict)
 
@@ -75,6 +85,13 @@ class World:
             self._ours = self.fresh_nodes("ours")
         return self._ours
 
+    @property
+    def without_lanes(self) -> OurNodes:
+        """Our nodes where gRPC carries the batches, started once."""
+        if self._without_lanes is None:
+            self._without_lanes = self.fresh_nodes("without-lanes", keys={LANE_KEY: "off"})
+        return self._without_lanes
+
     def peer(self, module: str) -> list[int]:
         """The ports of three processes of ``tests.campaigns.bench.<module>``, started once."""
         if module not in self._peers:
@@ -82,16 +99,22 @@ class World:
         return self._peers[module]
 
     def node_pids(self, system: str) -> list[int]:
-        """The processes of ``ours``, ``bare`` or ``raw TCP``, as far as they run."""
-        if system == "ours":
-            return [process.pid for process in self.ours.processes]
+        """The processes of one of the systems that take turns, as far as they run."""
+        nodes = {"ours": self._ours, "over gRPC": self._without_lanes}.get(system)
+        if nodes is not None:
+            return [process.pid for process in nodes.processes]
         return self._peer_pids.get("floor" if system == "raw TCP" else system, [])
 
     def delayed(self, port: int) -> int:
         """The port of a proxy to that port which holds every byte back for 50 ms."""
         return self._start_peer("delay", str(port))
 
-    def fresh_nodes(self, name: str, module: str = "ha.cli.main") -> OurNodes:
+    def fresh_nodes(
+        self,
+        name: str,
+        module: str = "ha.cli.main",
+        keys: Mapping[str, str] = NO_KEYS,
+    ) -> OurNodes:
         """Three more JournalNodes."""
         directory = self.directory / name
         directory.mkdir()
@@ -100,10 +123,11 @@ class World:
         supervisor = self.running.enter_context(Supervisor(directory))
         started = []
         for node in JOURNALNODES:
-            overrides = journalnode_overrides(layout, node)
-            keys = [f"-D{key}={value}" for key, value in overrides.items()]
+            # Without named journals a node makes any; each measurement has one of its own.
+            overrides = {**journalnode_overrides(layout, node), EDITS_KEY: "", **keys}
+            options = [f"-D{key}={value}" for key, value in overrides.items()]
             command = [sys.executable, "-m", module, "journalnode"]
-            command += ["--conf-dir", str(layout.conf_dir), *keys]
+            command += ["--conf-dir", str(layout.conf_dir), *options]
             started.append(supervisor.start(node, command))
         for node in JOURNALNODES:
             url = f"{layout.journalnode_url(node)}/health"

@@ -1,6 +1,8 @@
 // mkdirs from threads of one client JVM, as fast as they are answered; for tests/campaigns/bench/mkdirs.py.
 package nnha;
 
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.conf.Configuration;
@@ -9,17 +11,17 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 
 public final class MkdirsLoad {
+  /** For each line "THREADS SECONDS" one line with the rate; ends with its input. */
   public static void main(String[] arguments) throws Exception {
-    double seconds = Double.parseDouble(arguments[0]);
-    int rounds = Integer.parseInt(arguments[1]);
     Configuration conf = new HdfsConfiguration();
     FileSystem files = FileSystem.newInstance(conf);
-    measure(files, 16, seconds, "warm"); // the JVM compiles, connections are made
-    for (int round = 0; round < rounds; round++) {
-      for (int threads : new int[] {1, 16, 64}) {
-        System.out.println(threads + " " + measure(files, threads, seconds, "r" + round));
-        System.out.flush();
-      }
+    BufferedReader asked = new BufferedReader(new InputStreamReader(System.in));
+    int round = 0;
+    for (String line = asked.readLine(); line != null; line = asked.readLine()) {
+      String[] words = line.split(" ");
+      int threads = Integer.parseInt(words[0]);
+      System.out.println(measure(files, threads, Double.parseDouble(words[1]), "r" + round++));
+      System.out.flush();
     }
     files.close();
   }

@@ -2,10 +2,13 @@
 //
 //   JournalLoad node DIR           a JournalNode; prints "RPC-PORT HTTP-PORT"
 //   JournalLoad drive URI SECONDS  a writer; prints one JSON object and ends
+//   JournalLoad turns URI          a writer; for each line SECONDS the p50 of single commits
 //
 // It stands in this package because only here an edit can be made without a NameNode.
 package org.apache.hadoop.hdfs.server.namenode;
 
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.net.URI;
 import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
@@ -18,6 +21,7 @@ public final class JournalLoad {
   private static final int LAYOUT = -66;
   private static final int EDIT_BYTES = 200;
   private static final int SHARES = 500;
+  private static final double WARM_SECONDS = 6;
   private static final NamespaceInfo NAMESPACE =
       new NamespaceInfo(4711, "CID-bench", "BP-bench", 0L);
 
@@ -44,6 +48,9 @@ public final class JournalLoad {
     Configuration conf = new HdfsConfiguration();
     if (arguments[0].equals("node")) {
       serve(conf, arguments[1]);
+    } else if (arguments[0].equals("turns")) {
+      new JournalLoad(URI.create(arguments[1]), conf).takeTurns();
+      System.exit(0);
     } else {
       System.out.println(
           new JournalLoad(URI.create(arguments[1]), conf).measure(Double.parseDouble(arguments[2])));
@@ -64,11 +71,25 @@ public final class JournalLoad {
     System.exit(0);
   }
 
-  private String measure(double seconds) throws Exception {
+  private void takeTurns() throws Exception {
+    open();
+    commits(1, WARM_SECONDS);
+    System.out.println("ready");
+    BufferedReader asked = new BufferedReader(new InputStreamReader(System.in));
+    for (String line = asked.readLine(); line != null; line = asked.readLine()) {
+      System.out.println(commits(1, Double.parseDouble(line))[0]);
+    }
+  }
+
+  private void open() throws Exception {
     writer = manager();
     writer.format(NAMESPACE, false);
     writer.recoverUnfinalizedSegments();
     begin();
+  }
+
+  private String measure(double seconds) throws Exception {
+    open();
     commits(1, seconds / 2); // the JVM's own warming up
     double[] batches = commits(64 * 1024 / EDIT_BYTES, seconds);
     double[] large = commits(256 * 1024 / EDIT_BYTES, seconds);
