@@ -123,10 +123,11 @@ class LaneBoard:
         assert process is not None, "a lane belongs to a process"
         wire = Wire(self, process, host, protocol_factory())
         await wire.made()
-        self.made += 1
-        self._open.add((process, host))
-        wire.protocol.connection_made(wire)
         return wire, wire.protocol
+
+    def opened(self, process: Process, machine: str) -> None:
+        self.made += 1
+        self._open.add((process, machine))
 
     def closed(self, process: Process, machine: str) -> None:
         self._open.discard((process, machine))
@@ -204,10 +205,13 @@ class Wire:
     def _connected(self, failure: OSError | None) -> None:
         if self._made.done():
             return
-        if failure is None:
-            self._made.set_result(None)
-        else:
+        if failure is not None:
             self._made.set_exception(failure)
+            return
+        # Its loss may be heard before whoever connects goes on, and counts as behind this.
+        self._board.opened(self._process, self._machine)
+        self._run(self.protocol.connection_made, self)
+        self._made.set_result(None)
 
     def _got(self, said: bytes) -> None:
         if not self._gone and self._process.alive:

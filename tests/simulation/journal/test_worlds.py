@@ -37,13 +37,15 @@ FOUND = (
     8_002_619,
     8_006_815,
     8_010_923,
+    41_002_920,
 )
 """The stories of the first five are in test_found.py.
 
 Then flaws of the oracle: a stranger's claim about edits in flight, a segment that was closed while
 a learner got its vote, two nodes out of reach by a stranger's promise and a new disk, and a
-stranger's serial, which shuts one writer out of a node.  The last one is a flaw of the product: a
-rotten copy of a segment that was not finalized was sent again and again.
+stranger's serial, which shuts one writer out of a node.  8010923 is a flaw of the product: a rotten
+copy of a segment that was not finalized was sent again and again.  The last one is the model's: a
+lane that was lost while its writer connected counted as open for ever.
 """
 
 
