@@ -44,6 +44,10 @@ class Proxy:
         self.judge: Judge = always_pass
         self.calls: list[str] = []
         self.held, self.opened = asyncio.Event(), asyncio.Event()
+        self._streams = 0
+        self.quiet = asyncio.Event()
+        """No stream is open: nothing is judged any more that a closed writer has sent."""
+        self.quiet.set()
         self.port = 0
         self._target = f"{target[0]}:{target[1]}"
         self._server = grpc.aio.server(options=(("grpc.so_reuseport", 0),))
@@ -97,6 +101,8 @@ class Proxy:
         self, requests: AsyncIterable[bytes], context: Context
     ) -> AsyncIterator[bytes]:
         upstream = self._channel.stream_stream(_SERVICE + "Write")()
+        self._streams += 1
+        self.quiet.clear()
         try:
             async for request in requests:
                 fate = self.fate("Write")
@@ -115,6 +121,9 @@ class Proxy:
             )
         finally:
             upstream.cancel()
+            self._streams -= 1
+            if not self._streams:
+                self.quiet.set()
 
 
 @asynccontextmanager

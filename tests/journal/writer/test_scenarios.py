@@ -42,6 +42,13 @@ class Rig:
         for proxy, judge in zip(self.proxies, judges, strict=True):
             proxy.arm(judge)
 
+    async def end(self, writer: QuorumWriter) -> None:
+        """Close it, and lose nothing more once nothing of it is on its way."""
+        await writer.close()
+        for proxy in self.proxies:
+            await proxy.quiet.wait()
+        self.heal()
+
     def heal(self) -> None:
         self.arm(*[always_pass] * len(self.proxies))
 
@@ -56,8 +63,7 @@ class Rig:
             await writer.settle(timeout_seconds=30)
             return won.last_txid
         finally:
-            await writer.close()
-            self.heal()
+            await self.end(writer)
 
     async def leave_open(self, ends: list[int], tag: str = "") -> None:
         """Finalize nothing, and end each node's open segment at its own txid, from 1 on."""
@@ -72,8 +78,7 @@ class Rig:
                 assert end == max(ends)
             first = end + 1
         await writer.settle(timeout_seconds=30)
-        await writer.close()
-        self.heal()
+        await self.end(writer)
 
 
 @pytest.fixture
