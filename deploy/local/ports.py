@@ -1,10 +1,15 @@
 """Finds TCP ports on loopback that nobody uses, by binding them."""
 
 import contextlib
+import fcntl
+import os
 import random
 import socket
+import tempfile
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
 from deploy.local.errors import LocalClusterError
 
@@ -14,30 +19,37 @@ HOST = "127.0.0.1"
 # taken by any client's connection before our daemon binds it.
 _LOWEST = 20_000
 _HIGHEST = 32_000
-_ATTEMPTS = 2_000
 _KEPT = 1_000
 
 # Ports are not given again soon: a client that still keeps a connection to what listened there
 # before (Hadoop's do for 10 s, and do not see that it was closed) would fail its next call.
-_given: deque[int] = deque(maxlen=_KEPT)
+_given: deque[int] = deque()
 
 
-def free_ports(count: int) -> tuple[int, ...]:
-    """That many different ports that could all be bound at the same time."""
+def free_ports(count: int, among: Sequence[int] = range(_LOWEST, _HIGHEST)) -> tuple[int, ...]:
+    """That many different ports that could all be bound at the same time.
+
+    No other process on this machine that asks here is given them, as long as this one lives: a
+    daemon may bind its port many seconds later.
+    """
     found: list[int] = []
     with contextlib.ExitStack() as held:
-        for port in _candidates():
+        for port in random.sample(among, len(among)):
             if len(found) == count:
                 break
-            if port not in _given and (bound := _bind(port)) is not None:
-                held.enter_context(bound)
+            if port in _given or (bound := _bind(port)) is None:
+                continue
+            held.enter_context(bound)
+            if _claim(port):
                 found.append(port)
     if len(found) < count:
         raise LocalClusterError(
-            f"Looked for {count} free ports between {_LOWEST} and {_HIGHEST} on {HOST}; found "
+            f"Looked for {count} free ports between {among[0]} and {among[-1]} on {HOST}; found "
             f"{len(found)}. Stop what uses them, or give a base port"
         )
     _given.extend(found)
+    while len(_given) > _KEPT:
+        fcntl.lockf(_claims(), fcntl.LOCK_UN, 1, _given.popleft())
     return tuple(found)
 
 
@@ -64,9 +76,20 @@ def ensure_free(ports: tuple[int, ...]) -> None:
         )
 
 
-def _candidates() -> Iterator[int]:
-    # Random, so that two clusters being built at the same moment rarely want the same port.
-    yield from random.sample(range(_LOWEST, _HIGHEST), _ATTEMPTS)
+def _claim(port: int) -> bool:
+    """Whether the port is ours now, by a lock on its byte of a file that all processes share."""
+    try:
+        fcntl.lockf(_claims(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    return True
+
+
+@cache
+def _claims() -> int:
+    """The file's descriptor; closing it would end all claims of this process."""
+    path = Path(tempfile.gettempdir()) / f"nnha-ports-{os.getuid()}"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
 def _bind(port: int) -> socket.socket | None:
