@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from google.protobuf.message import Message
 
+from journal.core.state import JournalState
 from journal.messages import namespace_message
 from journal.model import MAX_EPOCH_LEAP
 from journal.proto import journal_pb2 as pb
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 NAME: Final = "z1"
 _KINDS: Final = ("heartbeat", "heartbeat", "batch", "PurgeLogs", "PrepareRecovery", "NewEpoch")
 _SERIALS: Final = (0, 1, 7, 2**31, 2**32 + 7, 2**47, 2**62)
+_BEYOND: Final = (1, 2**31, 2**33)
 _GROWTH: Final = 1000
 _LEASES: Final = (0.0, 0.1, MAX_LEASE_SECONDS, MAX_LEASE_SECONDS + 1, 86_400.0)
 
@@ -54,7 +56,6 @@ def _drawn(machine: Machine, rng: Random, *, leaps: bool) -> tuple[str, Message]
     state = None if machine.owner is None else machine.owner.state
     leaps = leaps and state is not None and not state.learner
     promised = 0 if state is None else int(state.promised)
-    last = 0 if state is None else max(0, int(state.last_written))
     far = promised + MAX_EPOCH_LEAP
     # Where no leap is meant, the promise may still grow before this arrives.
     too_far = far + (1 if leaps else _GROWTH)
@@ -68,7 +69,7 @@ def _drawn(machine: Machine, rng: Random, *, leaps: bool) -> tuple[str, Message]
         journal_id=JOURNAL,
         epoch=epoch,
         serial=rng.choice(_SERIALS),
-        committed_txid=rng.choice((None, 0, last + 1, last + 2**31, last + 2**33, 2**61)),
+        committed_txid=_claim(state, rng.choice((None, 0, *_BEYOND, 2**61))),
         read_lease_micros=int(1e6 * rng.choice(_LEASES)),
         namespace_id=rng.choice((None, NAMESPACE.namespace_id, 1)),
     )
@@ -81,6 +82,18 @@ def _drawn(machine: Machine, rng: Random, *, leaps: bool) -> tuple[str, Message]
             return kind, pb.WriteRequest(info=info, batch=pb.Batch(segment_first_txid=1))
         case _:
             return kind, pb.WriteRequest(info=info, heartbeat=pb.Heartbeat())
+
+
+def _claim(state: JournalState | None, drawn: int | None) -> int | None:
+    """What it says is committed; some claims are counted from the last edit here.
+
+    Not about edits that are under way: who knows the epoch and the serial of their writer can say
+    that they are committed before they are, and no node can tell that from the writer's own word.
+    """
+    last = 0 if state is None else max(0, int(state.last_written))
+    if drawn not in _BEYOND:
+        return drawn
+    return 0 if state is not None and state.committed < last else last + drawn
 
 
 def _told(request: Message) -> str:
