@@ -54,7 +54,7 @@ async def test_a_namenode_of_hadoops_is_asked_for_its_bean(
     row = view.namenodes[1]
     assert (row.software, row.last_txid, row.error) == ("Hadoop 3.5.0", 4711, None)
     assert "Hadoop 3.5.0, in safe mode" in text_of(view)
-    assert "404" not in text_of(view)
+    assert " 404" not in text_of(view)  # a port may have these digits
     assert view.lag(row) == 289
     assert view.namenodes[0].software == "nnha"
 
